@@ -1,0 +1,72 @@
+# Every command prepares .venv by itself; nothing else has to be installed first
+# but Python 3.11 or newer and make.   `make help` lists the commands.
+
+PYTHON3    ?= python3
+BOOK_SCALE ?= smoke
+# BOOK_SCALE is the size at which notebooks run, for `make book` and `make test` alike:
+#   smoke  seconds a notebook: proves that everything runs, and keeps both commands under 10 minutes
+#   cpu    up to 3 minutes a notebook: what the published site shows (make book BOOK_SCALE=cpu)
+#   full   the real run, on a GPU
+export BOOK_SCALE
+export OMP_NUM_THREADS ?= 1
+export TOKENIZERS_PARALLELISM = false
+
+BIN       = .venv/bin
+READY     = .venv/.ready
+NOTEBOOKS = $(sort $(shell find book -name '*.ipynb' -not -path '*/.ipynb_checkpoints/*'))
+SITE      = _build/html/index.html
+PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
+
+.DEFAULT_GOAL = help
+.PHONY: help book test check test-site serve sync labs bench train repository clean
+
+help:  ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; $(PYTHON3) is `$(PYTHON3) --version`." \
+	         "Name another with PYTHON3=..."; exit 1; }
+	test -x $(BIN)/python || $(PYTHON3) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+book: $(READY)  ## execute the notebooks and build the site, strictly
+	$(BIN)/jupyter-book build . --all -W --keep-going
+	@echo
+	@echo "The book is built. Open $(CURDIR)/$(SITE) or run: make serve"
+
+test: $(READY)  ## lint, unit tests and every notebook
+	$(BIN)/ruff check .
+	$(PYTEST) --nbmake --nbmake-timeout=120 --ignore=tests/test_site.py tests $(NOTEBOOKS)
+
+check: $(READY)  ## lint and the quick tests, in under a minute
+	$(BIN)/ruff check .
+	$(PYTEST) -q -m 'not slow' --timeout=60 --ignore=tests/test_site.py tests
+
+test-site: $(READY)  ## build the site if it is missing, then test every page in headless Chromium
+	@test -f $(SITE) || $(MAKE) book
+	$(BIN)/python -m pytest tests/test_site.py
+
+serve: $(READY)  ## show the built site at http://127.0.0.1:8000
+	@test -f $(SITE) || $(MAKE) book
+	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory _build/html
+
+sync: $(READY)  ## write setup cells and library code into the notebooks, strip outputs
+	$(BIN)/python tools/sync.py
+
+labs: $(READY)  ## generate the student labs from their masters
+	$(BIN)/python tools/labs.py
+
+bench: $(READY)  ## compare the library's speed with its peers
+	$(BIN)/python -m benchmarks
+
+train: $(READY)  ## train a recorded run: make train RUN=multi30k-de-en
+	$(BIN)/python -m transformer_lib train $(if $(RUN),--run $(RUN)) $(ARGS)
+
+repository: $(READY)  ## set the address of your copy everywhere: make repository URL=https://...
+	$(BIN)/python tools/repository.py $(URL)
+
+clean:  ## remove what the build made (the environment stays)
+	rm -rf _build .pytest_cache .ruff_cache

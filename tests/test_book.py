@@ -1,0 +1,196 @@
+"""The contract that every notebook of the book keeps (see CONTRIBUTING.md)."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import setup_cell  # noqa: E402
+import sync  # noqa: E402
+
+NOTEBOOKS = sync.find_notebooks()
+NAMES = [str(path.relative_to(ROOT)) for path in NOTEBOOKS]
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
+
+
+def cells(path: Path, kind: str) -> list[dict]:
+    notebook = json.loads(path.read_text(encoding="utf8"))
+    return [
+        cell | {"source": "".join(cell["source"])}
+        for cell in notebook["cells"]
+        if cell["cell_type"] == kind
+    ]
+
+
+def prose_without_code(path: Path) -> str:
+    """All Markdown of a notebook, fenced code blocks with a plain language name removed."""
+    text = "\n\n".join(cell["source"] for cell in cells(path, "markdown"))
+    return re.sub(r"^```\w*\n.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def listed_pages() -> list[str]:
+    """Every `file:` and `root:` of _toc.yml, at any depth."""
+    def walk(node):
+        if isinstance(node, dict):
+            for key, value in node.items():
+                if key in ("file", "root"):
+                    yield value
+                else:
+                    yield from walk(value)
+        elif isinstance(node, list):
+            for item in node:
+                yield from walk(item)
+    return list(walk(yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))))
+
+
+@each_notebook
+def test_is_in_step_with_the_library(path):
+    result = subprocess.run(
+        [sys.executable, ROOT / "tools" / "sync.py", "--check", path],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@each_notebook
+def test_begins_with_the_setup_cell(path):
+    first = cells(path, "code")[0]
+    assert {"setup", "remove-cell"} <= set(first["metadata"].get("tags", []))
+    assert first["source"] == setup_cell.setup_cell()
+
+
+@each_notebook
+def test_reads_well_in_colab(path):
+    prose = prose_without_code(path)
+    assert not re.search(r"^\s*[`:]{3,}\s*\{", prose, re.MULTILINE), "a MyST directive"
+    assert not re.search(r"\{[\w:-]+\}`", prose), "a MyST role"
+    assert not re.search(r"^\(.+\)=$", prose, re.MULTILINE), "a MyST target"
+    relative = re.findall(r"!\[[^\]]*\]\((?!https?:)([^)]+)\)", prose)
+    assert not relative, f"relative images, use visualize.show_image: {relative}"
+
+
+@each_notebook
+def test_names_no_path_of_one_machine(path):
+    text = path.read_text(encoding="utf8")
+    found = re.findall(r"(?<![\w.])/(?:home|Users|work|root|tmp|mnt)/[\w./-]+", text)
+    assert not found, found
+
+
+@each_notebook
+def test_is_in_the_table_of_contents(path):
+    page = str(path.relative_to(ROOT).with_suffix(""))
+    assert page in listed_pages(), f"add `- file: {page}` to _toc.yml"
+
+
+def test_every_listed_page_exists():
+    missing = [page for page in listed_pages()
+               if not any((ROOT / (page + suffix)).exists() for suffix in (".ipynb", ".md"))]
+    assert not missing
+
+
+def test_library_objects_are_shown_once():
+    """A finished component stands in exactly one chapter; a solution may repeat nothing."""
+    shown = {}
+    for path in NOTEBOOKS:
+        for cell in cells(path, "code"):
+            for tag in cell["metadata"].get("tags", []):
+                if tag.startswith("lib:"):
+                    shown.setdefault(tag, []).append(path.name)
+    assert not {tag: where for tag, where in shown.items() if len(where) > 1}
+
+
+def test_links_between_pages_lead_somewhere():
+    broken = []
+    for path in [*NOTEBOOKS, *sorted((ROOT / "book").glob("*.md"))]:
+        prose = prose_without_code(path) if path.suffix == ".ipynb" else path.read_text("utf8")
+        for target in re.findall(r"\]\(([^)#\s]+\.(?:ipynb|md))(?:#[^)]*)?\)", prose):
+            if "://" not in target and not (path.parent / target).exists():
+                broken.append(f"{path.name} -> {target}")
+    assert not broken
+
+
+def test_the_repository_has_one_address():
+    result = subprocess.run(
+        [sys.executable, ROOT / "tools" / "repository.py", "--check"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+# ---- the tools themselves ----------------------------------------------------------------------
+
+def a_notebook(source="print(1)", tags=(), **cell):
+    code = {"cell_type": "code", "metadata": {"tags": list(tags)}, "source": source,
+            "outputs": [], "execution_count": None} | cell  # fmt: skip
+    return {"cells": [code], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def test_sync_writes_the_library_source():
+    after = sync.synced(a_notebook("stale", ["lib:masks.causal_mask"]), "x")
+    source = "".join(after["cells"][0]["source"])
+    assert source.startswith("def causal_mask(")
+    assert source == sync.library_source("masks.causal_mask")
+
+
+def test_sync_dedents_a_method():
+    source = sync.library_source("attention.MultiHeadAttention.forward")
+    assert source.startswith("def forward(self")
+
+
+@pytest.mark.parametrize("name", ["masks", "masks.no_such_name"])
+def test_sync_refuses_an_unknown_object(name):
+    with pytest.raises(ValueError, match=name.split(".")[-1]):
+        sync.library_source(name)
+
+
+def test_sync_strips_outputs_and_is_stable():
+    dirty = a_notebook(execution_count=3, outputs=[{"output_type": "stream", "text": "1"}])
+    clean = sync.synced(dirty, "x")
+    assert clean["cells"][0]["outputs"] == [] and clean["cells"][0]["execution_count"] is None
+    assert clean["cells"][0]["id"]
+    assert sync.synced(clean, "x") == clean
+    assert sync.differences(dirty, clean) == ["cell 0: outputs"]
+
+
+def test_setup_cell_does_nothing_where_the_library_is_installed(tmp_path):
+    code = setup_cell.setup_cell() + "\nassert 'subprocess' not in dir()"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_setup_cell_fetches_the_library_elsewhere(tmp_path):
+    """A bare folder and no installed library: the cell clones the configured address."""
+    origin, work = tmp_path / "origin", tmp_path / "work"
+    work.mkdir()
+    package = origin / "transformer_lib"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("where = 'clone'\n")
+    git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "test"]):
+        subprocess.run([*git, *command], cwd=origin, check=True)
+    # Git reads the configured address as this local folder; -S hides the installed packages.
+    # Every light package is declared present, so that nothing is installed.
+    code = (
+        "import importlib.util as u; real = u.find_spec\n"
+        "u.find_spec = lambda name: real(name) if name == 'transformer_lib' else True\n"
+        + setup_cell.setup_cell()
+        + "\nimport transformer_lib; assert transformer_lib.where == 'clone'"
+        + "\nimport os; assert os.environ['PYTHONPATH'] in transformer_lib.__file__"
+    )
+    env = {
+        "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.file://{origin}.insteadOf",
+        "GIT_CONFIG_VALUE_0": setup_cell.repository_url(),
+    }  # fmt: skip
+    subprocess.run([sys.executable, "-S", "-c", code], check=True, cwd=work, env=env)
+
+
+def test_setup_cell_never_installs_torch():
+    assert "torch" not in setup_cell.setup_cell()

@@ -1,0 +1,282 @@
+"""Every page of the built site in headless Chromium: `make test-site`.
+
+The site is served on this machine under a sub-path, as on GitHub Pages. Each page is opened once at
+desktop width and once at phone width, and its figures are drawn, clicked and read.
+"""
+
+import functools
+import http.server
+import json
+import re
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "_build" / "html"
+PREFIX = "/book-under-a-path"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which(
+    "google-chrome"
+)
+DRIVER = shutil.which("chromedriver")
+
+if not (SITE / "index.html").exists():
+    pytest.skip("no built site in _build/html: run `make book`", allow_module_level=True)
+if not (CHROMIUM and DRIVER):
+    pytest.skip("chromium and chromedriver are not on the path", allow_module_level=True)
+
+selenium = pytest.importorskip("selenium")
+from axe_core_python.base import AxeBase  # noqa: E402
+from selenium import webdriver  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+
+PAGES = sorted(
+    str(path.relative_to(SITE))
+    for path in SITE.rglob("*.html")
+    if path.name not in ("genindex.html", "py-modindex.html")
+    and not {"_static", "_sources", "vendor"} & set(path.relative_to(SITE).parts)
+)
+DESKTOP, PHONE = 1280, 390
+# Console messages at level SEVERE that are known and harmless: one regular expression for each.
+ALLOWED_CONSOLE_ERRORS: list[str] = []
+each_page = pytest.mark.parametrize("page", PAGES)
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Serves the site under PREFIX and nothing outside it."""
+
+    def translate_path(self, path):
+        if not path.startswith(PREFIX + "/"):
+            return "/nonexistent"
+        return super().translate_path(path.removeprefix(PREFIX))
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    handler = functools.partial(QuietHandler, directory=str(SITE))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}{PREFIX}/"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--disable-dev-shm-usage", f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ):  # fmt: skip
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver.set_page_load_timeout(60)
+    yield driver
+    driver.quit()
+
+
+def open_page(browser, url, width):
+    """Load a page with nothing logged from before, and wait until its figures are drawn."""
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
+    )
+    browser.get("about:blank")
+    for kind in ("browser", "performance"):
+        browser.get_log(kind)
+    browser.get(url)
+    # Figures are drawn when they come near the screen; printing draws them all.
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    wait_for(
+        browser,
+        "return document.readyState === 'complete' && !document.querySelector("
+        "'.chart:not([data-drawn]), .bertviz:not([data-drawn]), .math:not(:has(mjx-container))')",
+        "figures and formulas to be drawn",
+    )
+
+
+def wait_for(browser, script, what, seconds=20):
+    end = time.monotonic() + seconds
+    while not browser.execute_script(script):
+        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+        time.sleep(0.05)
+
+
+def requests_of(browser):
+    """(url, status or failure) of everything that the page asked for."""
+    urls, results = {}, []
+    for entry in browser.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        details = message["params"]
+        if message["method"] == "Network.requestWillBeSent":
+            urls[details["requestId"]] = details["request"]["url"]
+            results.append((details["request"]["url"], 0))
+        elif message["method"] == "Network.responseReceived":
+            results.append((details["response"]["url"], details["response"]["status"]))
+        elif message["method"] == "Network.loadingFailed" and not details.get("canceled"):
+            results.append((urls.get(details["requestId"], "?"), details["errorText"]))
+    return results
+
+
+@each_page
+def test_page_at_desktop_width(browser, address, page):
+    """No failed or foreign request, no console error, no serious accessibility issue."""
+    open_page(browser, address + page, DESKTOP)
+    seen = requests_of(browser)
+    foreign = {url for url, _ in seen if url.startswith(("http", "ws", "//"))
+               and not url.startswith(address)}
+    assert not foreign, f"requests outside the site: {foreign}"
+    failed = {(url, status) for url, status in seen if isinstance(status, str) or status >= 400}
+    assert not failed, f"failed requests: {failed}"
+    assert not console_errors(browser)
+    assert not serious_issues(browser)
+
+
+def console_errors(browser):
+    return [
+        entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"
+        and not any(re.search(allowed, entry["message"]) for allowed in ALLOWED_CONSOLE_ERRORS)
+    ]  # fmt: skip
+
+
+def serious_issues(browser):
+    """What axe calls serious or critical, with the first elements concerned."""
+    browser.execute_script(Path(AXE).read_text(encoding="utf8"))
+    result = browser.execute_async_script(
+        "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(done)"
+    )
+    return [
+        f"{issue['id']} ({issue['impact']}): " + " | ".join(
+            node["html"][:200] for node in issue["nodes"][:3])
+        for issue in result["violations"] if issue["impact"] in ("serious", "critical")
+    ]  # fmt: skip
+
+
+@each_page
+def test_page_at_phone_width(browser, address, page):
+    """Nothing sticks out at 390 px: wide figures scroll in their own boxes."""
+    open_page(browser, address + page, PHONE)
+    assert not console_errors(browser)
+    wide = browser.execute_script(
+        """
+        const limit = document.documentElement.clientWidth;
+        if (document.documentElement.scrollWidth <= limit) return [];
+        return [...document.querySelectorAll('body *')].filter((element) =>
+            element.getBoundingClientRect().right > limit + 1).slice(0, 5)
+            .map((element) => element.outerHTML.slice(0, 150));
+        """
+    )
+    assert not wide, f"sticks out of the page: {wide}"
+
+
+def has(page, text):
+    return text in (SITE / page).read_text(encoding="utf8")
+
+
+CHART_PAGES = [page for page in PAGES if has(page, "bookFigures.drawChart")]
+BERTVIZ_PAGES = [page for page in PAGES if has(page, 'class="bertviz"')]
+
+
+@pytest.mark.parametrize("page", CHART_PAGES)
+def test_charts(browser, address, page):
+    """Every Altair chart shows marks and has a text alternative; every control changes it."""
+    open_page(browser, address + page, DESKTOP)
+    for chart in browser.find_elements(By.CSS_SELECTOR, ".chart"):
+        assert chart.find_elements(By.CSS_SELECTOR, "svg, canvas"), "no picture"
+        assert "could not be drawn" not in chart.text
+        label = chart.get_attribute("data-label")
+        assert label and label != "chart", "a chart without .properties(description=...)"
+        for control in chart.find_elements(By.CSS_SELECTOR, ".vega-bind input, .vega-bind select"):
+            before = chart.find_element(By.CSS_SELECTOR, "svg, canvas").get_attribute("outerHTML")
+            change(browser, control)
+            wait_for(
+                browser,
+                "return true", "the chart"
+            )
+            end = time.monotonic() + 5
+            while chart.find_element(
+                By.CSS_SELECTOR, "svg, canvas"
+            ).get_attribute("outerHTML") == before:
+                assert time.monotonic() < end, f"nothing follows the control of: {label}"
+                time.sleep(0.05)
+
+
+def change(browser, control):
+    """Move a control to another value, as a person would."""
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", control)
+    from selenium.webdriver.common.keys import Keys
+
+    kind = control.get_attribute("type")
+    if control.tag_name == "select":
+        last = control.get_property("selectedIndex") == control.get_property("length") - 1
+        control.send_keys(Keys.ARROW_UP if last else Keys.ARROW_DOWN)
+    elif kind == "range":
+        at_end = control.get_property("value") == control.get_attribute("max")
+        control.send_keys(*[Keys.ARROW_LEFT if at_end else Keys.ARROW_RIGHT] * 2)
+    elif kind in ("checkbox", "radio"):
+        control.click()
+
+
+@pytest.mark.parametrize("page", BERTVIZ_PAGES)
+def test_bertviz_figures(browser, address, page):
+    """Every BertViz figure draws lines, and a click or the pointer changes what it shows."""
+    open_page(browser, address + page, DESKTOP)
+    figures = browser.find_elements(By.CSS_SELECTOR, ".bertviz")
+    assert figures
+    for figure in figures:
+        assert figure.find_elements(By.CSS_SELECTOR, "svg line"), "no lines"
+        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", figure)
+        before = figure.get_attribute("innerHTML")
+        heads = figure.find_elements(By.CSS_SELECTOR, "rect[role=button]")
+        targets = heads or figure.find_elements(By.CSS_SELECTOR, "svg rect, svg text")
+        for target in targets:
+            browser.execute_script(
+                "for (const name of ['mouseover', 'mouseenter', 'click']) arguments[0]"
+                ".dispatchEvent(new MouseEvent(name, {bubbles: name !== 'mouseenter'}))", target
+            )
+            if figure.get_attribute("innerHTML") != before:
+                break
+        else:
+            pytest.fail("the figure does not react")
+
+
+def test_bertviz_heads_answer_the_keyboard(browser, address):
+    pages = [page for page in BERTVIZ_PAGES if has(page, "drawCheckboxes")]
+    if not pages:
+        pytest.skip("no head view in the book")
+    open_page(browser, address + pages[0], DESKTOP)
+    head = browser.find_element(By.CSS_SELECTOR, ".bertviz rect[role=button]")
+    before = head.get_attribute("fill")
+    browser.execute_script("arguments[0].focus()", head)
+    browser.execute_script(
+        "arguments[0].dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'}))", head
+    )
+    assert head.get_attribute("fill") != before
+
+
+def test_dark_mode_keeps_text_readable(browser, address):
+    """axe measures contrast; here on the cover and on one page with charts, in dark mode."""
+    for page in ["book/intro.html", *CHART_PAGES[:1]]:
+        browser.get(address + page)
+        browser.execute_script("localStorage.setItem('mode', 'dark')")
+        browser.execute_script("localStorage.setItem('theme', 'dark')")
+        try:
+            open_page(browser, address + page, DESKTOP)
+            assert browser.execute_script("return document.documentElement.dataset.theme") == "dark"
+            assert not serious_issues(browser)
+        finally:
+            browser.execute_script("localStorage.clear()")
+
+
+def test_search_finds_a_word(browser, address):
+    open_page(browser, address + "search.html?q=attention", DESKTOP)
+    wait_for(browser, "return document.querySelectorAll('#search-results li').length > 0",
+             "a search result")

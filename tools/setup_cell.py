@@ -1,0 +1,47 @@
+"""The setup cell: the first code cell of every notebook, the same in all of them.
+
+It does nothing where transformer_lib can be imported. Elsewhere (Colab, Kaggle, a bare
+Jupyter) it clones the repository named in _config.yml and installs the small packages that
+are missing. It never installs torch, so a hosted runtime keeps its own GPU build.
+"""
+
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+
+TEMPLATE = '''\
+# Setup. Does nothing where the book is installed; elsewhere (Colab) it fetches the book's code.
+import importlib.util
+
+if importlib.util.find_spec("transformer_lib") is None:
+    import os
+    import subprocess
+    import sys
+
+    repository = "{repository}"
+    folder = os.path.abspath("transformer-book")
+    if not os.path.isdir(folder):
+        subprocess.run(["git", "clone", "--quiet", "--depth", "1", repository, folder], check=True)
+    light = ["tokenizers", "safetensors", "sacrebleu", "tqdm", "altair", "bertviz", "matplotlib"]
+    missing = [name for name in light if importlib.util.find_spec(name) is None]
+    if missing:
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *missing], check=True)
+    sys.path.insert(0, folder)
+    os.environ["PYTHONPATH"] = folder  # for commands started from the notebook'''
+
+
+def repository_url() -> str:
+    """The address of this repository, from its one home in _config.yml."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf8"))
+    return config["repository"]["url"]
+
+
+def setup_cell() -> str:
+    """Source of the setup cell for the configured repository."""
+    return TEMPLATE.format(repository=repository_url())
+
+
+if __name__ == "__main__":
+    print(setup_cell())

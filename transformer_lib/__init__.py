@@ -1,0 +1,50 @@
+"""The Transformer of "Attention Is All You Need", small enough to read and fast enough to use.
+
+Text flows through the modules in this order:
+
+    data           sentence pairs: Multi30k, another data set, or the embedded mini corpus
+    tokenization   text to ids and back
+    batching       ids to padded batches of sentences of like length
+    masks          which position may look at which
+    model          ids to logits: embeddings, positional, attention, normalization,
+                   feed_forward, encoder, decoder
+    loss           how wrong the logits are
+    training       schedule, checkpoint: many small corrections
+    decoding       logits to a sentence: greedy, sampling, beam search
+    evaluation     how good the sentences are: BLEU and its relatives
+    visualize      what went on inside
+
+`python -m transformer_lib --help` trains, translates and evaluates without a line of code.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+__all__ = ["ModelConfig", "TrainConfig", "Transformer", "Translator", "load_pretrained"]
+
+# Loaded at first use, so that `import transformer_lib` costs no more than it must.
+_HOME = {
+    "ModelConfig": "config",
+    "TrainConfig": "config",
+    "Transformer": "model",
+    "Translator": "translator",
+    "load_pretrained": "translator",
+}
+_MODULES = {
+    "attention", "batching", "checkpoint", "checks", "config", "data", "decoder", "decoding",
+    "dropout", "embeddings", "encoder", "evaluation", "feed_forward", "loss", "masks", "mini",
+    "model", "normalization", "positional", "schedule", "tokenization", "training", "translator",
+    "visualize",
+}  # fmt: skip
+
+
+def __getattr__(name: str):
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*__all__, *_MODULES])

@@ -1,0 +1,91 @@
+"""Sentences to padded tensors, with little padding.
+
+Sentences of like length go into one batch, and a batch has a budget of tokens rather than of
+sentences: many short ones or few long ones, for the same work.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+
+class TokenBatchSampler:
+    """Batches of sentence indices whose padded size stays within `max_tokens`.
+
+    lengths: one number of tokens per sentence, or one (source, target) pair of numbers; for
+    pairs, the longer side counts. Each epoch (see `set_epoch`) shuffles the sentences among
+    those of their own length, and the order of the batches; without `shuffle`, batches go from
+    short to long. The same seed and epoch give the same batches.
+    Raises ValueError for no sentences, or for one that alone is over the budget.
+    """
+
+    def __init__(
+        self,
+        lengths: Sequence[int] | Sequence[tuple[int, int]],
+        max_tokens: int,
+        shuffle: bool = True,
+        seed: int = 0,
+    ):
+        self.lengths = [
+            tuple(n) if isinstance(n, Sequence) else (int(n), int(n)) for n in lengths
+        ]  # (source, target)
+        self.max_tokens, self.shuffle, self.seed, self.epoch = max_tokens, shuffle, seed, 0
+        if not self.lengths:
+            raise ValueError("no sentences to batch: the data set is empty.")
+        index, longest = max(enumerate(map(max, self.lengths)), key=lambda pair: pair[1])
+        if longest > max_tokens:
+            raise ValueError(
+                f"sentence {index} has {longest} tokens, more than max_tokens {max_tokens}: "
+                "raise max_tokens or shorten the sentence."
+            )
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch whose shuffle the next iteration gives."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return iter(self.batches())
+
+    def __len__(self) -> int:
+        return len(self.batches())
+
+    def batches(self) -> list[list[int]]:
+        """All batches of the current epoch."""
+        # A fresh generator per epoch: an interrupted run finds its place again by numbers alone.
+        rng = random.Random(f"{self.seed}-{self.epoch}")
+        order = list(range(len(self.lengths)))
+        if self.shuffle:
+            rng.shuffle(order)
+        # The sort is stable: sentences of equal lengths keep their shuffled order.
+        order.sort(key=lambda i: (self.lengths[i][1], self.lengths[i][0]))
+        batches, batch, width = [], [], 0
+        for i in order:
+            new_width = max(width, *self.lengths[i])
+            if batch and new_width * (len(batch) + 1) > self.max_tokens:
+                batches.append(batch)
+                batch, new_width = [], max(self.lengths[i])
+            batch, width = batch + [i], new_width
+        batches.append(batch)
+        if self.shuffle:
+            rng.shuffle(batches)
+        return batches
+
+
+def pad(sequences: Sequence[Sequence[int]], pad_id: int = 0) -> Tensor:
+    """Id lists of different lengths -> (B, longest) int64, padded on the right."""
+    padded = torch.full((len(sequences), max(map(len, sequences))), pad_id)
+    for row, ids in zip(padded, sequences, strict=True):
+        row[: len(ids)] = torch.tensor(ids)
+    return padded
+
+
+def padding_share(lengths: Sequence[tuple[int, int]], batches: list[list[int]]) -> float:
+    """Which part of the tokens in these batches is padding, both sides counted: 0 to 1."""
+    real = total = 0
+    for batch in batches:
+        for side in zip(*(lengths[i] for i in batch), strict=True):
+            real += sum(side)
+            total += max(side) * len(side)
+    return 1 - real / total

@@ -1,0 +1,153 @@
+"""Weights and training state on disk: safetensors and JSON, nothing pickled.
+
+A file or folder is written under a temporary name and then renamed, so that an interruption
+leaves the previous one whole.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from transformer_lib.config import ModelConfig, from_dict, to_dict, write_json
+from transformer_lib.model import Transformer
+
+
+def save_weights(path: str | Path, state: dict[str, Tensor], dtype: torch.dtype | None = None):
+    """Write named tensors to a safetensors file. dtype: convert first, for example to bfloat16."""
+    path = Path(path)
+    partial = path.with_name(path.name + ".partial")
+    tensors, seen = {}, set()
+    for name, tensor in state.items():
+        if tensor.data_ptr() not in seen or not tensor.numel():  # a tied matrix is stored once
+            seen.add(tensor.data_ptr())
+            keep = tensor.dtype if dtype is None or not tensor.is_floating_point() else dtype
+            tensors[name] = tensor.detach().to("cpu", keep).contiguous()
+    try:
+        save_file(tensors, partial)
+        partial.replace(path)
+    except (OSError, SafetensorError) as error:
+        partial.unlink(missing_ok=True)
+        raise OSError(
+            f"could not write {path} ({error}); free some space or choose another folder. "
+            "Files saved earlier are untouched."
+        ) from None
+
+
+def load_weights(path: str | Path) -> dict[str, Tensor]:
+    """Read a safetensors file. Raises ValueError when it is missing, cut short or damaged."""
+    if not Path(path).exists():
+        raise ValueError(f"there are no weights at {path}.")
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise ValueError(
+            f"{path} is damaged or cut short ({error}); use an earlier checkpoint or copy it again."
+        ) from None
+
+
+def load_state(model: torch.nn.Module, state: dict[str, Tensor], where: str | Path) -> None:
+    """Copy named tensors into the model, or say which do not fit."""
+    own = model.state_dict()
+    shared = {tensor.data_ptr(): name for name, tensor in own.items() if name in state}
+    missing = [
+        name for name in own if name not in state and own[name].data_ptr() not in shared
+    ]
+    surplus = [name for name in state if name not in own]
+    misfits = [
+        f"{name} is {tuple(state[name].shape)}, the model expects {tuple(own[name].shape)}"
+        for name in own
+        if name in state and state[name].shape != own[name].shape
+    ]
+    problems = [f"missing: {missing[:3]}"] * bool(missing) + [f"surplus: {surplus[:3]}"] * bool(
+        surplus
+    )
+    problems += misfits[:3]
+    if problems:
+        raise ValueError(
+            f"the weights in {where} belong to another model ({'; '.join(problems)}); "
+            "build the model from the config.json beside them."
+        )
+    model.load_state_dict(state, strict=False)
+
+
+def save_model(folder: str | Path, model: Transformer, dtype: torch.dtype | None = None) -> None:
+    """Write model.safetensors and config.json (its ModelConfig under "model") into a folder."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "config.json", {"model": to_dict(model.config)})
+    save_weights(folder / "model.safetensors", model.state_dict(), dtype)
+
+
+def load_model(folder: str | Path) -> Transformer:
+    """The model of a run folder, in float32 and ready to use (dropout off)."""
+    path = Path(folder) / "config.json"
+    if not path.exists():
+        raise ValueError(f"there is no model in {folder}: it holds no config.json.")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))["model"]
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{path} is damaged: expected JSON with the sizes under 'model'.") from None
+    model = Transformer(from_dict(ModelConfig, config, str(path)))
+    weights = Path(folder) / "model.safetensors"
+    load_state(model, load_weights(weights), weights)
+    return model.eval()
+
+
+def save_checkpoint(run_dir: Path, step: int, tensors: dict[str, dict[str, Tensor]], state: dict):
+    """Write checkpoints/step-000123/ with one safetensors file per group and state.json."""
+    root = Path(run_dir) / "checkpoints"
+    final, partial = root / f"step-{step:07d}", root / "partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(parents=True)
+        for group, values in tensors.items():
+            save_weights(partial / f"{group}.safetensors", values)
+        write_json(partial / "state.json", state)
+        if final.exists():  # saved twice at the same step: both are the same
+            shutil.rmtree(final)
+        partial.rename(final)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise OSError(
+            f"the checkpoint of step {step} could not be saved in {root}: {error} "
+            "Checkpoints saved earlier are whole; free some space and start the same command again."
+        ) from None
+    return final
+
+
+def load_checkpoint(path: Path) -> dict:
+    """What save_checkpoint wrote: each group of tensors by name, and the entries of state.json."""
+    try:
+        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise ValueError(
+            f"the checkpoint {path} is damaged (state.json); delete it to go on from the one before."
+        ) from None
+    return state | {file.stem: load_weights(file) for file in path.glob("*.safetensors")}
+
+
+def discard_all_but(run_dir: str | Path, newest: int) -> None:
+    """Delete all but the newest checkpoints."""
+    for path in checkpoints(run_dir)[:-newest]:
+        shutil.rmtree(path)
+
+
+def checkpoints(run_dir: str | Path) -> list[Path]:
+    """The whole checkpoints of a run, oldest first."""
+    return sorted((Path(run_dir) / "checkpoints").glob("step-*"))
+
+
+def average(paths: list[Path]) -> dict[str, Tensor]:
+    """The mean of the models in several checkpoints (sec. 6.1)."""
+    if not paths:
+        raise ValueError("no checkpoints to average.")
+    total: dict[str, Tensor] = {}
+    for path in paths:
+        for name, tensor in load_weights(path / "model.safetensors").items():
+            total[name] = total.get(name, 0) + tensor.double()
+    return {name: (tensor / len(paths)).float() for name, tensor in total.items()}

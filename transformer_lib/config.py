@@ -1,0 +1,157 @@
+"""The sizes of a model and of a training run, each in one dataclass."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+NORMS = ("layer", "rms", "batch")  # "batch" is there to be compared with, not to be used: see chapter 07
+POSITIONALS = ("sinusoidal", "learned", "rotary", "alibi", "none")
+ACTIVATIONS = ("relu", "gelu", "swiglu")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Sizes of a Transformer. The defaults are the paper's base model (table 3), with pre-norm.
+
+    Raises ValueError, naming the field, when a value cannot make a model.
+    """
+
+    vocab_size: int  # V: one vocabulary, shared by source and target
+    d_model: int = 512  # D: width of every token's vector
+    n_heads: int = 8  # H: each head works on d_model / n_heads numbers
+    d_ff: int = 2048  # width inside the feed-forward sublayer
+    n_encoder_layers: int = 6
+    n_decoder_layers: int = 6
+    dropout: float = 0.1  # on each sublayer's output and on the embeddings (sec. 5.4)
+    attention_dropout: float = 0.0  # on attention weights; not in the paper
+    max_len: int = 256  # longest sequence, in tokens
+    pad_id: int = 0
+    norm_first: bool = True  # True: pre-norm; False: post-norm, as the paper draws it
+    norm: str = "layer"
+    positional: str = "sinusoidal"
+    activation: str = "relu"
+    tie_embeddings: bool = True  # one matrix for source, target and output (sec. 3.4)
+
+    def __post_init__(self):
+        for name in ("vocab_size", "d_model", "n_heads", "d_ff", "max_len"):
+            _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        for name in ("n_encoder_layers", "n_decoder_layers"):
+            _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
+        for name in ("dropout", "attention_dropout"):
+            _require(0 <= getattr(self, name) < 1, name, getattr(self, name), "in [0, 1)")
+        _require(
+            0 <= self.pad_id < self.vocab_size,
+            "pad_id",
+            self.pad_id,
+            f"an id below vocab_size {self.vocab_size}",
+        )
+        for name, known in (
+            ("norm", NORMS),
+            ("positional", POSITIONALS),
+            ("activation", ACTIVATIONS),
+        ):
+            _require(getattr(self, name) in known, name, getattr(self, name), f"one of {known}")
+        if self.d_model % self.n_heads:
+            raise ValueError(
+                f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}: each head gets "
+                "d_model / n_heads numbers, so choose sizes that divide."
+            )
+        if self.positional == "rotary" and (self.d_model // self.n_heads) % 2:
+            raise ValueError(
+                f"rotary positions turn pairs of numbers, but a head has "
+                f"{self.d_model // self.n_heads}: choose an even d_model / n_heads."
+            )
+        if self.positional == "sinusoidal" and self.d_model % 2:
+            raise ValueError(
+                f"sinusoidal positions come in sine-cosine pairs: d_model {self.d_model} must be even."
+            )
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How to train. The defaults follow Transformer-Tiny on Multi30k (Wu et al. 2021).
+
+    One update sees `accumulate` batches on each process, so a global batch holds about
+    max_tokens * accumulate * (number of processes) target tokens, padding included.
+    """
+
+    max_steps: int = 8000  # updates of the weights
+    max_tokens: int = 4096  # tokens in one batch, padding included
+    accumulate: int = 1  # batches whose gradients are added before an update
+    schedule: str = "inverse_sqrt"  # "inverse_sqrt" | "noam" | "constant"
+    peak_lr: float = 5e-3  # for "noam", the paper's formula sets the rate instead
+    warmup: int = 2000  # updates
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-9
+    weight_decay: float = 0.0
+    label_smoothing: float = 0.1
+    clip_norm: float = 1.0  # 0 turns clipping off
+    average: int = 10  # the last checkpoints, averaged into the final weights; 1: no averaging
+    checkpoint_every: int = 200  # updates
+    keep_checkpoints: int = 10
+    validate_every: int = 200  # updates
+    validation_bleu: bool = True  # greedy decoding of the validation set at each validation
+    log_every: int = 20  # updates
+    seed: int = 0
+    device: str = "auto"  # "auto" | "cpu" | "cuda" | "cuda:1"
+    precision: str = "auto"  # "auto": bf16 on a GPU that has it, else fp32 | "fp32" | "bf16"
+    tensorboard: bool = False
+    progress: bool = True  # a progress bar on the terminal or in the notebook
+
+    def __post_init__(self):
+        # JSON has no tuples: a configuration read back from disk must equal the one written.
+        object.__setattr__(self, "betas", tuple(self.betas))
+        for name in (
+            "max_steps",
+            "max_tokens",
+            "accumulate",
+            "average",
+            "checkpoint_every",
+            "keep_checkpoints",
+            "validate_every",
+            "log_every",
+        ):
+            _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        _require(self.warmup >= 0, "warmup", self.warmup, "at least 0")
+        _require(self.peak_lr > 0, "peak_lr", self.peak_lr, "above 0")
+        _require(
+            0 <= self.label_smoothing < 1, "label_smoothing", self.label_smoothing, "in [0, 1)"
+        )
+        _require(
+            self.average <= self.keep_checkpoints,
+            "average",
+            self.average,
+            f"at most keep_checkpoints {self.keep_checkpoints}",
+        )
+        schedules = ("inverse_sqrt", "noam", "constant")
+        _require(self.schedule in schedules, "schedule", self.schedule, f"one of {schedules}")
+        precisions = ("auto", "fp32", "bf16")
+        _require(self.precision in precisions, "precision", self.precision, f"one of {precisions}")
+
+
+def to_dict(config) -> dict:
+    """A configuration as plain JSON values."""
+    return dataclasses.asdict(config)
+
+
+def from_dict(cls, values: dict, where: str = "the configuration"):
+    """Build `cls` from a dictionary; unknown names are an error, so that a typing slip is seen."""
+    known = {field.name for field in dataclasses.fields(cls)}
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise ValueError(f"{where} has unknown fields {unknown}; {cls.__name__} knows {sorted(known)}.")
+    return cls(**values)
+
+
+def write_json(path, value) -> None:
+    """Write JSON so that a reader sees the old file or the new one, never half of one."""
+    path = Path(path)
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def _require(condition: bool, name: str, given, expected: str) -> None:
+    if not condition:
+        raise ValueError(f"{name} is {given!r}; it must be {expected}.")

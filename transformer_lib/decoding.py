@@ -1,0 +1,210 @@
+"""From a source sentence to target ids, one token at a time: greedy, sampling, beam search.
+
+Every method encodes the source once and keeps keys and values of past tokens (`KeyValueCache`), so
+a step computes only the newest token. Sentences that have ended leave the batch.
+"""
+
+import math
+from collections.abc import Callable
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from transformer_lib import masks
+from transformer_lib.model import Transformer
+
+
+def greedy_decode(
+    model: Transformer,
+    src_ids: Tensor,
+    max_len: int | None = None,
+    bos_id: int = 1,
+    eos_id: int = 2,
+    use_cache: bool = True,
+) -> Tensor:
+    """Take the most probable token at every step.
+
+    src_ids: (B, S), padded. Returns (B, L) ids, L <= max_len: without <bos>, with <eos> where the
+    sentence ended, padded behind it. max_len defaults to S + 50 (sec. 6.1).
+    use_cache=False computes the whole prefix anew at each step: slower, same ids.
+    """
+    return _generate(
+        model, src_ids, max_len, bos_id, eos_id, use_cache, lambda logits: logits.argmax(-1)
+    )
+
+
+def sample(
+    model: Transformer,
+    src_ids: Tensor,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: torch.Generator | None = None,
+    max_len: int | None = None,
+    bos_id: int = 1,
+    eos_id: int = 2,
+) -> Tensor:
+    """Draw each token from the model's distribution.
+
+    temperature below 1 sharpens the distribution, above 1 flattens it. top_k keeps only the k most
+    probable tokens; top_p (nucleus, Holtzman et al. 2020) the fewest whose probabilities reach p.
+    generator makes the draws repeatable. Shapes as in greedy_decode.
+    """
+    if temperature <= 0:
+        raise ValueError(f"temperature is {temperature}; it must be above 0 (for 0, decode greedily).")
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"top_k is {top_k}; it must be at least 1.")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p is {top_p}; it must be in (0, 1].")
+
+    def draw(logits: Tensor) -> Tensor:
+        ranked, ids = (logits / temperature).sort(-1, descending=True)  # (B, V)
+        probabilities = ranked.softmax(-1)
+        if top_p is not None:
+            # Keep a token while those before it have not reached p; the first always stays.
+            before = probabilities.cumsum(-1) - probabilities
+            probabilities = probabilities.masked_fill(before >= top_p, 0)
+        if top_k is not None:
+            probabilities[:, top_k:] = 0
+        rank = torch.multinomial(probabilities, 1, generator=generator)  # (B, 1)
+        return ids.gather(-1, rank).squeeze(-1)
+
+    return _generate(model, src_ids, max_len, bos_id, eos_id, True, draw)
+
+
+@torch.inference_mode()
+def _generate(
+    model: Transformer,
+    src_ids: Tensor,
+    max_len: int | None,
+    bos_id: int,
+    eos_id: int,
+    use_cache: bool,
+    choose: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """Extend every sentence by choose(logits (B, V)) -> ids (B,) until <eos> or max_len."""
+    max_len = _max_len(model, src_ids, max_len)
+    pad_id = model.config.pad_id
+    output = torch.full((len(src_ids), max_len), pad_id, device=src_ids.device)
+    with evaluating(model):
+        src_mask = masks.padding_mask(src_ids, pad_id)
+        memory = model.encode(src_ids, src_mask)
+        cache = model.new_cache() if use_cache else None
+        live = torch.arange(len(src_ids), device=src_ids.device)  # sentences not ended
+        ids = torch.full((len(src_ids), 1), bos_id, device=src_ids.device)
+        for step in range(max_len):
+            hidden = model.decode(ids[:, -1:] if use_cache else ids, memory, src_mask, cache=cache)
+            token = choose(model.project(hidden[:, -1]))  # (B_live,)
+            output[live, step] = token
+            going = (token != eos_id).nonzero().squeeze(-1)
+            if not len(going):
+                return output[:, : step + 1]
+            ids = torch.cat([ids, token[:, None]], dim=1)
+            if len(going) < len(live):
+                live, ids = live[going], ids[going]
+                memory, src_mask = memory[going], src_mask[going]
+                if cache is not None:
+                    cache.select(going)
+                    cache.select_sentences(going)
+    return output
+
+
+@torch.inference_mode()
+def beam_search(
+    model: Transformer,
+    src_ids: Tensor,
+    beam_size: int = 5,
+    max_len: int | None = None,
+    length_penalty: float = 1.0,
+    bos_id: int = 1,
+    eos_id: int = 2,
+) -> tuple[Tensor, Tensor]:
+    """Keep the beam_size best prefixes of each sentence; return the best finished one.
+
+    A finished hypothesis scores (sum of log-probabilities) / length ** length_penalty, <eos>
+    included: 0 favours short outputs, larger values longer ones. A sentence is done when
+    beam_size of its hypotheses have finished. src_ids: (B, S), padded.
+    Returns ids (B, L), as greedy_decode does, and their scores (B,).
+    """
+    if beam_size < 1 or 2 * beam_size > model.config.vocab_size:
+        raise ValueError(
+            f"beam_size is {beam_size}; it must be at least 1 and at most half the vocabulary "
+            f"({model.config.vocab_size // 2})."
+        )
+    max_len = _max_len(model, src_ids, max_len)
+    pad_id, device, n = model.config.pad_id, src_ids.device, beam_size
+    best_ids = torch.full((len(src_ids), max_len), pad_id, device=device)
+    best_scores = torch.full((len(src_ids),), -math.inf, device=device)
+    with evaluating(model):
+        src_mask = masks.padding_mask(src_ids, pad_id)
+        memory = model.encode(src_ids, src_mask)
+        cache = model.new_cache()
+        live = torch.arange(len(src_ids), device=device)  # (A,) sentences not done
+        n_finished = torch.zeros_like(live)
+        ids = torch.full((len(live) * n, 1), bos_id, device=device)  # (A * n, length)
+        totals = torch.full((len(live), n), -math.inf, device=device)  # sums of log-probabilities
+        totals[:, 0] = 0.0  # at first all n prefixes are <bos>: only one may count
+        for step in range(max_len):
+            hidden = model.decode(ids[:, -1:], memory, src_mask, cache=cache)
+            logits = model.project(hidden[:, -1])  # (A * n, V)
+            # 2n candidates are enough: at most n of them can be <eos>.
+            top, tokens = logits.topk(2 * n, dim=-1)  # (A * n, 2n)
+            log_p = (top - logits.logsumexp(-1, keepdim=True)).view(len(live), n, 2 * n)
+            candidates, choice = (totals[:, :, None] + log_p).flatten(1).topk(2 * n)  # (A, 2n)
+            tokens = tokens.view(len(live), -1).gather(1, choice)  # (A, 2n)
+            origin = choice // (2 * n) + n * torch.arange(len(live), device=device)[:, None]
+
+            # Finished: <eos> among the best n, or, at the length limit, whatever stands there.
+            ended = tokens == eos_id
+            final = ended | (step == max_len - 1)
+            scores = candidates / (step + 1) ** length_penalty
+            scores = scores[:, :n].masked_fill(~final[:, :n], -math.inf)
+            score, rank = scores.max(1)  # (A,)
+            better = (score > best_scores[live]).nonzero().squeeze(-1)
+            rows = live[better]
+            best_scores[rows] = score[better]
+            prefix = ids[origin[better, rank[better]], 1:]  # (better, step)
+            best_ids[rows, :step] = prefix
+            best_ids[rows, step] = tokens[better, rank[better]]
+            best_ids[rows, step + 1 :] = pad_id
+            n_finished = n_finished + ended[:, :n].sum(1)
+
+            # Continue with the n best that have not ended, in the sentences not done.
+            going = (n_finished < n).nonzero().squeeze(-1)
+            if not len(going) or step == max_len - 1:
+                break
+            candidates = candidates.masked_fill(ended, -math.inf)[going]
+            totals, kept = candidates.topk(n)  # (A', n)
+            origin = origin[going].gather(1, kept).flatten()  # (A' * n,) rows of ids and cache
+            tokens = tokens[going].gather(1, kept).view(-1, 1)
+            ids = torch.cat([ids[origin], tokens], dim=1)
+            cache.select(origin)
+            if len(going) < len(live):
+                live, n_finished = live[going], n_finished[going]
+                memory, src_mask = memory[going], src_mask[going]
+                cache.select_sentences(going)
+    longest = int((best_ids != pad_id).sum(1).max())
+    return best_ids[:, :longest], best_scores
+
+
+def _max_len(model: Transformer, src_ids: Tensor, max_len: int | None) -> int:
+    if max_len is None:
+        return min(src_ids.size(1) + 50, model.config.max_len)  # the paper's limit, sec. 6.1
+    if not 1 <= max_len <= model.config.max_len:
+        raise ValueError(
+            f"max_len is {max_len}; this model writes between 1 and {model.config.max_len} tokens "
+            "(ModelConfig.max_len)."
+        )
+    return max_len
+
+
+@contextmanager
+def evaluating(model: torch.nn.Module):
+    """Dropout off inside the block; the model's mode is restored after it."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield model
+    finally:
+        model.train(was_training)

@@ -1,0 +1,351 @@
+"""How good is a translation? BLEU, chrF, TER, CER and WER, and how sure one can be of them.
+
+This is the last step from text to a number: `decoding` gives hypotheses, one string per sentence,
+and this module compares them with the references, one string per sentence too.
+
+- `score` gives the numbers to report, BLEU, chrF and TER from sacrebleu with their signatures.
+- `bleu` computes BLEU from scratch and equals sacrebleu.
+- `bootstrap` and `paired_bootstrap` say how far the number can be trusted.
+- `sentence_scores` and `breakdown` say where it comes from.
+
+sacrebleu and sacremoses are imported when they are needed.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+MAX_ORDER = 4  # BLEU counts n-grams of one to four words
+METRICS = ("bleu", "chrf", "ter", "cer", "wer")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Corpus scores in percent. More BLEU and chrF is better; less TER, CER and WER is better."""
+
+    bleu: float  # cased, tokenised by sacrebleu's 13a
+    chrf: float  # chrF2, character 6-grams
+    ter: float  # word edits and shifts per reference word
+    cer: float  # character edits per reference character
+    wer: float  # word edits per reference word, words split at spaces
+    signature: str  # sacrebleu's settings and version, without which a score means little
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The mean of the resampled scores, and the bounds between which 95 % of them lie."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """System a against system b on the same sentences: `delta` is the score of a less that of b."""
+
+    delta: float
+    low: float  # 95 % of the resampled differences lie between low and high
+    high: float
+    p_value: float  # how often chance alone gives a difference as large, in either direction
+
+
+@dataclass(frozen=True)
+class Group:
+    """The sentences of one key in a `breakdown`: how many, and their corpus score."""
+
+    sentences: int
+    score: float
+
+
+def score(hypotheses, references):
+    """The scores to report, each over the whole corpus.
+
+    hypotheses, references: lists of detokenised strings, one reference per sentence.
+    Returns Scores. Raises ValueError for empty or unequal lists, TypeError for anything but
+    strings. Sources: BLEU Papineni et al. 2002; chrF Popović 2015; TER Snover et al. 2006;
+    sacrebleu Post 2018.
+    """
+    _check(hypotheses, references)
+    values, signatures = {}, []
+    for name, metric in _sacrebleu_metrics().items():
+        result = metric.corpus_score(hypotheses, [references])
+        values[name] = result.score
+        signatures.append(f"{result.name} {metric.get_signature()}")
+    for name in ("cer", "wer"):
+        statistics, total = _statistics(name, hypotheses, references)
+        values[name] = float(total(statistics.sum(0)))
+    return Scores(**values, signature="; ".join(signatures))
+
+
+# ------------------------------------------------------------------------------- BLEU from scratch
+
+
+def bleu(hypotheses, references, tokenize="none"):
+    """Corpus BLEU in percent (Papineni et al. 2002), equal to sacrebleu's.
+
+    BLEU is the geometric mean of four precisions, those of n-grams of one to four words, times a
+    brevity penalty. hypotheses, references: strings, or lists of tokens. tokenize: "none" splits
+    strings at spaces; "13a" cuts them up as sacrebleu does by default.
+    """
+    _check(hypotheses, references, also=list)
+    hypotheses, references = [
+        [_tokens(text, tokenize) for text in texts] for texts in (hypotheses, references)
+    ]
+    counts = [bleu_counts(*pair) for pair in zip(hypotheses, references, strict=True)]
+    return float(bleu_from_counts(np.sum(counts, axis=0)))
+
+
+def bleu_counts(hypothesis, reference):
+    """What one sentence adds to corpus BLEU: 10 integers.
+
+    hypothesis, reference: lists of tokens. Returns (10,): for n = 1..4 the hypothesis's n-grams
+    that the reference has too, then all its n-grams, then the lengths of both in tokens.
+    """
+    matches, totals = [], []
+    for n in range(1, MAX_ORDER + 1):
+        ours, theirs = _ngrams(hypothesis, n), _ngrams(reference, n)
+        # Clipped: a word said twice counts twice only if the reference says it twice.
+        matches.append(sum((ours & theirs).values()))
+        totals.append(sum(ours.values()))
+    return np.array([*matches, *totals, len(hypothesis), len(reference)])
+
+
+def bleu_from_counts(counts):
+    """BLEU in percent from summed counts (..., 10), for one corpus or many at once.
+
+    A precision without a match would make the product zero. Exponential smoothing puts 1/2 match
+    in the place of the first such zero, 1/4 in that of the next, and so on (Chen and Cherry 2014,
+    method 3). A corpus with no match at all, or without any 4-gram, scores 0.
+    """
+    counts = np.asarray(counts, dtype=float)
+    matches, totals = counts[..., :4], counts[..., 4:8]  # (..., 4)
+    hypothesis_length, reference_length = counts[..., 8], counts[..., 9]
+
+    missing = matches == 0
+    smoothed = np.where(missing, 0.5 ** np.cumsum(missing, axis=-1), matches)
+    precisions = smoothed / np.maximum(totals, 1)
+    geometric_mean = np.exp(np.log(precisions).mean(-1))
+
+    # Precision alone would reward saying little, so short output is punished.
+    ratio = reference_length / np.maximum(hypothesis_length, 1)
+    brevity_penalty = np.exp(np.minimum(0, 1 - ratio))
+    defined = matches.any(-1) & totals.all(-1)
+    return np.where(defined, 100 * brevity_penalty * geometric_mean, 0.0)
+
+
+def _ngrams(tokens, n):
+    return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
+
+
+def _tokens(text, tokenize):
+    if isinstance(text, list):
+        return text
+    if tokenize == "13a":
+        from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+        text = Tokenizer13a()(text.rstrip())
+    elif tokenize != "none":
+        raise ValueError(f'tokenize must be "none" or "13a", got {tokenize!r}.')
+    return text.split()
+
+
+def lowercased_tokenised_bleu(hypotheses, references, language):
+    """BLEU as older papers report it: lowercased, punctuation normalised, tokenised by Moses.
+
+    That is the form in which Multi30k was first distributed (Elliott et al. 2016), so published
+    results on it are in this unit. It differs from cased BLEU: compare like with like.
+    language: of both lists, "en" or "de". Needs the package sacremoses.
+    """
+    _check(hypotheses, references)
+    try:
+        from sacremoses import MosesPunctNormalizer, MosesTokenizer
+    except ImportError:
+        raise ImportError(
+            "lowercased_tokenised_bleu needs sacremoses: pip install sacremoses"
+        ) from None
+    normaliser, tokenizer = MosesPunctNormalizer(lang=language), MosesTokenizer(lang=language)
+    sides = [
+        [tokenizer.tokenize(normaliser.normalize(text.lower()), escape=False) for text in texts]
+        for texts in (hypotheses, references)
+    ]
+    return bleu(*sides)
+
+
+# ----------------------------------------------------------------------------------- edit distance
+
+
+def edit_distance(a, b):
+    """The fewest insertions, deletions and substitutions that turn a into b (Levenshtein 1966).
+
+    a, b: strings, for a distance in characters, or lists of words. Takes len(a) * len(b) steps.
+    """
+    row = list(range(len(b) + 1))  # row[j]: from the first i items of a to the first j items of b
+    for i, item in enumerate(a, start=1):
+        diagonal, row[0] = row[0], i
+        for j, other in enumerate(b, start=1):
+            substitute = diagonal + (item != other)
+            diagonal = row[j]
+            row[j] = min(substitute, row[j] + 1, row[j - 1] + 1)
+    return row[-1]
+
+
+# --------------------------------------------------------------------------------------- bootstrap
+
+
+def bootstrap(hypotheses, references, n=1000, seed=0, metric="bleu"):
+    """A 95 % interval for a corpus score: how it would vary with other sentences of the same kind.
+
+    Draws as many sentences as there are, with replacement, n times, and scores each draw (Koehn
+    2004). metric: "bleu", "chrf", "ter", "cer" or "wer". Returns Interval.
+    """
+    _check(hypotheses, references)
+    statistics, total = _statistics(metric, hypotheses, references)
+    return _interval(total(_draws(len(references), n, seed) @ statistics))
+
+
+def paired_bootstrap(a, b, references, n=1000, seed=0, metric="bleu"):
+    """Is system a different from system b, or are these sentences just kind to one of them?
+
+    Both systems are scored on the same draws, so what a draw does to both cancels (Koehn 2004).
+    The p-value is the share of draws whose difference lies as far from the mean difference as the
+    observed difference lies from zero (Berg-Kirkpatrick et al. 2012, here in both directions).
+    a, b: lists of hypotheses. metric: as for `bootstrap`. Returns Comparison.
+    """
+    _check(a, references)
+    _check(b, references)
+    draws = _draws(len(references), n, seed)
+    observed, resampled = [], []
+    for hypotheses in (a, b):
+        statistics, total = _statistics(metric, hypotheses, references)
+        observed.append(float(total(statistics.sum(0))))
+        resampled.append(total(draws @ statistics))
+    delta, deltas = observed[0] - observed[1], resampled[0] - resampled[1]
+    as_large = np.abs(deltas - deltas.mean()) >= abs(delta)
+    interval = _interval(deltas)
+    p_value = float((as_large.sum() + 1) / (n + 1))
+    return Comparison(delta, interval.low, interval.high, p_value)
+
+
+def _draws(size, n, seed):
+    """(n, size): how often each draw takes each sentence."""
+    return np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), size=n)
+
+
+def _interval(scores):
+    low, high = np.percentile(scores, (2.5, 97.5))
+    return Interval(float(scores.mean()), float(low), float(high))
+
+
+def _statistics(metric, hypotheses, references):
+    """What a corpus score is made of, so that draws are scored without counting anything again.
+
+    Returns statistics (sentences, k), which add up over sentences, and a function from their sums
+    (..., k) to scores (...).
+    """
+    pairs = list(zip(hypotheses, references, strict=True))
+    if metric == "bleu":
+        tokens = [[_tokens(text, "13a") for text in pair] for pair in pairs]
+        return np.array([bleu_counts(*pair) for pair in tokens]), bleu_from_counts
+    if metric in ("cer", "wer"):
+        split = str.split if metric == "wer" else str
+        items = [(split(hypothesis), split(reference)) for hypothesis, reference in pairs]
+        counts = [(edit_distance(*pair), len(pair[1])) for pair in items]
+        return np.array(counts), _rate
+    if metric in ("chrf", "ter"):
+        scorer = _sacrebleu_metrics()[metric]
+        counts = scorer._extract_corpus_statistics(hypotheses, [references])
+
+        def total(sums):
+            rows = np.atleast_2d(sums)
+            scores = [scorer._compute_score_from_stats(list(row)).score for row in rows]
+            return np.array(scores).reshape(np.shape(sums)[:-1])
+
+        return np.array(counts, dtype=float), total
+    raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}.")
+
+
+def _rate(counts):
+    return 100 * counts[..., 0] / np.maximum(counts[..., 1], 1)
+
+
+# --------------------------------------------------------------------------------- where it is lost
+
+
+def sentence_scores(hypotheses, references, metric="chrf"):
+    """One score per sentence, as a list: for sorting and browsing, not for averaging.
+
+    metric: as for `bootstrap`. A sentence has few 4-grams, so its BLEU is rough: it is taken over
+    the orders that the sentence has; chrF says more.
+    """
+    _check(hypotheses, references)
+    if metric == "bleu":
+        from sacrebleu.metrics import BLEU
+
+        scorer = BLEU(effective_order=True)
+        pairs = zip(hypotheses, references, strict=True)
+        return [scorer.sentence_score(text, [reference]).score for text, reference in pairs]
+    statistics, total = _statistics(metric, hypotheses, references)
+    return [float(value) for value in total(statistics)]
+
+
+def breakdown(hypotheses, references, keys, metric="bleu"):
+    """The corpus score of each group of sentences.
+
+    keys: one per sentence; sentences with equal keys form a group. `length_bucket` and
+    `rare_word_counts` make useful keys. Returns {key: Group(sentences, score)}, sorted by key.
+    """
+    _check(hypotheses, references)
+    if len(keys) != len(references):
+        raise ValueError(f"got {len(keys)} keys for {len(references)} sentences: pass one each.")
+    statistics, total = _statistics(metric, hypotheses, references)
+    members = {}
+    for index, key in enumerate(keys):
+        members.setdefault(key, []).append(index)
+    return {
+        key: Group(len(rows), float(total(statistics[rows].sum(0))))
+        for key, rows in sorted(members.items())
+    }
+
+
+def length_bucket(text, width=5):
+    """The bucket (fewest, most) of a text's number of words: (1, 5), (6, 10) and so on."""
+    bucket = max(len(text.split()) - 1, 0) // width
+    return bucket * width + 1, (bucket + 1) * width
+
+
+def rare_word_counts(texts, training_texts, at_most=5):
+    """How many words of each text occur at most `at_most` times in the training texts.
+
+    Words are split at spaces and lowercased. Returns a list of integers, one per text.
+    """
+    seen = Counter(word for text in training_texts for word in text.lower().split())
+    return [sum(seen[word] <= at_most for word in text.lower().split()) for text in texts]
+
+
+# ------------------------------------------------------------------------------------------- shared
+
+
+def _sacrebleu_metrics():
+    from sacrebleu.metrics import BLEU, CHRF, TER
+
+    return {"bleu": BLEU(), "chrf": CHRF(), "ter": TER()}
+
+
+def _check(hypotheses, references, also=str):
+    for name, texts in (("hypotheses", hypotheses), ("references", references)):
+        if isinstance(texts, str):
+            raise TypeError(f"{name} is one string; pass a list of strings, one per sentence.")
+        for index, text in enumerate(texts):
+            if not isinstance(text, (str, also)):
+                raise TypeError(
+                    f"{name}[{index}] is a {type(text).__name__}; every sentence must be a string."
+                )
+    if len(hypotheses) != len(references):
+        raise ValueError(
+            f"got {len(hypotheses)} hypotheses and {len(references)} references: every sentence "
+            "needs one of each, in the same order."
+        )
+    if len(references) == 0:
+        raise ValueError("there is nothing to score: both lists are empty.")

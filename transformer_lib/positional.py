@@ -1,0 +1,107 @@
+"""Where a token stands: attention alone does not know (sec. 3.5).
+
+Two ways to tell it. SinusoidalEncoding and LearnedEncoding add a vector to the embedding, once,
+before the first layer. RotaryEmbedding and AlibiBias act inside every self-attention: one turns
+queries and keys by an angle that grows with the position, the other lowers scores with distance.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+class SinusoidalEncoding(nn.Module):
+    """Fixed sines and cosines of geometrically growing wavelength, added to x (sec. 3.5).
+
+    Feature 2i of position p holds sin(p / 10000^(2i / d_model)), feature 2i + 1 the cosine.
+    The table is computed, not learned, and not stored with the weights.
+    """
+
+    def __init__(self, d_model: int, max_len: int = 256):
+        super().__init__()
+        self.register_buffer("table", sinusoidal_table(max_len, d_model), persistent=False)
+
+    def forward(self, x: Tensor, start: int = 0) -> Tensor:
+        """x: (B, T, D), whose first token stands at position `start` -> (B, T, D)."""
+        return x + positions_of(self.table, x.size(1), start)
+
+
+def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
+    """The encoding of positions 0..max_len-1: (max_len, d_model) float32."""
+    position = torch.arange(max_len, dtype=torch.float64)[:, None]  # (max_len, 1)
+    # 10000^(-2i/d_model) written as exp of a log; float64 keeps large angles exact.
+    frequency = torch.exp(
+        torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10000.0) / d_model)
+    )  # (d_model / 2,)
+    angle = position * frequency  # (max_len, d_model / 2)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
+
+
+class LearnedEncoding(nn.Module):
+    """One trained vector per position, added to x (Gehring et al. 2017; table 3 row E)."""
+
+    def __init__(self, d_model: int, max_len: int = 256):
+        super().__init__()
+        self.table = nn.Parameter(torch.empty(max_len, d_model))
+        # The size of an embedding after its sqrt(d_model) factor is 1; positions start smaller.
+        nn.init.normal_(self.table, std=0.02)
+
+    def forward(self, x: Tensor, start: int = 0) -> Tensor:
+        """x: (B, T, D), whose first token stands at position `start` -> (B, T, D)."""
+        return x + positions_of(self.table, x.size(1), start)
+
+
+def positions_of(table: Tensor, length: int, start: int) -> Tensor:
+    """Rows start..start+length-1 of a positional table, or an error that says how long it is."""
+    if start + length > table.size(0):
+        raise ValueError(
+            f"position {start + length - 1} is past max_len {table.size(0)}: shorten the sequence, "
+            "or build the model with a larger max_len."
+        )
+    return table[start : start + length]
+
+
+class RotaryEmbedding(nn.Module):
+    """Turn each pair of features of queries and keys by position * frequency (Su et al. 2021).
+
+    The dot product of a query at position m and a key at position n then depends on m and n only
+    through m - n: a relative position, without a table of them. Values are left alone.
+    """
+
+    def __init__(self, d_head: int, base: float = 10000.0):
+        super().__init__()
+        if d_head % 2:
+            raise ValueError(f"rotary positions turn pairs of features: d_head {d_head} must be even.")
+        frequency = base ** (-torch.arange(0, d_head, 2) / d_head)
+        self.register_buffer("frequency", frequency, persistent=False)  # (K / 2,)
+
+    def forward(self, x: Tensor, start: int = 0) -> Tensor:
+        """x: (B, H, T, K) queries or keys, the first at position `start` -> (B, H, T, K)."""
+        position = torch.arange(start, start + x.size(-2), device=x.device)
+        angle = position[:, None] * self.frequency  # (T, K / 2)
+        cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        even, odd = x[..., 0::2], x[..., 1::2]  # (B, H, T, K / 2) each
+        turned = torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1)
+        return turned.flatten(-2)  # (B, H, T, K / 2, 2) -> (B, H, T, K)
+
+
+class AlibiBias(nn.Module):
+    """Lower each attention score by slope * distance (Press et al. 2022).
+
+    Head h of n_heads has slope 2^(-8 h / n_heads), h = 1..n_heads: some heads see far, some near.
+    Nothing is learned and nothing ends at max_len. In the encoder, which looks both ways, the
+    distance is |i - j|.
+    """
+
+    def __init__(self, n_heads: int):
+        super().__init__()
+        slopes = 2.0 ** (-8.0 * torch.arange(1, n_heads + 1) / n_heads)
+        self.register_buffer("slopes", slopes, persistent=False)  # (H,)
+
+    def forward(self, n_queries: int, n_keys: int, start: int = 0) -> Tensor:
+        """Bias to add to the scores: (1, H, n_queries, n_keys); query 0 stands at `start`."""
+        query = torch.arange(start, start + n_queries, device=self.slopes.device)
+        key = torch.arange(n_keys, device=self.slopes.device)
+        distance = (query[:, None] - key[None, :]).abs()  # (Tq, Tk)
+        return (-self.slopes[:, None, None] * distance)[None]  # (1, H, Tq, Tk)

@@ -1,0 +1,13 @@
+"""Learning rates over time: rise linearly, then fall with the root of the step (sec. 5.3)."""
+
+
+def noam(step: int, d_model: int, warmup: int) -> float:
+    """Eq. 3: d_model^-0.5 * min(step^-0.5, step * warmup^-1.5). Steps count from 1."""
+    step = max(step, 1)
+    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5 if warmup else step**-0.5)
+
+
+def inverse_sqrt(step: int, peak_lr: float, warmup: int) -> float:
+    """The same shape with the peak given: peak_lr at step `warmup`. Steps count from 1."""
+    step, warmup = max(step, 1), max(warmup, 1)
+    return peak_lr * min(step / warmup, (warmup / step) ** 0.5)

@@ -1,0 +1,77 @@
+"""Text to ids and back, with the `tokenizers` library.
+
+Special tokens have fixed ids: <pad> 0, <bos> 1, <eos> 2, <unk> 3. A tokenizer is trained on the
+training split alone; what only the validation or test split contains must stay unknown.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+SPECIAL_TOKENS = ["<pad>", "<bos>", "<eos>", "<unk>"]
+PAD, BOS, EOS, UNK = range(4)
+
+
+def train_tokenizer(texts: Iterable[str], vocab_size: int, kind: str = "bpe") -> Tokenizer:
+    """Learn a vocabulary of at most `vocab_size` tokens, special tokens included.
+
+    kind: "bpe" for sub-words by byte-pair encoding (Sennrich et al. 2016), "word" for the most
+    frequent words. Spaces become part of the following token, as "▁", so that
+    `tokenizer.decode(tokenizer.encode(text).ids) == text` for text without outer or unusual
+    spaces whose characters (or words) were seen in training.
+    Raises ValueError for an unknown kind, a vocabulary that is too small, or no text.
+    """
+    if kind not in ("bpe", "word"):
+        raise ValueError(f"kind is {kind!r}; it must be 'bpe' or 'word'.")
+    if vocab_size <= len(SPECIAL_TOKENS):
+        raise ValueError(
+            f"vocab_size is {vocab_size}, but the special tokens alone take {len(SPECIAL_TOKENS)}; "
+            "a few thousand suits sentence pairs."
+        )
+    texts = list(texts)
+    if not any(text.strip() for text in texts):
+        raise ValueError("no text to learn a vocabulary from: every given string is empty.")
+    options = {"vocab_size": vocab_size, "special_tokens": SPECIAL_TOKENS, "show_progress": False}
+    if kind == "bpe":
+        tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+        trainer = trainers.BpeTrainer(**options)
+    else:
+        tokenizer = Tokenizer(models.WordLevel(unk_token="<unk>"))
+        trainer = trainers.WordLevelTrainer(**options)
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Metaspace(),  # "a dog." -> "▁a", "▁dog."
+            pre_tokenizers.Split(Regex(r"[^\w▁]"), "isolated"),  # "▁dog." -> "▁dog", "."
+        ]
+    )
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def load_tokenizer(path: str | Path) -> Tokenizer:
+    """Read a tokenizer.json. Raises ValueError when it is missing, damaged or not one of ours."""
+    path = Path(path)
+    if not path.exists():
+        raise ValueError(f"no tokenizer at {path}: train one, or name a run folder that has one.")
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises bare Exception
+        raise ValueError(f"{path} is not a readable tokenizer: {error}") from None
+    ids = [tokenizer.token_to_id(token) for token in SPECIAL_TOKENS]
+    if ids != [PAD, BOS, EOS, UNK]:
+        raise ValueError(f"{path} gives {SPECIAL_TOKENS} the ids {ids}; expected [0, 1, 2, 3].")
+    return tokenizer
+
+
+def encode_source(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
+    """Ids of each text with <eos> at the end."""
+    return [encoding.ids + [EOS] for encoding in tokenizer.encode_batch(texts)]
+
+
+def encode_target(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
+    """Ids of each text between <bos> and <eos>: the decoder reads all but the last of them and
+    predicts all but the first."""
+    return [[BOS] + encoding.ids + [EOS] for encoding in tokenizer.encode_batch(texts)]

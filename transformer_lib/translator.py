@@ -1,0 +1,143 @@
+"""A trained model with its tokenizer: text in, text out, and a look inside."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from transformer_lib import checkpoint
+from transformer_lib.attention import record_attention
+from transformer_lib.batching import TokenBatchSampler, pad
+from transformer_lib.decoding import beam_search, evaluating
+from transformer_lib.model import Transformer
+from transformer_lib.tokenization import BOS, EOS, PAD, encode_source, load_tokenizer
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translated sentence.
+
+    text: the translation. tokens, source_tokens: what the decoder wrote and the encoder read,
+    both with <eos>. cross_attention: (n_decoder_layers, n_heads, len(tokens), len(source_tokens)),
+    the weights with which each written token was predicted. score: log-probability divided by
+    length ** length_penalty.
+    """
+
+    text: str
+    tokens: list[str]
+    source_tokens: list[str]
+    cross_attention: Tensor
+    score: float
+
+
+class Translator:
+    """Translate sentences with a trained Transformer."""
+
+    def __init__(self, model: Transformer, tokenizer: Tokenizer):
+        if tokenizer.get_vocab_size() != model.config.vocab_size:
+            raise ValueError(
+                f"the tokenizer has {tokenizer.get_vocab_size()} tokens, the model "
+                f"{model.config.vocab_size}: they were not trained together."
+            )
+        self.model, self.tokenizer = model.eval(), tokenizer
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device
+
+    def translate(
+        self,
+        texts: list[str],
+        beam_size: int = 5,
+        length_penalty: float = 1.0,
+        max_tokens: int = 2048,
+        attention: bool = True,
+    ) -> list[Translation]:
+        """Translate each text by beam search, in batches of at most max_tokens source tokens.
+
+        attention=False leaves cross_attention empty and saves one pass over each sentence.
+        Raises TypeError for a bare string, ValueError for a sentence longer than the model reads.
+        """
+        if isinstance(texts, str):
+            raise TypeError("translate expects a list of sentences, got one string: put it in [ ].")
+        if not texts:
+            return []
+        sources = encode_source(self.tokenizer, list(texts))
+        limit = self.model.config.max_len
+        for text, ids in zip(texts, sources, strict=True):
+            if len(ids) > limit:
+                raise ValueError(
+                    f"a sentence of {len(ids)} tokens is longer than the model's {limit} "
+                    f"({text[:40]!r}...): split it into sentences."
+                )
+        results: list[Translation | None] = [None] * len(texts)
+        lengths = [len(ids) for ids in sources]
+        for batch in TokenBatchSampler(lengths, max(max_tokens, *lengths), shuffle=False):
+            src_ids = pad([sources[i] for i in batch]).to(self.device)
+            ids, scores = beam_search(
+                self.model, src_ids, beam_size=beam_size, length_penalty=length_penalty
+            )
+            weights = self.cross_attention(src_ids, ids) if attention else None
+            for row, i in enumerate(batch):
+                written = ids[row][ids[row] != PAD].tolist()
+                n, s = len(written), lengths[i]
+                results[i] = Translation(
+                    text=self.tokenizer.decode(written),
+                    tokens=[self.tokenizer.id_to_token(token) for token in written],
+                    source_tokens=[self.tokenizer.id_to_token(token) for token in sources[i]],
+                    cross_attention=torch.empty(0) if weights is None else weights[row, :, :, :n, :s],
+                    score=float(scores[row]),
+                )
+        return results
+
+    @torch.inference_mode()
+    def cross_attention(self, src_ids: Tensor, ids: Tensor) -> Tensor:
+        """Weights with which each id of a translation was predicted: (B, layers, H, T, S).
+
+        src_ids: (B, S); ids: (B, T), as a decoder returns them. One pass, teacher-forced.
+        """
+        bos = torch.full((len(ids), 1), BOS, device=ids.device)
+        read = torch.cat([bos, ids[:, :-1]], dim=1)  # (B, T): what stood before each token
+        read = read.masked_fill(read == EOS, PAD)
+        with evaluating(self.model), record_attention(self.model) as weights:
+            self.model(src_ids, read)
+        layers = range(self.model.config.n_decoder_layers)
+        maps = [weights[f"decoder.layers.{i}.cross_attention"] for i in layers]
+        return torch.stack(maps, dim=1).cpu()
+
+
+def results_dir() -> Path:
+    """The folder of recorded runs: RESULTS_DIR, or results/ of this repository."""
+    return Path(os.environ.get("RESULTS_DIR", Path(__file__).resolve().parents[1] / "results"))
+
+
+def find_run(name: str | Path) -> Path:
+    """A run folder by its path, or by its name in results/."""
+    for folder in (Path(name), results_dir() / name):
+        if (folder / "config.json").exists():
+            return folder
+    known = sorted(path.parent.name for path in results_dir().glob("*/config.json"))
+    raise ValueError(
+        f"there is no trained run {str(name)!r}; known are {known or 'none'}, "
+        "and a path to a run folder works too."
+    )
+
+
+def load_pretrained(name: str | Path = "multi30k-de-en", device: str = "cpu") -> Translator:
+    """A Translator from a run in results/ or from any run folder.
+
+    Raises ValueError when there is no such run, or its files are damaged or do not fit.
+    """
+    folder = find_run(name)
+    model = checkpoint.load_model(folder).to(device)
+    return Translator(model, load_tokenizer(folder / "tokenizer.json"))
+
+
+def run_info(name: str | Path) -> dict:
+    """config.json of a run: its "model", "train" and "data" settings."""
+    return json.loads((find_run(name) / "config.json").read_text(encoding="utf-8"))
