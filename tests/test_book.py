@@ -89,6 +89,22 @@ def test_is_in_the_table_of_contents(path):
     assert page in listed_pages(), f"add `- file: {page}` to _toc.yml"
 
 
+CALL = re.compile(r"checks\.(ch\d\d\.\w+)\(")
+chapters = [path for path in NOTEBOOKS if re.match(r"\d\d_", path.name)
+            and path.parent.name == "book"]
+
+
+@pytest.mark.parametrize("path", chapters, ids=[path.name for path in chapters])
+def test_every_exercise_has_a_check_that_its_solution_passes(path):
+    called = set(CALL.findall("\n".join(cell["source"] for cell in cells(path, "code"))))
+    assert called, "no exercise of this chapter has a check"
+    solutions = path.parent / "solutions" / path.name
+    assert solutions.exists(), f"no solutions page {solutions.relative_to(ROOT)}"
+    solved = "\n".join(cell["source"] for cell in cells(solutions, "code"))
+    missing = {name for name in called if f"assert checks.{name}(" not in solved}
+    assert not missing, f"solutions/{path.name} does not assert {missing}"
+
+
 def test_every_listed_page_exists():
     missing = [page for page in listed_pages()
                if not any((ROOT / (page + suffix)).exists() for suffix in (".ipynb", ".md"))]
@@ -141,7 +157,8 @@ def test_sync_writes_the_library_source():
 
 def test_sync_dedents_a_method():
     source = sync.library_source("attention.MultiHeadAttention.forward")
-    assert source.startswith("def forward(self")
+    assert source.startswith("def forward(")
+    compile(source, "cell", "exec")
 
 
 @pytest.mark.parametrize("name", ["masks", "masks.no_such_name"])

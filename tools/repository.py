@@ -41,7 +41,8 @@ def disagreements() -> list[str]:
     lines = [f"{name} does not name {url}" for name in PLACES
              if url not in (ROOT / name).read_text(encoding="utf8")]
     for path in [ROOT / name for name in PLACES] + sorted(ROOT.glob(PAGES)):
-        for other in re.findall(r"/github/([^/\s]+/[^/\s]+)/blob/", path.read_text(encoding="utf8")):
+        text = path.read_text(encoding="utf8")
+        for other in re.findall(r"/github/([^/\s]+/[^/\s]+)/blob/", text):
             if other != slug(url):
                 lines.append(f"{path.relative_to(ROOT)} has a Colab link to {other}")
     return lines

@@ -49,6 +49,11 @@ def library_source(name: str) -> str:
     return textwrap.dedent(inspect.getsource(found)).rstrip("\n")
 
 
+def kept(metadata: dict, keys: tuple) -> dict:
+    """The part of a metadata dictionary that belongs in the repository."""
+    return {key: metadata[key] for key in keys if key in metadata}
+
+
 def synced(notebook: dict, stem: str) -> dict:
     """The notebook as it should be on disk. `stem` is used for ids of cells that have none."""
     code_cells_seen = 0
@@ -62,6 +67,7 @@ def synced(notebook: dict, stem: str) -> dict:
             code_cells_seen += 1
             if "setup" in tags and code_cells_seen == 1:
                 source = setup_cell()
+                tags = list(dict.fromkeys([*tags, "remove-cell"]))  # hidden on the site
             for tag in tags:
                 if tag.startswith("lib:"):
                     source = library_source(tag.removeprefix("lib:"))
@@ -74,16 +80,15 @@ def synced(notebook: dict, stem: str) -> dict:
         cell = {
             "cell_type": old["cell_type"],
             "id": cell_id,
-            "metadata": {key: metadata[key] for key in KEPT_CELL_METADATA if key in metadata},
+            "metadata": kept(metadata | ({"tags": tags} if tags else {}), KEPT_CELL_METADATA),
             "source": source.splitlines(keepends=True),
         }
         if old["cell_type"] == "code":
             cell["execution_count"] = None
             cell["outputs"] = []
         cells.append(dict(sorted(cell.items())))
-    kept = {key: notebook["metadata"][key] for key in KEPT_NOTEBOOK_METADATA
-            if key in notebook["metadata"]}
-    return {"cells": cells, "metadata": {**KERNEL, **kept}, "nbformat": 4, "nbformat_minor": 5}
+    metadata = KERNEL | kept(notebook["metadata"], KEPT_NOTEBOOK_METADATA)
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
 def differences(before: dict, after: dict) -> list[str]:

@@ -30,15 +30,19 @@ def scaled_dot_product_attention(
             f"q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)} do not fit: q and k must "
             "share their last size (d_k), k and v their second last (the number of keys)."
         )
+    if mask is not None and mask.dtype != torch.bool and not mask.is_floating_point():
+        raise ValueError(
+            f"mask has dtype {mask.dtype}; expected bool, True = may attend: use mask.bool()."
+        )
     # The scores of unit-variance q and k have variance d_k; the root brings it back to 1.
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # (..., T_query, T_key)
     if mask is not None and mask.dtype == torch.bool:
         scores = scores.masked_fill(~mask, -math.inf)
     elif mask is not None:
         scores = scores + mask
-    weights = torch.softmax(scores, dim=-1)
     # A row of only -inf has no softmax (0 / 0 = NaN): such a query attends to nothing.
-    weights = weights.masked_fill(scores.isneginf().all(-1, keepdim=True), 0.0)
+    nothing = scores.isneginf().all(-1, keepdim=True)  # (..., T_query, 1)
+    weights = torch.softmax(scores.masked_fill(nothing, 0.0), dim=-1).masked_fill(nothing, 0.0)
     weights = F.dropout(weights, dropout_p)
     return weights @ v, weights
 
@@ -92,6 +96,11 @@ class MultiHeadAttention(nn.Module):
                 raise ValueError(
                     f"{name} has shape {tuple(x.shape)}; expected (batch, tokens, {self.d_model})."
                 )
+        if key.shape != value.shape or query.size(0) != key.size(0):
+            raise ValueError(
+                f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)} do "
+                "not fit: all need one batch size, and every key its value."
+            )
         start = 0 if cache is None else cache.length
         q = self.split_heads(self.w_q(query))  # (B, H, T_query, K)
         k = self.split_heads(self.w_k(key))  # (B, H, T_key, K)

@@ -59,7 +59,7 @@ class TokenBatchSampler:
         if self.shuffle:
             rng.shuffle(order)
         # The sort is stable: sentences of equal lengths keep their shuffled order.
-        order.sort(key=lambda i: (self.lengths[i][1], self.lengths[i][0]))
+        order.sort(key=lambda i: _place(*self.lengths[i]))
         batches, batch, width = [], [], 0
         for i in order:
             new_width = max(width, *self.lengths[i])
@@ -71,6 +71,16 @@ class TokenBatchSampler:
         if self.shuffle:
             rng.shuffle(batches)
         return batches
+
+
+def _place(source: int, target: int) -> tuple[int, int]:
+    """Sort key of a pair: by the longer side, then by how much longer the source is.
+
+    The second part rises within one length and falls within the next, so that a batch which
+    holds the end of one and the start of the other finds pairs of like shape on both.
+    """
+    longer = max(source, target)
+    return longer, (source - target) * (-1) ** longer
 
 
 def pad(sequences: Sequence[Sequence[int]], pad_id: int = 0) -> Tensor:

@@ -138,10 +138,15 @@ def to_dict(config) -> dict:
 def from_dict(cls, values: dict, where: str = "the configuration"):
     """Build `cls` from a dictionary; unknown names are an error, so that a typing slip is seen."""
     known = {field.name for field in dataclasses.fields(cls)}
+    if not isinstance(values, dict):
+        raise ValueError(f"{where} holds {values!r}; expected the fields of {cls.__name__}.")
     unknown = sorted(set(values) - known)
     if unknown:
         raise ValueError(f"{where} has unknown fields {unknown}; {cls.__name__} knows {sorted(known)}.")
-    return cls(**values)
+    try:
+        return cls(**values)
+    except TypeError as error:  # a field is missing or of another type
+        raise ValueError(f"{where} does not make a {cls.__name__}: {error}.") from None
 
 
 def write_json(path, value) -> None:

@@ -96,7 +96,8 @@ def _from_folder(folder: Path, src: str, tgt: str) -> dict:
 
 def _read_json_lines(path: Path, src: str, tgt: str) -> list[tuple[str, str]]:
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    text = path.read_text(encoding="utf-8").removesuffix("\n")
+    for number, line in enumerate(text.split("\n") if text else [], start=1):
         where = f"{path.name}, line {number}"
         try:
             row = json.loads(line)
@@ -130,8 +131,8 @@ def _from_hub(name: str, src: str, tgt: str) -> dict:
                 _pair(row, src, tgt, f"{name}, split {found}, row {number}")
                 for number, row in enumerate(loaded[found], start=1)
             ]
-    if not pairs.get("train"):
-        raise ValueError(f"{name} has no training split; it has {sorted(loaded)}.")
+    if not pairs:
+        raise ValueError(f"{name} has no split that is known; it has {sorted(loaded)}.")
     return pairs
 
 

@@ -95,7 +95,9 @@ def _generate(
         ids = torch.full((len(src_ids), 1), bos_id, device=src_ids.device)
         for step in range(max_len):
             hidden = model.decode(ids[:, -1:] if use_cache else ids, memory, src_mask, cache=cache)
-            token = choose(model.project(hidden[:, -1]))  # (B_live,)
+            logits = model.project(hidden[:, -1])  # (B_live, V)
+            logits[:, pad_id] = -math.inf  # padding is no word, and later steps would not see it
+            token = choose(logits)  # (B_live,)
             output[live, step] = token
             going = (token != eos_id).nonzero().squeeze(-1)
             if not len(going):
@@ -148,6 +150,7 @@ def beam_search(
         for step in range(max_len):
             hidden = model.decode(ids[:, -1:], memory, src_mask, cache=cache)
             logits = model.project(hidden[:, -1])  # (A * n, V)
+            logits[:, pad_id] = -math.inf  # padding is no word
             # 2n candidates are enough: at most n of them can be <eos>.
             top, tokens = logits.topk(2 * n, dim=-1)  # (A * n, 2n)
             log_p = (top - logits.logsumexp(-1, keepdim=True)).view(len(live), n, 2 * n)
@@ -163,7 +166,7 @@ def beam_search(
             score, rank = scores.max(1)  # (A,)
             better = (score > best_scores[live]).nonzero().squeeze(-1)
             rows = live[better]
-            best_scores[rows] = score[better]
+            best_scores[rows] = score[better].float()
             prefix = ids[origin[better, rank[better]], 1:]  # (better, step)
             best_ids[rows, :step] = prefix
             best_ids[rows, step] = tokens[better, rank[better]]
@@ -190,7 +193,7 @@ def beam_search(
 
 def _max_len(model: Transformer, src_ids: Tensor, max_len: int | None) -> int:
     if max_len is None:
-        return min(src_ids.size(1) + 50, model.config.max_len)  # the paper's limit, sec. 6.1
+        return min(src_ids.size(-1) + 50, model.config.max_len)  # the paper's limit, sec. 6.1
     if not 1 <= max_len <= model.config.max_len:
         raise ValueError(
             f"max_len is {max_len}; this model writes between 1 and {model.config.max_len} tokens "

@@ -27,7 +27,7 @@ class Dropout(nn.Module):
         dropped = round(self.p * 2**16)
         bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
         keep = bits.view(torch.int16)[: x.numel()].view(x.shape) >= dropped - 2**15
-        return x * (keep * (1 / (1 - dropped / 2**16)))
+        return x * keep.to(x.dtype).mul_(1 / (1 - dropped / 2**16))
 
     def extra_repr(self) -> str:
         return f"p={self.p}"

@@ -26,7 +26,7 @@ class Scores:
 
     bleu: float  # cased, tokenised by sacrebleu's 13a
     chrf: float  # chrF2, character 6-grams
-    ter: float  # word edits and shifts per reference word
+    ter: float  # word edits and shifts per reference word, lowercased as sacrebleu does
     cer: float  # character edits per reference character
     wer: float  # word edits per reference word, words split at spaces
     signature: str  # sacrebleu's settings and version, without which a score means little

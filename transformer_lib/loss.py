@@ -53,14 +53,18 @@ def projected_cross_entropy(
 class _ProjectedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, hidden, weight, targets, smoothing, ignore_index):
-        n_real = (targets != ignore_index).sum().clamp(min=1)
-        share = (targets != ignore_index) / n_real  # (N,): what each row counts in the mean
+        real = targets != ignore_index
+        share = real / real.sum().clamp(min=1)  # (N,): what each row counts in the mean
+        targets = targets.masked_fill(~real, 0)  # any valid id: the row does not count
+        dtype = torch.promote_types(hidden.dtype, torch.float32)  # half precision is too coarse here
+        ctx.dtypes = hidden.dtype, weight.dtype
+        hidden, weight, share = hidden.to(dtype), weight.to(dtype), share.to(dtype)
         rows = 128 if hidden.device.type == "cpu" else 4096
         d_hidden, d_weight = torch.empty_like(hidden), torch.zeros_like(weight)
         loss = hidden.new_zeros(())
         for start in range(0, len(hidden), rows):
             block = slice(start, start + rows)
-            logits = (hidden[block] @ weight.T).float()  # (rows, V)
+            logits = (hidden[block] @ weight.T).to(dtype)  # (rows, V)
             target = targets[block, None]  # (rows, 1)
             largest = logits.amax(-1, keepdim=True)  # (rows, 1), kept out of exp's way
             of_target, mean = logits.gather(-1, target), logits.mean(-1, keepdim=True)
@@ -81,4 +85,6 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx, d_loss):
         d_hidden, d_weight = ctx.saved_tensors
-        return d_hidden * d_loss, d_weight * d_loss, None, None, None
+        of_hidden, of_weight = ctx.dtypes
+        d_hidden, d_weight = (d_hidden * d_loss).to(of_hidden), (d_weight * d_loss).to(of_weight)
+        return d_hidden, d_weight, None, None, None

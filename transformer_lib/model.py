@@ -61,6 +61,13 @@ class Transformer(nn.Module):
 
     def default_masks(self, src_ids, tgt_ids, src_mask=None, tgt_mask=None):
         """The given masks, or (B, 1, 1, S) padding and (B, 1, T, T) padding and causal ones."""
+        _check_ids(src_ids)
+        _check_ids(tgt_ids)
+        if len(src_ids) != len(tgt_ids):
+            raise ValueError(
+                f"a batch of {len(src_ids)} sources and one of {len(tgt_ids)} targets do not fit: "
+                "every source needs its target."
+            )
         if src_mask is None:
             src_mask = masks.padding_mask(src_ids, self.config.pad_id)
         if tgt_mask is None:
@@ -88,6 +95,7 @@ class Transformer(nn.Module):
         batch is padded. tgt_mask defaults to padding and causal. With a cache, tgt_ids holds only
         the new tokens, and memory may hold one row for several hypotheses of a sentence.
         """
+        _check_ids(tgt_ids)
         start = 0 if cache is None else cache.length
         length = tgt_ids.size(1)
         if tgt_mask is None and not (cache is not None and length == 1):
@@ -109,11 +117,7 @@ class Transformer(nn.Module):
 
     def embed(self, embedding: TokenEmbedding, ids: Tensor, start: int = 0) -> Tensor:
         """ids: (B, T), the first at position `start` -> (B, T, D), with positions and dropout."""
-        if ids.dim() != 2 or ids.is_floating_point():
-            raise ValueError(
-                f"token ids have shape {tuple(ids.shape)} and dtype {ids.dtype}; "
-                "expected integers of shape (batch, tokens)."
-            )
+        _check_ids(ids)
         if start + ids.size(1) > self.config.max_len:
             raise ValueError(
                 f"a sequence of {start + ids.size(1)} tokens is longer than max_len "
@@ -127,3 +131,11 @@ class Transformer(nn.Module):
     def count_parameters(self) -> int:
         """Trained numbers, a shared matrix counted once."""
         return sum(p.numel() for p in self.parameters())
+
+
+def _check_ids(ids: Tensor) -> None:
+    if ids.dim() != 2 or ids.is_floating_point():
+        raise ValueError(
+            f"token ids have shape {tuple(ids.shape)} and dtype {ids.dtype}; "
+            "expected integers of shape (batch, tokens)."
+        )

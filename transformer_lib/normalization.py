@@ -64,6 +64,8 @@ class BatchNorm(nn.Module):
         """x: (B, T, D) -> (B, T, D)."""
         if self.training:
             tokens = x.reshape(-1, x.size(-1))  # (B * T, D)
+            if len(tokens) < 2:
+                raise ValueError("one token has no variance: BatchNorm trains on two or more.")
             mean, variance = tokens.mean(0), tokens.var(0, unbiased=False)  # (D,), (D,)
             with torch.no_grad():
                 self.running_mean.lerp_(mean, self.momentum)

@@ -35,6 +35,8 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, kind: str = "bpe") ->
     options = {"vocab_size": vocab_size, "special_tokens": SPECIAL_TOKENS, "show_progress": False}
     if kind == "bpe":
         tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+        # Every character of the text, unless the budget is too small even for those.
+        options["limit_alphabet"] = vocab_size - len(SPECIAL_TOKENS)
         trainer = trainers.BpeTrainer(**options)
     else:
         tokenizer = Tokenizer(models.WordLevel(unk_token="<unk>"))

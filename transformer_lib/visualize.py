@@ -161,8 +161,8 @@ def matrix(tensor, row_labels=None, column_labels=None, title=None, role="query"
             f"the tensor of shape {array.shape} has {array.size} numbers; a table stays readable "
             f"up to {MAX_MATRIX_CELLS}. Slice it first."
         )
-    rows = array.reshape((1, -1) if array.ndim < 2 else (-1, *array.shape[-2:]))
-    slices = rows.reshape(-1, *rows.shape[-2:])  # (slices, rows, columns)
+    leading, last = array.shape[:-2], array.shape[-2:] if array.ndim > 1 else (1, array.size)
+    slices = array.reshape(math.prod(leading), *last)  # (slices, rows, columns)
     for labels, size, kind in (
         (row_labels, slices.shape[1], "row"),
         (column_labels, slices.shape[2], "column"),
@@ -175,7 +175,7 @@ def matrix(tensor, row_labels=None, column_labels=None, title=None, role="query"
 
     finite = np.abs(array[np.isfinite(array)].astype(float)) if array.size else np.zeros(0)
     largest = finite.max() if finite.size and finite.max() > 0 else 1.0
-    names = [str(list(i)) if i else "" for i in np.ndindex(array.shape[:-2])] or [""]
+    names = [str(list(index)) if index else "" for index in np.ndindex(leading)]
     tables = [
         _table(part, name, row_labels, column_labels, largest, ROLE_COLOURS[role])
         for part, name in zip(slices, names, strict=True)

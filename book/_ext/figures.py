@@ -35,6 +35,13 @@ REQUIRE_JS = re.compile(r'<script src="https://cdnjs\.cloudflare\.com/[^"]*/requ
 BERTVIZ_CONFIG = re.compile(r"require\.config\(\{\s*paths: \{[^}]*\}\s*\}\);")
 BERTVIZ_ROOT = re.compile(r'<div id="?\'?(bertviz-\w+)"?\'?')
 BERTVIZ_GROUP = re.compile(r'<div role="group"[^>]*\saria-label="([^"]*)"[^>]*>')
+BERTVIZ_NUMBERS = re.compile(r"(?:const params|window\.bertviz_params\w*) = (?=\{)")
+# Roles and labels that MyST-NB and docutils write and screen readers stumble over.
+ACCESSIBLE = {
+    '<summary aria-label="Toggle hidden content">': "<summary>",
+    '<div role="list" class="citation-list">': '<div class="citation-list">',
+    ' role="doc-biblioentry"': "",
+}
 FOREIGN = re.compile(
     r"<(?:script|link|img|iframe|source|video|audio|object|embed)\b[^>]*?"
     r"\s(?:src|href|data|poster)\s*=\s*[\"']?(?P<url>(?:https?:)?//[^\"'\s>]+)",
@@ -70,6 +77,36 @@ def chart_call(match: re.Match, root: str, outdir: Path) -> str:
     )
 
 
+def attention_picture(group: re.Match, body: str) -> str:
+    """What stands for a BertViz figure without JavaScript: its text, and its first layer as grids.
+
+    Each head is one grid with a row for each query and a column for each key; the darker a square,
+    the larger the weight.
+    """
+    numbers = BERTVIZ_NUMBERS.search(body, group.end())
+    if not numbers:
+        return ""
+    params, _ = json.JSONDecoder().raw_decode(body, numbers.end())
+    shown = params["attention"]
+    shown = shown[0] if isinstance(shown, list) else next(iter(shown.values()))
+    heads, side, gap = shown["attn"][0], 14, 20
+    rows, columns = len(heads[0]), len(heads[0][0])
+    squares = "".join(
+        f'<rect x="{h * (columns * side + gap) + k * side}" y="{q * side}" width="{side}"'
+        f' height="{side}" fill-opacity="{weight:.2f}"/>'
+        for h, head in enumerate(heads)
+        for q, row in enumerate(head)
+        for k, weight in enumerate(row)
+    )
+    width, height = len(heads) * (columns * side + gap), rows * side
+    return (
+        f"<noscript><p>{group[1]}</p>"
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" fill="#0072B2" stroke="#ccc"'
+        f' style="max-width:100%" role="img" aria-label="The weights of layer 0, head by head">'
+        f"{squares}</svg></noscript>"
+    )
+
+
 def rewrite_body(body: str, root: str, outdir: Path) -> str:
     """The page's body with every Altair and BertViz figure served from this site.
 
@@ -79,25 +116,35 @@ def rewrite_body(body: str, root: str, outdir: Path) -> str:
     new = REQUIRE_JS.sub("", new)
     new = BERTVIZ_CONFIG.sub("", new)
     new = BERTVIZ_ROOT.sub(r'<div class="bertviz" id="\1"', new)
-    new = BERTVIZ_GROUP.sub(r"\g<0><noscript><p>\1</p></noscript>", new)
-    if new != body:
-        new = f'<script src="{root}_static/figures.js"></script>\n' + new
+    before = new
+    new = BERTVIZ_GROUP.sub(lambda match: match[0] + attention_picture(match, before), before)
+    for wrong, right in ACCESSIBLE.items():
+        new = new.replace(wrong, right)
+    if "bookFigures.drawChart" in new or 'class="bertviz"' in new:
+        new = (
+            f'<script src="{root}_static/figures.js"></script>'
+            "<noscript><style>.chart, .bertviz { display: none }</style></noscript>\n" + new
+        )
     return new
 
 
+def told(script) -> str:
+    """All that Sphinx knows of a script or style sheet of a page, as text to search in."""
+    return f"{getattr(script, 'filename', '')} {vars(script)}".lower()
+
+
 def on_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    body = context.get("body")
-    if not body or app.builder.format != "html":
+    if app.builder.format != "html":
         return
+    # The book has no live cells, and sphinx-thebe's script names a public server.
+    for kind in ("script_files", "css_files"):
+        context[kind] = [s for s in context[kind] if "thebe" not in told(s)]
     root = "../" * pagename.count("/")
-    context["body"] = rewrite_body(body, root, Path(app.outdir))
+    context["body"] = rewrite_body(context.get("body") or "", root, Path(app.outdir))
+    if 'class="math' not in context["body"]:  # MathJax is the heaviest file of the site
+        context["script_files"] = [s for s in context["script_files"] if "mathjax" not in told(s)]
     for match in FOREIGN.finditer(context["body"]):
         logger.warning("%s loads %s from another host", pagename, match["url"])
-    # sphinx-thebe's script names a public server; the book has no live cells.
-    context["script_files"] = [
-        script for script in context["script_files"]
-        if "thebe" not in f"{getattr(script, 'filename', script)} {getattr(script, 'attributes', '')}"
-    ]
 
 
 def setup(app: Sphinx) -> dict:

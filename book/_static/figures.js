@@ -36,17 +36,12 @@
 
   // A figure wider than the column scrolls in its own box, which the keyboard must reach.
   function keepScrollable(box) {
-    new ResizeObserver(() => {
-      if (box.scrollWidth > box.clientWidth + 1) {
-        box.tabIndex = 0;
-        box.setAttribute("role", "region");
-        box.setAttribute("aria-label", box.dataset.label || "figure, scrolls sideways");
-      } else {
-        box.removeAttribute("tabindex");
-        box.removeAttribute("role");
-        box.removeAttribute("aria-label");
-      }
-    }).observe(box);
+    const update = () => {
+      if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    };
+    new ResizeObserver(update).observe(box);
+    update();
   }
 
   // ---- Altair ----------------------------------------------------------------------------
@@ -69,13 +64,13 @@
       try {
         await loadInOrder("vega/vega.min.js", "vega/vega-lite.min.js", "vega/vega-embed.min.js");
         await vegaEmbed(box, spec, { renderer: "svg", actions: false, config: defaults, ...options });
+        keepScrollable(box);
         box.dataset.drawn = "yes";
       } catch (error) {
         box.textContent = "This figure could not be drawn: " + error.message;
         throw error;
       }
     });
-    keepScrollable(box);
   }
 
   // ---- BertViz ---------------------------------------------------------------------------

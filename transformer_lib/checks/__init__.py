@@ -201,7 +201,7 @@ def _explain(error, check):
         str(Path(__file__).parents[1]),
         "site-packages",
         "dist-packages",
-        torch.__path__[0],
+        str(Path(linecache.__file__).parent),  # the standard library
     )
     steps = [
         (frame, line)

@@ -1,0 +1,47 @@
+"""Small models, and the same random numbers in every run."""
+
+import pytest
+import torch
+from hypothesis import settings
+
+from transformer_lib import ModelConfig, Transformer
+
+# The examples are the same in every run: a failure here is a failure everywhere.
+settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=25)
+settings.load_profile("repeatable")
+
+TINY = dict(
+    vocab_size=20, d_model=16, n_heads=4, d_ff=24, n_encoder_layers=2, n_decoder_layers=2,
+    dropout=0.0, max_len=40,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def tiny_config(**changes) -> ModelConfig:
+    """Sizes at which a model runs in a millisecond."""
+    return ModelConfig(**(TINY | changes))
+
+
+def tiny_model(seed: int = 0, **changes) -> Transformer:
+    """A float64 model whose every weight is random, gains and biases of the norms too."""
+    torch.manual_seed(seed)
+    model = Transformer(tiny_config(**changes))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter.add_(0.2 * torch.randn_like(parameter))
+    return model.double().eval()
+
+
+def random_ids(*shape: int, vocab_size: int = 20, seed: int = 0) -> torch.Tensor:
+    """Ids of ordinary tokens: no padding, no special tokens."""
+    return torch.randint(4, vocab_size, shape, generator=torch.Generator().manual_seed(seed))
+
+
+def assert_equal(given, expected, tolerance: float = 1e-9):
+    """Equal up to rounding: 1e-9 suits float64, 1e-5 float32."""
+    torch.testing.assert_close(given, expected, atol=tolerance, rtol=tolerance)

@@ -1,0 +1,105 @@
+"""Batches: every sentence once, inside the budget, with little padding, repeatable."""
+
+import os
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer_lib import data
+from transformer_lib.batching import TokenBatchSampler, pad, padding_share
+from transformer_lib.tokenization import encode_source, encode_target, train_tokenizer
+
+pairs_of_lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1)
+
+
+@given(pairs_of_lengths, st.integers(40, 300), st.booleans(), st.integers(0, 9))
+def test_every_sentence_once_and_within_the_budget(lengths, max_tokens, shuffle, epoch):
+    sampler = TokenBatchSampler(lengths, max_tokens, shuffle)
+    sampler.set_epoch(epoch)
+    batches = list(sampler)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    assert len(sampler) == len(batches)
+    for batch in batches:
+        for side in (0, 1):
+            assert len(batch) * max(lengths[i][side] for i in batch) <= max_tokens
+
+
+@given(pairs_of_lengths, st.integers(0, 9), st.integers(0, 9))
+def test_same_seed_and_epoch_same_batches(lengths, seed, epoch):
+    first, second = (TokenBatchSampler(lengths, 100, seed=seed) for _ in range(2))
+    list(first)  # what was iterated before does not matter
+    for sampler in (first, second):
+        sampler.set_epoch(epoch)
+    assert list(first) == list(second)
+
+
+def test_epochs_and_seeds_differ():
+    lengths = [(5, 6)] * 50 + [(9, 8)] * 50
+    orders = set()
+    for seed, epoch in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        sampler = TokenBatchSampler(lengths, 60, seed=seed)
+        sampler.set_epoch(epoch)
+        orders.add(str(list(sampler)))
+        # Not only the order of the batches: other sentences come together.
+        orders.add(str(sorted(sorted(batch) for batch in sampler)))
+    assert len(orders) == 8
+
+
+@given(st.lists(st.integers(1, 40), min_size=1))
+def test_without_shuffle_from_short_to_long(lengths):
+    order = [lengths[i] for batch in TokenBatchSampler(lengths, 80, shuffle=False) for i in batch]
+    assert order == sorted(lengths)
+
+
+def random_lengths(n=3000):
+    """Pairs as captions have them: sides of like length, a few words apart."""
+    generator = torch.Generator().manual_seed(0)
+    source = torch.randn(n, generator=generator).mul(4).add(15).clamp(4, 40)
+    target = source + torch.randn(n, generator=generator).mul(2)
+    return list(zip(source.int().tolist(), target.clamp(4, 40).int().tolist(), strict=True))
+
+
+def test_sorting_saves_most_of_the_padding():
+    lengths = random_lengths()
+    unsorted = [list(range(i, min(i + 60, len(lengths)))) for i in range(0, len(lengths), 60)]
+    bucketed = list(TokenBatchSampler(lengths, 1024))
+    assert padding_share(lengths, bucketed) < padding_share(lengths, unsorted) / 4
+    assert len(bucketed) < 1.1 * sum(map(max, lengths)) / 1024  # the batches are full
+
+
+@pytest.mark.skipif("MULTI30K_DIR" not in os.environ, reason="needs MULTI30K_DIR")
+def test_padding_on_multi30k_is_below_5_percent():
+    train = data.load_parallel("multi30k")["train"]
+    tokenizer = train_tokenizer([text for pair in train for text in pair], 10_000)
+    sources = encode_source(tokenizer, [source for source, _ in train])
+    targets = encode_target(tokenizer, [target for _, target in train])
+    lengths = [(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
+    for direction in (lengths, [(t, s) for s, t in lengths]):
+        batches = list(TokenBatchSampler(direction, max_tokens=4096))
+        assert padding_share(direction, batches) < 0.05
+        assert len(batches) <= 127
+
+
+@given(st.lists(st.lists(st.integers(1, 9), max_size=5), min_size=1, max_size=4), st.integers(0, 1))
+def test_pad_fills_on_the_right(sequences, pad_id):
+    padded = pad(sequences, pad_id)
+    longest = max(map(len, sequences))
+    assert padded.dtype == torch.int64
+    assert padded.tolist() == [ids + [pad_id] * (longest - len(ids)) for ids in sequences]
+
+
+def test_padding_share_by_hand():
+    # Source: 3 + 1 real of 6; target: 2 + 2 real of 4; alone: 5 + 5 of 10.
+    assert padding_share([(3, 2), (1, 2), (5, 5)], [[0, 1], [2]]) == pytest.approx(1 - 18 / 20)
+
+
+def test_no_sentences_are_an_error():
+    with pytest.raises(ValueError, match="no sentences to batch: the data set is empty"):
+        TokenBatchSampler([], 100)
+
+
+def test_a_sentence_over_the_budget_is_named():
+    with pytest.raises(ValueError, match="sentence 1 has 101 tokens, more than max_tokens 100: ra"):
+        TokenBatchSampler([(5, 5), (3, 101), (4, 4)], 100)

@@ -1,0 +1,98 @@
+"""Every check of chapter 06 accepts the right answer and names what is wrong with others."""
+
+import math
+
+import pytest
+import torch
+
+from transformer_lib.checks import ch06
+
+
+def encode(position, d_model):
+    row = []
+    for i in range(d_model // 2):
+        angle = position / 10000 ** (2 * i / d_model)
+        row += [math.sin(angle), math.cos(angle)]
+    return row
+
+
+def halves(position, d_model):
+    row = encode(position, d_model)
+    return row[0::2] + row[1::2]
+
+
+def swapped(position, d_model):
+    return torch.tensor(encode(position, d_model)).view(-1, 2).flip(1).flatten()
+
+
+def own_speeds(position, d_model):
+    angles = [position / 10000 ** (i / d_model) for i in range(d_model)]
+    return [math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(angles)]
+
+
+def without_the_two(position, d_model):
+    angles = [position / 10000 ** (i // 2 / d_model) for i in range(d_model)]
+    return [math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(angles)]
+
+
+def batch_axis(x, table):
+    return x + table[: x.size(0)].unsqueeze(1)
+
+
+def one_row_per_token_of_the_batch(x, table):
+    rows = torch.arange(x.size(0) * x.size(1)) % len(table)
+    return x + table[rows].view(x.size(0), x.size(1), -1)
+
+
+def from_one(x, table):
+    return x + table[1 : x.size(1) + 1]
+
+
+def back(k, w):
+    return [[math.cos(k * w), -math.sin(k * w)], [math.sin(k * w), math.cos(k * w)]]
+
+
+def forward(k, w):
+    return [[math.cos(k * w), math.sin(k * w)], [-math.sin(k * w), math.cos(k * w)]]
+
+
+def mirrored(k, w):
+    return [[math.cos(k * w), math.sin(k * w)], [math.sin(k * w), math.cos(k * w)]]
+
+
+CASES = [
+    (ch06.slow_wavelength, (628.3,), True, "Right"),
+    (ch06.slow_wavelength, (...,), None, "Not attempted"),
+    (ch06.slow_wavelength, (6.3,), False, "fast pair"),
+    (ch06.slow_wavelength, (100,), False, "multiply by 2 pi"),
+    (ch06.slow_wavelength, (62831.9,), False, "not 1/10000"),
+    (ch06.slow_wavelength, (62.8,), False, "2i / d_model"),
+    (ch06.encode_position, (encode,), True, "Right"),
+    (ch06.encode_position, (lambda p, d: ...,), None, "Not attempted"),
+    (ch06.encode_position, (halves,), False, "sines come first"),
+    (ch06.encode_position, (swapped,), False, "swapped"),
+    (ch06.encode_position, (own_speeds,), False, "share one speed"),
+    (ch06.encode_position, (without_the_two,), False, "with the 2"),
+    (ch06.encode_position, (lambda p, d: encode(p, d)[: d // 2],), False, "one number per feature"),
+    (ch06.repaired_addition, (lambda x, table: x + table[: x.size(1)],), True, "Right"),
+    (ch06.repaired_addition, (lambda x, table: ...,), None, "Not attempted"),
+    (ch06.repaired_addition, (batch_axis,), False, "same position"),
+    (ch06.repaired_addition, (one_row_per_token_of_the_batch,), False, "different positions"),
+    (ch06.repaired_addition, (from_one,), False, "rows 0 to T - 1"),
+    (ch06.shift_back, (back,), True, "Right"),
+    (ch06.shift_back, (lambda k, w: ...,), None, "Not attempted"),
+    (ch06.shift_back, (forward,), False, "moves forward"),
+    (ch06.shift_back, (mirrored,), False, "no rotation"),
+    (ch06.alibi_reach, (lambda m: math.ceil(math.log(100) / m),), True, "Right"),
+    (ch06.alibi_reach, (lambda m: ...,), None, "Not attempted"),
+    (ch06.alibi_reach, (lambda m: math.ceil(math.log2(100) / m),), False, "base e"),
+    (ch06.alibi_reach, (lambda m: 100 / m,), False, "exp(-m * n)"),
+    (ch06.alibi_reach, (lambda m: math.floor(math.log(100) / m),), False, "round up"),
+    (ch06.alibi_reach, (lambda m: math.log(100) / m,), False, "whole number"),
+]
+
+
+@pytest.mark.parametrize("check, answer, verdict, message", CASES)
+def test_check(check, answer, verdict, message, capsys):
+    assert check(*answer) is verdict
+    assert message in capsys.readouterr().out

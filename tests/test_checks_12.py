@@ -1,0 +1,162 @@
+"""Every check of chapter 12 accepts the right answer and names what is wrong with others."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from transformer_lib.checks import ch12
+
+
+def log_p(logits, targets):
+    return logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0]
+
+
+def right_loss(logits, targets):
+    real = targets != 0
+    return -log_p(logits, targets)[real].mean()
+
+
+def sentence_means(logits, targets):
+    real = targets != 0
+    return (-(log_p(logits, targets) * real).sum(1) / real.sum(1)).mean()
+
+
+def overflowing(logits, targets):
+    p = logits.softmax(-1).gather(-1, targets[..., None])[..., 0]
+    return -p[targets != 0].log().mean()
+
+
+def right_split(target):
+    return target[:, :-1], target[:, 1:], target[:, 1:] != 0
+
+
+def right_cheapest(eps, size):
+    p, other = 1 - eps + eps / size, eps / size
+    return p, -p * math.log(p) - (size - 1) * other * math.log(other)
+
+
+def mean_loss(model, x, y):
+    return F.cross_entropy(model(x).flatten(0, 1), y.flatten(), ignore_index=0)
+
+
+def grads(model):
+    return torch.cat([p.grad.flatten() for p in model.parameters()])
+
+
+def accumulation(weight, zero="start"):
+    def accumulate(model, batches):
+        total = sum(int((y != 0).sum()) for _, y in batches)
+        if zero == "start":
+            model.zero_grad()
+        for x, y in batches:
+            if zero == "each":
+                model.zero_grad()
+            (mean_loss(model, x, y) * weight(y, total, len(batches))).backward()
+        return grads(model)
+
+    return accumulate
+
+
+def by_tokens(y, total, n):
+    return int((y != 0).sum()) / total
+
+
+def as_given(model, batches):  # the exercise's own code
+    for x, targets in batches:
+        model.zero_grad()
+        (mean_loss(model, x, targets) / len(batches)).backward()
+    return grads(model)
+
+
+CASES = [
+    (ch12.no_idea, (9.2103, 9.2103), True, "Right"),
+    (ch12.no_idea, (..., ...), None, "Not attempted"),
+    (ch12.no_idea, (13.29, 13.29), False, "bits"),
+    (ch12.no_idea, (4, 4), False, "base 10"),
+    (ch12.no_idea, (-9.21, -9.21), False, "positive"),
+    (ch12.no_idea, (9.21, 8.29), False, "no weighting"),
+    (ch12.token_loss, (right_loss,), True, "Right"),
+    (ch12.token_loss, (lambda z, y: ...,), None, "Not attempted"),
+    (ch12.token_loss, (lambda z, y: -log_p(z, y).mean(),), False, "padding counts"),
+    (ch12.token_loss, (lambda z, y: -(log_p(z, y) * (y != 0)).mean(),), False, "all positions"),
+    (ch12.token_loss, (lambda z, y: -(log_p(z, y) * (y != 0)).sum(),), False, "the sum"),
+    (ch12.token_loss, (sentence_means,), False, "short sentences count more"),
+    (ch12.token_loss, (lambda z, y: -right_loss(z, y),), False, "sign"),
+    (ch12.token_loss, (overflowing,), False, "log_softmax, not log of softmax"),
+    (ch12.split_target, (right_split,), True, "Right"),
+    (ch12.split_target, (lambda t: ...,), None, "Not attempted"),
+    (ch12.split_target, (lambda t: (t, t, t != 0),), False, "all 5 columns"),
+    (
+        ch12.split_target,
+        (lambda t: (t[:, 1:], t[:, 1:], t[:, 1:] != 0),),
+        False,
+        "Ana's mistake",
+    ),
+    (
+        ch12.split_target,
+        (lambda t: (t[:, 1:], t[:, :-1], t[:, 1:] != 0),),
+        False,
+        "swapped",
+    ),
+    (
+        ch12.split_target,
+        (lambda t: (t[:, :-1], t[:, 1:], t[:, :-1] != 0),),
+        False,
+        "where the *answer* is real",
+    ),
+    (ch12.cheapest, (right_cheapest,), True, "Right"),
+    (ch12.cheapest, (lambda e, v: ...,), None, "Not attempted"),
+    (ch12.cheapest, (lambda e, v: (1 - e, 0.4),), False, "its share of the smoothing"),
+    (ch12.cheapest, (lambda e, v: (1, 0),), False, "costs inf"),
+    (ch12.cheapest, (lambda e, v: (1 - e + e / v, 0),), False, "entropy of the target stays"),
+    (
+        ch12.cheapest,
+        (lambda e, v: (1 - e + e / v, -math.log(1 - e + e / v)),),
+        False,
+        "the right word alone",
+    ),
+    (ch12.accumulate, (accumulation(by_tokens),), True, "Right"),
+    (ch12.accumulate, (lambda m, b: ...,), None, "Not attempted"),
+    (ch12.accumulate, (as_given,), False, "only the last batch"),
+    (ch12.accumulate, (accumulation(lambda y, t, n: 1),), False, "without weights"),
+    (ch12.accumulate, (accumulation(lambda y, t, n: 1 / n),), False, "number of batches"),
+    (
+        ch12.accumulate,
+        (accumulation(lambda y, t, n: int((y != 0).sum())),),
+        False,
+        "never divide by their total",
+    ),
+    (ch12.accumulate, (accumulation(by_tokens, "each"),), False, "only the last batch"),
+    (ch12.accumulate, (accumulation(by_tokens, "never"),), False, "left over"),
+    (ch12.warmup_for, (lambda peak, d: 1 / (d * peak**2),), True, "Right"),
+    (ch12.warmup_for, (lambda peak, d: ...,), None, "Not attempted"),
+    (ch12.warmup_for, (lambda peak, d: 1 / (d * peak),), False, "its square enters"),
+    (ch12.warmup_for, (lambda peak, d: 1 / peak**2,), False, "square d_model^-0.5"),
+    (ch12.warmup_for, (lambda peak, d: 4000,), False, "peaks at"),
+]
+
+
+@pytest.mark.parametrize("check, answer, verdict, message", CASES)
+def test_check(check, answer, verdict, message, capsys):
+    assert check(*answer) is verdict
+    assert message in capsys.readouterr().out
+
+
+def test_weighing_by_positions_is_named(capsys):
+    def accumulate(model, batches):
+        model.zero_grad()
+        positions = sum(y.numel() for _, y in batches)
+        for x, y in batches:
+            (mean_loss(model, x, y) * y.numel() / positions).backward()
+        return grads(model)
+
+    assert ch12.accumulate(accumulate) is False
+    assert "padding included" in capsys.readouterr().out
+
+
+def test_the_check_of_accumulate_leaves_the_random_state_alone():
+    before = torch.get_rng_state()
+    ch12.accumulate(accumulation(by_tokens))
+    assert torch.equal(before, torch.get_rng_state())

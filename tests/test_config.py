@@ -1,0 +1,69 @@
+"""Configurations: the paper's sizes, values that cannot work, JSON and back."""
+
+import json
+
+import pytest
+
+from transformer_lib.config import ModelConfig, TrainConfig, from_dict, to_dict, write_json
+
+
+def test_defaults_are_the_base_model_of_table_3():
+    c = ModelConfig(vocab_size=37000)
+    assert (c.n_encoder_layers, c.n_decoder_layers, c.d_model, c.d_ff) == (6, 6, 512, 2048)
+    assert (c.n_heads, c.dropout, c.positional, c.activation) == (8, 0.1, "sinusoidal", "relu")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"vocab_size": 0}, "vocab_size is 0; it must be at least 1"),
+        ({"n_heads": 0}, "n_heads is 0; it must be at least 1"),
+        ({"d_ff": -1}, "d_ff is -1; it must be at least 1"),
+        ({"max_len": 0}, "max_len is 0; it must be at least 1"),
+        ({"n_encoder_layers": -1}, "n_encoder_layers is -1; it must be at least 0"),
+        ({"dropout": 1.0}, r"dropout is 1.0; it must be in \[0, 1\)"),
+        ({"attention_dropout": -0.1}, r"attention_dropout is -0.1; it must be in \[0, 1\)"),
+        ({"pad_id": 100}, "pad_id is 100; it must be an id below vocab_size 100"),
+        ({"norm": "group"}, "norm is 'group'; it must be one of .*'layer', 'rms'"),
+        ({"positional": "sine"}, "positional is 'sine'; it must be one of .*'sinusoidal'"),
+        ({"activation": "tanh"}, "activation is 'tanh'; it must be one of .*'relu'"),
+        ({"d_model": 10, "n_heads": 3}, "d_model 10 is not divisible by n_heads 3.*choose sizes"),
+        ({"d_model": 12, "n_heads": 4, "positional": "rotary"}, "a head has 3: choose an even"),
+        ({"d_model": 9, "n_heads": 3}, "sine-cosine pairs: d_model 9 must be even"),
+    ],
+)
+def test_model_sizes_that_cannot_work_are_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        ModelConfig(**({"vocab_size": 100} | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_steps": 0}, "max_steps is 0; it must be at least 1"),
+        ({"max_tokens": 0}, "max_tokens is 0; it must be at least 1"),
+        ({"accumulate": 0}, "accumulate is 0; it must be at least 1"),
+        ({"warmup": -1}, "warmup is -1; it must be at least 0"),
+        ({"peak_lr": 0.0}, "peak_lr is 0.0; it must be above 0"),
+        ({"label_smoothing": 1.0}, r"label_smoothing is 1.0; it must be in \[0, 1\)"),
+        ({"average": 11}, "average is 11; it must be at most keep_checkpoints 10"),
+        ({"schedule": "cosine"}, "schedule is 'cosine'; it must be one of .*'noam'"),
+        ({"precision": "fp16"}, "precision is 'fp16'; it must be one of .*'bf16'"),
+    ],
+)
+def test_training_values_that_cannot_work_are_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        TrainConfig(**changes)
+
+
+@pytest.mark.parametrize("config", [ModelConfig(50, d_model=8, n_heads=2), TrainConfig(seed=3)])
+def test_json_and_back(tmp_path, config):
+    write_json(tmp_path / "config.json", to_dict(config))
+    values = json.loads((tmp_path / "config.json").read_text())
+    assert from_dict(type(config), values) == config
+    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
+
+
+def test_a_slip_in_a_name_is_an_error():
+    with pytest.raises(ValueError, match=r"my file has unknown fields \['vocab'\]; ModelConfig"):
+        from_dict(ModelConfig, {"vocab": 50}, "my file")

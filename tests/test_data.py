@@ -1,0 +1,153 @@
+"""Sentence pairs: both layouts, the order of sources, and errors that name the line."""
+
+import json
+import socket
+import sys
+
+import pytest
+
+from transformer_lib.data import load_parallel
+
+ROWS = [{"de": f"Satz {i} .", "en": f"sentence {i} ."} for i in range(5)]
+
+
+def write(folder, **splits):
+    for split, rows in splits.items():
+        lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+        (folder / f"{split}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(folder)
+
+
+def test_a_folder_of_json_lines(tmp_path, capsys):
+    pairs = load_parallel(write(tmp_path, train=ROWS, val=ROWS[:2], test=ROWS[:1]))
+    assert list(pairs) == ["train", "validation", "test"]
+    assert pairs["train"] == [(row["de"], row["en"]) for row in ROWS]
+    assert [len(pairs[split]) for split in pairs] == [5, 2, 1]
+    assert "5 train, 2 validation, 1 test" in capsys.readouterr().out
+
+
+def test_the_translation_layout_is_the_same(tmp_path):
+    rows = [{"id": str(i), "translation": row} for i, row in enumerate(ROWS)]
+    assert load_parallel(write(tmp_path, train=rows))["train"][0] == ("Satz 0 .", "sentence 0 .")
+
+
+def test_the_direction_is_the_callers_choice(tmp_path):
+    folder = write(tmp_path, train=ROWS)
+    forth, back = load_parallel(folder, "de", "en"), load_parallel(folder, "en", "de")
+    assert back["train"] == [(target, source) for source, target in forth["train"]]
+
+
+def test_outer_spaces_are_no_text(tmp_path):
+    pairs = load_parallel(write(tmp_path, train=[{"de": " a ", "en": "b\n"}]))
+    assert pairs["train"] == [("a", "b")]
+
+
+def test_auto_takes_the_folder_of_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("MULTI30K_DIR", write(tmp_path, train=ROWS))
+    assert load_parallel("auto") == load_parallel("multi30k")
+    assert len(load_parallel()["train"]) == 5
+    monkeypatch.setenv("MULTI30K_DIR", str(tmp_path / "nowhere"))
+    with pytest.raises(ValueError, match="MULTI30K_DIR is .*nowhere, not a folder; correct it or"):
+        load_parallel("auto")
+
+
+def test_auto_falls_back_to_mini_and_says_so(monkeypatch, capsys):
+    monkeypatch.delenv("MULTI30K_DIR", raising=False)
+    monkeypatch.setitem(sys.modules, "datasets", None)  # as if it were not installed
+    pairs = load_parallel("auto")
+    assert pairs == load_parallel("mini")
+    assert "mini corpus" in capsys.readouterr().out
+
+
+def test_mini_is_the_same_every_time_and_goes_both_ways():
+    forth, back = load_parallel("mini"), load_parallel("mini", "en", "de")
+    assert forth == load_parallel("mini")
+    assert set(forth) == {"train", "validation", "test"}
+    assert back["test"] == [(target, source) for source, target in forth["test"]]
+    with pytest.raises(ValueError, match="the mini corpus has 'de' and 'en', not 'fr'"):
+        load_parallel("mini", "fr", "en")
+
+
+GOOD = ROWS[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"de": "cut off', r"train.jsonl, line 2: not valid JSON: .*cut off.*expected an object"),
+        ("", r"train.jsonl, line 2: not valid JSON"),
+        ("[1, 2]", r"train.jsonl, line 2: expected an object with the languages 'de' and 'en'"),
+        ({"de": "allein"}, r"train.jsonl, line 2: no 'en'; this row has \['de'\]"),
+        ({"de": "allein", "en": "  "}, r"train.jsonl, line 2: the 'en' side is empty; every line"),
+        ({"de": None, "en": "alone"}, r"train.jsonl, line 2: the 'de' side is empty"),
+        ({"translation": {"en": "alone"}}, r"train.jsonl, line 2: no 'de'"),
+    ],
+)
+def test_a_damaged_line_is_named(tmp_path, line, message):
+    with pytest.raises(ValueError, match=message):
+        load_parallel(write(tmp_path, train=[GOOD, line, GOOD]))
+
+
+def test_an_empty_file_is_an_error(tmp_path):
+    (tmp_path / "train.jsonl").write_text("")
+    with pytest.raises(ValueError, match="train.jsonl is empty; expected one JSON object a line"):
+        load_parallel(str(tmp_path))
+
+
+def test_a_missing_folder_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="there is no folder .*absent; give an existing folder or"):
+        load_parallel(str(tmp_path / "absent"))
+
+
+def test_a_line_separator_inside_a_sentence_is_no_new_line(tmp_path):
+    row = json.dumps({"de": "eins\u2028zwei", "en": "one two"}, ensure_ascii=False)
+    assert len(load_parallel(write(tmp_path, train=[row]))["train"]) == 1
+
+
+def test_a_folder_may_hold_only_a_test_split(tmp_path):
+    assert list(load_parallel(write(tmp_path, test=ROWS))) == ["test"]
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """A hub of one data set, with no network."""
+    datasets = pytest.importorskip("datasets")
+
+    def unreachable(*_, **__):
+        raise OSError("no network in tests")
+
+    monkeypatch.setattr(socket, "create_connection", unreachable)
+    monkeypatch.setattr(datasets, "get_dataset_config_names", lambda name: ["de-en", "fr-en"])
+
+    def serve(splits):
+        asked = []
+
+        def load_dataset(path, **options):
+            asked.append((path, options))
+            if splits is None:
+                raise FileNotFoundError("not in the cache")
+            return splits
+
+        monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+        return asked
+
+    return serve
+
+
+def test_a_hub_data_set_may_name_the_pair_in_either_order(hub):
+    asked = hub({"train": [{"translation": GOOD}], "dev": [{"translation": GOOD}]})
+    pairs = load_parallel("some/books", "en", "de")
+    assert asked == [("some/books", {"name": "de-en"})]
+    assert pairs == {"train": [(GOOD["en"], GOOD["de"])], "validation": [(GOOD["en"], GOOD["de"])]}
+
+
+def test_errors_of_hub_data_sets(hub):
+    hub({"train": [GOOD, {"de": "allein", "en": ""}]})
+    with pytest.raises(ValueError, match="some/set, split train, row 2: the 'en' side is empty"):
+        load_parallel("some/set")
+    hub({"other": [GOOD]})
+    with pytest.raises(ValueError, match=r"some/set has no split that is known; it has \['other'\]"):
+        load_parallel("some/set")
+    hub(None)
+    with pytest.raises(ConnectionError, match="some/set is neither on the hub nor in its cache"):
+        load_parallel("some/set")

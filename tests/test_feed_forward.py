@@ -1,0 +1,47 @@
+"""The feed-forward sublayer: eq. 2, its relatives, and each position on its own."""
+
+import pytest
+import torch
+from conftest import assert_equal
+
+from transformer_lib.feed_forward import FeedForward
+
+
+def test_relu_is_equation_2():
+    ffn, x = FeedForward(6, 10), torch.randn(2, 3, 6)
+    w1, w2 = ffn.expand, ffn.contract
+    hidden = (x @ w1.weight.T + w1.bias).clamp(min=0)
+    assert_equal(ffn(x), hidden @ w2.weight.T + w2.bias, 1e-5)
+
+
+def test_gelu_is_x_times_the_normal_distribution():
+    ffn, x = FeedForward(6, 10, "gelu"), torch.randn(2, 3, 6)
+    hidden = ffn.expand(x)
+    hidden = hidden * 0.5 * (1 + torch.erf(hidden / 2**0.5))
+    assert_equal(ffn(x), ffn.contract(hidden), 1e-5)
+
+
+def test_swiglu_gates_one_projection_by_another():
+    ffn, x = FeedForward(6, 10, "swiglu"), torch.randn(2, 3, 6)
+    gate = ffn.gate(x)
+    assert_equal(ffn(x), ffn.contract(gate * torch.sigmoid(gate) * ffn.expand(x)), 1e-5)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "swiglu"])
+def test_each_position_on_its_own(activation):
+    ffn, x = FeedForward(6, 10, activation), torch.randn(2, 5, 6)
+    order = torch.randperm(5)
+    assert_equal(ffn(x[:, order]), ffn(x)[:, order], 1e-5)
+    assert_equal(ffn(x[1:, 3:4]), ffn(x)[1:, 3:4], 1e-5)
+
+
+def test_two_thirds_of_d_ff_give_swiglu_as_many_weights():
+    def weights(*arguments):
+        return sum(p.numel() for p in FeedForward(*arguments).parameters() if p.dim() > 1)
+
+    assert weights(6, 20, "swiglu") == weights(6, 30)
+
+
+def test_an_unknown_activation_is_named():
+    with pytest.raises(ValueError, match="activation is 'tanh'; it must be 'relu', 'gelu' or"):
+        FeedForward(6, 10, "tanh")

@@ -1,0 +1,458 @@
+"""Figures: they show the numbers they were given, say so in words, and fail with a clear reason."""
+
+import html
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from IPython.display import HTML
+
+from transformer_lib import visualize
+
+QUERIES, KEYS = ["Ein", "Mann", "Ein", "."], ["A", "man", "a", "man", "."]
+
+
+def attention(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.softmax(2 * torch.randn(*shape, generator=generator), -1)
+
+
+def rows_of(chart):
+    """The records that a chart draws, from the JSON that the browser gets."""
+    (rows,) = chart.to_dict()["datasets"].values()
+    return rows
+
+
+def params_of(chart):
+    return {param["name"]: param for param in chart.to_dict()["params"]}
+
+
+def text_alternative(figure):
+    return html.unescape(re.search(r'aria-label="([^"]*)"', figure.data)[1])
+
+
+# ------------------------------------------------------------------------------------------ theme
+
+
+def test_figure_libraries_are_imported_late():
+    code = (
+        "import sys, transformer_lib.visualize as v; v.ROLE_COLOURS;"
+        "late = {'altair', 'matplotlib', 'bertviz', 'IPython'} & set(sys.modules);"
+        "assert not late, late"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_each_role_has_a_colour_of_its_own():
+    roles = {"query", "key", "value", "memory", "target", "masked", "loss"}
+    assert set(visualize.ROLE_COLOURS) == roles
+    assert len(set(visualize.ROLE_COLOURS.values())) == len(roles)
+    assert sorted(visualize.SERIES_COLOURS) == sorted(visualize.ROLE_COLOURS.values())
+
+
+def test_the_theme_leaves_the_colour_of_text_to_the_page():
+    chart = visualize.attention_heatmap(attention(4, 5), QUERIES, KEYS).to_dict()
+    config = chart["config"]
+    assert config["background"] == "transparent"
+    colours = {
+        value
+        for part in config.values()
+        if isinstance(part, dict)
+        for key, value in part.items()
+        if key.endswith(("Color", "color"))
+    }
+    assert colours == {"currentColor"}
+
+
+def test_charts_have_no_menu_and_are_drawn_as_svg():
+    import altair as alt
+
+    visualize.use_theme()
+    page = visualize.attention_heatmap(attention(4, 5), QUERIES, KEYS)._repr_mimebundle_()
+    page = page[0] if isinstance(page, tuple) else page
+    assert alt.theme.active == "transformer_lib"
+    assert '"actions": false' in page["text/html"]
+    assert '"renderer": "svg"' in page["text/html"]
+
+
+# ----------------------------------------------------------------------------------------- matrix
+
+
+def cells(figure):
+    return re.findall(r"<td style[^>]*>([^<]*)</td>", figure.data)
+
+
+def test_matrix_shows_every_number_and_the_shape():
+    figure = visualize.matrix(torch.tensor([[1.0, -2.5], [0.001, 3.0]]), ["a", "b"], ["x", "<y>"])
+    assert isinstance(figure, HTML)
+    assert cells(figure) == ["1.00", "-2.50", "0.00", "3.00"]
+    assert "shape (2, 2)" in figure.data
+    assert '<th scope="row">a</th>' in figure.data
+    assert '<th scope="col">&lt;y&gt;</th>' in figure.data
+
+
+@pytest.mark.parametrize(
+    ("tensor", "shown"),
+    [
+        ([1, 2, 3], ["1", "2", "3"]),
+        (7.0, ["7.00"]),
+        (torch.tensor([[True, False]]), ["✓", "·"]),
+        (torch.tensor([0.0, -torch.inf, torch.inf, torch.nan]), ["0.00", "−∞", "∞", "NaN"]),
+        (torch.tensor([-0.001], dtype=torch.bfloat16), ["0.00"]),
+        (torch.ones(1, requires_grad=True), ["1.00"]),
+        (torch.zeros(0, 3), []),
+    ],
+)
+def test_matrix_shows_any_small_tensor(tensor, shown):
+    assert cells(visualize.matrix(tensor)) == shown
+
+
+def test_matrix_gives_one_table_per_slice():
+    figure = visualize.matrix(torch.arange(12).view(2, 1, 2, 3))
+    assert re.findall("<caption>(.*?)</caption>", figure.data) == ["[0, 0]", "[1, 0]"]
+    assert cells(figure) == [str(number) for number in range(12)]
+
+
+def test_matrix_shades_the_larger_number_more_and_negatives_in_their_own_colour():
+    figure = visualize.matrix([[0.0, 1.0, 2.0, -2.0]], role="key")
+    shades = re.findall(r"background:(#\w{6})(\w\w)", figure.data)
+    assert [colour for colour, _ in shades[1:]] == [visualize.ROLE_COLOURS["key"]] * 2 + [
+        visualize.ROLE_COLOURS["loss"]
+    ]
+    strength = [int(alpha, 16) for _, alpha in shades]
+    assert strength[0] == 0 < strength[1] < strength[2] == strength[3] < 128
+
+
+def test_matrix_names_mistakes():
+    with pytest.raises(ValueError, match=r"3 row_labels .* shape \(2, 2\), which has 2 rows"):
+        visualize.matrix(torch.eye(2), ["a", "b", "c"])
+    with pytest.raises(ValueError, match="1 column_labels"):
+        visualize.matrix(torch.eye(2), None, ["a"])
+    with pytest.raises(ValueError, match="role must be one of query"):
+        visualize.matrix(torch.eye(2), role="banana")
+    with pytest.raises(ValueError, match="Slice it first"):
+        visualize.matrix(torch.zeros(100, 100))
+
+
+# --------------------------------------------------------------------------------------- diagrams
+
+SVG = (
+    '<?xml version="1.0"?>\n<!-- made by hand -->\n'
+    '<svg viewBox="0 0 9 9" role="presentation" aria-label="old">'
+    '<defs><marker id="arrow"/><g id="arrow-2"/></defs>'
+    '<path marker-end="url(#arrow)"/><use href="#arrow-2"/></svg>'
+)
+
+
+@pytest.fixture
+def shown(monkeypatch, tmp_path):
+    """The HTML that show_image displays, with two diagrams in a folder of our own."""
+    pages = []
+    monkeypatch.setattr(visualize, "IMAGES", tmp_path)
+    monkeypatch.setattr("IPython.display.display", lambda page: pages.append(page.data))
+    (tmp_path / "encoder.svg").write_text(SVG)
+    (tmp_path / "decoder.svg").write_text(SVG)
+    return pages
+
+
+def test_a_diagram_is_part_of_the_page_with_its_text_alternative(shown):
+    visualize.show_image("encoder", 'An encoder with "two" layers & a norm')
+    (page,) = shown
+    assert "<?xml" not in page and "<!--" not in page
+    assert page.count("aria-label") == 1 and page.count("role=") == 1
+    assert 'role="img"' in page
+    assert text_alternative(HTML(page)) == 'An encoder with "two" layers & a norm'
+
+
+def test_two_diagrams_share_no_id_and_keep_their_references(shown):
+    visualize.show_image("encoder", "one")
+    visualize.show_image("decoder.svg", "two")
+    ids = [re.findall(r'\bid="([^"]+)"', page) for page in shown]
+    assert not set(ids[0]) & set(ids[1])
+    for page, own in zip(shown, ids, strict=True):
+        assert re.findall(r"#([\w-]+)", page) == own
+
+
+def test_a_missing_diagram_names_those_there_are(shown):
+    with pytest.raises(FileNotFoundError, match="no diagram 'encodr'.*decoder, encoder"):
+        visualize.show_image("encodr", "An encoder")
+    with pytest.raises(ValueError, match="needs alt"):
+        visualize.show_image("encoder", "  ")
+
+
+# --------------------------------------------------------------------------------------- heatmap
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (1, 3), (2, 1)])
+def test_a_heatmap_holds_every_weight_and_a_menu_where_there_is_a_choice(shape):
+    weights = attention(*shape, 4, 5)
+    chart = visualize.attention_heatmap(weights, QUERIES, KEYS)
+    layers, heads = ((1, 1) + shape)[-2:]
+    full = weights.view(layers, heads, 4, 5)
+    rows = rows_of(chart)
+    assert len(rows) == full.numel()
+    for row in rows:
+        weight = full[row["layer"], row["head"], row["q"], row["k"]].item()
+        assert row["weight"] == pytest.approx(weight, abs=5e-5)
+    params = params_of(chart)
+    for name, size in (("layer", layers), ("head", heads)):
+        if size > 1:
+            assert params[f"chosen_{name}"]["bind"]["options"] == list(range(size))
+            assert f"datum.{name} === chosen_{name}" in json.dumps(chart.to_dict()["transform"])
+        else:
+            assert f"chosen_{name}" not in params
+    # The keyboard reaches the query rows through a menu.
+    assert params["query_row"]["bind"]["options"] == [None, 0, 1, 2, 3]
+
+
+def test_repeated_tokens_stay_apart():
+    chart = visualize.attention_heatmap(attention(4, 5), QUERIES, KEYS).to_dict()
+    encoding = chart["layer"][0]["encoding"]
+    assert encoding["y"]["sort"] == ["0 Ein", "1 Mann", "2 Ein", "3 ."]
+    assert len(set(encoding["x"]["sort"])) == 5
+
+
+def test_a_list_of_layers_and_a_batch_of_one_are_accepted():
+    weights = attention(2, 3, 4, 5)
+    expected = rows_of(visualize.attention_heatmap(weights, QUERIES, KEYS))
+    for given in (list(weights), [layer[None] for layer in weights], weights.numpy()):
+        assert rows_of(visualize.attention_heatmap(given, QUERIES, KEYS)) == expected
+
+
+def test_masked_cells_have_no_weight():
+    mask = torch.ones(4, 5, dtype=torch.bool).tril()
+    chart = visualize.attention_heatmap(attention(3, 4, 5), QUERIES, KEYS, mask=mask[None, None])
+    for row in rows_of(chart):
+        assert (row["weight"] is None) == (row["k"] > row["q"])
+    assert visualize.ROLE_COLOURS["masked"] in chart.to_json()
+
+
+def test_a_heatmap_says_in_words_what_it_shows():
+    weights = torch.tensor([[0.9, 0.1], [0.25, 0.75]])
+    chart = visualize.attention_heatmap(weights, ["der", "Hund"], ["the", "dog"]).to_dict()
+    assert chart["title"] == "‘der’ attends most to ‘the’"
+    assert "‘der’ to ‘the’ (0.90), ‘Hund’ to ‘dog’ (0.75)" in chart["description"]
+    own = visualize.attention_heatmap(weights, "ab", "cd", "Title", "Words").to_dict()
+    assert (own["title"], own["description"]) == ("Title", "Words")
+
+
+def test_a_heatmap_names_mistakes():
+    with pytest.raises(ValueError, match="5 key positions, but there are 4 key tokens"):
+        visualize.attention_heatmap(attention(4, 5), QUERIES, QUERIES)
+    with pytest.raises(ValueError, match=r"for one\s+sentence, got \(2, 2, 3, 4, 5\)"):
+        visualize.attention_heatmap(attention(2, 2, 3, 4, 5), QUERIES, KEYS)
+    with pytest.raises(ValueError, match="mask of shape"):
+        visualize.attention_heatmap(attention(4, 5), QUERIES, KEYS, mask=torch.ones(4, 4))
+
+
+# ---------------------------------------------------------------------------------------- BertViz
+
+
+def test_every_bertviz_view_is_described_and_its_menus_are_labelled():
+    weights, vectors = attention(2, 3, 4, 4), torch.randn(2, 3, 4, 8)
+    views = [
+        visualize.head_view(weights, QUERIES),
+        visualize.model_view(list(weights[:, None]), QUERIES),
+        visualize.neuron_view(vectors, vectors, weights, QUERIES),
+        visualize.head_view(
+            encoder=attention(2, 3, 5, 5),
+            decoder=weights,
+            cross=attention(2, 3, 4, 5),
+            encoder_tokens=KEYS,
+            decoder_tokens=QUERIES,
+        ),
+    ]
+    for view in views:
+        assert isinstance(view, HTML)
+        assert 'role="group"' in view.data
+        assert "Strongest weight of each query" in text_alternative(view)
+        assert not re.search(r"<select(?![^>]*aria-label)", view.data)
+    for name in ("Encoder", "Decoder", "Cross"):
+        assert f"{name}: " in text_alternative(views[-1])
+        assert f">{name}</option>" in views[-1].data
+    assert text_alternative(visualize.head_view(weights, QUERIES, description="A.")) == (
+        "Head view. A."
+    )
+
+
+def bertviz_numbers(view):
+    """The numbers that a neuron view hands to the browser."""
+    start = view.data.index("= ", view.data.index("bertviz_params_")) + 2
+    return json.JSONDecoder().raw_decode(view.data[start:])[0]
+
+
+def test_a_neuron_view_shows_our_tensors():
+    queries, keys = torch.randn(2, 3, 4, 8), torch.randn(2, 3, 5, 8)
+    weights = attention(2, 3, 4, 5)
+    view = visualize.neuron_view(queries, keys, weights, QUERIES, KEYS, layer=1, head=2)
+    numbers = bertviz_numbers(view)
+    shown = numbers["attention"]["all"]
+    assert (shown["left_text"], shown["right_text"]) == (QUERIES, KEYS)
+    for name, tensor in (("queries", queries), ("keys", keys), ("attn", weights)):
+        np.testing.assert_allclose(shown[name], tensor.numpy(), rtol=1e-6)
+    assert (numbers["layer"], numbers["head"], numbers["bidirectional"]) == (1, 2, True)
+    causal = visualize.neuron_view(queries, keys, weights, QUERIES, KEYS, causal=True)
+    assert bertviz_numbers(causal)["bidirectional"] is False
+
+
+def test_two_neuron_views_keep_their_own_numbers():
+    vectors, weights = torch.randn(3, 4, 8), attention(3, 4, 4)
+    views = [visualize.neuron_view(vectors, vectors, weights, QUERIES).data for _ in range(2)]
+    names = [set(re.findall(r"window\.(\w+)", view)) for view in views]
+    assert not names[0] & names[1]
+    assert not any('d3.select("#vis")' in view for view in views)
+
+
+def test_a_token_cannot_end_the_script():
+    view = visualize.head_view(attention(1, 2, 2), ["a", "</script>"]).data
+    assert view.count("</script>") == view.count("<script")
+
+
+def test_bertviz_views_name_mistakes():
+    weights = attention(2, 3, 4, 4)
+    with pytest.raises(ValueError, match="4 query positions, but there are 5 query tokens"):
+        visualize.head_view(weights, KEYS)
+    with pytest.raises(ValueError, match="cross has 4 query positions, but there are no query"):
+        visualize.model_view(cross=weights, encoder_tokens=QUERIES)
+    with pytest.raises(ValueError, match="pass either weights and tokens"):
+        visualize.head_view(weights, QUERIES, cross=weights)
+    with pytest.raises(ValueError, match="pass either weights and tokens"):
+        visualize.head_view()
+    with pytest.raises(ValueError, match="queries of shape"):
+        visualize.neuron_view(torch.randn(3, 4, 8), torch.randn(3, 4, 8), weights, QUERIES)
+    with pytest.raises(ValueError, match="8 numbers and a key 7"):
+        vectors = torch.randn(2, 3, 4, 8)
+        visualize.neuron_view(vectors, vectors[..., :7], weights, QUERIES)
+
+
+# ----------------------------------------------------------------------------------------- curves
+
+RUNS = [
+    {"step": step, "loss": 3 / step + seed, "norm": norm, "note": "x"}
+    for norm in ("pre", "post")
+    for seed in (0, 1)
+    for step in (1, 2, 4)
+]
+
+
+def test_a_line_chart_holds_the_rows_that_can_be_drawn():
+    bad = [
+        {"step": 5, "loss": float("nan"), "norm": "pre"},
+        {"step": 6, "loss": None, "norm": "pre"},
+        {"step": 7, "norm": "pre"},
+        {"step": 8, "loss": float("inf"), "norm": "pre"},
+    ]
+    chart = visualize.line_chart(RUNS + bad, "step", "loss", "norm", band=True)
+    assert rows_of(chart) == [{k: row[k] for k in ("step", "loss", "norm")} for row in RUNS]
+
+
+def test_a_line_chart_takes_a_table_and_tensors():
+    import pandas
+
+    expected = rows_of(visualize.line_chart(RUNS, "step", "loss", "norm"))
+    assert rows_of(visualize.line_chart(pandas.DataFrame(RUNS), "step", "loss", "norm")) == expected
+    rows = [{"step": 1, "loss": torch.tensor(2.5)}]
+    assert rows_of(visualize.line_chart(rows, "step", "loss")) == [{"step": 1, "loss": 2.5}]
+
+
+def test_a_band_spans_the_seeds_around_their_mean():
+    area, line = visualize.line_chart(RUNS, "step", "loss", "norm", band=True).to_dict()["layer"][
+        :2
+    ]
+    assert area["mark"]["type"] == "area" and line["mark"]["type"] == "line"
+    assert area["encoding"]["y"]["aggregate"] == "min"
+    assert area["encoding"]["y2"]["aggregate"] == "max"
+    assert line["encoding"]["y"]["aggregate"] == "mean"
+    plain = visualize.line_chart(RUNS, "step", "loss", "norm").to_dict()
+    assert [layer["mark"]["type"] for layer in plain["layer"]] == ["line", "point"]
+
+
+def test_series_differ_in_more_than_colour_and_can_be_chosen_by_keyboard():
+    chart = visualize.line_chart(RUNS, "step", "loss", "norm")
+    encoding = chart.to_dict()["layer"][0]["encoding"]
+    assert encoding["strokeDash"]["field"] == encoding["color"]["field"] == "norm"
+    params = params_of(chart)
+    assert params["menu_choice"]["bind"]["options"] == [None, "pre", "post"]
+    assert params["legend_choice"]["bind"] == "legend"
+    dashes = [tuple(dash) for dash in visualize.SERIES_DASHES]
+    assert len(set(dashes)) == len(dashes) == len(visualize.SERIES_COLOURS)
+    one = visualize.line_chart(RUNS[:3], "step", "loss", "norm")
+    assert "menu_choice" not in params_of(one)  # nothing to choose
+
+
+def test_a_line_chart_says_in_words_what_it_shows():
+    chart = visualize.line_chart(RUNS[2::-1], "step", "loss", "norm", x_title="updates").to_dict()
+    assert chart["description"] == ("Line chart of loss by step. pre: 3 at 1 to 0.75 at 4.")
+    assert chart["title"] == "loss by updates"
+    own = visualize.line_chart(RUNS, "step", "loss", title="T", description="D").to_dict()
+    assert (own["title"], own["description"]) == ("T", "D")
+
+
+def test_a_line_chart_names_a_missing_key():
+    with pytest.raises(ValueError, match="none of 12 rows has finite 'step' and 'bleu'.*note"):
+        visualize.line_chart(RUNS, "step", "bleu")
+    with pytest.raises(ValueError, match="none of 0 rows"):
+        visualize.line_chart([], "step", "bleu")
+
+
+# ------------------------------------------------------------------------------------- live curve
+
+
+class Handle:
+    def __init__(self):
+        self.pages = []
+
+    def update(self, page):
+        self.pages.append(page.data)
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    handle = Handle()
+
+    def display(page, display_id):
+        assert display_id is True
+        handle.update(page)
+        return handle
+
+    monkeypatch.setattr("IPython.get_ipython", lambda: object())
+    monkeypatch.setattr("IPython.display.display", display)
+    return handle.pages
+
+
+def test_a_live_curve_redraws_at_most_once_a_second(notebook, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(visualize.time, "monotonic", lambda: now[0])
+    curve = visualize.LiveCurve("step", ["loss", "bleu"])
+    for step in range(30):  # three seconds, ten steps each
+        now[0] = 100 + step / 10
+        curve({"step": step, "loss": 30 - step, "bleu": step if step % 10 == 9 else None})
+    assert len(notebook) == 3
+    curve.draw()
+    lines = re.findall(r'points="([^"]*)"', notebook[-1])
+    assert [len(line.split()) for line in lines] == [31, 4]  # the last point is drawn twice
+    assert "Training: step 29, loss 1, bleu 29" in text_alternative(HTML(notebook[-1]))
+
+
+def test_a_live_curve_stays_in_its_frame_and_small(notebook):
+    curve = visualize.LiveCurve(y="loss", seconds=0)
+    for step in range(3000):
+        curve.points["loss"].append((step, np.sin(step)))
+    curve({"step": 3000, "loss": float("nan")})
+    assert len(notebook) == 1 and len(notebook[0]) < 12_000
+    width, height = map(float, re.search(r'viewBox="0 0 (\d+) (\d+)"', notebook[0]).groups())
+    for point in re.search(r'points="([^"]*)"', notebook[0])[1].split():
+        x, y = map(float, point.split(","))
+        assert 0 < x < width and 0 < y < height
+
+
+def test_a_live_curve_prints_outside_a_notebook(monkeypatch, capsys):
+    monkeypatch.setattr("IPython.get_ipython", lambda: None)
+    curve = visualize.LiveCurve()
+    curve.draw()  # nothing yet
+    curve({"step": 1, "loss": 2.5})
+    assert capsys.readouterr().out == "Training: step 1, loss 2.5\n"
