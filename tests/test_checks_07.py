@@ -13,7 +13,9 @@ def norm_with(dim=-1, unbiased=False, outside=False, root=True):
     def norm(x, weight, bias, eps=1e-5):
         variance = x.var(dim, keepdim=True, unbiased=unbiased)
         spread = (variance.sqrt() + eps) if outside else (variance + eps).sqrt()
-        return (x - x.mean(dim, keepdim=True)) / (spread if root else variance + eps) * weight + bias
+        return (x - x.mean(dim, keepdim=True)) / (
+            spread if root else variance + eps
+        ) * weight + bias
 
     return norm
 
@@ -63,7 +65,12 @@ CASES = [
     (ch07.count, count, True, "Right"),
     (ch07.count, lambda kind, b, t, d: (..., ...), None, "Not attempted"),
     (ch07.count, lambda kind, b, t, d: count(kind, b, t, d)[::-1], False, "swapped"),
-    (ch07.count, lambda kind, b, t, d: (d, b * t) if kind == "layer" else (b, t * d), False, "T counts"),
+    (
+        ch07.count,
+        lambda kind, b, t, d: (d, b * t) if kind == "layer" else (b, t * d),
+        False,
+        "T counts",
+    ),
     (ch07.count, lambda kind, b, t, d: (t * d, b), False, "each token is alone"),
     (ch07.masked_batch_norm, masked, True, "Right"),
     (ch07.masked_batch_norm, lambda x, real: ..., None, "Not attempted"),

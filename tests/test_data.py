@@ -146,7 +146,9 @@ def test_errors_of_hub_data_sets(hub):
     with pytest.raises(ValueError, match="some/set, split train, row 2: the 'en' side is empty"):
         load_parallel("some/set")
     hub({"other": [GOOD]})
-    with pytest.raises(ValueError, match=r"some/set has no split that is known; it has \['other'\]"):
+    with pytest.raises(
+        ValueError, match=r"some/set has no split that is known; it has \['other'\]"
+    ):
         load_parallel("some/set")
     hub(None)
     with pytest.raises(ConnectionError, match="some/set is neither on the hub nor in its cache"):

@@ -83,16 +83,24 @@ def save_model(folder: str | Path, model: Transformer, dtype: torch.dtype | None
     save_weights(folder / "model.safetensors", model.state_dict(), dtype)
 
 
-def load_model(folder: str | Path) -> Transformer:
-    """The model of a run folder, in float32 and ready to use (dropout off)."""
+def read_config(folder: str | Path) -> dict:
+    """config.json of a run folder. Raises ValueError when it is missing or damaged."""
     path = Path(folder) / "config.json"
     if not path.exists():
         raise ValueError(f"there is no model in {folder}: it holds no config.json.")
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))["model"]
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{path} is damaged: expected JSON with the sizes under 'model'.") from None
-    model = Transformer(from_dict(ModelConfig, config, str(path)))
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        config = None
+    if not isinstance(config, dict) or "model" not in config:
+        raise ValueError(f"{path} is damaged: expected JSON with the sizes under 'model'.")
+    return config
+
+
+def load_model(folder: str | Path) -> Transformer:
+    """The model of a run folder, in float32 and ready to use (dropout off)."""
+    config = read_config(folder)
+    model = Transformer(from_dict(ModelConfig, config["model"], f"{folder}/config.json"))
     weights = Path(folder) / "model.safetensors"
     load_state(model, load_weights(weights), weights)
     return model.eval()
@@ -108,8 +116,8 @@ def save_checkpoint(run_dir: Path, step: int, tensors: dict[str, dict[str, Tenso
         for group, values in tensors.items():
             save_weights(partial / f"{group}.safetensors", values)
         write_json(partial / "state.json", state)
-        if final.exists():  # saved twice at the same step: both are the same
-            shutil.rmtree(final)
+        if final.exists():  # saved twice at the same step
+            _remove(final)
         partial.rename(final)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
@@ -124,22 +132,47 @@ def load_checkpoint(path: Path) -> dict:
     """What save_checkpoint wrote: each group of tensors by name, and the entries of state.json."""
     try:
         state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        if not isinstance(state, dict):
+            raise ValueError
     except (OSError, ValueError):
-        raise ValueError(
-            f"the checkpoint {path} is damaged (state.json); delete it to go on from the one before."
-        ) from None
-    return state | {file.stem: load_weights(file) for file in path.glob("*.safetensors")}
+        raise _damaged(path, "state.json") from None
+    try:
+        return state | {file.stem: load_weights(file) for file in path.glob("*.safetensors")}
+    except ValueError as error:
+        raise _damaged(path, error) from None
 
 
-def discard_all_but(run_dir: str | Path, newest: int) -> None:
-    """Delete all but the newest checkpoints."""
-    for path in checkpoints(run_dir)[:-newest]:
-        shutil.rmtree(path)
+def _damaged(path: Path, what) -> ValueError:
+    return ValueError(
+        f"the checkpoint {path} is damaged ({what}); delete it to go on from the one before."
+    )
+
+
+def discard_all_but(run_dir: str | Path, newest: int, every: int = 1) -> None:
+    """Delete all but the newest checkpoints at multiples of `every` steps, and the very last."""
+    kept = checkpoints(run_dir)
+    regular = [path for path in kept if step_of(path) % every == 0]
+    for path in kept[:-1]:
+        if path not in regular[-newest:]:
+            _remove(path)
+
+
+def _remove(checkpoint: Path) -> None:
+    """Rename first, so that an interruption leaves no half of a checkpoint under its name."""
+    old = checkpoint.with_name("old")
+    shutil.rmtree(old, ignore_errors=True)
+    checkpoint.rename(old)
+    shutil.rmtree(old)
 
 
 def checkpoints(run_dir: str | Path) -> list[Path]:
     """The whole checkpoints of a run, oldest first."""
-    return sorted((Path(run_dir) / "checkpoints").glob("step-*"))
+    return sorted((Path(run_dir) / "checkpoints").glob("step-[0-9]*"), key=step_of)
+
+
+def step_of(checkpoint: Path) -> int:
+    """The step at which a checkpoint was saved: 123 for .../step-0000123."""
+    return int(checkpoint.name.removeprefix("step-"))
 
 
 def average(paths: list[Path]) -> dict[str, Tensor]:

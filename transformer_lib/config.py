@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-NORMS = ("layer", "rms", "batch")  # "batch" is there to be compared with, not to be used: see chapter 07
+NORMS = ("layer", "rms", "batch")  # "batch" is for comparison only: see chapter 07
 POSITIONALS = ("sinusoidal", "learned", "rotary", "alibi", "none")
 ACTIVATIONS = ("relu", "gelu", "swiglu")
 
@@ -142,7 +142,9 @@ def from_dict(cls, values: dict, where: str = "the configuration"):
         raise ValueError(f"{where} holds {values!r}; expected the fields of {cls.__name__}.")
     unknown = sorted(set(values) - known)
     if unknown:
-        raise ValueError(f"{where} has unknown fields {unknown}; {cls.__name__} knows {sorted(known)}.")
+        raise ValueError(
+            f"{where} has unknown fields {unknown}; {cls.__name__} knows {sorted(known)}."
+        )
     try:
         return cls(**values)
     except TypeError as error:  # a field is missing or of another type

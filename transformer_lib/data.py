@@ -121,7 +121,9 @@ def _from_hub(name: str, src: str, tgt: str) -> dict:
             loaded = load_dataset(name, **_configuration(name, src, tgt))
     except (FileNotFoundError, OSError) as error:
         if Path(name).is_dir():
-            raise ValueError(f"the folder {name} holds no data that `datasets` reads: {error}") from None
+            raise ValueError(
+                f"the folder {name} holds no data that `datasets` reads: {error}"
+            ) from None
         raise ConnectionError(f"{name} is neither on the hub nor in its cache: {error}") from None
     pairs = {}
     for split, names in SPLITS.items():
@@ -138,7 +140,7 @@ def _from_hub(name: str, src: str, tgt: str) -> dict:
 
 @contextmanager
 def _without_waiting():
-    """Where the hub cannot be reached, let its libraries use their cache at once, not after retries."""
+    """Where the hub cannot be reached, use the cache at once, not after retries."""
     import datasets
     import huggingface_hub
 
@@ -179,5 +181,7 @@ def _pair(row, src: str, tgt: str, where: str) -> tuple[str, str]:
         if language not in row:
             raise ValueError(f"{where}: no {language!r}; this row has {sorted(row)}.")
         if not isinstance(row[language], str) or not row[language].strip():
-            raise ValueError(f"{where}: the {language!r} side is empty; every line needs both sides.")
+            raise ValueError(
+                f"{where}: the {language!r} side is empty; every line needs both sides."
+            )
     return row[src].strip(), row[tgt].strip()

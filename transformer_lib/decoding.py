@@ -52,7 +52,9 @@ def sample(
     generator makes the draws repeatable. Shapes as in greedy_decode.
     """
     if temperature <= 0:
-        raise ValueError(f"temperature is {temperature}; it must be above 0 (for 0, decode greedily).")
+        raise ValueError(
+            f"temperature is {temperature}; it must be above 0 (for 0, decode greedily)."
+        )
     if top_k is not None and top_k < 1:
         raise ValueError(f"top_k is {top_k}; it must be at least 1.")
     if top_p is not None and not 0 < top_p <= 1:

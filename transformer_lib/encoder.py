@@ -43,7 +43,7 @@ def self_attention(config: ModelConfig) -> MultiHeadAttention:
 
 
 def final_norm(config: ModelConfig) -> nn.Module:
-    """Pre-norm leaves the sum of a stack unnormalised, so one norm closes it; post-norm needs none."""
+    """Pre-norm leaves a stack's sum unnormalised, so one norm closes it; post-norm needs none."""
     return make_norm(config.norm, config.d_model) if config.norm_first else nn.Identity()
 
 

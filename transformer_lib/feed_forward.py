@@ -1,4 +1,4 @@
-"""The position-wise feed-forward sublayer (sec. 3.3, eq. 2): the same small network at every token."""
+"""The feed-forward sublayer (sec. 3.3, eq. 2): the same small network at every token."""
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -15,7 +15,9 @@ class FeedForward(nn.Module):
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu"):
         super().__init__()
         if activation not in ("relu", "gelu", "swiglu"):
-            raise ValueError(f"activation is {activation!r}; it must be 'relu', 'gelu' or 'swiglu'.")
+            raise ValueError(
+                f"activation is {activation!r}; it must be 'relu', 'gelu' or 'swiglu'."
+            )
         self.activation = activation
         self.expand = nn.Linear(d_model, d_ff)
         self.gate = nn.Linear(d_model, d_ff) if activation == "swiglu" else None

@@ -56,7 +56,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         real = targets != ignore_index
         share = real / real.sum().clamp(min=1)  # (N,): what each row counts in the mean
         targets = targets.masked_fill(~real, 0)  # any valid id: the row does not count
-        dtype = torch.promote_types(hidden.dtype, torch.float32)  # half precision is too coarse here
+        dtype = torch.promote_types(hidden.dtype, torch.float32)  # half precision is too coarse
         ctx.dtypes = hidden.dtype, weight.dtype
         hidden, weight, share = hidden.to(dtype), weight.to(dtype), share.to(dtype)
         rows = 128 if hidden.device.type == "cpu" else 4096

@@ -72,7 +72,9 @@ class RotaryEmbedding(nn.Module):
     def __init__(self, d_head: int, base: float = 10000.0):
         super().__init__()
         if d_head % 2:
-            raise ValueError(f"rotary positions turn pairs of features: d_head {d_head} must be even.")
+            raise ValueError(
+                f"rotary positions turn pairs of features: d_head {d_head} must be even."
+            )
         frequency = base ** (-torch.arange(0, d_head, 2) / d_head)
         self.register_buffer("frequency", frequency, persistent=False)  # (K / 2,)
 

@@ -5,6 +5,7 @@ checkpoints/ lets it go on after any interruption, and model.safetensors is its 
 `torchrun`, every process takes its share of each global batch (DistributedDataParallel).
 """
 
+import atexit
 import contextlib
 import json
 import math
@@ -14,6 +15,7 @@ import random
 import signal
 import subprocess
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
@@ -58,15 +60,21 @@ def train(
 
     pairs: {"train": [(source, target), ...], "validation": [...]}, as from data.load_parallel.
     Returns the metrics, one dictionary per log entry, as in run_dir/metrics.jsonl; `on_log` gets
-    each as it is written. The model ends with the averaged weights of the last checkpoints, which
-    are also run_dir/model.safetensors (16-bit). data_info (source, languages) is kept in
-    run_dir/config.json.
+    each as it is written (by the first process alone, if there are several). The model ends with
+    the averaged weights of the last checkpoints, as run_dir/model.safetensors holds them (16-bit).
+    data_info (source, languages) is kept in run_dir/config.json. Under torchrun, all processes
+    must see the same run_dir.
 
     Raises TrainingDiverged when the loss is NaN or infinite; ValueError when run_dir holds a
-    different run or the data is empty; OSError when run_dir cannot be written; KeyboardInterrupt
-    after a first Ctrl-C, with the state saved.
+    different run, the data is empty, or the tokenizer is not the model's; OSError when run_dir
+    cannot be written; KeyboardInterrupt after a first Ctrl-C, with the state saved.
     """
-    return _Run(model, tokenizer, pairs, config, Path(run_dir), on_log, data_info).train()
+    run = _Run(model, tokenizer, pairs, config, Path(run_dir), on_log, data_info)
+    try:
+        return run.train()
+    finally:
+        if run.writer:
+            run.writer.close()
 
 
 class _Batches:
@@ -76,12 +84,14 @@ class _Batches:
         self.sources, self.targets = sources, targets
         lengths = [(len(s), len(t) - 1) for s, t in zip(sources, targets, strict=True)]
         self.sampler = TokenBatchSampler(lengths, max_tokens, shuffle=True, seed=seed)
-        self.epoch, self.next_batch = 0, 0
+        self.epoch, self.next_batch, self.per_epoch = 0, 0, 1
 
     def __iter__(self) -> Iterator[list[int]]:
         while True:
             self.sampler.set_epoch(self.epoch)
-            for batch in self.sampler.batches()[self.next_batch :]:
+            batches = self.sampler.batches()
+            self.per_epoch = len(batches)
+            for batch in batches[self.next_batch :]:
                 self.next_batch += 1
                 yield batch
             self.epoch, self.next_batch = self.epoch + 1, 0
@@ -124,6 +134,12 @@ class _Run:
     def __init__(self, model, tokenizer, pairs, config, run_dir, on_log, data_info):
         self.model, self.tokenizer, self.config, self.run_dir = model, tokenizer, config, run_dir
         self.on_log = on_log
+        if tokenizer.get_vocab_size() != model.config.vocab_size:
+            raise ValueError(
+                f"the tokenizer has {tokenizer.get_vocab_size()} tokens, the model "
+                f"{model.config.vocab_size}: build the model with "
+                "vocab_size=tokenizer.get_vocab_size()."
+            )
         self.rank, self.world = _start_processes(config)
         self.device = pick_device(config.device)
         self.bf16 = config.precision == "bf16" or (
@@ -144,12 +160,18 @@ class _Run:
         self.step = 0
         self.metrics: list[dict] = []
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
-        self.n_tokens = 0  # since the last log entry
+        self.n_tokens, self.seconds = 0, 0.0  # since the last log entry, as is loss_sum
+        self.writer = None
+        self.shown: dict[str, str] = {}  # on the progress bar
         self.stop_signal: int | None = None
+        if not data_info:
+            data_info = {"source": pairs.source} if hasattr(pairs, "source") else {}
+        text = json.dumps([sources, targets])
         self.run = {
             "model": to_dict(model.config),
             "train": to_dict(config),
-            "data": data_info or {},
+            "data": data_info | {"checksum": zlib.crc32(text.encode())},
+            "processes": self.world,
         }
 
     def _encode(self, pairs: Pairs, split: str) -> tuple[list[list[int]], list[list[int]]]:
@@ -158,9 +180,10 @@ class _Run:
             raise ValueError(f"no {split} pairs to train on: the data has {sorted(pairs)}.")
         sources = encode_source(self.tokenizer, [source for source, _ in rows])
         targets = encode_target(self.tokenizer, [target for _, target in rows])
-        if split != "train":
-            return [s[: self.model.config.max_len] for s in sources], targets
-        limit = min(self.model.config.max_len, self.config.max_tokens)
+        max_len = self.model.config.max_len
+        if split != "train":  # a target has one token more than the decoder reads
+            return [s[:max_len] for s in sources], [t[: max_len + 1] for t in targets]
+        limit = min(max_len, self.config.max_tokens)
         fits = [len(s) <= limit and len(t) - 1 <= limit for s, t in zip(sources, targets, strict=True)]
         if not any(fits):
             raise ValueError(f"every training sentence is longer than {limit} tokens.")
@@ -172,21 +195,11 @@ class _Run:
     # ---- the loop -----------------------------------------------------------------------------
 
     def train(self) -> list[dict]:
-        config = self.config
         self._open_run_dir()
-        if self.step < config.max_steps:
-            with self._signals(), self._cpu_precision():
+        if self.step < self.config.max_steps:
+            with self._signals(), self._matmul_precision():
                 self._loop()
-        paths = checkpoint.checkpoints(self.run_dir)[-config.average :]
-        checkpoint.load_state(self.model, checkpoint.average(paths), self.run_dir)
-        if self.rank == 0 and not any(entry.get("averaged") for entry in self.metrics):
-            self._log({"step": self.step, "averaged": len(paths)} | self._validate())
-            checkpoint.save_weights(
-                self.run_dir / "model.safetensors", self.model.state_dict(), torch.float16
-            )
-            write_json(self.run_dir / "environment.json", self._environment())
-        self._wait()
-        self.model.eval()
+        self._finish()
         return self.metrics
 
     def _loop(self) -> None:
@@ -196,7 +209,7 @@ class _Run:
             ids = [self.device.index] if self.device.type == "cuda" else None
             loss_module = DistributedDataParallel(loss_module, device_ids=ids)
         stream = iter(self.batches)
-        since = time.perf_counter()
+        since = time.perf_counter() - self.seconds
         with self._progress() as bar:
             while self.step < config.max_steps:
                 self.model.train()
@@ -204,19 +217,60 @@ class _Run:
                 group = list(islice(stream, self.world * config.accumulate))
                 grad_norm = self._update(loss_module, group)
                 last = self.step == config.max_steps
-                if self.step % config.log_every == 0 or last:
+                log = self.step % config.log_every == 0 or last
+                validate = self.step % config.validate_every == 0 or last
+                stop = self._asked_to_stop()
+                save = self.step % config.checkpoint_every == 0 or last or stop
+                if log or validate or save:
+                    self._check_finite(grad_norm)
+                if log:
+                    loss = self._total_loss() / self.n_tokens  # .item() waits for the GPU
                     seconds, since = time.perf_counter() - since, time.perf_counter()
-                    self._log(self._training_metrics(grad_norm, seconds), bar)
-                if self.step % config.validate_every == 0 or last:
-                    if self.rank == 0 and self.validation:
-                        self._log({"step": self.step} | self._validate(), bar)
-                    since = time.perf_counter()
-                if self.step % config.checkpoint_every == 0 or last or self.stop_signal:
-                    self._save(grad_norm)
+                    self._log(self._training_metrics(loss, grad_norm, seconds), bar)
+                if validate and self.rank == 0 and self.validation:
+                    pause = time.perf_counter()
+                    self._log({"step": self.step} | self._validate(), bar)
+                    since += time.perf_counter() - pause
+                if save:
+                    self.seconds = time.perf_counter() - since
+                    self._save()
                 bar.update()
-                if self.stop_signal:
-                    print(f"\nInterrupted at step {self.step}; saved. The same command goes on.")
+                if stop:
+                    if self.rank == 0:
+                        print(f"\nInterrupted at step {self.step}; saved. The same command goes on.")
                     raise KeyboardInterrupt
+
+    def _asked_to_stop(self) -> bool:
+        """Whether a signal came to this process or, as all must agree, to any other."""
+        if self.world == 1:
+            return self.stop_signal is not None
+        if self.step % self.config.log_every:
+            return False  # asking at every step would make a GPU wait
+        asked = torch.tensor(float(self.stop_signal is not None), device=self.device)
+        dist.all_reduce(asked, dist.ReduceOp.MAX)
+        return bool(asked)
+
+    def _finish(self) -> None:
+        """Average the last checkpoints into the run's result, and score it."""
+        path = self.run_dir / "model.safetensors"
+        done = path.exists() and any("averaged" in entry for entry in self.metrics)
+        every = self.config.checkpoint_every
+        paths = [
+            p
+            for p in checkpoint.checkpoints(self.run_dir)
+            if checkpoint.step_of(p) % every == 0 or checkpoint.step_of(p) == self.step
+        ][-self.config.average :]
+        if self.rank == 0 and not done:
+            checkpoint.save_weights(path, checkpoint.average(paths), torch.float16)
+        self._wait()
+        checkpoint.load_state(self.model, checkpoint.load_weights(path), path)
+        if self.rank == 0 and not done:
+            with self._writing():
+                write_json(self.run_dir / "environment.json", self._environment())
+            # Last, for this entry says that all the rest is there.
+            self._log({"step": self.step, "averaged": len(paths)} | self._validate())
+        self._wait()
+        self.model.eval()
 
     def _update(self, loss_module: nn.Module, group: list[list[int]]) -> Tensor:
         """One update of the weights from a global batch; returns the gradient's norm."""
@@ -248,8 +302,9 @@ class _Run:
         return self.bf16 and self.device.type == "cuda"
 
     @contextlib.contextmanager
-    def _cpu_precision(self):
-        """On a CPU, bf16 means float32 tensors whose matrix products may round to bf16 inside."""
+    def _matmul_precision(self):
+        """Where float32 remains, its matrix products may round inside: to bf16 on a CPU, where
+        this is all that "bf16" means, to TF32 on a GPU, where autocast does the rest."""
         before = torch.get_float32_matmul_precision()
         if self.bf16:
             torch.set_float32_matmul_precision("medium" if self.device.type == "cpu" else "high")
@@ -260,16 +315,25 @@ class _Run:
 
     # ---- what a run reports -------------------------------------------------------------------
 
-    def _training_metrics(self, grad_norm: Tensor, seconds: float) -> dict:
+    def _total_loss(self) -> float:
+        """Loss since the last log entry, summed over the tokens of all processes."""
         loss_sum = self.loss_sum.clone()
         if self.world > 1:
             dist.all_reduce(loss_sum)
-        loss = loss_sum.item() / self.n_tokens
-        if not (math.isfinite(loss) and math.isfinite(grad_norm)):
+        return loss_sum.item()
+
+    def _check_finite(self, grad_norm: Tensor) -> None:
+        """Nothing is logged or saved from a run that has gone astray."""
+        loss = self._total_loss() / self.n_tokens if self.n_tokens else 0.0
+        if not math.isfinite(loss):
             raise TrainingDiverged(self._divergence(f"the loss is {loss}"))
+        if not math.isfinite(grad_norm):
+            raise TrainingDiverged(self._divergence(f"the gradient's norm is {float(grad_norm)}"))
+
+    def _training_metrics(self, loss: float, grad_norm: Tensor, seconds: float) -> dict:
         entry = {
             "step": self.step,
-            "epoch": self.batches.epoch + self.batches.next_batch / len(self.batches.sampler),
+            "epoch": self.batches.epoch + self.batches.next_batch / self.batches.per_epoch,
             "loss": loss,
             "lr": self.optimizer.param_groups[0]["lr"],
             "grad_norm": float(grad_norm),
@@ -306,7 +370,7 @@ class _Run:
     def _log(self, entry: dict, bar=None) -> None:
         if self.rank:
             return
-        with open(self.run_dir / "metrics.jsonl", "a", encoding="utf-8") as file:
+        with self._writing(), open(self.run_dir / "metrics.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
         self.metrics.append(entry)
         if self.writer:
@@ -324,7 +388,7 @@ class _Run:
                 )
                 if key in entry
             }
-            self.shown = getattr(self, "shown", {}) | shown
+            self.shown |= shown
             bar.set_postfix(self.shown, refresh=False)
         if self.on_log:
             self.on_log(entry)
@@ -351,59 +415,75 @@ class _Run:
 
     def _open_run_dir(self) -> None:
         """Create the folder, or read how far an earlier run came."""
-        self.writer = None
         config_path = self.run_dir / "config.json"
-        if self.rank == 0:
-            try:
+        if self.rank == 0 and not config_path.exists():
+            with self._writing():
                 self.run_dir.mkdir(parents=True, exist_ok=True)
-                if not config_path.exists():
-                    write_json(config_path, self.run)
-                    self.tokenizer.save(str(self.run_dir / "tokenizer.json"))
-            except OSError as error:
-                raise OSError(
-                    f"cannot write to {self.run_dir} ({error}); choose another run folder."
-                ) from None
+                partial = self.run_dir / "tokenizer.json.partial"
+                partial.write_text(self.tokenizer.to_str(pretty=True), encoding="utf-8")
+                partial.replace(self.run_dir / "tokenizer.json")
+                write_json(config_path, self.run)  # last: where it is, the tokenizer is too
         self._wait()
-        self._compare_config(config_path)
+        self._compare(checkpoint.read_config(self.run_dir))
         kept = checkpoint.checkpoints(self.run_dir)
         if kept:
             self._load(kept[-1])
-        elif self.rank == 0:
-            self._write_metrics([])
+        elif (self.run_dir / "model.safetensors").exists():
+            raise ValueError(
+                f"{self.run_dir} holds a finished model without its checkpoints; "
+                "choose a new run folder to train again."
+            )
+        if self.rank == 0:
+            with self._writing():
+                self._write_metrics(self.metrics)
+                if self.step < self.config.max_steps:  # what may change has perhaps changed
+                    write_json(config_path, self.run)
         if self.config.tensorboard and self.rank == 0:
             from torch.utils.tensorboard import SummaryWriter
 
-            self.writer = SummaryWriter(self.run_dir / "tensorboard", purge_step=self.step)
+            with self._writing():
+                self.writer = SummaryWriter(self.run_dir / "tensorboard", purge_step=self.step + 1)
         if self.world > 1:  # every process starts from the weights of the first
             for tensor in self.model.state_dict().values():
                 dist.broadcast(tensor, 0)
 
-    def _compare_config(self, path: Path) -> None:
+    def _compare(self, before: dict) -> None:
         """A folder belongs to one run; what may change between its parts is how it is watched."""
         free = {"device", "progress", "tensorboard", "log_every", "keep_checkpoints", "max_steps"}
-        before = json.loads(path.read_text(encoding="utf-8"))
-        now = json.loads(json.dumps(self.run))
-        for part in ("model", "train", "data"):
-            for name, value in now[part].items():
-                if name not in free and before.get(part, {}).get(name) != value:
-                    raise ValueError(
-                        f"{self.run_dir} holds a run with {name} = "
-                        f"{before.get(part, {}).get(name)!r}, not {value!r}; "
-                        "choose a new run folder, or the same settings to resume."
-                    )
+        # Two processes do in one update what one process does with twice the batches.
+        free.add("accumulate")
+        settings = [
+            (name, before.get(part, {}).get(name, value), value)
+            for part in ("model", "train", "data")
+            for name, value in json.loads(json.dumps(self.run[part])).items()
+            if name not in free
+        ]
+        batches = [
+            run.get("train", {}).get("accumulate", 1) * run.get("processes", 1)
+            for run in (before, self.run)
+        ]
+        settings.append(("accumulate x processes", *batches))
+        for name, old, new in settings:
+            if old != new and name == "checksum":
+                what = "other sentence pairs or another tokenizer"
+            elif old != new:
+                what = f"{name} = {old!r}, not {new!r}"
+            else:
+                continue
+            raise ValueError(
+                f"{self.run_dir} holds a run with {what}; "
+                "choose a new run folder, or the same settings to resume."
+            )
 
-    def _save(self, grad_norm: Tensor) -> None:
-        if not math.isfinite(grad_norm):
-            raise TrainingDiverged(self._divergence("the gradient is not finite"))
+    def _save(self) -> None:
         rng = {"cpu": torch.get_rng_state()}
         if self.device.type == "cuda":
             rng["cuda"] = torch.cuda.get_rng_state(self.device)
         states = [rng]
-        loss_sum = self.loss_sum.clone()
         if self.world > 1:
             states = [None] * self.world
             dist.all_gather_object(states, rng)
-            dist.all_reduce(loss_sum)
+        loss_sum = self._total_loss()
         if self.rank == 0:
             optimizer = self.optimizer.state_dict()["state"]
             checkpoint.save_checkpoint(
@@ -426,16 +506,27 @@ class _Run:
                     "step": self.step,
                     "epoch": self.batches.epoch,
                     "next_batch": self.batches.next_batch,
-                    "loss_sum": loss_sum.item(),
+                    "loss_sum": loss_sum,
                     "n_tokens": self.n_tokens,
+                    "seconds": self.seconds,
                 },
             )
-            checkpoint.discard_all_but(self.run_dir, self.config.keep_checkpoints)
+            # A checkpoint between the regular ones, from an interruption, goes once it is not the
+            # newest: the final average must not depend on interruptions.
+            checkpoint.discard_all_but(
+                self.run_dir, self.config.keep_checkpoints, self.config.checkpoint_every
+            )
         self._wait()
 
     def _load(self, path: Path) -> None:
         """Continue from a checkpoint, bit for bit as if the run had never stopped."""
         state = checkpoint.load_checkpoint(path)
+        needed = {"model", "optimizer", "rng", "step", "epoch", "next_batch", "loss_sum", "n_tokens"}
+        if not needed <= set(state):
+            raise ValueError(
+                f"the checkpoint {path} lacks {sorted(needed - set(state))}; "
+                "delete it to go on from the one before."
+            )
         checkpoint.load_state(self.model, state["model"], path)
         optimizer = self.optimizer.state_dict()
         optimizer["state"] = {}
@@ -451,7 +542,7 @@ class _Run:
         self.batches.epoch, self.batches.next_batch = state["epoch"], state["next_batch"]
         if self.rank == 0:  # the sum of all processes, kept by the first
             self.loss_sum += state["loss_sum"]
-        self.n_tokens = state["n_tokens"]
+        self.n_tokens, self.seconds = state["n_tokens"], state.get("seconds", 0.0)
         # Entries written after this checkpoint will be written again.
         path = self.run_dir / "metrics.jsonl"
         entries = read_metrics(path) if path.exists() else []
@@ -459,16 +550,25 @@ class _Run:
         self.metrics = [
             e for e in entries if e["step"] <= self.step and (final or "averaged" not in e)
         ]
-        if self.rank == 0:
-            self._write_metrics(self.metrics)
-            if not final:
-                print(f"Resuming {self.run_dir} at step {self.step}.")
+        if self.rank == 0 and not final:
+            print(f"Resuming {self.run_dir} at step {self.step}.")
 
     def _write_metrics(self, entries: list[dict]) -> None:
         path = self.run_dir / "metrics.jsonl"
         partial = path.with_name("metrics.jsonl.partial")
         partial.write_text("".join(json.dumps(e) + "\n" for e in entries), encoding="utf-8")
         partial.replace(path)
+
+    @contextlib.contextmanager
+    def _writing(self):
+        """Say which folder could not be written."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(
+                f"cannot write to {self.run_dir} ({error}); free some space or choose another run "
+                "folder. Checkpoints saved earlier are whole."
+            ) from None
 
     @contextlib.contextmanager
     def _signals(self):
@@ -548,12 +648,18 @@ def read_metrics(path: str | Path) -> list[dict]:
 
 
 def pick_device(name: str = "auto") -> torch.device:
-    """The named device; "auto" takes this process's GPU if there is one."""
-    if name != "auto":
-        return torch.device(name)
-    if torch.cuda.is_available():
+    """The named device; "auto" takes this process's GPU if there is one, "cuda" insists on it."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ValueError(f"device is {name!r}; it must be 'auto', 'cpu', 'cuda' or 'cuda:1'.") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device is {name!r}, but no GPU is at hand; choose 'auto' or 'cpu'.")
+    if device.type == "cuda" and device.index is None:
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
-    return torch.device("cpu")
+    return device
 
 
 def environment(device: torch.device) -> dict:
@@ -593,4 +699,5 @@ def _start_processes(config: TrainConfig) -> tuple[int, int]:
         if gpu:
             torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         dist.init_process_group("nccl" if gpu else "gloo")
+        atexit.register(dist.destroy_process_group)
     return dist.get_rank(), dist.get_world_size()

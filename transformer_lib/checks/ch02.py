@@ -84,7 +84,9 @@ def temperature(weights_at, tau):
 @exercise("02.5", hint="count Q K^T, then weights times V")
 def multiplications(answer):
     given, expected = answer(10, 4), 2 * 10 * 10 * 4
-    expect(given != expected // 2, "that is one of the two products; the weighted sum costs as much")
+    expect(
+        given != expected // 2, "that is one of the two products; the weighted sum costs as much"
+    )
     expect(given != 2 * 10 * 4, "every query meets every key: count pairs of tokens")
     expect(
         given != 2 * 10 * 4 * 4,

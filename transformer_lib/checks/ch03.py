@@ -67,7 +67,7 @@ def decoder_mask(answer):
         mask,
         real & causal,
         {
-            "you hid the padding but not the future": causal,
+            "you hid the padding but not the future": real,
             "you hid the future but not the padding": causal,
             "your mask is upside down: True must mean 'may attend'": ~(real & causal),
             "your triangle points the wrong way: position i sees the future, not the past": (

@@ -52,7 +52,8 @@ def layer_norm(answer):
             centred / (variance.sqrt() + 1e-5) * weight + bias
         ),
         "your variance divides by d - 1 and your epsilon is outside the root: use "
-        "unbiased=False, and put epsilon inside": centred / (unbiased.sqrt() + 1e-5) * weight + bias,
+        "unbiased=False, and put epsilon inside": centred / (unbiased.sqrt() + 1e-5) * weight
+        + bias,
         "you divided by the variance; divide by its root": (
             centred / (variance + 1e-5) * weight + bias
         ),

@@ -1,0 +1,55 @@
+"""Every check of chapter 08 accepts the right answer and names what is wrong with others."""
+
+import pytest
+import torch
+
+from transformer_lib.checks import ch08
+
+
+def keep_and_scale(keep_share, scale):
+    """A dropout that keeps numbers with probability keep_share(p), and scales by scale(p)."""
+    return lambda x, p: x * (torch.rand_like(x) < keep_share(p)) * scale(p)
+
+
+def in_place(x, sublayer, norm, drop):
+    x += drop(sublayer(norm(x)))
+    return x
+
+
+CASES = [
+    (ch08.parameters, (lambda d, f: 2 * d * f + d + f,), True, "Right"),
+    (ch08.parameters, (lambda d, f: ...,), None, "Not attempted"),
+    (ch08.parameters, (lambda d, f: 2 * d * f,), False, "biases are missing"),
+    (ch08.parameters, (lambda d, f: d * f + f,), False, "first map alone"),
+    (ch08.parameters, (lambda d, f: 2 * d * f + 2 * f,), False, "second bias"),
+    (ch08.exactly_one, ([[1, 1], [1, 1]], [0, -1], [1, -2]), True, "Right"),
+    (ch08.exactly_one, ([[1, -1], [-1, 1]], [0, 0], [1, 1]), True, "Right"),  # another way
+    (ch08.exactly_one, (..., ..., ...), None, "Not attempted"),
+    (ch08.exactly_one, ([[1, 1], [1, 1]], [0, -1], [1, 0]), False, "counts the ones"),
+    (ch08.exactly_one, ([[1, 1], [1, 1]], [0, -1], [1, -1]), False, "at least one"),
+    (ch08.exactly_one, ([[1, 0], [0, 1]], [0, 0], [1, -1]), False, "never bends"),
+    (ch08.exactly_one, ([1, 1], [0, -1], [1, -2]), False, "one row for each"),
+    (ch08.residual, (lambda x, f, n, d: x + d(f(n(x))),), True, "Right"),
+    (ch08.residual, (lambda x, f, n, d: ...,), None, "Not attempted"),
+    (ch08.residual, (lambda x, f, n, d: n(x) + d(f(n(x))),), False, "identity path is gone"),
+    (ch08.residual, (lambda x, f, n, d: n(x + d(f(x))),), False, "post-norm"),
+    (ch08.residual, (lambda x, f, n, d: d(x + f(n(x))),), False, "drop from the sum"),
+    (ch08.residual, (lambda x, f, n, d: x + f(n(x)),), False, "dropout is missing"),
+    (ch08.residual, (in_place,), False, "in place"),
+    (ch08.dropout, (keep_and_scale(lambda p: 1 - p, lambda p: 1 / (1 - p)),), True, "Right"),
+    (ch08.dropout, (lambda x, p: ...,), None, "Not attempted"),
+    (ch08.dropout, (keep_and_scale(lambda p: p, lambda p: 1 / p),), False, "keep what should"),
+    (ch08.dropout, (keep_and_scale(lambda p: 1 - p, lambda p: 1),), False, "not scaled up"),
+    (ch08.dropout, (keep_and_scale(lambda p: 1 - p, lambda p: 1 / p),), False, "divide by p"),
+    (ch08.fair_width, (lambda d, f: round(f * 2 / 3),), True, "Right"),
+    (ch08.fair_width, (lambda d, f: ...,), None, "Not attempted"),
+    (ch08.fair_width, (lambda d, f: round(f * 3 / 2),), False, "wider"),
+    (ch08.fair_width, (lambda d, f: f // 2,), False, "too little"),
+    (ch08.fair_width, (lambda d, f: f * 2 / 3,), False, "round"),
+]
+
+
+@pytest.mark.parametrize("check, answer, verdict, message", CASES)
+def test_check(check, answer, verdict, message, capsys):
+    assert check(*answer) is verdict
+    assert message in capsys.readouterr().out
