@@ -32,9 +32,9 @@ _HOME = {
 }
 _MODULES = {
     "attention", "batching", "checkpoint", "checks", "config", "data", "decoder", "decoding",
-    "dropout", "embeddings", "encoder", "evaluation", "example", "feed_forward", "loss", "masks", "mini",
-    "model", "normalization", "positional", "run_size", "schedule", "tokenization", "training", "translator",
-    "visualize",
+    "dropout", "embeddings", "encoder", "evaluation", "example", "feed_forward", "loss",
+    "masks", "mini", "model", "normalization", "positional", "run_size", "schedule",
+    "tokenization", "training", "translator", "visualize",
 }  # fmt: skip
 
 

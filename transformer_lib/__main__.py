@@ -1,8 +1,12 @@
 """The command line: python -m transformer_lib train | translate | evaluate."""
 
 import argparse
+import contextlib
 import dataclasses
+import inspect
 import json
+import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -13,6 +17,7 @@ examples:
   python -m transformer_lib train                        # German to English, Multi30k or mini
   python -m transformer_lib train --src en --tgt de --run runs/en-de
   python -m transformer_lib train --data my_folder --max-steps 2000 --d-model 256 --d-ff 1024
+  python -m transformer_lib train --like multi30k-de-en  # a recorded run again, same settings
   torchrun --nproc-per-node 2 -m transformer_lib train   # two GPUs, half of each batch on each
 A run that was interrupted goes on when the same command is given again.""",
     "translate": """\
@@ -29,18 +34,22 @@ examples:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
-    parser = _parser()
+    parser, train = _parser()
     options = parser.parse_args(arguments)
     try:
+        if getattr(options, "like", None):
+            train.set_defaults(**_recipe(options.like))  # what the command line gives comes first
+            options = parser.parse_args(arguments)
         return options.command(options)
     except KeyboardInterrupt:
         return 130
     except (ValueError, OSError, RuntimeError, ImportError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print("error:", " ".join(str(error).split()), file=sys.stderr)  # torch's span lines
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """The parser, and that of the command train, whose defaults a recipe may change."""
     parser = argparse.ArgumentParser(
         prog="python -m transformer_lib", description="Train and use a small translation Transformer."
     )
@@ -58,11 +67,16 @@ def _parser() -> argparse.ArgumentParser:
         return command
 
     train = add("train", _train, "Train a model on sentence pairs.")
-    train.add_argument("--data", default="auto", help="auto, multi30k, mini, a folder, or a hub name")
+    train.add_argument("--like", metavar="RUN", help="take every setting not given from this run")
+    train.add_argument(
+        "--data", default="auto", help="auto, multi30k, mini, a folder, or a hub name (default: auto)"
+    )
     train.add_argument("--src", default="de", help="source language (default: de)")
     train.add_argument("--tgt", default="en", help="target language (default: en)")
-    train.add_argument("--run", default=None, help="run folder (default: runs/<src>-<tgt>)")
-    train.add_argument("--tokenizer", default="bpe", choices=["bpe", "word"])
+    train.add_argument("--run", default=None, help="run folder (default: runs/<like or src-tgt>)")
+    train.add_argument(
+        "--tokenizer", default="bpe", choices=["bpe", "word"], help="kind of tokens (default: bpe)"
+    )
     train.add_argument("--vocab-size", type=int, default=10_000, help="tokens (default: 10000)")
     # The defaults are those of Transformer-Tiny, the size that suits 29,000 pairs.
     sizes = {
@@ -81,10 +95,17 @@ def _parser() -> argparse.ArgumentParser:
     translate = add("translate", _translate, "Translate sentences with a trained model.")
     translate.add_argument("text", nargs="*", help="sentences; without any, one per line of input")
     evaluate = add("evaluate", _evaluate, "Translate a data split and score it.")
-    evaluate.add_argument("--data", default=None, help="as for train (default: the run's own)")
-    evaluate.add_argument("--split", default="test", choices=["train", "validation", "test"])
+    evaluate.add_argument("--data", help="as for train (default: the run's own)")
+    evaluate.add_argument("--src", help="source language (default: the run's own)")
+    evaluate.add_argument("--tgt", help="target language (default: the run's own)")
     evaluate.add_argument(
-        "--save", action="store_true", help="write scores.json and translations.jsonl into the run"
+        "--split", default="test", choices=["train", "validation", "test"], help="(default: test)"
+    )
+    evaluate.add_argument(
+        "--save",
+        action="store_true",
+        help="write scores.json and translations.jsonl into the run "
+        "(for other splits than test, scores-<split>.json and so on)",
     )
     for command in (translate, evaluate):
         command.add_argument(
@@ -93,23 +114,25 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--beam-size", type=int, default=5, help="1 is greedy (default: 5)")
         command.add_argument("--length-penalty", type=float, default=1.0, help="(default: 1.0)")
         command.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
-    return parser
+    return parser, train
 
 
 def _add_fields(parser, cls, defaults: dict, skip: set[str], title: str) -> None:
-    """One option per field of a configuration class, with its type and default."""
+    """One option per field of a configuration class: its type, default, and comment as help."""
+    comments = dict(re.findall(r"^    (\w+):.*?  # (.*)$", inspect.getsource(cls), re.MULTILINE))
     group = parser.add_argument_group(title)
     for field in dataclasses.fields(cls):
         if field.name in skip:
             continue
         default = defaults.get(field.name, field.default)
-        options = {"default": default, "help": f"(default: {default})"}
+        about = comments.get(field.name, "").replace("%", "%%")
+        options = {"default": default, "help": f"{about} (default: {default})".strip()}
         if isinstance(default, bool):
             options["action"] = argparse.BooleanOptionalAction
         elif isinstance(default, tuple):
-            options |= {"nargs": len(default), "type": float}
+            options |= {"nargs": len(default), "type": float, "metavar": "X"}
         else:
-            options["type"] = type(default)
+            options |= {"type": type(default), "metavar": "X"}
         group.add_argument("--" + field.name.replace("_", "-"), **options)
 
 
@@ -118,28 +141,66 @@ def _fields(cls, options) -> dict:
     return {name: value for name, value in vars(options).items() if name in names}
 
 
+def _recipe(run: str) -> dict:
+    """The options that repeat a run, from its config.json."""
+    from transformer_lib.translator import run_info
+
+    about = run_info(run)
+    data = about.get("data", {})
+    if "train" not in about or "src" not in data:
+        raise ValueError(f"{run} was not trained by this command: its config.json holds no recipe.")
+    processes = int(os.environ.get("WORLD_SIZE", 1))
+    batches = about["train"]["accumulate"] * about.get("processes", 1)  # in one update
+    if batches % processes:
+        raise ValueError(
+            f"{run} used {batches} batches for an update; {processes} processes cannot share them."
+        )
+    return (
+        about["model"]
+        | about["train"]
+        | {
+            "accumulate": batches // processes,
+            "data": data["source"],
+            "src": data["src"],
+            "tgt": data["tgt"],
+            "tokenizer": data.get("tokenizer", "bpe"),
+            "vocab_size": data.get("vocab_size", about["model"]["vocab_size"]),
+            "run": f"runs/{Path(run).name}",
+        }
+    )
+
+
 def _train(options) -> int:
     from transformer_lib import data, tokenization, training
     from transformer_lib.config import ModelConfig, TrainConfig
     from transformer_lib.model import Transformer
 
-    config = TrainConfig(**_fields(TrainConfig, options))
-    run_dir = Path(options.run or f"runs/{options.src}-{options.tgt}")
-    pairs = data.load_parallel(options.data, options.src, options.tgt)
-    saved = run_dir / "tokenizer.json"
-    if saved.exists():
-        tokenizer = tokenization.load_tokenizer(saved)
-    else:
-        texts = [text for pair in pairs["train"] for text in pair]
-        tokenizer = tokenization.train_tokenizer(texts, options.vocab_size, options.tokenizer)
-    training.set_seed(config.seed)
-    sizes = _fields(ModelConfig, options) | {"vocab_size": tokenizer.get_vocab_size()}
-    model = Transformer(ModelConfig(**sizes))
-    print(f"{model.count_parameters():,} parameters, {tokenizer.get_vocab_size():,} tokens; {run_dir}")
-    described = {"source": pairs.source, "src": options.src, "tgt": options.tgt}
-    metrics = training.train(model, tokenizer, pairs, config, run_dir, data_info=described)
-    print("Done:", json.dumps(metrics[-1]))
-    print(f"Translate with: python -m transformer_lib translate --run {run_dir} ...")
+    first = int(os.environ.get("RANK", 0)) == 0
+    with contextlib.nullcontext() if first else contextlib.redirect_stdout(None):
+        config = TrainConfig(**_fields(TrainConfig, options))
+        run_dir = Path(options.run or f"runs/{options.src}-{options.tgt}")
+        pairs = data.load_parallel(options.data, options.src, options.tgt)
+        saved = run_dir / "tokenizer.json"
+        if saved.exists():
+            tokenizer = tokenization.load_tokenizer(saved)
+        else:
+            texts = [text for pair in pairs["train"] for text in pair]
+            tokenizer = tokenization.train_tokenizer(texts, options.vocab_size, options.tokenizer)
+        training.set_seed(config.seed)
+        sizes = _fields(ModelConfig, options) | {"vocab_size": tokenizer.get_vocab_size()}
+        model = Transformer(ModelConfig(**sizes))
+        print(f"{model.count_parameters():,} parameters, {sizes['vocab_size']:,} tokens; {run_dir}")
+        described = {
+            "source": pairs.source,
+            "src": options.src,
+            "tgt": options.tgt,
+            "tokenizer": options.tokenizer,
+            "vocab_size": options.vocab_size,
+        }
+        metrics = training.train(model, tokenizer, pairs, config, run_dir, data_info=described)
+        if metrics:
+            print("Done:", json.dumps(metrics[-1]))
+        print(f"Translate with: python -m transformer_lib translate --run {run_dir} ...")
     return 0
 
 
@@ -151,15 +212,16 @@ def _load(options):
 
 
 def _translate(options) -> int:
-    lines = options.text or [line.strip() for line in sys.stdin]
-    lines = [line for line in lines if line]
-    if not lines:
+    lines = [line.strip() for line in options.text or sys.stdin]
+    if not any(lines):
         raise ValueError("nothing to translate: give sentences as arguments or on standard input.")
     translator = _load(options)
-    for result in translator.translate(
-        lines, options.beam_size, options.length_penalty, attention=False
-    ):
-        print(result.text)
+    results = translator.translate(
+        [line for line in lines if line], options.beam_size, options.length_penalty, attention=False
+    )
+    texts = iter(result.text for result in results)
+    for line in lines:  # an empty line stays one, so that input and output can be laid side by side
+        print(next(texts) if line else "")
     return 0
 
 
@@ -169,9 +231,17 @@ def _evaluate(options) -> int:
     from transformer_lib.evaluation import score
     from transformer_lib.translator import find_run, run_info
 
+    # The run's own data: "auto" could take another corpus, and score that without a word.
     about = run_info(options.run).get("data", {})
-    source = options.data or about.get("source", "auto")
-    pairs = data.load_parallel(source, about.get("src", "de"), about.get("tgt", "en"))
+    given = {"source": options.data, "src": options.src, "tgt": options.tgt}
+    chosen = {name: value or about.get(name) for name, value in given.items()}
+    missing = [name for name, value in chosen.items() if not value]
+    if missing:
+        raise ValueError(
+            f"{options.run} does not record its data ({', '.join(missing)}); "
+            "say which with --data, --src and --tgt."
+        )
+    pairs = data.load_parallel(chosen["source"], chosen["src"], chosen["tgt"])
     if options.split not in pairs:
         raise ValueError(f"the data has no {options.split} split; it has {sorted(pairs)}.")
     sources, references = zip(*pairs[options.split], strict=True)
@@ -188,17 +258,21 @@ def _evaluate(options) -> int:
     print(f"{len(results):,} sentences in {seconds:.1f} s")
     if options.save:
         folder = find_run(options.run)
+        suffix = "" if options.split == "test" else f"-{options.split}"
         settings = {
+            "data": pairs.source,
+            "src": chosen["src"],
+            "tgt": chosen["tgt"],
             "split": options.split,
             "sentences": len(results),
             "beam_size": options.beam_size,
             "length_penalty": options.length_penalty,
         }
-        write_json(folder / "scores.json", settings | scores)
-        with open(folder / "translations.jsonl", "w", encoding="utf-8") as file:
+        with open(folder / f"translations{suffix}.jsonl", "w", encoding="utf-8") as file:
             for index, result in enumerate(results):
                 row = {"index": index, "translation": result.text, "score": round(result.score, 4)}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        write_json(folder / f"scores{suffix}.json", settings | scores)
     return 0
 
 

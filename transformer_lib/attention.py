@@ -98,8 +98,8 @@ class MultiHeadAttention(nn.Module):
                 )
         if key.shape != value.shape or query.size(0) != key.size(0):
             raise ValueError(
-                f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)} do "
-                "not fit: all need one batch size, and every key its value."
+                f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)} "
+                "do not fit: all need one batch size, and every key its value."
             )
         start = 0 if cache is None else cache.length
         q = self.split_heads(self.w_q(query))  # (B, H, T_query, K)

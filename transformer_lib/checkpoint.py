@@ -41,7 +41,9 @@ def save_weights(path: str | Path, state: dict[str, Tensor], dtype: torch.dtype 
 def load_weights(path: str | Path) -> dict[str, Tensor]:
     """Read a safetensors file. Raises ValueError when it is missing, cut short or damaged."""
     if not Path(path).exists():
-        raise ValueError(f"there are no weights at {path}.")
+        raise ValueError(
+            f"there are no weights at {path}: the run has not finished, or the file was not copied."
+        )
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:
@@ -122,7 +124,8 @@ def save_checkpoint(run_dir: Path, step: int, tensors: dict[str, dict[str, Tenso
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
         raise OSError(
-            f"the checkpoint of step {step} could not be saved in {root}: {error} "
+            f"the checkpoint of step {step} could not be saved in {root} "
+            f"({error.__context__ or error}). "
             "Checkpoints saved earlier are whole; free some space and start the same command again."
         ) from None
     return final

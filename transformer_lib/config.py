@@ -54,8 +54,8 @@ class ModelConfig:
             _require(getattr(self, name) in known, name, getattr(self, name), f"one of {known}")
         if self.d_model % self.n_heads:
             raise ValueError(
-                f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}: each head gets "
-                "d_model / n_heads numbers, so choose sizes that divide."
+                f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}: each head "
+                "gets d_model / n_heads numbers, so choose sizes that divide."
             )
         if self.positional == "rotary" and (self.d_model // self.n_heads) % 2:
             raise ValueError(
@@ -64,7 +64,8 @@ class ModelConfig:
             )
         if self.positional == "sinusoidal" and self.d_model % 2:
             raise ValueError(
-                f"sinusoidal positions come in sine-cosine pairs: d_model {self.d_model} must be even."
+                f"sinusoidal positions come in sine-cosine pairs; d_model {self.d_model} is odd: "
+                "make it even."
             )
 
 

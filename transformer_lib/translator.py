@@ -1,6 +1,5 @@
 """A trained model with its tokenizer: text in, text out, and a look inside."""
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,4 +139,4 @@ def load_pretrained(name: str | Path = "multi30k-de-en", device: str = "cpu") ->
 
 def run_info(name: str | Path) -> dict:
     """config.json of a run: its "model", "train" and "data" settings."""
-    return json.loads((find_run(name) / "config.json").read_text(encoding="utf-8"))
+    return checkpoint.read_config(find_run(name))

@@ -114,9 +114,8 @@ def multi_query(answer):
     scores = q @ keys.mT
     slips = {
         "you forgot to divide the scores by sqrt(d_k)": scores.softmax(-1) @ values,
-        "you divided by the wrong size: d_k is the last axis of q": (
-            scores / 12**0.5
-        ).softmax(-1) @ values,
+        "you divided by the wrong size: d_k is the last axis of q": (scores / 12**0.5).softmax(-1)
+        @ values,
         "your softmax runs over the queries; it must run over the keys, dim=-1": (
             (scores / 2).softmax(-2) @ values
         ),

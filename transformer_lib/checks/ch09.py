@@ -47,7 +47,7 @@ def layer(answer):
     added = n + attend(n)
     post = norm_1(x + attend(x))
     slips = {
-        "you add the normalised input: the path of x itself must stay untouched, x + attend(norm(x))": (
+        "you add the normalised input: x itself must stay untouched, x + attend(norm(x))": (
             [added + feed_forward(norm_2(added)), norm_2(added) + feed_forward(norm_2(added))]
             + [norm_2(y) + feed_forward(norm_2(y))]
         ),
@@ -93,7 +93,9 @@ def stack(answer):
     whole = ((x * 2 + 1) * 3 + 1) * 5 + 1
     last = x * 5 + 1
     expect(
-        not (torch.allclose(given, last, atol=1e-5) or torch.allclose(given, norm(last), atol=1e-5)),
+        not (
+            torch.allclose(given, last, atol=1e-5) or torch.allclose(given, norm(last), atol=1e-5)
+        ),
         "every layer reads the x of the start, so only the last layer counts: feed each layer the "
         "output of the one before",
     )
@@ -144,9 +146,7 @@ def parameters(answer):
 @exercise("09.5", hint="start with one note and double until it is enough")
 def layers_needed(answer):
     expect(answer(1) == 0, "for one note no layer is needed: the place knows its own note")
-    expect(
-        answer(4) != 3, "that is one layer for each further note; every layer doubles the reach"
-    )
+    expect(answer(4) != 3, "that is one layer for each further note; every layer doubles the reach")
     expect(answer(4) != 4, "that is one layer for each note; every layer doubles the reach")
     expect(
         answer(3) != 1,

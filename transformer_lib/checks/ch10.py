@@ -113,7 +113,9 @@ def write(answer):
     expect(short == [7, 8], f"with max_len 2 expected two tokens, [7, 8], yours is {short}")
 
 
-@exercise("10.4", hint="the padding of the source; the padding of the target and the causal triangle")
+@exercise(
+    "10.4", hint="the padding of the source; the padding of the target and the causal triangle"
+)
 def masks(answer):
     src = torch.tensor([[5, 6, 7, 0, 0], [5, 6, 7, 8, 9], [5, 6, 0, 0, 0]])
     tgt = torch.tensor([[1, 4, 0, 0], [1, 4, 5, 6], [1, 4, 5, 0]])
@@ -145,7 +147,8 @@ def masks(answer):
         torch.equal(other, source), "src_mask must be True exactly where the source has no padding"
     )
     expect(
-        not torch.equal(own, keys), "tgt_mask hides the padding but not the future: add the triangle"
+        not torch.equal(own, keys),
+        "tgt_mask hides the padding but not the future: add the triangle",
     )
     expect(
         not torch.equal(own, causal), "tgt_mask hides the future but not the padding of the target"

@@ -11,7 +11,6 @@ from transformer_lib.checks import exercise, expect, expect_close, expect_shape
 def place(answer):
     for n in (4, 7):
         given = [answer(n, t) for t in range(n + 1)]
-        _require_numbers(given)
         expect(
             given[:n] != [n - t for t in range(n)],
             f"for n = {n}, your step 0 looks at place {n}, which is <eos>; the last letter stands "
@@ -30,11 +29,6 @@ def place(answer):
         )
 
 
-def _require_numbers(values):
-    for value in values:
-        expect(value, "") if value is ... else None
-
-
 @exercise("13.2", hint="compare token by token, but only up to <eos> of the right answer")
 def exact_share(answer):
     right = torch.tensor([[4, 5, 2, 0], [6, 7, 8, 2], [9, 2, 0, 0], [4, 4, 2, 0]])
@@ -47,7 +41,7 @@ def exact_share(answer):
         ]
     )
     given = float(answer(written, right))
-    short = float(answer(written[:, :3], right))
+    short = float(answer(torch.tensor([[4, 5, 2], [6, 7, 8], [9, 2, 0], [4, 4, 4]]), right))
     shares = {
         0.25: "junk behind <eos> should not matter: compare only where the right answer has tokens",
         0.75: "a sequence with a wrong token counts as right: all tokens have to agree",
@@ -62,9 +56,7 @@ def exact_share(answer):
         expect(abs(given - share) > 1e-6, message)
     expect_close(given, 0.5, "2 of the 4 sequences are right")
     expect_close(
-        short,
-        0.5,
-        "with the outputs cut to 3 tokens, the sequence of 4 cannot be right, 2 others are",
+        short, 0.5, "an output cut short counts as right: without its <eos> it is not finished"
     )
 
 
