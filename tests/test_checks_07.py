@@ -76,6 +76,12 @@ CASES = [
     (ch07.masked_batch_norm, lambda x, real: ..., None, "Not attempted"),
     (ch07.masked_batch_norm, unmasked, False, "padding still counts in your mean"),
     (ch07.masked_batch_norm, lambda x, real: F.layer_norm(x, (4,)), False, "that is LayerNorm"),
+    # Wrong in a way that no message foresees: the comparison at the end must catch it.
+    (ch07.layer_norm, lambda x, w, b: 2 * F.layer_norm(x, (8,), w, b), False, "from PyTorch's"),
+    (ch07.rms_norm, lambda x, w: 2 * rms_with(-1, True)(x, w), False, "from PyTorch's"),
+    (ch07.count, lambda kind, b, t, d: (d, 1) if kind == "layer" else (b * t, d), False, "Layer"),
+    (ch07.count, lambda kind, b, t, d: (d, b * t) if kind == "layer" else (t, d), False, "Batch"),
+    (ch07.masked_batch_norm, lambda x, real: 2 * masked(x, real), False, "are not right"),
 ]
 
 

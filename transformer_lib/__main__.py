@@ -51,7 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     """The parser, and that of the command train, whose defaults a recipe may change."""
     parser = argparse.ArgumentParser(
-        prog="python -m transformer_lib", description="Train and use a small translation Transformer."
+        prog="python -m transformer_lib",
+        description="Train and use a small translation Transformer.",
     )
     commands = parser.add_subparsers(required=True, metavar="train | translate | evaluate")
 
@@ -69,7 +70,9 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     train = add("train", _train, "Train a model on sentence pairs.")
     train.add_argument("--like", metavar="RUN", help="take every setting not given from this run")
     train.add_argument(
-        "--data", default="auto", help="auto, multi30k, mini, a folder, or a hub name (default: auto)"
+        "--data",
+        default="auto",
+        help="auto, multi30k, mini, a folder, or a hub name (default: auto)",
     )
     train.add_argument("--src", default="de", help="source language (default: de)")
     train.add_argument("--tgt", default="en", help="target language (default: en)")
@@ -231,9 +234,10 @@ def _evaluate(options) -> int:
     from transformer_lib.evaluation import score
     from transformer_lib.translator import find_run, run_info
 
-    # The run's own data: "auto" could take another corpus, and score that without a word.
+    # The run's own data: "auto" could take another corpus and score that.
     about = run_info(options.run).get("data", {})
-    given = {"source": options.data, "src": options.src, "tgt": options.tgt}
+    source = None if options.data == "auto" else options.data
+    given = {"source": source, "src": options.src, "tgt": options.tgt}
     chosen = {name: value or about.get(name) for name, value in given.items()}
     missing = [name for name, value in chosen.items() if not value]
     if missing:

@@ -29,6 +29,7 @@ def save_weights(path: str | Path, state: dict[str, Tensor], dtype: torch.dtype 
             tensors[name] = tensor.detach().to("cpu", keep).contiguous()
     try:
         save_file(tensors, partial)
+        partial.chmod(0o644)  # safetensors makes files that only their owner can read
         partial.replace(path)
     except (OSError, SafetensorError) as error:
         partial.unlink(missing_ok=True)
@@ -56,9 +57,7 @@ def load_state(model: torch.nn.Module, state: dict[str, Tensor], where: str | Pa
     """Copy named tensors into the model, or say which do not fit."""
     own = model.state_dict()
     shared = {tensor.data_ptr(): name for name, tensor in own.items() if name in state}
-    missing = [
-        name for name in own if name not in state and own[name].data_ptr() not in shared
-    ]
+    missing = [name for name in own if name not in state and own[name].data_ptr() not in shared]
     surplus = [name for name in state if name not in own]
     misfits = [
         f"{name} is {tuple(state[name].shape)}, the model expects {tuple(own[name].shape)}"

@@ -80,7 +80,9 @@ def train(
 class _Batches:
     """An endless stream of padded batches, epoch after epoch, whose place can be saved."""
 
-    def __init__(self, sources: list[list[int]], targets: list[list[int]], max_tokens: int, seed: int):
+    def __init__(
+        self, sources: list[list[int]], targets: list[list[int]], max_tokens: int, seed: int
+    ):
         self.sources, self.targets = sources, targets
         lengths = [(len(s), len(t) - 1) for s, t in zip(sources, targets, strict=True)]
         self.sampler = TokenBatchSampler(lengths, max_tokens, shuffle=True, seed=seed)
@@ -184,7 +186,9 @@ class _Run:
         if split != "train":  # a target has one token more than the decoder reads
             return [s[:max_len] for s in sources], [t[: max_len + 1] for t in targets]
         limit = min(max_len, self.config.max_tokens)
-        fits = [len(s) <= limit and len(t) - 1 <= limit for s, t in zip(sources, targets, strict=True)]
+        fits = [
+            len(s) <= limit and len(t) - 1 <= limit for s, t in zip(sources, targets, strict=True)
+        ]
         if not any(fits):
             raise ValueError(f"every training sentence is longer than {limit} tokens.")
         if not all(fits) and self.rank == 0:
@@ -237,7 +241,7 @@ class _Run:
                 bar.update()
                 if stop:
                     if self.rank == 0:
-                        print(f"\nInterrupted at step {self.step}; saved. The same command goes on.")
+                        print(f"\nStopped at step {self.step}; saved. The same command goes on.")
                     raise KeyboardInterrupt
 
     def _asked_to_stop(self) -> bool:
@@ -347,7 +351,7 @@ class _Run:
 
     def _divergence(self, what: str) -> str:
         kept = checkpoint.checkpoints(self.run_dir)
-        last = f"the last good checkpoint is {kept[-1].name}" if kept else "no checkpoint was saved yet"
+        last = f"the last good checkpoint is {kept[-1].name}" if kept else "none was saved yet"
         return (
             f"training diverged: {what} at step {self.step}; {last}. "
             "Try a lower peak_lr, a longer warmup or gradient clipping, in a new run folder."
@@ -439,8 +443,12 @@ class _Run:
                 if self.step < self.config.max_steps:  # what may change has perhaps changed
                     write_json(config_path, self.run)
         if self.config.tensorboard and self.rank == 0:
-            from torch.utils.tensorboard import SummaryWriter
-
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError:
+                raise ImportError(
+                    "TensorBoard logs need one package: pip install tensorboard."
+                ) from None
             with self._writing():
                 self.writer = SummaryWriter(self.run_dir / "tensorboard", purge_step=self.step + 1)
         if self.world > 1:  # every process starts from the weights of the first
@@ -521,10 +529,11 @@ class _Run:
     def _load(self, path: Path) -> None:
         """Continue from a checkpoint, bit for bit as if the run had never stopped."""
         state = checkpoint.load_checkpoint(path)
-        needed = {"model", "optimizer", "rng", "step", "epoch", "next_batch", "loss_sum", "n_tokens"}
-        if not needed <= set(state):
+        needed = "model optimizer rng step epoch next_batch loss_sum n_tokens".split()
+        missing = [name for name in needed if name not in state]
+        if missing:
             raise ValueError(
-                f"the checkpoint {path} lacks {sorted(needed - set(state))}; "
+                f"the checkpoint {path} is damaged (it lacks {missing}); "
                 "delete it to go on from the one before."
             )
         checkpoint.load_state(self.model, state["model"], path)
@@ -654,7 +663,9 @@ def pick_device(name: str = "auto") -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise ValueError(f"device is {name!r}; it must be 'auto', 'cpu', 'cuda' or 'cuda:1'.") from None
+        raise ValueError(
+            f"device is {name!r}; it must be 'auto', 'cpu', 'cuda' or 'cuda:1'."
+        ) from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device is {name!r}, but no GPU is at hand; choose 'auto' or 'cpu'.")
     if device.type == "cuda" and device.index is None:

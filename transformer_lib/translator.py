@@ -89,7 +89,9 @@ class Translator:
                     text=self.tokenizer.decode(written),
                     tokens=[self.tokenizer.id_to_token(token) for token in written],
                     source_tokens=[self.tokenizer.id_to_token(token) for token in sources[i]],
-                    cross_attention=torch.empty(0) if weights is None else weights[row, :, :, :n, :s],
+                    cross_attention=torch.empty(0)
+                    if weights is None
+                    else weights[row, :, :, :n, :s],
                     score=float(scores[row]),
                 )
         return results

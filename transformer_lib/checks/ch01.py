@@ -66,8 +66,6 @@ def repaired_self_attention(answer):
     slips = {
         "the columns still sum to 1: each word must share out its own attention, so the rows must "
         "sum to 1": scores.softmax(0) @ x,
-        "you transposed instead of choosing the other axis: entry (i, j) must be what word i "
-        "takes from word j": scores.softmax(-1).T @ x,
         "there is no softmax left, so these are no shares": scores @ x,
         "you average all words equally: the scores are not used": x.mean(0).expand_as(x),
     }

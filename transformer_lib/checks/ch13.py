@@ -106,7 +106,7 @@ def answer_weight(answer):
     expect_close(given, (weights * holds).sum(1), "the weight on the answers is not right")
 
 
-@exercise("13.5", hint="how many orders of n different letters are there?")
+@exercise("13.5", hint="count the orders of n different letters")
 def bag_copies(answer):
     for n in (3, 5):
         given = float(answer(n))

@@ -1,0 +1,358 @@
+"""The command line, as a stranger uses it: commands, help, exit codes, one line for an error."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from transformer_lib import checkpoint, data
+from transformer_lib.__main__ import main
+from transformer_lib.evaluation import score
+from transformer_lib.tokenization import train_tokenizer
+
+TINY = (
+    "--vocab-size 200 --d-model 16 --n-heads 2 --d-ff 16 --n-encoder-layers 1 --n-decoder-layers 1 "
+    "--max-len 80 --max-tokens 400 --max-steps 6 --checkpoint-every 2 --keep-checkpoints 3 "
+    "--average 2 --log-every 2 --no-validation-bleu --device cpu --no-progress"
+).split()
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch, tmp_path_factory):
+    """No data set of this machine, no network, no recorded run, and nothing written here."""
+
+    def no_network(name, *_):
+        raise ConnectionError(f"{name} is neither on the hub nor in its cache")
+
+    monkeypatch.delenv("MULTI30K_DIR", raising=False)
+    monkeypatch.setattr(data, "_from_hub", no_network)
+    monkeypatch.setenv("RESULTS_DIR", str(tmp_path_factory.mktemp("results")))
+    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    assert main(["train", "--data", "mini", "--run", str(folder), *TINY]) == 0
+    return folder
+
+
+def fails(capsys, arguments, code=1) -> str:
+    """The error of a command: one line, and no traceback."""
+    capsys.readouterr()
+    try:
+        given = main(arguments)
+    except SystemExit as end:
+        given = end.code
+    error = capsys.readouterr().err
+    assert given == code
+    assert "Traceback" not in error
+    if code == 1:
+        assert error.startswith("error: ") and error.count("\n") == 1
+    return error
+
+
+# ------------------------------------------------------------------------------------------ train
+
+
+def test_train_says_what_it_does_and_the_same_command_does_nothing_more(tmp_path, capsys):
+    command = ["train", "--data", "mini", "--run", str(tmp_path / "run"), *TINY]
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "mini corpus (not Multi30k)" in said and "200 tokens" in said and "Done: {" in said
+    assert f"translate --run {tmp_path / 'run'}" in said
+    log = (tmp_path / "run" / "metrics.jsonl").read_text()
+    assert main(command) == 0
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == log
+    about = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert about["model"]["d_ff"] == 16 and about["train"]["max_steps"] == 6
+    assert about["data"]["source"] == "mini"
+
+
+def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(tmp_path, trained):
+    """The real thing: a process of its own, stopped from outside."""
+    command = [sys.executable, "-m", "transformer_lib", "train", "--data", "mini"]
+    command += ["--run", str(tmp_path / "run"), *TINY, "--max-steps", "100000"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=environment, cwd=tmp_path, **pipes) as process:
+        try:
+            log = tmp_path / "run" / "metrics.jsonl"
+            while process.poll() is None and not (log.exists() and log.stat().st_size):
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            said, error = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode == 130, error
+    assert "Stopped at step" in said and "saved" in said
+    assert "Traceback" not in error
+    newest = checkpoint.checkpoints(tmp_path / "run")[-1]
+    assert f"Stopped at step {checkpoint.step_of(newest)};" in said
+    end = str(checkpoint.step_of(newest) + 2)
+    assert main(command[3:-1] + [end]) == 0
+    assert checkpoint.step_of(checkpoint.checkpoints(tmp_path / "run")[-1]) == int(end)
+
+
+def test_auto_without_multi30k_takes_mini_and_says_so(capsys, tmp_path):
+    assert main(["train", *TINY, "--run", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "Multi30k is not at hand" in said and "mini corpus (not Multi30k)" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "mini", "--src", "fr"], "the mini corpus has 'de' and 'en', not 'fr'"),
+        (["--data", "multi30k"], "neither on the hub nor in its cache"),
+        (["--data", "./nowhere"], "there is no folder ./nowhere"),
+        (["--data", "mini", "--max-steps", "0"], "max_steps is 0; it must be at least 1"),
+        (
+            ["--data", "mini", "--d-model", "18"],
+            "not divisible by n_heads|must be even|even d_model",
+        ),
+        (["--data", "mini", "--norm", "group"], "norm is 'group'; it must be one of"),
+        (["--data", "mini", "--vocab-size", "3"], "vocab_size is 3"),
+        (["--data", "mini", "--run", "/dev/null/run"], "cannot write to /dev/null/run"),
+        (
+            ["--data", "mini", "--device", "gpu"],
+            "device is 'gpu'; it must be 'auto', 'cpu', 'cuda'",
+        ),
+        (["--like", "nothing"], "there is no trained run 'nothing'"),
+    ],
+)
+def test_train_fails_with_one_clear_line(capsys, arguments, message):
+    import re
+
+    sizes = [*TINY, "--n-heads", "4"] if "--d-model" in arguments else TINY
+    assert re.search(message, fails(capsys, ["train", *sizes, *arguments]))
+
+
+def test_a_missing_gpu_is_one_clear_line(capsys, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    error = fails(capsys, ["train", "--data", "mini", *TINY, "--device", "cuda"])
+    assert "no GPU is at hand" in error
+
+
+def test_an_empty_file_and_a_damaged_line_are_named(capsys, tmp_path):
+    (tmp_path / "train.jsonl").write_text("")
+    assert "train.jsonl is empty" in fails(capsys, ["train", "--data", str(tmp_path), *TINY])
+    (tmp_path / "train.jsonl").write_text('{"de": "a", "en": "b"}\n{"de": "a"}\n')
+    error = fails(capsys, ["train", "--data", str(tmp_path), *TINY])
+    assert "train.jsonl, line 2: no 'en'" in error
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (["--dropout", "0.5"], "dropout = 0.3, not 0.5"),
+        (["--tgt", "de", "--src", "en"], "src = 'de', not 'en'"),
+        (["--vocab-size", "300"], "vocab_size = 200, not 300"),
+        (["--tokenizer", "word"], "tokenizer = 'bpe', not 'word'"),
+    ],
+)
+def test_other_settings_in_the_same_folder_are_named(capsys, trained, changes, message):
+    error = fails(capsys, ["train", "--data", "mini", "--run", str(trained), *TINY, *changes])
+    assert message in error and "choose a new run folder" in error
+
+
+def test_like_repeats_a_recorded_run(trained, tmp_path, monkeypatch, capsys):
+    """A recorded run has no checkpoints; its config.json alone is the recipe."""
+    monkeypatch.setenv("RESULTS_DIR", str(tmp_path))
+    (tmp_path / "recorded").mkdir()
+    for name in ("config.json", "tokenizer.json", "model.safetensors", "metrics.jsonl"):
+        (tmp_path / "recorded" / name).write_bytes((trained / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "--like", "recorded"]) == 0
+    repeated = tmp_path / "runs" / "recorded"
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        assert (repeated / name).read_bytes() == (trained / name).read_bytes()
+    # What is given on the command line comes before the recipe.
+    assert main(["train", "--like", "recorded", "--seed", "1", "--run", "other"]) == 0
+    other = json.loads((tmp_path / "other" / "config.json").read_text())
+    assert other["train"]["seed"] == 1 and other["model"]["d_ff"] == 16
+    # Two processes would share the batches of an update; one batch cannot be shared.
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    error = fails(capsys, ["train", "--like", "recorded"])
+    assert "used 1 batches for an update; 2 processes cannot share them" in error
+
+
+# -------------------------------------------------------------------------------------- translate
+
+
+def test_translate_arguments_and_lines_alike(trained, capsys, monkeypatch):
+    texts = ["Ein Mann schläft.", "Zwei Hunde spielen."]
+    assert main(["translate", "--run", str(trained), *texts]) == 0
+    from_arguments = capsys.readouterr().out
+    assert from_arguments.count("\n") == 2
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(texts) + "\n"))
+    assert main(["translate", "--run", str(trained)]) == 0
+    assert capsys.readouterr().out == from_arguments
+
+
+def test_an_empty_line_stays_an_empty_line(trained, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Ein Mann schläft.\n\n  \nEin Hund.\n"))
+    assert main(["translate", "--run", str(trained)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4 and lines[1:3] == ["", ""]
+    assert main(["translate", "--run", str(trained), "Ein Hund."]) == 0
+    assert capsys.readouterr().out.strip() == lines[3].strip()
+
+
+def test_translate_fails_with_one_clear_line(trained, capsys, monkeypatch, tmp_path):
+    for empty in ("", "\n \n"):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(empty))
+        error = fails(capsys, ["translate", "--run", str(trained)])
+        assert "nothing to translate: give sentences" in error
+    assert "no trained run 'large'" in fails(capsys, ["translate", "--run", "large", "Hund"])
+    long = fails(capsys, ["translate", "--run", str(trained), "Hund " * 200])
+    assert "longer than the model's 80" in long
+    beam = fails(capsys, ["translate", "--run", str(trained), "--beam-size", "0", "Hund"])
+    assert "beam_size is 0; it must be at least 1" in beam
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((trained / name).read_bytes()[:-200])
+        error = fails(capsys, ["translate", "--run", str(tmp_path), "Hund"])
+        assert name in error and ("damaged" in error or "not a readable" in error)
+        (tmp_path / name).write_bytes((trained / name).read_bytes())
+
+
+def test_an_interruption_has_its_exit_code(trained, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("transformer_lib.translator.Translator.translate", interrupted)
+    assert main(["translate", "--run", str(trained), "Hund"]) == 130
+    assert capsys.readouterr().err == ""
+
+
+# --------------------------------------------------------------------------------------- evaluate
+
+
+def test_evaluate_scores_the_run_on_its_own_data(trained, capsys):
+    assert main(["evaluate", "--run", str(trained), "--beam-size", "1", "--save"]) == 0
+    said = capsys.readouterr().out
+    scores = json.loads((trained / "scores.json").read_text())
+    lines = (trained / "translations.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    pairs = data.load_parallel("mini")["test"]
+    assert [row["index"] for row in rows] == list(range(len(pairs)))
+    expected = score([row["translation"] for row in rows], [target for _, target in pairs])
+    assert scores["bleu"] == expected.bleu and f"{expected.bleu:.2f}" in said
+    assert scores["signature"] == expected.signature and expected.signature in said
+    assert (scores["data"], scores["src"], scores["tgt"]) == ("mini", "de", "en")
+    assert (scores["split"], scores["sentences"], scores["beam_size"]) == ("test", len(pairs), 1)
+
+
+def test_another_split_does_not_overwrite_the_test_scores(trained, capsys):
+    (trained / "scores.json").write_text("kept")
+    command = ["evaluate", "--run", str(trained), "--beam-size", "1", "--split", "validation"]
+    assert main([*command, "--save"]) == 0
+    assert (trained / "scores.json").read_text() == "kept"
+    assert json.loads((trained / "scores-validation.json").read_text())["split"] == "validation"
+    assert (trained / "translations-validation.jsonl").exists()
+
+
+@pytest.fixture
+def multi30k_run(trained, tmp_path, monkeypatch):
+    """A run trained on what stands in for Multi30k here, with the data set gone afterwards."""
+    folder = tmp_path / "multi30k"
+    folder.mkdir()
+    for split, rows in data.load_parallel("mini").items():
+        text = "".join(json.dumps({"de": de, "en": en}) + "\n" for de, en in rows[:20])
+        (folder / f"{split}.jsonl").write_text(text)
+    monkeypatch.setenv("MULTI30K_DIR", str(folder))
+    assert main(["train", "--run", str(tmp_path / "run"), *TINY, "--vocab-size", "120"]) == 0
+    return tmp_path / "run"
+
+
+def test_a_run_on_multi30k_is_never_scored_on_mini(multi30k_run, capsys, monkeypatch):
+    evaluate = ["evaluate", "--run", str(multi30k_run), "--beam-size", "1"]
+    for extra in ([], ["--data", "auto"]):
+        assert main(evaluate + extra) == 0
+        assert "Multi30k from MULTI30K_DIR" in capsys.readouterr().out
+    monkeypatch.delenv("MULTI30K_DIR")
+    for extra in ([], ["--data", "auto"], ["--save"]):
+        error = fails(capsys, evaluate + extra)
+        assert "neither on the hub nor in its cache" in error
+    assert not (multi30k_run / "scores.json").exists()
+    # Who asks for it by name gets it, and the record says so.
+    assert main([*evaluate, "--data", "mini", "--save"]) == 0
+    assert "mini corpus (not Multi30k)" in capsys.readouterr().out
+    assert json.loads((multi30k_run / "scores.json").read_text())["data"] == "mini"
+
+
+def test_a_run_that_does_not_say_its_data_is_not_guessed(trained, tmp_path, capsys):
+    for name in ("tokenizer.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((trained / name).read_bytes())
+    about = json.loads((trained / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({"model": about["model"]}))
+    error = fails(capsys, ["evaluate", "--run", str(tmp_path)])
+    assert "does not record its data (source, src, tgt); say which with --data, --src" in error
+    given = ["--data", "mini", "--src", "de", "--tgt", "en", "--beam-size", "1"]
+    assert main(["evaluate", "--run", str(tmp_path), *given]) == 0
+    assert "holds no recipe" in fails(capsys, ["train", "--like", str(tmp_path)])
+
+
+# ---------------------------------------------------------------------------------- help and usage
+
+
+@pytest.mark.parametrize("command", ["train", "translate", "evaluate"])
+def test_help_has_examples_that_work_as_written(command, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([command, "--help"])
+    assert end.value.code == 0
+    said = capsys.readouterr().out
+    examples = [line.strip() for line in said.split("examples:")[1].splitlines() if "-m" in line]
+    assert len(examples) >= 2
+    from transformer_lib.__main__ import _parser
+
+    for line in examples:
+        import shlex
+
+        words = shlex.split(line, comments=True)
+        _parser()[0].parse_args(words[words.index("transformer_lib") + 1 :])
+
+
+def test_every_setting_is_explained(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "--warmup X updates (default: 2000)" in said
+    assert "--d-model X D: width of every token's vector (default: 128)" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["fly"],
+        ["train", "--max-steps", "many"],
+        ["train", "--fly"],
+        ["evaluate", "--split", "all"],
+    ],
+)
+def test_wrong_usage_exits_with_2(arguments, capsys):
+    assert "usage: python -m transformer_lib" in fails(capsys, arguments, code=2)
+
+
+def test_the_commands_are_listed(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--help"])
+    said = capsys.readouterr().out
+    assert end.value.code == 0
+    assert all(f"  {name} " in said for name in ("train", "translate", "evaluate"))
+
+
+def test_a_tokenizer_learned_again_is_the_same():
+    """What `--like` and torchrun rely on."""
+    texts = [text for pair in data.load_parallel("mini")["train"][:500] for text in pair]
+    for kind in ("bpe", "word"):
+        assert (
+            train_tokenizer(texts, 300, kind).to_str() == train_tokenizer(texts, 300, kind).to_str()
+        )

@@ -1,0 +1,123 @@
+"""Two processes under torchrun, on the CPU: the numbers of one process, and its safety."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_run import contents, run, without_timings
+
+from transformer_lib import checkpoint
+from transformer_lib.training import read_metrics
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = """
+import os, signal, sys, time
+sys.path.insert(0, {tests!r})
+from tiny_run import run
+
+def stop(entry):  # torchrun passes the signal on to both processes
+    if entry["step"] == 3:
+        os.kill(os.getppid(), signal.SIGINT)
+        time.sleep(2)
+
+settings = dict({settings})
+run({folder!r}, on_log=stop if settings.pop("stop", False) else None, **settings)
+"""
+
+
+def torchrun(*command: str) -> subprocess.CompletedProcess:
+    environment = os.environ | {
+        "OMP_NUM_THREADS": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
+    torchrun = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+    ]
+    return subprocess.run(
+        [*torchrun, *command], env=environment, capture_output=True, text=True, timeout=250
+    )
+
+
+def two_processes(folder: Path, **settings) -> subprocess.CompletedProcess:
+    folder.mkdir(exist_ok=True)
+    script = folder.with_suffix(".py")
+    script.write_text(
+        SCRIPT.format(tests=str(Path(__file__).parent), folder=str(folder), settings=settings)
+    )
+    return torchrun(str(script))
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two") / "run"
+    done = two_processes(folder, dropout=0.0)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+def assert_close_runs(one: Path, two: Path):
+    ours, theirs = (read_metrics(folder / "metrics.jsonl") for folder in (one, two))
+    assert [e["step"] for e in ours] == [e["step"] for e in theirs]
+    for a, b in zip(without_timings(ours), without_timings(theirs), strict=True):
+        assert a == pytest.approx(b, rel=1e-5, abs=1e-5)
+    kept = checkpoint.checkpoints(one)
+    assert [p.name for p in kept] == [p.name for p in checkpoint.checkpoints(two)] and kept
+    for path in kept:
+        a, b = (
+            checkpoint.load_weights(folder / "checkpoints" / path.name / "model.safetensors")
+            for folder in (one, two)
+        )
+        for name in a:
+            torch.testing.assert_close(a[name], b[name], atol=1e-5, rtol=1e-5)
+
+
+def test_two_processes_equal_one_with_the_same_global_batch(unbroken, tmp_path):
+    run(tmp_path / "one", dropout=0.0, accumulate=2)
+    assert_close_runs(unbroken, tmp_path / "one")
+    # Neither half of the batch alone gives these numbers.
+    _, half = run(tmp_path / "half", dropout=0.0)
+    assert half[0]["loss"] != pytest.approx(read_metrics(unbroken / "metrics.jsonl")[0]["loss"])
+    # One process may take over the run of two, with the same global batch, and only so.
+    with pytest.raises(ValueError, match="accumulate x processes = 2, not 1"):
+        run(unbroken, dropout=0.0)
+    run(unbroken, dropout=0.0, accumulate=2)
+
+
+def test_ctrl_c_under_torchrun_saves_and_the_run_goes_on(tmp_path):
+    """With dropout: each process has its own random numbers, and finds them again."""
+    done = two_processes(tmp_path / "whole", max_steps=9)
+    assert done.returncode == 0, done.stderr[-3000:]
+    done = two_processes(tmp_path / "run", max_steps=9, stop=True)
+    assert done.returncode != 0
+    assert done.stdout.count("Stopped at step 3; saved.") + done.stdout.count(
+        "Stopped at step 6; saved."
+    ) == 1, done.stdout + done.stderr[-3000:]  # fmt: skip
+    done = two_processes(tmp_path / "run", max_steps=9)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("Resuming") == 1
+    ours, theirs = contents(tmp_path / "run"), contents(tmp_path / "whole")
+    assert [name for name in theirs if ours.get(name) != theirs[name]] == []
+
+
+def test_the_command_line_runs_unchanged(tmp_path):
+    settings = (
+        "--data mini --vocab-size 200 --d-model 16 --n-heads 2 --d-ff 16 --n-encoder-layers 1 "
+        "--n-decoder-layers 1 --max-len 100 --max-steps 2 --no-validation-bleu --device cpu "
+        "--max-tokens 200 --no-progress"
+    )
+    done = torchrun(
+        "-m", "transformer_lib", "train", *settings.split(), "--run", str(tmp_path / "run")
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("Data: ") == done.stdout.count("Done: ") == 1
+    assert (tmp_path / "run" / "model.safetensors").exists()

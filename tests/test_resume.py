@@ -1,0 +1,396 @@
+"""A run that is interrupted, in whatever way, ends as the run that never was."""
+
+import errno
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import SafetensorError
+from tiny_run import assert_same_run, contents, run
+
+from transformer_lib import checkpoint, training
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unbroken")
+    run(folder)
+    return folder
+
+
+class Crash(Exception):
+    pass
+
+
+def before_step(monkeypatch, step, action):
+    """Do something when the update of `step` is about to begin."""
+    update = training._Run._update
+
+    def patched(self, *arguments):
+        if self.step == step:
+            action()
+        return update(self, *arguments)
+
+    monkeypatch.setattr(training._Run, "_update", patched)
+
+
+def crash():
+    raise Crash
+
+
+def press_ctrl_c():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_run_repeats_itself(unbroken, tmp_path):
+    run(tmp_path)
+    assert_same_run(tmp_path, unbroken)
+    assert len(contents(unbroken)) == 3 * 4 + 4  # three checkpoints, and not an empty comparison
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 8, 9, 10, 12])
+def test_a_crash_loses_nothing(unbroken, tmp_path, monkeypatch, step):
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        before_step(patch, step, crash)
+        run(tmp_path)
+    run(tmp_path)
+    assert_same_run(tmp_path, unbroken)
+
+
+@pytest.mark.parametrize("steps", [(1,), (5,), (8,), (9,), (12,), (3, 4, 7, 11)])
+def test_ctrl_c_saves_and_loses_nothing(unbroken, tmp_path, monkeypatch, capsys, steps):
+    """At odd steps no checkpoint is due: the extra one must not enter the final average."""
+    for step in steps:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            before_step(patch, step, press_ctrl_c)
+            run(tmp_path)
+        assert checkpoint.checkpoints(tmp_path)[-1].name == f"step-{step:07d}"
+        assert f"Stopped at step {step}; saved." in capsys.readouterr().out
+    run(tmp_path)
+    if steps != (12,):  # there, nothing was left to train
+        assert f"Resuming {tmp_path} at step {steps[-1]}." in capsys.readouterr().out
+    assert_same_run(tmp_path, unbroken)
+
+
+def test_sigterm_saves_as_ctrl_c_does(unbroken, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        before_step(patch, 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        run(tmp_path)
+    assert checkpoint.checkpoints(tmp_path)[-1].name == "step-0000005"
+    run(tmp_path)
+    assert_same_run(tmp_path, unbroken)
+
+
+def test_a_second_ctrl_c_stops_at_once(tmp_path, monkeypatch):
+    def twice():
+        press_ctrl_c()
+        press_ctrl_c()
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        before_step(patch, 5, twice)
+        run(tmp_path)
+    assert checkpoint.checkpoints(tmp_path)[-1].name == "step-0000004"
+
+
+def test_signals_are_given_back(tmp_path):
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    run(tmp_path, max_steps=1)
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+@pytest.mark.parametrize("name", ["save_weights", "load_weights", "write_json", "_validate"])
+def test_a_crash_after_the_last_step_loses_nothing(unbroken, tmp_path, monkeypatch, name):
+    """Averaging, scoring and writing the result come after the last checkpoint."""
+
+    def finish(self):
+        owner = {"write_json": training, "_validate": training._Run}.get(name, checkpoint)
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, lambda *arguments: crash())
+            whole(self)
+
+    whole = training._Run._finish
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        patch.setattr(training._Run, "_finish", finish)
+        run(tmp_path)
+    run(tmp_path)
+    assert_same_run(tmp_path, unbroken)
+    assert (tmp_path / "environment.json").exists()
+
+
+def test_a_finished_run_is_only_read(unbroken, tmp_path):
+    shutil.copytree(unbroken, tmp_path / "copy")
+    written = (tmp_path / "copy" / "model.safetensors").stat().st_mtime_ns
+    model, metrics = run(tmp_path / "copy")
+    assert_same_run(tmp_path / "copy", unbroken)
+    assert metrics == training.read_metrics(unbroken / "metrics.jsonl")
+    assert (tmp_path / "copy" / "model.safetensors").stat().st_mtime_ns == written
+    stored = checkpoint.load_model(unbroken).state_dict()
+    assert all(torch.equal(stored[name], value) for name, value in model.state_dict().items())
+
+
+def test_more_steps_go_on_from_the_end(tmp_path, unbroken):
+    run(tmp_path, max_steps=7)
+    run(tmp_path)
+    ours, theirs = contents(tmp_path), contents(unbroken)
+    assert ours["config.json"] == theirs["config.json"]
+    assert ours.keys() == theirs.keys()  # the checkpoint of step 7 is gone
+    # What differs is the log: step 7 has an entry, and what follows counts from there.
+    assert all(ours[n] == theirs[n] for n in ours if n.endswith(".safetensors"))
+
+
+def test_remains_of_a_killed_save_are_ignored(unbroken, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        before_step(patch, 7, crash)
+        run(tmp_path)
+    for name in ("partial", "old"):
+        shutil.copytree(tmp_path / "checkpoints/step-0000006", tmp_path / "checkpoints" / name)
+        (tmp_path / "checkpoints" / name / "model.safetensors").write_bytes(b"half")
+    with open(tmp_path / "metrics.jsonl", "a") as file:
+        file.write('{"step": 6, "lo')
+    run(tmp_path)
+    assert_same_run(tmp_path, unbroken)
+
+
+# ------------------------------------------------------------------------------------ full disks
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left on device"), SafetensorError("No space left")]
+)
+@pytest.mark.parametrize("nth", [1, 2, 3, 5])
+def test_a_full_disk_loses_nothing(unbroken, tmp_path, monkeypatch, nth, error):
+    """Each checkpoint is three files: the disk is full half-way through the nth."""
+    count, save = 0, checkpoint.save_file
+
+    def fill(tensors, path):
+        nonlocal count
+        count += 1
+        if count == nth:
+            Path(path).write_bytes(b"half of it")
+            raise error
+        save(tensors, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save_file", fill)
+        with pytest.raises(OSError) as raised:
+            run(tmp_path)
+    text = str(raised.value)
+    assert text.startswith(f"the checkpoint of step {2 if nth < 4 else 4} could not be saved in")
+    assert "No space left" in text and "Checkpoints saved earlier are whole; free" in text
+    kept = checkpoint.checkpoints(tmp_path)
+    assert [path.name for path in kept] == ["step-0000002"][: nth > 3]
+    assert all(checkpoint.load_checkpoint(path)["step"] == 2 for path in kept)
+    run(tmp_path)
+    assert_same_run(tmp_path, unbroken)
+
+
+@pytest.mark.parametrize("size", [400, 8_000])
+def test_the_system_refusing_to_write_loses_nothing(unbroken, tmp_path, monkeypatch, size):
+    """A limit on the size of files is what a test can set: 400 bytes hit metrics.jsonl first."""
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        before_step(patch, 7, crash)
+        run(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        with pytest.raises(OSError) as raised:
+            run(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "File too large" in str(raised.value) and "free some space" in str(raised.value)
+    assert checkpoint.load_checkpoint(checkpoint.checkpoints(tmp_path)[-1])["step"] == 6
+    run(tmp_path)
+    assert_same_run(tmp_path, unbroken)
+
+
+def test_a_full_disk_at_the_log_is_named(tmp_path, monkeypatch):
+    run(tmp_path, max_steps=2)
+    (tmp_path / "metrics.jsonl").unlink()
+    # The finished run would only read; two more steps write.
+    monkeypatch.setattr(training._Run, "_write_metrics", lambda *_: None)
+    (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="cannot write to .*No space left.*earlier are whole"):
+        run(tmp_path, max_steps=4)
+    assert checkpoint.load_checkpoint(checkpoint.checkpoints(tmp_path)[-1])["step"] == 2
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="cannot write to .*file/run .*choose another run folder"):
+        run(tmp_path / "file" / "run")
+
+
+# --------------------------------------------------------------------------- other and damaged runs
+
+
+def damage(path, keep):
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * keep)])
+
+
+@pytest.mark.parametrize("keep", [0, 0.5, 0.999])
+@pytest.mark.parametrize("name", ["model", "optimizer", "rng"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_goes_on(unbroken, tmp_path, name, keep):
+    folder = tmp_path / "run"
+    shutil.copytree(unbroken, folder)
+    newest = checkpoint.checkpoints(folder)[-1]
+    damage(newest / f"{name}.safetensors", keep)
+    with pytest.raises(ValueError) as raised:
+        run(folder)
+    text = str(raised.value)
+    assert text.startswith(f"the checkpoint {newest} is damaged (") and name in text
+    assert text.endswith("delete it to go on from the one before.")
+    shutil.rmtree(newest)
+    run(folder)  # the averaged entry, the weights: all anew
+    ours, theirs = contents(folder), contents(unbroken)
+    assert all(ours[file] == theirs[file] for file in ours) and ours["metrics.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["model", "optimizer", "rng"])
+def test_a_missing_part_is_named(unbroken, tmp_path, name):
+    shutil.copytree(unbroken, tmp_path / "run")
+    (checkpoint.checkpoints(tmp_path / "run")[-1] / f"{name}.safetensors").unlink()
+    with pytest.raises(
+        ValueError, match=rf"step-0000012 is damaged \(it lacks \['{name}'\]\); del"
+    ):
+        run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "3", "{}"])
+def test_a_damaged_state_is_named(unbroken, tmp_path, content):
+    shutil.copytree(unbroken, tmp_path / "run")
+    (checkpoint.checkpoints(tmp_path / "run")[-1] / "state.json").write_text(content)
+    with pytest.raises(ValueError, match=r"step-0000012 is damaged \(.*\); delete it to go on"):
+        run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}"])
+def test_a_damaged_config_is_named(unbroken, tmp_path, content):
+    shutil.copytree(unbroken, tmp_path / "run")
+    (tmp_path / "run" / "config.json").write_text(content)
+    with pytest.raises(ValueError, match="config.json is damaged"):
+        run(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"peak_lr": 1e-3}, "peak_lr = 0.005, not 0.001"),
+        ({"d_ff": 48}, "d_ff = 32, not 48"),
+        ({"seed": 1}, "seed = 0, not 1"),
+        ({"betas": (0.9, 0.99)}, r"betas = \[0.9, 0.98\], not \[0.9, 0.99\]"),
+        ({"accumulate": 2}, "accumulate x processes = 1, not 2"),
+        ({"checkpoint_every": 3}, "checkpoint_every = 2, not 3"),
+    ],
+)
+def test_other_settings_need_another_folder(unbroken, tmp_path, changes, message):
+    shutil.copytree(unbroken, tmp_path / "run")
+    with pytest.raises(ValueError, match=f"holds a run with {message}; choose a new run folder"):
+        run(tmp_path / "run", **changes)
+    assert_same_run(tmp_path / "run", unbroken)
+
+
+def test_other_data_needs_another_folder(unbroken, tmp_path):
+    from tiny_run import data
+
+    shutil.copytree(unbroken, tmp_path / "run")
+    pairs = dict(data()[0])
+    pairs["train"] = pairs["train"][:-1]
+    with pytest.raises(ValueError, match="holds a run with other sentence pairs or another token"):
+        run(tmp_path / "run", pairs=pairs)
+    assert_same_run(tmp_path / "run", unbroken)
+
+
+def test_how_a_run_is_watched_may_change(unbroken, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        before_step(patch, 7, crash)
+        run(tmp_path)
+    run(tmp_path, log_every=5, keep_checkpoints=2)
+    ours, theirs = contents(tmp_path), contents(unbroken)
+    assert ours["model.safetensors"] == theirs["model.safetensors"]
+    assert ours["config.json"]["train"]["log_every"] == 5  # what was in force at the end
+
+
+def test_a_recorded_run_is_not_overwritten(unbroken, tmp_path):
+    """Recorded runs are kept without their checkpoints: training must not begin anew in them."""
+    shutil.copytree(unbroken, tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    before = contents(tmp_path / "run")
+    with pytest.raises(ValueError, match="holds a finished model without its checkpoints; choose"):
+        run(tmp_path / "run")
+    assert contents(tmp_path / "run") == before
+
+
+# -------------------------------------------------------------------------------------- kill -9
+
+
+KILLER = """
+import os, random, signal, sys, time
+from pathlib import Path
+
+sys.path.insert(0, sys.argv[2])
+from tiny_run import assert_same_run, data, run
+from transformer_lib import checkpoint
+
+root, rng = Path(sys.argv[1]), random.Random(int(sys.argv[3]))
+SETTINGS = dict(max_steps=25, checkpoint_every=1)
+data()
+
+
+def start(folder):
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            run(folder, **SETTINGS)
+            status = 0
+        finally:
+            os._exit(status)
+    return child
+
+
+begin = time.monotonic()
+assert os.waitpid(start(root / "unbroken"), 0)[1] == 0
+whole = time.monotonic() - begin
+kills = rounds = 0
+while kills < 24:
+    rounds += 1
+    folder, newest, finished = root / f"round-{rounds}", 0, False
+    while not finished:
+        child = start(folder)
+        time.sleep(rng.uniform(0, 0.8 * whole))
+        os.kill(child, signal.SIGKILL)  # a child that has ended waits, and its number is not reused
+        status = os.waitpid(child, 0)[1]
+        if os.WIFSIGNALED(status):
+            kills += 1
+        else:
+            assert os.WEXITSTATUS(status) == 0, "a child failed"
+            finished = True
+        for path in checkpoint.checkpoints(folder):
+            state = checkpoint.load_checkpoint(path)  # raises if it is not whole
+        if checkpoint.checkpoints(folder):
+            assert state["step"] >= newest, "a saved step was lost"
+            newest = state["step"]
+    assert_same_run(folder, root / "unbroken")
+print(kills, "kills in", rounds, "runs")
+"""
+
+
+@pytest.mark.slow
+def test_a_run_killed_at_random_moments_ends_as_the_unbroken_one(tmp_path):
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    done = subprocess.run(
+        [sys.executable, "-c", KILLER, str(tmp_path), str(Path(__file__).parent), "1"],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    kills, *_ = done.stdout.splitlines()[-1].split()
+    assert int(kills) >= 20

@@ -1,0 +1,413 @@
+"""Training: it learns, it adds up, it says what went wrong. (Interruptions: test_resume.py.)"""
+
+import json
+import math
+import sys
+
+import pytest
+import torch
+from tiny_run import TRAIN, contents, data, run, without_timings
+from torch import nn
+
+from transformer_lib import ModelConfig, TrainConfig, Transformer, checkpoint, schedule, training
+from transformer_lib.decoding import greedy_decode
+from transformer_lib.evaluation import score
+from transformer_lib.loss import label_smoothed_cross_entropy
+from transformer_lib.tokenization import encode_source, encode_target, load_tokenizer
+from transformer_lib.training import TrainingDiverged, read_metrics
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    model, metrics = run(folder, max_steps=12, validation_bleu=True, average=3)
+    return folder, model, metrics
+
+
+# -------------------------------------------------------------------------------------- learning
+
+
+def test_it_can_learn_a_handful_of_pairs_by_heart(tmp_path):
+    few = {"train": data()[0]["train"][:6]}
+    model, metrics = run(
+        tmp_path, pairs=few, d_model=32, d_ff=64, dropout=0.0, label_smoothing=0.0, max_steps=120,
+        warmup=20, log_every=20, checkpoint_every=120, average=1,
+    )  # fmt: skip
+    losses = [entry["loss"] for entry in metrics if "loss" in entry]
+    assert losses[0] > 1 and losses[-1] < 0.02
+    sources = encode_source(data()[1], [source for source, _ in few["train"]])
+    written = training.translate_ids(model, data()[1], sources)
+    assert written == [target for _, target in few["train"]]
+
+
+def test_the_loss_is_that_of_the_logits():
+    tokenizer = data()[1]
+    torch.manual_seed(0)
+    sizes = dict(d_model=16, n_heads=2, d_ff=32, n_encoder_layers=1, n_decoder_layers=1)
+    model = Transformer(ModelConfig(tokenizer.get_vocab_size(), **sizes)).double().eval()
+    batches = training._Batches(
+        encode_source(tokenizer, ["Hund", "Ein Mann schläft."]),
+        encode_target(tokenizer, ["dog", "A man sleeps."]),
+        max_tokens=50,
+        seed=0,
+    )
+    src, tgt = batches.tensors([0, 1], "cpu")
+    loss = training.TranslationLoss(model, smoothing=0.1)(src, tgt)
+    expected = label_smoothed_cross_entropy(model(src, tgt[:, :-1]), tgt[:, 1:], 0.1)
+    torch.testing.assert_close(loss, expected)
+    assert batches.n_tokens([0, 1]) == (tgt[:, 1:] != 0).sum()
+
+
+def test_one_update_is_adam_on_the_mean_over_the_global_batch(tmp_path):
+    """The whole update by hand: logits, mean over all tokens of both batches, clip, Adam, rate."""
+    pairs, tokenizer = data()
+    settings = dict(dropout=0.0, max_steps=1, accumulate=2, clip_norm=0.5, average=1)
+    trained, metrics = run(tmp_path, **settings, validate_every=5)
+    training.set_seed(0)
+    by_hand = Transformer(trained.config)
+    optimizer = torch.optim.Adam(by_hand.parameters(), lr=0, betas=(0.9, 0.98), eps=1e-9)
+    batches = training._Batches(
+        encode_source(tokenizer, [s for s, _ in pairs["train"]]),
+        encode_target(tokenizer, [t for _, t in pairs["train"]]),
+        TRAIN["max_tokens"],
+        seed=0,
+    )
+    loss, n = 0, 0
+    for _, batch in zip(range(2), batches, strict=False):
+        src, tgt = batches.tensors(batch, "cpu")
+        logits, right = by_hand(src, tgt[:, :-1]), tgt[:, 1:]
+        count = int((right != 0).sum())
+        loss, n = loss + label_smoothed_cross_entropy(logits, right, 0.1) * count, n + count
+    (loss / n).backward()
+    norm = nn.utils.clip_grad_norm_(by_hand.parameters(), 0.5)
+    optimizer.param_groups[0]["lr"] = schedule.inverse_sqrt(1, 5e-3, TRAIN["warmup"])
+    optimizer.step()
+    assert metrics[0]["loss"] == pytest.approx(float(loss / n), rel=1e-5)
+    assert metrics[0]["grad_norm"] == pytest.approx(float(norm), rel=1e-4)
+    assert metrics[0]["tokens"] == n
+    last = checkpoint.load_checkpoint(checkpoint.checkpoints(tmp_path)[-1])["model"]
+    for name, value in by_hand.state_dict().items():
+        if name in last:
+            torch.testing.assert_close(last[name], value, atol=1e-5, rtol=1e-4)
+
+
+def test_accumulated_batches_equal_one_big_batch(tmp_path):
+    """Nine equal pairs in one batch, or one a batch and nine batches an update."""
+    text = ("Ein Mann schläft.", "A man sleeps.")
+    tokenizer = data()[1]
+    length = max(
+        len(encode_source(tokenizer, [text[0]])[0]), len(encode_target(tokenizer, [text[1]])[0])
+    )
+    same = {"train": [text] * 9}
+    both = dict(pairs=same, dropout=0.0, max_steps=4, clip_norm=0.0)
+    _, big = run(tmp_path / "big", max_tokens=9 * length, **both)
+    _, small = run(tmp_path / "small", max_tokens=length, accumulate=9, **both)
+    assert [e["tokens"] for e in big if "loss" in e] == [e["tokens"] for e in small if "loss" in e]
+    a = checkpoint.load_weights(tmp_path / "big/checkpoints/step-0000004/model.safetensors")
+    b = checkpoint.load_weights(tmp_path / "small/checkpoints/step-0000004/model.safetensors")
+    for name in a:
+        torch.testing.assert_close(a[name], b[name], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["inverse_sqrt", "noam", "constant"])
+def test_the_rate_follows_the_schedule(name):
+    config = TrainConfig(schedule=name, peak_lr=0.01, warmup=10)
+    rates = [training.learning_rate(config, step, 64) for step in range(1, 41)]
+    assert rates[:10] == sorted(rates[:10]) and rates[0] < rates[9]
+    assert rates[9:] == sorted(rates[9:], reverse=True)
+    expected = {
+        "inverse_sqrt": schedule.inverse_sqrt(40, 0.01, 10),
+        "noam": schedule.noam(40, 64, 10),
+        "constant": 0.01,
+    }[name]
+    assert rates[-1] == pytest.approx(expected)
+
+
+def test_every_sentence_is_seen_once_an_epoch():
+    sequences = [[4] * n for n in range(1, 30)]
+    batches = training._Batches(sequences, [[1] + s for s in sequences], max_tokens=60, seed=3)
+    stream, seen = iter(batches), []
+    while batches.epoch == 0:
+        seen += next(stream)
+    first = seen[: len(sequences)]
+    assert sorted(first) == list(range(len(sequences))) and first != sorted(first)
+
+
+def test_another_seed_is_another_run_and_the_same_seed_the_same(tmp_path):
+    _, first = run(tmp_path / "a", max_steps=4)
+    _, again = run(tmp_path / "b", max_steps=4)
+    _, other = run(tmp_path / "c", max_steps=4, seed=1)
+    assert without_timings(first) == without_timings(again)
+    assert first[0]["loss"] != other[0]["loss"]
+
+
+# --------------------------------------------------------------------------------- what it leaves
+
+
+def test_the_folder_holds_what_the_documentation_says(finished):
+    folder, model, metrics = finished
+    assert {path.name for path in folder.iterdir()} == {
+        "config.json", "tokenizer.json", "metrics.jsonl", "environment.json", "model.safetensors",
+        "checkpoints",
+    }  # fmt: skip
+    assert set(json.loads((folder / "environment.json").read_text())) == {
+        "device", "python", "torch", "commit", "date", "processes", "precision", "training_seconds",
+    }  # fmt: skip
+    config = json.loads((folder / "config.json").read_text())
+    assert ModelConfig(**config["model"]) == model.config
+    assert TrainConfig(**config["train"]).max_steps == 12
+    assert config["data"]["source"] == "mini"
+    assert load_tokenizer(folder / "tokenizer.json").to_str() == data()[1].to_str()
+
+
+def test_the_metrics_have_the_documented_keys(finished):
+    folder, _, metrics = finished
+    assert metrics == read_metrics(folder / "metrics.jsonl")
+    logged = [e for e in metrics if "loss" in e]
+    assert [e["step"] for e in logged] == [3, 6, 9, 12]
+    for entry in logged:
+        assert set(entry) == {"step", "epoch", "loss", "lr", "grad_norm", "tokens", "seconds",
+                              "tokens_per_second"}  # fmt: skip
+        assert entry["tokens_per_second"] == pytest.approx(entry["tokens"] / entry["seconds"])
+    epochs = [e["epoch"] for e in logged]
+    assert epochs == sorted(epochs) and 0 < epochs[0] < 1 < epochs[-1]
+    validated = [e for e in metrics if "validation_loss" in e]
+    assert [e["step"] for e in validated] == [6, 12, 12]
+    for entry in validated:
+        assert entry["validation_perplexity"] == pytest.approx(math.exp(entry["validation_loss"]))
+        assert 0 <= entry["validation_bleu"] <= 100
+    assert metrics[-1]["averaged"] == 3 and "averaged" not in metrics[-2]
+
+
+def test_on_log_gets_each_entry(tmp_path):
+    seen = []
+    _, metrics = run(tmp_path, max_steps=6, on_log=seen.append)
+    assert seen == metrics and len(seen) == 4
+
+
+def test_the_result_is_the_mean_of_the_last_checkpoints(finished):
+    folder, model, _ = finished
+    states = [
+        checkpoint.load_weights(path / "model.safetensors")
+        for path in checkpoint.checkpoints(folder)
+    ]
+    assert len(states) == 3
+    shipped = checkpoint.load_weights(folder / "model.safetensors")
+    for name, value in shipped.items():
+        assert value.dtype == torch.float16
+        mean = torch.stack([state[name] for state in states]).double().mean(0)
+        torch.testing.assert_close(value, mean.half(), atol=1e-6, rtol=1e-3)
+        assert not torch.equal(value, states[-1][name].half())
+
+
+def test_the_score_recorded_is_that_of_the_shipped_weights(finished):
+    folder, model, metrics = finished
+    pairs, tokenizer = data()
+    assert not model.training
+    stored = checkpoint.load_model(folder)
+    sources = encode_source(tokenizer, [source for source, _ in pairs["validation"]])
+    references = [target for _, target in pairs["validation"]]
+    targets = encode_target(tokenizer, references)
+    assert training.validation_loss(stored, sources, targets) == metrics[-1]["validation_loss"]
+    texts = training.translate_ids(stored, tokenizer, sources)
+    assert score(texts, references).bleu == metrics[-1]["validation_bleu"]
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, stored.state_dict()[name])
+
+
+def test_the_validation_loss_does_not_depend_on_the_batches(finished):
+    _, model, _ = finished
+    pairs, tokenizer = data()
+    sources = encode_source(tokenizer, [source for source, _ in pairs["validation"]])
+    targets = encode_target(tokenizer, [target for _, target in pairs["validation"]])
+    whole = training.validation_loss(model, sources, targets)
+    assert training.validation_loss(model, sources, targets, max_tokens=1) == pytest.approx(whole)
+    model.train()
+    assert training.validation_loss(model, sources, targets) == pytest.approx(whole)
+    assert model.training
+    model.eval()
+
+
+def test_translations_come_in_the_order_of_their_sources(finished):
+    _, model, _ = finished
+    tokenizer = data()[1]
+    sources = encode_source(tokenizer, [source for source, _ in data()[0]["train"][:12]])
+    together = training.translate_ids(model, tokenizer, sources, max_tokens=40)
+    alone = [
+        tokenizer.decode(
+            greedy_decode(model, torch.tensor([ids]), max_len=len(ids) + 50)[0].tolist()
+        )
+        for ids in sources
+    ]
+    assert [t[:20] for t in together] == [t[:20] for t in alone]
+
+
+def test_tensorboard_files_appear_when_asked(tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    run(tmp_path / "without", max_steps=3)
+    assert not (tmp_path / "without" / "tensorboard").exists()
+    _, metrics = run(tmp_path / "with", max_steps=6, tensorboard=True)
+    events = EventAccumulator(str(tmp_path / "with" / "tensorboard")).Reload()
+    shown = [(event.step, event.value) for event in events.Scalars("loss")]
+    logged = [(e["step"], pytest.approx(e["loss"])) for e in metrics if "loss" in e]
+    assert shown == logged and len(shown) == 2
+    assert "validation_loss" in events.Tags()["scalars"]
+
+
+def test_tensorboard_that_is_not_installed_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(ImportError, match="pip install tensorboard"):
+        run(tmp_path, tensorboard=True)
+
+
+def test_a_progress_bar_is_plain_text(tmp_path, capsys):
+    run(tmp_path, max_steps=3, progress=True)
+    assert "3/3" in capsys.readouterr().err
+    assert "ipywidgets" not in sys.modules
+
+
+def test_read_metrics_stops_at_a_line_cut_short(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 1}\n{"step": 2}\n{"step":')
+    assert read_metrics(path) == [{"step": 1}, {"step": 2}]
+
+
+# ---------------------------------------------------------------------------------- precision
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "auto"])
+def test_the_precision_of_products_is_given_back(tmp_path, monkeypatch, precision):
+    inside, update = [], training._Run._update
+
+    def spy(self, *arguments):
+        inside.append(torch.get_float32_matmul_precision())
+        if self.step == 2:
+            raise RuntimeError("stop here")
+        return update(self, *arguments)
+
+    monkeypatch.setattr(training._Run, "_update", spy)
+    before = torch.get_float32_matmul_precision()
+    with pytest.raises(RuntimeError, match="stop here"):
+        run(tmp_path, precision=precision)
+    assert inside[0] == ("medium" if precision == "bf16" else before)
+    assert torch.get_float32_matmul_precision() == before
+
+
+def test_bf16_on_a_cpu_trains_as_well(tmp_path):
+    _, exact = run(tmp_path / "fp32", precision="fp32")
+    model, rounded = run(tmp_path / "bf16", precision="bf16")
+    assert rounded[-1]["validation_loss"] == pytest.approx(exact[-1]["validation_loss"], rel=0.05)
+    assert all(parameter.dtype == torch.float32 for parameter in model.parameters())
+
+
+def test_devices_that_are_not_there_are_named(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert training.pick_device("auto") == torch.device("cpu")
+    with pytest.raises(
+        ValueError, match="device is 'cuda:1', but no GPU is at hand; choose 'auto'"
+    ):
+        training.pick_device("cuda:1")
+    with pytest.raises(ValueError, match="device is 'gpu'; it must be 'auto', 'cpu'"):
+        training.pick_device("gpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    assert training.pick_device("auto") == training.pick_device("cuda") == torch.device("cuda:3")
+    assert training.pick_device("cuda:1") == torch.device("cuda:1")
+
+
+# ----------------------------------------------------------------------------------- divergence
+
+
+def poison(monkeypatch, step, value, where="loss"):
+    """From `step` on, the loss or its gradient is `value`."""
+    forward, calls = training.TranslationLoss.forward, [0]
+
+    def patched(self, *arguments):
+        calls[0] += self.training  # validation is not an update
+        loss = forward(self, *arguments)
+        if calls[0] < step or not self.training:
+            return loss
+        if where == "loss":
+            return loss * value
+        loss.register_hook(lambda gradient: gradient * value)
+        return loss
+
+    monkeypatch.setattr(training.TranslationLoss, "forward", patched)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("where", ["loss", "gradient"])
+@pytest.mark.parametrize("step, good", [(1, None), (2, None), (5, 4), (6, 4), (8, 6)])
+def test_divergence_names_the_last_good_checkpoint(tmp_path, monkeypatch, value, where, step, good):
+    with monkeypatch.context() as patch:
+        poison(patch, step, value, where)
+        with pytest.raises(TrainingDiverged) as raised:
+            run(tmp_path)
+    text = str(raised.value)
+    assert text.startswith("training diverged: the ") and ("nan" in text or "inf" in text)
+    kept = checkpoint.checkpoints(tmp_path)
+    if good is None:
+        assert "none was saved yet" in text and not kept
+    else:
+        assert f"the last good checkpoint is step-{good:07d}" in text
+        assert kept[-1].name == f"step-{good:07d}"
+    for path in kept:
+        state = checkpoint.load_checkpoint(path)
+        tensors = [*state["model"].values(), *state["optimizer"].values()]
+        assert all(tensor.isfinite().all() for tensor in tensors)
+    # Nothing that is not a number was written, not even to the log.
+    lines = (tmp_path / "metrics.jsonl").read_text()
+    assert "NaN" not in lines and "Infinity" not in lines
+    run(tmp_path)  # the last good checkpoint goes on
+    assert contents(tmp_path)["metrics.jsonl"][-1]["step"] == TRAIN["max_steps"]
+
+
+# ---------------------------------------------------------------------------------- wrong input
+
+
+def test_pairs_too_long_are_left_out_and_counted(tmp_path, capsys):
+    pairs = dict(data()[0])
+    long = " ".join(["Hund"] * 100)
+    pairs["train"] = pairs["train"] + [(long, "dogs"), ("Hunde", long), (long, long)]
+    _, metrics = run(tmp_path / "a", pairs=pairs, max_steps=3)
+    assert "Left out 3 training pairs longer than 64 tokens." in capsys.readouterr().out
+    _, expected = run(tmp_path / "b", max_steps=3)
+    assert without_timings(metrics) == without_timings(expected)
+    pairs["train"] = [(long, long)]
+    with pytest.raises(ValueError, match="every training sentence is longer than 64 tokens"):
+        run(tmp_path / "c", pairs=pairs)
+
+
+def test_a_pair_longer_than_the_batch_is_left_out(tmp_path, capsys):
+    run(tmp_path, max_steps=1, max_tokens=12)
+    assert "training pairs longer than 12 tokens." in capsys.readouterr().out
+
+
+def test_validation_sentences_too_long_are_cut(tmp_path):
+    pairs = dict(data()[0])
+    long = " ".join(["Hund"] * 100)
+    pairs["validation"] = [(long, long), ("Hund", "dog")]
+    _, metrics = run(tmp_path, pairs=pairs, max_steps=2, validation_bleu=True)
+    assert math.isfinite(metrics[-1]["validation_loss"])
+
+
+def test_validation_may_be_missing(tmp_path):
+    _, metrics = run(tmp_path, pairs={"train": data()[0]["train"]}, max_steps=2)
+    assert [set(e) for e in metrics[1:]] == [{"step", "averaged"}]
+
+
+@pytest.mark.parametrize("pairs", [{"train": []}, {"validation": [("a", "b")]}])
+def test_empty_data_is_named(tmp_path, pairs):
+    with pytest.raises(ValueError, match="no train pairs to train on"):
+        run(tmp_path, pairs=pairs)
+
+
+def test_a_tokenizer_of_another_model_is_named(tmp_path):
+    model = Transformer(ModelConfig(77, d_model=8, n_heads=2, d_ff=8))
+    with pytest.raises(
+        ValueError, match="the tokenizer has 150 tokens, the model 77: build the mo"
+    ):
+        run(tmp_path / "run", model=model)
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,132 @@
+"""The translator: text in, text out, and the attention behind it."""
+
+import json
+
+import pytest
+import torch
+from tiny_run import data, run
+
+from transformer_lib import ModelConfig, Transformer, Translator, load_pretrained
+from transformer_lib.decoding import beam_search
+from transformer_lib.tokenization import encode_source
+from transformer_lib.translator import find_run, results_dir, run_info
+
+TEXTS = ["Ein Mann schläft.", "Die Frau, die einen roten Hut trägt, spielt mit dem Hund.", "Hund"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results") / "tiny"
+    run(folder, max_steps=30, checkpoint_every=10, validate_every=30, n_decoder_layers=2)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def translator(folder):
+    return load_pretrained(folder)
+
+
+def test_a_translation_holds_what_its_documentation_says(translator):
+    for text, found in zip(TEXTS, translator.translate(TEXTS), strict=True):
+        ids = encode_source(translator.tokenizer, [text])[0]
+        assert found.source_tokens == [translator.tokenizer.id_to_token(i) for i in ids]
+        assert found.source_tokens[-1] == "<eos>"
+        written = [translator.tokenizer.token_to_id(token) for token in found.tokens]
+        assert found.text == translator.tokenizer.decode(written)
+        assert "<pad>" not in found.tokens and "<bos>" not in found.tokens
+        shape = (2, 2, len(found.tokens), len(found.source_tokens))
+        assert found.cross_attention.shape == shape
+        sums = found.cross_attention.sum(-1)
+        torch.testing.assert_close(sums, torch.ones_like(sums))
+        assert found.score < 0
+
+
+def test_a_batch_equals_its_sentences_one_at_a_time(translator):
+    texts = TEXTS + [text for text, _ in data()[0]["validation"]]
+    together = translator.translate(texts, max_tokens=60)
+    for text, batched in zip(texts, together, strict=True):
+        (alone,) = translator.translate([text])
+        assert (alone.text, alone.tokens) == (batched.text, batched.tokens)
+        assert alone.score == pytest.approx(batched.score, abs=1e-4)
+        torch.testing.assert_close(alone.cross_attention, batched.cross_attention)
+
+
+def test_it_is_beam_search(translator):
+    ids, scores = beam_search(
+        translator.model,
+        torch.tensor(encode_source(translator.tokenizer, TEXTS[:1])),
+        beam_size=3,
+        length_penalty=0.6,
+    )
+    (found,) = translator.translate(TEXTS[:1], beam_size=3, length_penalty=0.6)
+    assert found.text == translator.tokenizer.decode(ids[0].tolist())
+    assert found.score == pytest.approx(float(scores[0]))
+
+
+def test_the_attention_is_that_which_predicted_the_token(translator):
+    """Reading only <bos> and the first tokens gives the row of the token that follows."""
+    (found,) = translator.translate(TEXTS[:1])
+    src = torch.tensor(encode_source(translator.tokenizer, TEXTS[:1]))
+    written = [translator.tokenizer.token_to_id(token) for token in found.tokens]
+    for n in (1, len(written)):
+        prefix = translator.cross_attention(src, torch.tensor([written[:n]]))
+        torch.testing.assert_close(prefix[0, :, :, -1], found.cross_attention[:, :, n - 1])
+
+
+def test_without_attention_the_text_is_the_same(translator):
+    quick = translator.translate(TEXTS, attention=False)
+    assert [t.text for t in quick] == [t.text for t in translator.translate(TEXTS)]
+    assert all(t.cross_attention.numel() == 0 for t in quick)
+
+
+def test_nothing_gives_nothing_and_odd_text_does_not_fail(translator):
+    assert translator.translate([]) == []
+    odd = ["", " ", "日本語 🎉", "<eos>", "\x00", "ﬁne"]
+    assert len(translator.translate(odd)) == len(odd)
+
+
+def test_wrong_input_is_named(translator):
+    with pytest.raises(
+        TypeError, match=r"expects a list of sentences, got one string: put it in \["
+    ):
+        translator.translate("Ein Mann schläft.")
+    with pytest.raises(
+        ValueError, match=r"a sentence of \d+ tokens is longer than the model's 64 .*'H"
+    ):
+        translator.translate(["Hund " * 100])
+
+
+def test_tokenizer_and_model_must_belong_together(translator):
+    other = Transformer(ModelConfig(77, d_model=8, n_heads=2, d_ff=8))
+    with pytest.raises(ValueError, match="the tokenizer has 150 tokens, the model 77"):
+        Translator(other, translator.tokenizer)
+
+
+def test_a_run_is_found_by_path_or_name(folder, monkeypatch):
+    monkeypatch.setenv("RESULTS_DIR", str(folder.parent))
+    assert results_dir() == folder.parent
+    assert find_run(folder) == folder and find_run("tiny") == folder
+    assert run_info("tiny") == json.loads((folder / "config.json").read_text())
+    assert load_pretrained("tiny").translate(TEXTS)[0].text
+    message = r"no trained run 'large'; known are \['tiny'\], and a path to a run folder works too"
+    for function in (find_run, load_pretrained, run_info):
+        with pytest.raises(ValueError, match=message):
+            function("large")
+    monkeypatch.setenv("RESULTS_DIR", str(folder / "nowhere"))
+    with pytest.raises(ValueError, match="known are none"):
+        find_run("large")
+
+
+def test_a_run_without_weights_is_named(folder, tmp_path):
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    with pytest.raises(ValueError, match="no weights at .*: the run has not finished, or"):
+        load_pretrained(tmp_path)
+    weights = (folder / "model.safetensors").read_bytes()
+    (tmp_path / "model.safetensors").write_bytes(weights[:-10])
+    with pytest.raises(ValueError, match="model.safetensors is damaged or cut short"):
+        load_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(weights)
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(ValueError, match="no tokenizer at"):
+        load_pretrained(tmp_path)
