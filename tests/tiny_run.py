@@ -1,4 +1,4 @@
-"""A training run of a second: sixty mini pairs, a model of a few thousand numbers."""
+"""A training run of a second: 36 mini pairs, a model of a few thousand numbers."""
 
 import json
 from functools import cache
@@ -20,7 +20,7 @@ TRAIN = dict(
 def data():
     """(pairs, tokenizer): an epoch is about eight batches of 200 tokens."""
     pairs = load_parallel("mini")
-    pairs["train"], pairs["validation"] = pairs["train"][:60], pairs["validation"][:8]
+    pairs["train"], pairs["validation"] = pairs["train"][:36], pairs["validation"][:8]
     texts = [text for pair in pairs["train"] for text in pair]
     return pairs, tokenization.train_tokenizer(texts, 150)
 

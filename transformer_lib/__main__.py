@@ -18,7 +18,7 @@ examples:
   python -m transformer_lib train --src en --tgt de --run runs/en-de
   python -m transformer_lib train --data my_folder --max-steps 2000 --d-model 256 --d-ff 1024
   python -m transformer_lib train --like multi30k-de-en  # a recorded run again, same settings
-  torchrun --nproc-per-node 2 -m transformer_lib train   # two GPUs, half of each batch on each
+  torchrun --nproc-per-node 2 -m transformer_lib train --run-dir runs/two   # two GPUs share a batch
 A run that was interrupted goes on when the same command is given again.""",
     "translate": """\
 examples:
@@ -76,7 +76,9 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     )
     train.add_argument("--src", default="de", help="source language (default: de)")
     train.add_argument("--tgt", default="en", help="target language (default: en)")
-    train.add_argument("--run", default=None, help="run folder (default: runs/<like or src-tgt>)")
+    train.add_argument(  # torchrun reads --run as one of its own options
+        "--run", "--run-dir", help="run folder (default: runs/<like or src-tgt>)"
+    )
     train.add_argument(
         "--tokenizer", default="bpe", choices=["bpe", "word"], help="kind of tokens (default: bpe)"
     )

@@ -1,0 +1,138 @@
+"""Every check of chapter 11 accepts the right answer and names what is wrong with others."""
+
+import math
+
+import pytest
+import torch
+
+from transformer_lib import ModelConfig, Transformer, masks
+from transformer_lib.checks import ch11
+
+SHAPES = {
+    "embedded source": (2, 7, 16),
+    "memory": (2, 7, 16),
+    "hidden": (2, 5, 16),
+    "logits": (2, 5, 100),
+}
+
+
+def forward(model, src, tgt, read=True, cross=True, causal=True, embedding="tgt_embedding"):
+    padding = masks.padding_mask(src, 0)
+    own = masks.causal_mask(tgt.size(1)) & masks.padding_mask(tgt, 0) if causal else None
+    memory = model.encoder(model.embed(model.src_embedding, src), padding if read else None)
+    x = model.embed(getattr(model, embedding), tgt)
+    return model.output(model.decoder(x, memory, padding if cross else None, own))
+
+
+def without_positions(model, src, tgt):
+    padding = masks.padding_mask(src, 0)
+    memory = model.encoder(model.src_embedding(src), padding)
+    x = model.tgt_embedding(tgt)
+    return model.output(model.decoder(x, memory, padding, masks.causal_mask(tgt.size(1))))
+
+
+def hidden_states(model, src, tgt):
+    return model.decode(tgt, model.encode(src), masks.padding_mask(src, 0))
+
+
+def only_padding(model, src, tgt):
+    memory = model.encode(src)
+    own = masks.padding_mask(tgt, 0)
+    return model.project(model.decode(tgt, memory, masks.padding_mask(src, 0), own))
+
+
+def tie(model):
+    model.tgt_embedding.lookup.weight = model.src_embedding.lookup.weight
+    model.output.weight = model.src_embedding.lookup.weight
+    return model
+
+
+def tie_by_copying(model):
+    model.tgt_embedding.lookup.weight.data.copy_(model.src_embedding.lookup.weight.data)
+    model.output.weight.data.copy_(model.src_embedding.lookup.weight.data)
+    return model
+
+
+def tie_two(model):
+    model.tgt_embedding.lookup.weight = model.src_embedding.lookup.weight
+    return model
+
+
+def tie_output_by_copying(model):
+    tie_two(model).output.weight.data.copy_(model.src_embedding.lookup.weight.data)
+    return model
+
+
+def count(V, D, d_ff, n, tied, cross=1, final=2, biases=1, words=3, norms=5):
+    attention = 4 * (D * D + biases * D)
+    wide = 2 * D * d_ff + biases * (d_ff + D)
+    layers = n * ((2 + cross) * attention + 2 * wide + norms * 2 * D)
+    return V * D * (1 if tied else words) + layers + final * 2 * D
+
+
+def xavier(n_in, n_out):
+    return math.sqrt(6 / (n_in + n_out))
+
+
+CASES = [
+    (ch11.shapes, SHAPES, True, "Right"),
+    (ch11.shapes, dict.fromkeys(SHAPES, ...), None, "Not attempted"),
+    (ch11.shapes, SHAPES | {"memory": (2, 5, 16)}, False, "each source token"),
+    (ch11.shapes, SHAPES | {"hidden": (2, 7, 16)}, False, "each target token"),
+    (ch11.shapes, SHAPES | {"logits": (2, 5, 16)}, False, "each word of the vocabulary"),
+    (ch11.shapes, SHAPES | {"embedded source": (2, 7, 100)}, False, "row of D numbers"),
+    (ch11.shapes, SHAPES | {"logits": (5, 100)}, False, "three axes"),
+    (ch11.forward, forward, True, "Right"),
+    (ch11.forward, lambda model, src, tgt: ..., None, "Not attempted"),
+    (ch11.forward, lambda *a: forward(*a, False, False, False), False, "neither mask"),
+    (ch11.forward, lambda *a: forward(*a, False, False), False, "in the encoder and in the"),
+    (ch11.forward, lambda *a: forward(*a, read=False), False, "encoder gets no mask"),
+    (ch11.forward, lambda *a: forward(*a, cross=False), False, "decoder gets no src_mask"),
+    (ch11.forward, lambda *a: forward(*a, causal=False), False, "needs a causal mask"),
+    (ch11.forward, lambda *a: forward(*a, embedding="src_embedding"), False, "source's embedding"),
+    (ch11.forward, only_padding, False, "join it with the causal mask"),
+    (ch11.forward, without_positions, False, "positions are missing"),
+    (ch11.forward, hidden_states, False, "hidden states"),
+    (ch11.forward, lambda *a: forward(*a).softmax(-1), False, "probabilities"),
+    (ch11.tie, tie, True, "Right"),
+    (ch11.tie, lambda model: ..., None, "Not attempted"),
+    (ch11.tie, tie_by_copying, False, "copies"),
+    (ch11.tie, tie_two, False, "src_embedding and output do not even start equal"),
+    (ch11.tie, tie_output_by_copying, False, "src_embedding and output are equal at first"),
+    (ch11.parameters, count, True, "Right"),
+    (ch11.parameters, lambda *a: ..., None, "Not attempted"),
+    (ch11.parameters, lambda *a: count(*a, final=0), False, "two final norms"),
+    (ch11.parameters, lambda *a: count(*a, cross=0), False, "cross-attentions"),
+    (ch11.parameters, lambda *a: count(*a, biases=0), False, "all biases"),
+    (ch11.parameters, lambda *a: count(*a, words=2), False, "three word matrices, not two"),
+    (ch11.parameters, lambda V, D, f, n, tied: count(V, D, f, n, False), False, "counts once"),
+    (ch11.parameters, lambda *a: count(*a, norms=4), False, "before each cross-attention"),
+    (ch11.bound, xavier, True, "Right"),
+    (ch11.bound, lambda n_in, n_out: ..., None, "Not attempted"),
+    (ch11.bound, lambda i, o: math.sqrt(2 / (i + o)), False, "standard deviation"),
+    (ch11.bound, lambda i, o: 2 / (i + o), False, "variance"),
+    (ch11.bound, lambda i, o: math.sqrt(3 / i), False, "n_in alone"),
+    (ch11.bound, lambda i, o: math.sqrt(3 / o), False, "n_out alone"),
+]
+
+
+@pytest.mark.parametrize("check, answer, verdict, message", CASES)
+def test_check(check, answer, verdict, message, capsys):
+    assert check(answer) is verdict
+    assert message in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_the_count_is_that_of_the_model(tied):
+    with torch.device("meta"):
+        model = Transformer(ModelConfig(
+            vocab_size=90, d_model=32, n_heads=4, d_ff=48, n_encoder_layers=3,
+            n_decoder_layers=3, tie_embeddings=tied,
+        ))  # fmt: skip
+    assert count(90, 32, 48, 3, tied) == model.count_parameters()
+
+
+def test_the_bound_is_that_of_torch():
+    torch.manual_seed(0)
+    drawn = torch.nn.init.xavier_uniform_(torch.empty(300, 200)).abs().max().item()
+    assert 0.999 * xavier(200, 300) < drawn <= xavier(200, 300) + 1e-6
