@@ -60,7 +60,8 @@ labs: $(READY)  ## generate the student labs from their masters
 	$(BIN)/python tools/labs.py
 
 bench: $(READY)  ## compare the library's speed with its peers
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	$(BIN)/python -m benchmarks $(ARGS)
 
 train: $(READY)  ## train a recorded run again, with its settings: make train RUN=multi30k-de-en
 	$(BIN)/python -m transformer_lib train $(if $(RUN),--like $(RUN)) $(ARGS)

@@ -123,6 +123,21 @@ def test_a_crash_after_the_last_step_loses_nothing(unbroken, tmp_path, monkeypat
     assert (tmp_path / "environment.json").exists()
 
 
+def test_a_crash_before_old_checkpoints_are_discarded_loses_nothing(
+    unbroken, tmp_path, monkeypatch
+):
+    """Step 11, of an interruption, is still there at the end and must not enter the average."""
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        before_step(patch, 11, press_ctrl_c)
+        run(tmp_path)
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        patch.setattr(checkpoint, "discard_all_but", lambda *_: crash())
+        run(tmp_path)
+    assert "step-0000011" in [path.name for path in checkpoint.checkpoints(tmp_path)]
+    run(tmp_path)
+    assert_same_run(tmp_path, unbroken)
+
+
 def test_a_finished_run_is_only_read(unbroken, tmp_path):
     shutil.copytree(unbroken, tmp_path / "copy")
     written = (tmp_path / "copy" / "model.safetensors").stat().st_mtime_ns
@@ -214,6 +229,7 @@ def test_a_full_disk_at_the_log_is_named(tmp_path, monkeypatch):
     (tmp_path / "metrics.jsonl").unlink()
     # The finished run would only read; two more steps write.
     monkeypatch.setattr(training._Run, "_write_metrics", lambda *_: None)
+    monkeypatch.setattr(training, "read_metrics", lambda *_: [])  # /dev/full has no end
     (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
     with pytest.raises(OSError, match="cannot write to .*No space left.*earlier are whole"):
         run(tmp_path, max_steps=4)

@@ -257,14 +257,10 @@ class _Run:
     def _finish(self) -> None:
         """Average the last checkpoints into the run's result, and score it."""
         path = self.run_dir / "model.safetensors"
-        done = path.exists() and any("averaged" in entry for entry in self.metrics)
-        every = self.config.checkpoint_every
-        paths = [
-            p
-            for p in checkpoint.checkpoints(self.run_dir)
-            if checkpoint.step_of(p) % every == 0 or checkpoint.step_of(p) == self.step
-        ][-self.config.average :]
+        done = any("averaged" in entry for entry in self.metrics)
         if self.rank == 0 and not done:
+            self._discard_old()
+            paths = checkpoint.checkpoints(self.run_dir)[-self.config.average :]
             checkpoint.save_weights(path, checkpoint.average(paths), torch.float16)
         self._wait()
         checkpoint.load_state(self.model, checkpoint.load_weights(path), path)
@@ -519,12 +515,15 @@ class _Run:
                     "seconds": self.seconds,
                 },
             )
-            # A checkpoint between the regular ones, from an interruption, goes once it is not the
-            # newest: the final average must not depend on interruptions.
-            checkpoint.discard_all_but(
-                self.run_dir, self.config.keep_checkpoints, self.config.checkpoint_every
-            )
+            self._discard_old()
         self._wait()
+
+    def _discard_old(self) -> None:
+        """A checkpoint between the regular ones, from an interruption, goes once it is not the
+        newest: the final average must not depend on interruptions."""
+        checkpoint.discard_all_but(
+            self.run_dir, self.config.keep_checkpoints, self.config.checkpoint_every
+        )
 
     def _load(self, path: Path) -> None:
         """Continue from a checkpoint, bit for bit as if the run had never stopped."""

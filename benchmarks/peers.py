@@ -1,0 +1,234 @@
+"""The other implementations, each given our weights, so that all do the same work.
+
+`torch.nn.Transformer` (training), CTranslate2 and Marian of `transformers` (decoding), and our own
+model without its cache.
+"""
+
+import copy
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_lib import ModelConfig, Transformer
+from transformer_lib.positional import SinusoidalEncoding
+from transformer_lib.tokenization import BOS, EOS, PAD
+
+# ------------------------------------------------------------------------- torch.nn.Transformer
+
+
+class TorchTransformer(nn.Module):
+    """torch.nn.Transformer with embeddings, positions, and torch's own cross-entropy as its loss.
+
+    Built as a careful user would: the causal hint, which lets torch take its fast path, and no
+    target padding mask, which the causal mask makes superfluous (padding stands at the end).
+    same_dropout: drop only where ours does. By itself torch also drops attention weights and
+    inside the feed-forward sublayer.
+    """
+
+    def __init__(self, ours: Transformer, smoothing: float, same_dropout: bool):
+        super().__init__()
+        c = ours.config
+        self.scale, self.smoothing = c.d_model**0.5, smoothing
+        self.embedding = nn.Embedding(c.vocab_size, c.d_model)
+        self.position = SinusoidalEncoding(c.d_model, c.max_len)
+        self.dropout = nn.Dropout(c.dropout)
+        self.core = nn.Transformer(
+            c.d_model, c.n_heads, c.n_encoder_layers, c.n_decoder_layers, c.d_ff, c.dropout,
+            batch_first=True, norm_first=c.norm_first,
+        )  # fmt: skip
+        self._copy(ours)
+        if same_dropout:
+            for part in self.core.modules():
+                if isinstance(part, nn.MultiheadAttention):
+                    part.dropout = 0.0
+                elif isinstance(part, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+                    part.dropout.p = 0.0
+
+    @torch.no_grad()
+    def _copy(self, ours: Transformer) -> None:
+        self.embedding.weight.copy_(ours.src_embedding.lookup.weight)
+        for mine, theirs in ((ours.encoder, self.core.encoder), (ours.decoder, self.core.decoder)):
+            theirs.norm.load_state_dict(mine.norm.state_dict())
+            for a, b in zip(mine.layers, theirs.layers, strict=True):
+                attentions = [(a.self_attention, b.self_attn)]
+                if hasattr(a, "cross_attention"):
+                    attentions.append((a.cross_attention, b.multihead_attn))
+                for x, y in attentions:
+                    parts = (x.w_q, x.w_k, x.w_v)
+                    y.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
+                    y.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
+                    y.out_proj.load_state_dict(x.w_o.state_dict())
+                b.linear1.load_state_dict(a.feed_forward.expand.state_dict())
+                b.linear2.load_state_dict(a.feed_forward.contract.state_dict())
+                for i, residual in enumerate(a.residuals, start=1):
+                    getattr(b, f"norm{i}").load_state_dict(residual.norm.state_dict())
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """(B, T) -> (B, T, D)."""
+        return self.dropout(self.position(self.embedding(ids) * self.scale))
+
+    def forward(self, src_ids: Tensor, tgt_ids: Tensor) -> Tensor:
+        """src_ids: (B, S); tgt_ids: (B, T + 1), <bos> first -> mean loss per real target token."""
+        read, predicted = tgt_ids[:, :-1], tgt_ids[:, 1:]  # (B, T) each
+        padding = src_ids == PAD  # (B, S); torch's masks say what is hidden
+        hidden = self.core(
+            self.embed(src_ids), self.embed(read),
+            tgt_mask=nn.Transformer.generate_square_subsequent_mask(read.size(1)),
+            tgt_is_causal=True, src_key_padding_mask=padding, memory_key_padding_mask=padding,
+        )  # fmt: skip
+        logits = hidden @ self.embedding.weight.T  # (B, T, V)
+        return F.cross_entropy(
+            logits.flatten(0, 1), predicted.flatten(), ignore_index=PAD,
+            label_smoothing=self.smoothing,
+        )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------- without a cache
+
+
+class Uncached:
+    """Our model for `beam_search`, but every step computes the whole prefix anew."""
+
+    def __init__(self, model: Transformer):
+        self.model, self.config, self.training = model, model.config, False
+        self.encode, self.project, self.eval, self.train = (
+            model.encode, model.project, model.eval, model.train,
+        )  # fmt: skip
+
+    def new_cache(self) -> "Prefixes":
+        """What stands in for a cache: the ids alone."""
+        return Prefixes()
+
+    def decode(self, ids, memory, src_mask, cache):
+        """As Transformer.decode with a cache: ids (B, 1) are the new tokens."""
+        prefix = ids if cache.ids is None else torch.cat([cache.ids, ids], dim=1)
+        cache.ids = prefix
+        beam = len(ids) // len(memory)
+        memory, src_mask = (x.repeat_interleave(beam, dim=0) for x in (memory, src_mask))
+        return self.model.decode(prefix, memory, src_mask)
+
+
+class Prefixes:
+    """The ids of every hypothesis so far, (B, length), reordered as a cache would be."""
+
+    ids: Tensor | None = None
+
+    def select(self, rows: Tensor) -> None:
+        """Keep these hypotheses."""
+        self.ids = self.ids[rows]
+
+    def select_sentences(self, rows: Tensor) -> None:
+        """Nothing is kept of the memory."""
+
+
+# ------------------------------------------------------------------------------------- CTranslate2
+
+
+def save_for_ctranslate2(model: Transformer, tokens: list[str], folder: str) -> None:
+    """Write our model in CTranslate2's format. tokens: the vocabulary in the order of its ids."""
+    from ctranslate2.specs import TransformerSpec
+
+    c = model.config
+    if (c.norm, c.positional, c.activation) != ("layer", "sinusoidal", "relu"):
+        raise ValueError(
+            f"norm {c.norm!r}, positional {c.positional!r}, activation {c.activation!r} have no "
+            "mapping here; only 'layer', 'sinusoidal' and 'relu' have."
+        )
+    spec = TransformerSpec.from_config(
+        (c.n_encoder_layers, c.n_decoder_layers), c.n_heads, pre_norm=c.norm_first
+    )
+
+    def linear(theirs, *ours):
+        """One linear map of theirs holds several of ours, one above the other."""
+        theirs.weight = np.concatenate([array(x.weight) for x in ours])
+        if ours[0].bias is not None:
+            theirs.bias = np.concatenate([array(x.bias) for x in ours])
+
+    def norm(theirs, ours):
+        theirs.gamma, theirs.beta = array(ours.weight), array(ours.bias)
+
+    def layer(theirs, ours):
+        own, feed_forward = ours.self_attention, ours.feed_forward
+        linear(theirs.self_attention.linear[0], own.w_q, own.w_k, own.w_v)
+        linear(theirs.self_attention.linear[1], own.w_o)
+        norms = [theirs.self_attention.layer_norm, theirs.ffn.layer_norm]
+        if hasattr(ours, "cross_attention"):
+            cross = ours.cross_attention
+            linear(theirs.attention.linear[0], cross.w_q)
+            linear(theirs.attention.linear[1], cross.w_k, cross.w_v)
+            linear(theirs.attention.linear[2], cross.w_o)
+            norms.insert(1, theirs.attention.layer_norm)
+        linear(theirs.ffn.linear_0, feed_forward.expand)
+        linear(theirs.ffn.linear_1, feed_forward.contract)
+        for other, residual in zip(norms, ours.residuals, strict=True):
+            norm(other, residual.norm)
+
+    for theirs, ours in ((spec.encoder, model.encoder), (spec.decoder, model.decoder)):
+        theirs.position_encodings.encodings = array(model.position.table)
+        if c.norm_first:
+            norm(theirs.layer_norm, ours.norm)
+        for a, b in zip(theirs.layer, ours.layers, strict=True):
+            layer(a, b)
+    spec.encoder.embeddings[0].weight = array(model.src_embedding.lookup.weight)
+    spec.decoder.embeddings.weight = array(model.tgt_embedding.lookup.weight)
+    linear(spec.decoder.projection, model.output)
+    spec.register_source_vocabulary(tokens)
+    spec.register_target_vocabulary(tokens)
+    spec.config.bos_token, spec.config.eos_token = tokens[BOS], tokens[EOS]
+    spec.config.unk_token, spec.config.decoder_start_token = "<unk>", tokens[BOS]
+    spec.validate()
+    spec.optimize()
+    spec.save(folder)
+
+
+def array(tensor: Tensor) -> np.ndarray:
+    """A copy in float32."""
+    return tensor.detach().float().cpu().numpy().copy()
+
+
+# ------------------------------------------------------------------------------------------ Marian
+
+
+def marian_pair(like: ModelConfig):
+    """A Marian model of this size with random weights, and ours with the same: (marian, ours).
+
+    Marian knows post-norm only, so neither is the trained model. No token ends a sentence: every
+    output then has the length asked for.
+    """
+    from transformers import MarianConfig, MarianMTModel
+
+    marian = MarianMTModel(MarianConfig(
+        vocab_size=like.vocab_size, d_model=like.d_model, encoder_layers=like.n_encoder_layers,
+        decoder_layers=like.n_decoder_layers, encoder_attention_heads=like.n_heads,
+        decoder_attention_heads=like.n_heads, encoder_ffn_dim=like.d_ff,
+        decoder_ffn_dim=like.d_ff, max_position_embeddings=like.max_len, dropout=0.0,
+        activation_function="relu", scale_embedding=True, init_std=0.1, pad_token_id=PAD,
+        bos_token_id=BOS, eos_token_id=None, forced_eos_token_id=None, decoder_start_token_id=BOS,
+    )).eval()  # fmt: skip
+    marian.final_logits_bias[:, PAD] = -torch.inf  # ours never writes padding
+    ours = Transformer(ModelConfig(
+        vocab_size=like.vocab_size, d_model=like.d_model, n_heads=like.n_heads, d_ff=like.d_ff,
+        n_encoder_layers=like.n_encoder_layers, n_decoder_layers=like.n_decoder_layers,
+        max_len=like.max_len, norm_first=False,
+    )).eval()  # fmt: skip
+    # Marian puts all sines before all cosines; ours alternate, as the paper writes them.
+    table = ours.position.table
+    ours.position.table = torch.cat([table[:, 0::2], table[:, 1::2]], dim=1)
+    ours.src_embedding.lookup.weight.data.copy_(marian.model.shared.weight)
+    names = {"w_q": "q_proj", "w_k": "k_proj", "w_v": "v_proj", "w_o": "out_proj"}
+    for mine, other in ((ours.encoder, marian.model.encoder), (ours.decoder, marian.model.decoder)):
+        for a, b in zip(mine.layers, other.layers, strict=True):
+            pairs = [(a.feed_forward.expand, b.fc1), (a.feed_forward.contract, b.fc2)]
+            pairs += [(getattr(a.self_attention, x), getattr(b.self_attn, y))
+                      for x, y in names.items()]  # fmt: skip
+            norms = [b.self_attn_layer_norm, b.final_layer_norm]
+            if hasattr(a, "cross_attention"):
+                pairs += [(getattr(a.cross_attention, x), getattr(b.encoder_attn, y))
+                          for x, y in names.items()]  # fmt: skip
+                norms.insert(1, b.encoder_attn_layer_norm)
+            pairs += zip((residual.norm for residual in a.residuals), norms, strict=True)
+            for ours_part, theirs_part in pairs:
+                ours_part.load_state_dict(copy.deepcopy(theirs_part.state_dict()))
+    return marian, ours

@@ -1,0 +1,29 @@
+"""What `import transformer_lib` costs beyond torch."""
+
+import subprocess
+import sys
+
+from benchmarks.timing import Row, median
+
+CODE = """
+import time
+start = time.perf_counter()
+import torch
+torch_done = time.perf_counter()
+import transformer_lib
+from transformer_lib import ModelConfig, Transformer, Translator, load_pretrained
+print(torch_done - start, time.perf_counter() - torch_done)
+"""
+
+
+def startup_row(rounds: int) -> Row:
+    """Seconds in fresh processes: the public names, after torch, and torch alone."""
+    taken = []
+    for _ in range(rounds):
+        command = [sys.executable, "-c", CODE]
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        taken.append([float(x) for x in output.split()])
+    torch_alone, beyond = (median(side) for side in zip(*taken, strict=True))
+    samples = {"ours": [b for _, b in taken], "peer": [a for a, _ in taken]}
+    return Row("import transformer_lib beyond torch", "import torch", "s", beyond, torch_alone,
+               torch_alone / beyond, target="below 0.3 s", samples=samples)  # fmt: skip

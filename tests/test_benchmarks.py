@@ -1,0 +1,110 @@
+"""The benchmarks run, compare equal work, and report what they cannot measure."""
+
+import json
+import sys
+
+import pytest
+import torch
+
+from benchmarks.__main__ import main
+from benchmarks.timing import alternate, compare
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """One smoke run, in a process where CTranslate2 is not installed, and what it saved."""
+    threads, folder = torch.get_num_threads(), tmp_path_factory.mktemp("bench")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "ctranslate2", None)
+        patch.setitem(sys.modules, "ctranslate2.specs", None)
+        result = main(["--quick", "--threads", "1", "--out", str(folder)])
+    torch.set_num_threads(threads)
+    return result, folder
+
+
+def find(result, what, against):
+    rows = [r for r in result["rows"] if what in r["what"] and against in r["against"]]
+    assert len(rows) == 1, f"{len(rows)} rows for {what} / {against}"
+    return rows[0]
+
+
+def test_every_comparison_has_a_row_with_a_positive_ratio(quick):
+    result, _ = quick
+    for what, against in [
+        ("import transformer_lib", "torch"),
+        ("training step", "same dropout"),
+        ("epoch", "ours, unsorted"),
+        ("epoch", "torch.nn.Transformer, unsorted"),
+        ("greedy decoding", "no cache"),
+        ("greedy decoding", "Marian"),
+        ("beam 5 decoding", "no cache"),
+        ("beam 5 decoding", "Marian"),
+    ]:
+        assert find(result, what, against)["ratio"] > 0
+
+
+def test_what_is_compared_writes_the_same(quick):
+    result, _ = quick
+    decoded = [r for r in result["rows"] if "outputs the same" in r["note"]]
+    assert len(decoded) == 4
+    for row in decoded:
+        same, _, total = row["note"].split()[:3]
+        assert same == total, row
+
+
+def test_a_missing_peer_is_a_row_that_says_so(quick):
+    result, _ = quick
+    for what in ("greedy decoding", "beam 5 decoding"):
+        row = find(result, what, "CTranslate2")
+        assert row["ratio"] is None and "not installed" in row["note"]
+
+
+def test_batches_by_length_hold_less_padding(quick):
+    result, _ = quick
+    row = find(result, "padding", "unsorted")
+    assert 0 <= row["ours"] < row["peer"] <= 100
+
+
+def test_curves_hold_every_point_for_both(quick):
+    result, _ = quick
+    for what in ("training step", "greedy decoding"):
+        points = [c for c in result["curves"] if c["what"] == what]
+        assert len(points) == 8 and all(c["ms"] > 0 for c in points)
+        assert len({c["who"] for c in points}) == 2
+
+
+def test_saved_files_hold_the_result(quick):
+    result, folder = quick
+    assert json.loads((folder / "bench.json").read_text()) == result
+    table = (folder / "bench.md").read_text()
+    assert "numbers mean nothing" in table and result["environment"]["date"] in table
+    for row in result["rows"]:
+        assert f"| {row['what']} | {row['against']} |" in table
+
+
+def test_ctranslate2_with_our_weights_writes_the_same(tmp_path):
+    pytest.importorskip("ctranslate2")
+    from benchmarks.decoding import ctranslate2_decoder, our_decoder, until_end
+    from transformer_lib import load_pretrained
+    from transformer_lib.tokenization import encode_source
+
+    translator = load_pretrained("multi30k-de-en")
+    texts = ["Ein Hund läuft im Schnee.", "Zwei Frauen sitzen auf einer Bank und lesen."]
+    sources = encode_source(translator.tokenizer, texts)
+    for beam in (1, 5):
+        theirs = ctranslate2_decoder(translator, beam, str(tmp_path), workers=1)(sources, 2)
+        ours = our_decoder(translator.model, beam)(sources, 2)
+        assert until_end(ours) == theirs
+
+
+def test_contestants_take_turns():
+    calls = []
+    taken = alternate({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=2)
+    assert "".join(calls) == "ab" + "abab"  # the first turn warms up
+    assert [len(times) for times in taken.values()] == [2, 2]
+
+
+def test_a_ratio_compares_neighbours_in_time():
+    # The machine slows down tenfold in the last round, for both.
+    row = compare("x", "y", "items/s", ours=[20, 22, 2], peer=[10, 10, 1])
+    assert (row.ratio, row.low, row.high) == (2.0, 2.0, 2.2)

@@ -1,0 +1,92 @@
+"""Every check of chapter 14 accepts the right answer and names what is wrong with others."""
+
+from collections import Counter
+
+import pytest
+
+from transformer_lib.checks import ch14
+
+
+def covered(train, test, n):
+    known = {word for word, _ in Counter(train).most_common(n)}
+    return sum(word in known for word in test) / len(test)
+
+
+def covered_types(train, test, n):
+    return covered(train, sorted(set(test)), n)
+
+
+def shorten(ids, limit):
+    return ids if len(ids) <= limit else ids[: limit - 1] + [2]
+
+
+def budget(lengths, limit, price=lambda rows, width, total: rows * width, last=True):
+    batches, batch = [], []
+    for i, n in enumerate(lengths):
+        total = sum(lengths[j] for j in batch) + n
+        if batch and price(len(batch) + 1, n, total) > limit:
+            batches.append(batch)
+            batch = []
+        batch = batch + [i]
+    return batches + [batch] if last else batches
+
+
+def clean(text):
+    return text.strip().lower()
+
+
+def leaked(train, test, key=lambda pair: clean(pair[0])):
+    known = {key(pair) for pair in train}
+    return sum(key(pair) in known for pair in test)
+
+
+def either_side(train, test):
+    known = {clean(text) for pair in train for text in pair}
+    return sum(any(clean(text) in known for text in pair) for pair in test)
+
+
+def different(train, test):
+    return len({clean(s) for s, _ in train} & {clean(s) for s, _ in test})
+
+
+CASES = [
+    (ch14.padding, (0.375, 1 / 6), True, "Right"),
+    (ch14.padding, (..., ...), None, "Not attempted"),
+    (ch14.padding, (0.6, 1 / 6), False, "real tokens"),
+    (ch14.padding, (0.375, 6 / 26), False, "like length"),
+    (ch14.padding, (12, 4), False, "between 0 and 1"),
+    (ch14.coverage, (covered,), True, "Right"),
+    (ch14.coverage, (lambda train, test, n: ...,), None, "Not attempted"),
+    (ch14.coverage, (covered_types,), False, "every running word"),
+    (ch14.coverage, (lambda a, b, n: covered(b, b, n),), False, "comes from the test words"),
+    (ch14.coverage, (lambda a, b, n: covered(a, b, 99),), False, "more than the n"),
+    (ch14.shorten, (shorten,), True, "Right"),
+    (ch14.shorten, (lambda ids, limit: ...,), None, "Not attempted"),
+    (ch14.shorten, (lambda ids, limit: ids[:limit],), False, "<eos> is lost"),
+    (ch14.shorten, (lambda ids, limit: ids[-limit:],), False, "<bos> is lost"),
+    (ch14.shorten, (lambda ids, limit: ids[:limit] + [2],), False, "count <eos>"),
+    (ch14.shorten, (lambda ids, limit: ids[: limit - 1] + [2],), False, "no second <eos>"),
+    (
+        ch14.shorten,
+        (lambda ids, limit: ids if len(ids) < limit else ids[: limit - 2] + [2],),
+        False,
+        "expected the first ids kept",
+    ),
+    (ch14.budget, (budget,), True, "Right"),
+    (ch14.budget, (lambda lengths, limit: ...,), None, "Not attempted"),
+    (ch14.budget, (lambda a, b: budget(a, b, last=False),), False, "in no batch"),
+    (ch14.budget, (lambda a, b: budget(a, b, lambda r, w, t: t),), False, "with its padding"),
+    (ch14.budget, (lambda a, b: [[i] for i in range(len(a))],), False, "room for one more"),
+    (ch14.leak, (leaked,), True, "Right"),
+    (ch14.leak, (lambda train, test: ...,), None, "Not attempted"),
+    (ch14.leak, (lambda a, b: leaked(a, b, lambda pair: pair[0]),), False, "lower case, strip"),
+    (ch14.leak, (lambda a, b: leaked(a, b, lambda p: p),), False, "whole pairs"),
+    (ch14.leak, (different,), False, "count the test pairs"),
+    (ch14.leak, (either_side,), False, "shared target"),
+]
+
+
+@pytest.mark.parametrize("check, answer, verdict, message", CASES)
+def test_check(check, answer, verdict, message, capsys):
+    assert check(*answer) is verdict
+    assert message in capsys.readouterr().out

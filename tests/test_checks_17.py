@@ -1,0 +1,103 @@
+"""Every check of chapter 17 accepts the right answer and names what is wrong with others."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from transformer_lib.checks import ch17
+from transformer_lib.evaluation import edit_distance
+
+
+def ngrams(words, n, last=1):
+    return [tuple(words[i : i + n]) for i in range(len(words) - n + last)]
+
+
+def clipped(a, b, n):
+    return sum((Counter(ngrams(a, n)) & Counter(ngrams(b, n))).values())
+
+
+def wer(divide_by="reference", mean=False, scale=1):
+    def rate(hypotheses, references):
+        pairs = [(a.split(), b.split()) for a, b in zip(hypotheses, references, strict=True)]
+        edits = [edit_distance(*pair) for pair in pairs]
+        sizes = [len(pair[divide_by == "reference"]) for pair in pairs]
+        if mean:
+            return sum(e / s for e, s in zip(edits, sizes, strict=True)) / len(edits)
+        return scale * sum(edits) / sum(sizes)
+
+    return rate
+
+
+def paired(same_draw=True, replace=True, sign=1, size=None):
+    def differences(a, b, draws, seed):
+        rng = np.random.default_rng(seed)
+        found = []
+        for _ in range(draws):
+            rows = rng.choice(len(a), size or len(a), replace=replace)
+            other = rows if same_draw else rng.choice(len(a), len(a))
+            found.append(sign * (a[rows].mean() - b[other].mean()))
+        return np.array(found)
+
+    return differences
+
+
+SHORT = math.exp(1 - 10 / 8)
+
+CASES = [
+    (ch17.brevity, (SHORT, 1.0), True, "Right"),
+    (ch17.brevity, (..., ...), None, "Not attempted"),
+    (ch17.brevity, (0.8, 1.0), False, "ratio of the lengths"),
+    (ch17.brevity, (math.exp(1 - 8 / 10), 1.0), False, "swapped"),
+    (ch17.brevity, (SHORT, math.exp(1 - 10 / 12)), False, "never above 1"),
+    (ch17.brevity, (SHORT, 10 / 12), False, "no brevity"),
+    (ch17.brevity, (0.5, 1.0), False, "8 words is not right"),
+    (ch17.clip, (clipped,), True, "Right"),
+    (ch17.clip, (lambda a, b, n: ...,), None, "Not attempted"),
+    (
+        ch17.clip,
+        (lambda a, b, n: sum(g in ngrams(b, n) for g in ngrams(a, n)),),
+        False,
+        "has one 'the'",
+    ),
+    (ch17.clip, (lambda a, b, n: len({*ngrams(a, n)} & {*ngrams(b, n)}),), False, "not sets"),
+    (ch17.clip, (lambda a, b, n: clipped(a, b, 1),), False, "runs of two"),
+    (
+        ch17.clip,
+        (
+            lambda a, b, n: (
+                sum((Counter(ngrams(a, n, 0)) & Counter(ngrams(b, n, 0))).values())
+                if n > 1
+                else clipped(a, b, n)
+            ),
+        ),
+        False,
+        "last n-gram",
+    ),
+    (ch17.wer, (wer(),), True, "Right"),
+    (ch17.wer, (lambda a, b: ...,), None, "Not attempted"),
+    (ch17.wer, (wer(mean=True),), False, "mean of the sentences"),
+    (ch17.wer, (wer(divide_by="hypothesis"),), False, "length of the hypothesis"),
+    (ch17.wer, (wer(divide_by="hypothesis", mean=True),), False, "mean of the sentences"),
+    (ch17.wer, (wer(scale=100),), False, "percent"),
+    (ch17.paired, (paired(),), True, "Right"),
+    (ch17.paired, (lambda a, b, draws, seed: ...,), None, "Not attempted"),
+    (ch17.paired, (paired(same_draw=False),), False, "different draws"),
+    (ch17.paired, (paired(replace=False),), False, "with replacement"),
+    (ch17.paired, (paired(sign=-1),), False, "sign is turned"),
+    (ch17.paired, (paired(size=20),), False, "too widely"),
+    (ch17.paired, (paired(size=800),), False, "too little"),
+    (ch17.fair, ({2, 5},), True, "Right"),
+    (ch17.fair, (...,), None, "Not attempted"),
+    (ch17.fair, ({2, 4, 5},), False, "per token"),
+    (ch17.fair, ({1, 2, 5},), False, "lowercasing"),
+    (ch17.fair, ({2},), False, "comparison 5 is missing"),
+    (ch17.fair, (2,), False, "set of numbers"),
+]
+
+
+@pytest.mark.parametrize("check, answer, verdict, message", CASES)
+def test_check(check, answer, verdict, message, capsys):
+    assert check(*answer) is verdict
+    assert message in capsys.readouterr().out
