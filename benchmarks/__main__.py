@@ -22,11 +22,12 @@ from transformer_lib.translator import run_info
 FULL = dict(
     data="auto", pairs=None, sentences=None, few=200, rounds=7, step_batches=5, epoch_batches=8,
     sizes={1: [32, 64, 128, 256, 1000], 5: [16, 32, 64, 128, 256, 1000]},
+    max_tokens=4096, fixed_batch=128,
     lengths=[8, 16, 32, 64, 128], batch_sizes=[1, 4, 16, 64, 256],
 )  # fmt: skip
 QUICK = dict(
-    data="mini", pairs=256, sentences=8, few=4, rounds=1, step_batches=1, epoch_batches=1,
-    sizes={1: [8], 5: [8]}, lengths=[4, 8], batch_sizes=[1, 4],
+    data="mini", pairs=64, sentences=8, few=4, rounds=1, step_batches=1, epoch_batches=1,
+    sizes={1: [8], 5: [8]}, max_tokens=128, fixed_batch=8, lengths=[4, 8], batch_sizes=[1, 4],
 )  # fmt: skip
 
 
@@ -74,6 +75,8 @@ def measure(size: dict, pairs, run: str, curves: list[dict]):
     corpus = training.Corpus(
         encode_source(vocabulary, [source for source, _ in train]),
         encode_target(vocabulary, [target for _, target in train]),
+        size["max_tokens"],
+        size["fixed_batch"],
     )
     steps = training.contestants()
     yield from training.step_rows(corpus, steps, size["step_batches"], rounds)

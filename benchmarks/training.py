@@ -17,7 +17,7 @@ SIZES = ModelConfig(
     vocab_size=8000, d_model=128, n_heads=4, d_ff=256, n_encoder_layers=4, n_decoder_layers=4,
     dropout=0.1,
 )  # fmt: skip
-SMOOTHING, MAX_TOKENS, FIXED_BATCH = 0.1, 4096, 128
+SMOOTHING = 0.1
 
 OURS, TORCH, TORCH_SAME = "ours", "torch.nn.Transformer", "torch.nn.Transformer, same dropout"
 TrainingStep = Callable[[Tensor, Tensor], float]
@@ -59,21 +59,31 @@ def make_step(module: nn.Module) -> TrainingStep:
 
 
 class Corpus:
-    """Encoded sentence pairs, and the two ways to cut them into batches."""
+    """Encoded sentence pairs, and the two ways to cut them into batches.
 
-    def __init__(self, sources: list[list[int]], targets: list[list[int]]):
+    max_tokens: budget of a batch by length, padding included; fixed_batch: sentences of the other.
+    """
+
+    def __init__(
+        self,
+        sources: list[list[int]],
+        targets: list[list[int]],
+        max_tokens: int = 4096,
+        fixed_batch: int = 128,
+    ):
         self.sources, self.targets = sources, targets
+        self.max_tokens, self.fixed_batch = max_tokens, fixed_batch
         self.lengths = [(len(s), len(t) - 1) for s, t in zip(sources, targets, strict=True)]
 
     def by_length(self) -> list[list[int]]:
         """Batches of TokenBatchSampler."""
-        return TokenBatchSampler(self.lengths, MAX_TOKENS).batches()
+        return TokenBatchSampler(self.lengths, self.max_tokens).batches()
 
     def fixed_size(self) -> list[list[int]]:
-        """Shuffled sentences, 128 at a time, whatever their length."""
-        order = list(range(len(self.lengths)))
+        """Shuffled sentences, always as many at a time, whatever their length."""
+        order, n = list(range(len(self.lengths))), self.fixed_batch
         random.Random(0).shuffle(order)
-        return [order[i : i + FIXED_BATCH] for i in range(0, len(order), FIXED_BATCH)]
+        return [order[i : i + n] for i in range(0, len(order), n)]
 
     def tensors(self, batch: list[int]) -> tuple[Tensor, Tensor]:
         """(B, S) source and (B, T + 1) target ids."""
@@ -131,18 +141,19 @@ def epoch_rows(corpus: Corpus, steps: dict[str, TrainingStep], n_batches: int, r
                 time = seconds(train(case, chunk)) + len(part) * sorting[way]
                 speed[case].append(corpus.n_tokens(part) / time)
     n = min(map(len, speed.values()))
-    unit, what = "real target tokens/s", f"epoch, batches of {MAX_TOKENS:,} tokens by length"
+    unit, what = "real target tokens/s", f"epoch, batches of {corpus.max_tokens:,} tokens by length"
+    unsorted = f"unsorted batches of {corpus.fixed_batch}"
     rows = [
         compare(what, against, unit, speed["ours"][:n], speed[case][:n], target)
         for case, against, target in (
-            ("ours, fixed", f"ours, unsorted batches of {FIXED_BATCH}", "2"),
-            ("torch, fixed", f"{TORCH}, unsorted batches of {FIXED_BATCH}", ""),
+            ("ours, fixed", f"ours, {unsorted}", "2"),
+            ("torch, fixed", f"{TORCH}, {unsorted}", ""),
             ("torch, sorted", f"{TORCH}, our batches", ""),
         )
     ]
     ours, fixed = (100 * padding_share(corpus.lengths, batches[way]) for way in ways)
     rows.append(
-        Row("padding over an epoch", f"unsorted batches of {FIXED_BATCH}", "% of tokens",
+        Row("padding over an epoch", unsorted, "% of tokens",
             ours, fixed, fixed / max(ours, 1e-9), target="below 5 %")
     )  # fmt: skip
     return rows

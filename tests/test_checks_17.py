@@ -30,6 +30,31 @@ def wer(divide_by="reference", mean=False, scale=1):
     return rate
 
 
+def edits_of(a, b):
+    return edit_distance(a.split(), b.split())
+
+
+def wer_of_characters(a, b):
+    return sum(map(edit_distance, a, b)) / sum(map(len, b))
+
+
+def wer_word_by_word(a, b):
+    """Compares words at equal places, so a missing word costs nothing."""
+    pairs = [(x.split(), y.split()) for x, y in zip(a, b, strict=True)]
+    wrong = sum(u != v for x, y in pairs for u, v in zip(x, y, strict=False))
+    return wrong / sum(len(y) for _, y in pairs)
+
+
+def wer_by_the_longer(a, b):
+    longer = sum(max(len(x.split()), len(y.split())) for x, y in zip(a, b, strict=True))
+    return sum(map(edits_of, a, b)) / longer
+
+
+def centred(a, b, draws, seed):
+    found = paired()(a, b, draws, seed)
+    return found - found.mean()
+
+
 def paired(same_draw=True, replace=True, sign=1, size=None):
     def differences(a, b, draws, seed):
         rng = np.random.default_rng(seed)
@@ -53,6 +78,7 @@ CASES = [
     (ch17.brevity, (SHORT, math.exp(1 - 10 / 12)), False, "never above 1"),
     (ch17.brevity, (SHORT, 10 / 12), False, "no brevity"),
     (ch17.brevity, (0.5, 1.0), False, "8 words is not right"),
+    (ch17.brevity, (SHORT, 0.9), False, "12 words is not right"),
     (ch17.clip, (clipped,), True, "Right"),
     (ch17.clip, (lambda a, b, n: ...,), None, "Not attempted"),
     (
@@ -75,16 +101,23 @@ CASES = [
         False,
         "last n-gram",
     ),
+    (ch17.clip, (lambda a, b, n: clipped(a, b, min(n, 3)),), False, "4-gram matches is not right"),
     (ch17.wer, (wer(),), True, "Right"),
     (ch17.wer, (lambda a, b: ...,), None, "Not attempted"),
     (ch17.wer, (wer(mean=True),), False, "mean of the sentences"),
     (ch17.wer, (wer(divide_by="hypothesis"),), False, "length of the hypothesis"),
     (ch17.wer, (wer(divide_by="hypothesis", mean=True),), False, "mean of the sentences"),
     (ch17.wer, (wer(scale=100),), False, "percent"),
+    (ch17.wer, (lambda a, b: sum(map(edits_of, a, b)),), False, "these are the edits"),
+    (ch17.wer, (wer_of_characters,), False, "one edit in nine"),
+    (ch17.wer, (wer_word_by_word,), False, "two words missing"),
+    (ch17.wer, (wer_by_the_longer,), False, "over two sentences"),
     (ch17.paired, (paired(),), True, "Right"),
     (ch17.paired, (lambda a, b, draws, seed: ...,), None, "Not attempted"),
     (ch17.paired, (paired(same_draw=False),), False, "different draws"),
-    (ch17.paired, (paired(replace=False),), False, "with replacement"),
+    (ch17.paired, (lambda a, b, draws, seed: (a - b).mean(),), False, "one difference per draw"),
+    (ch17.paired, (centred,), False, "do not centre"),
+    (ch17.paired, (paired(replace=False),), False, "every draw"),
     (ch17.paired, (paired(sign=-1),), False, "sign is turned"),
     (ch17.paired, (paired(size=20),), False, "too widely"),
     (ch17.paired, (paired(size=800),), False, "too little"),
@@ -93,6 +126,8 @@ CASES = [
     (ch17.fair, ({2, 4, 5},), False, "per token"),
     (ch17.fair, ({1, 2, 5},), False, "lowercasing"),
     (ch17.fair, ({2},), False, "comparison 5 is missing"),
+    (ch17.fair, ({5},), False, "comparison 2 is missing"),
+    (ch17.fair, ({2, 5, 7},), False, "1 to 6 only"),
     (ch17.fair, (2,), False, "set of numbers"),
 ]
 
