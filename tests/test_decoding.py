@@ -260,3 +260,15 @@ def test_a_beam_that_does_not_fit_is_named(beam_size):
 def test_a_source_without_a_batch_is_an_error():
     with pytest.raises(ValueError, match=r"\(B, T\)"):
         greedy_decode(tiny_model(), random_ids(5))
+
+
+@pytest.mark.parametrize("decode", [greedy_decode, lambda *a: beam_search(*a, beam_size=3)[0]])
+def test_the_length_limit_of_a_sentence_ignores_its_batch(decode):
+    """Random models run on to the limit, which is the sentence's own length + 50."""
+    model = tiny_model(max_len=128)
+    model.output.weight.data[2] = -10.0 * model.output.weight.data[2].abs()  # <eos> is unlikely
+    src_ids = random_ids(2, 9)
+    src_ids[1, 4:] = 0
+    together, alone = decode(model, src_ids)[1], decode(model, src_ids[1:, :4])[0]
+    assert torch.equal(together[: len(alone)], alone)
+    assert (together[len(alone) :] == 0).all()

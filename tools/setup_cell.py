@@ -24,7 +24,8 @@ if importlib.util.find_spec("transformer_lib") is None:
     folder = os.path.abspath("transformer-book")
     if not os.path.isdir(folder):
         subprocess.run(["git", "clone", "--quiet", "--depth", "1", repository, folder], check=True)
-    light = ["tokenizers", "safetensors", "sacrebleu", "sacremoses", "tqdm", "altair", "bertviz", "matplotlib"]
+    light = ["tokenizers", "safetensors", "sacrebleu", "sacremoses", "tqdm"]
+    light += ["altair", "bertviz", "matplotlib"]
     missing = [name for name in light if importlib.util.find_spec(name) is None]
     if missing:
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *missing], check=True)

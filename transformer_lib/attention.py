@@ -159,7 +159,8 @@ class KeyValueCache:
     def select(self, rows: Tensor) -> None:
         """Keep the batch rows named by `rows` (integers, repeats allowed), in that order."""
         if self.keys is not None:
-            self.keys, self.values = self.keys[rows], self.values[rows]
+            self.keys = self.keys.index_select(0, rows)
+            self.values = self.values.index_select(0, rows)
 
 
 @contextmanager
