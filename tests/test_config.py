@@ -29,7 +29,7 @@ def test_defaults_are_the_base_model_of_table_3():
         ({"activation": "tanh"}, "activation is 'tanh'; it must be one of .*'relu'"),
         ({"d_model": 10, "n_heads": 3}, "d_model 10 is not divisible by n_heads 3.*choose sizes"),
         ({"d_model": 12, "n_heads": 4, "positional": "rotary"}, "a head has 3: choose an even"),
-        ({"d_model": 9, "n_heads": 3}, "sine-cosine pairs: d_model 9 must be even"),
+        ({"d_model": 9, "n_heads": 3}, "sine-cosine pairs; d_model 9 is odd: make it even"),
     ],
 )
 def test_model_sizes_that_cannot_work_are_named(changes, message):
