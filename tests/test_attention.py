@@ -166,9 +166,18 @@ def test_wrong_shapes_are_named(which, shape):
         MultiHeadAttention(12, 3)(*inputs)
 
 
-def test_keys_and_values_of_unequal_number_are_an_error():
-    with pytest.raises((ValueError, RuntimeError)):
-        MultiHeadAttention(12, 3)(*(torch.zeros(1, n, 12) for n in (5, 4, 5)))
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((1, 5, 12), (1, 4, 12), (1, 5, 12)),
+        ((2, 5, 12), (2, 5, 12), (1, 5, 12)),
+        ((2, 5, 12), (1, 5, 12), (1, 5, 12)),
+    ],
+    ids=["a key without its value", "values of another batch", "queries of another batch"],
+)
+def test_inputs_that_do_not_fit_together_are_an_error(shapes):
+    with pytest.raises(ValueError, match="do not fit: all need one batch size, and every key its"):
+        MultiHeadAttention(12, 3)(*map(torch.zeros, shapes))
 
 
 def test_a_mask_of_integers_is_an_error():

@@ -1,5 +1,6 @@
 """Batches: every sentence once, inside the budget, with little padding, repeatable."""
 
+import itertools
 import os
 
 import pytest
@@ -67,6 +68,25 @@ def test_sorting_saves_most_of_the_padding():
     bucketed = list(TokenBatchSampler(lengths, 1024))
     assert padding_share(lengths, bucketed) < padding_share(lengths, unsorted) / 4
     assert len(bucketed) < 1.1 * sum(map(max, lengths)) / 1024  # the batches are full
+
+
+def test_a_batch_may_fill_its_budget_to_the_last_token():
+    assert [len(batch) for batch in TokenBatchSampler([5] * 8, 20, shuffle=False)] == [4, 4]
+
+
+def test_batches_come_in_any_order_when_shuffled():
+    lengths = list(range(1, 41))
+    for shuffle in (False, True):
+        longest = [max(lengths[i] for i in b) for b in TokenBatchSampler(lengths, 80, shuffle)]
+        assert (longest == sorted(longest)) is not shuffle
+
+
+def test_neighbours_in_the_order_differ_by_one_token():
+    # One path through all pairs of lengths: a batch that spans two lengths holds like shapes.
+    pairs = list(itertools.product(range(1, 9), repeat=2))
+    order = [pairs[i] for batch in TokenBatchSampler(pairs, 40, shuffle=False) for i in batch]
+    for (s, t), (next_s, next_t) in itertools.pairwise(order):
+        assert abs(next_s - s) + abs(next_t - t) == 1
 
 
 @pytest.mark.skipif("MULTI30K_DIR" not in os.environ, reason="needs MULTI30K_DIR")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from transformer_lib.data import load_parallel
+from transformer_lib.data import _without_waiting, load_parallel
 
 ROWS = [{"de": f"Satz {i} .", "en": f"sentence {i} ."} for i in range(5)]
 
@@ -88,6 +88,11 @@ def test_a_damaged_line_is_named(tmp_path, line, message):
         load_parallel(write(tmp_path, train=[GOOD, line, GOOD]))
 
 
+def test_an_empty_first_line_is_named(tmp_path):
+    with pytest.raises(ValueError, match="train.jsonl, line 1: not valid JSON"):
+        load_parallel(write(tmp_path, train=["", GOOD]))
+
+
 def test_an_empty_file_is_an_error(tmp_path):
     (tmp_path / "train.jsonl").write_text("")
     with pytest.raises(ValueError, match="train.jsonl is empty; expected one JSON object a line"):
@@ -153,3 +158,30 @@ def test_errors_of_hub_data_sets(hub):
     hub(None)
     with pytest.raises(ConnectionError, match="some/set is neither on the hub nor in its cache"):
         load_parallel("some/set")
+
+
+def test_the_source_that_was_used_is_told(tmp_path, monkeypatch):
+    folder = write(tmp_path, train=ROWS)
+    assert load_parallel(folder).source == folder
+    monkeypatch.setenv("MULTI30K_DIR", folder)
+    assert load_parallel("auto").source == "multi30k"
+    monkeypatch.delenv("MULTI30K_DIR")
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    assert load_parallel("auto").source == "mini"
+
+
+@pytest.mark.parametrize("behind_a_proxy", [False, True])
+def test_without_a_hub_the_cache_is_asked_at_once(hub, monkeypatch, behind_a_proxy):
+    import datasets
+    import huggingface_hub
+
+    proxies = {"https": "proxy:3128"} if behind_a_proxy else {}
+    monkeypatch.setattr("transformer_lib.data.getproxies", lambda: proxies)
+    modules = (datasets.config, huggingface_hub.constants)
+    for module in modules:
+        monkeypatch.setattr(module, "HF_HUB_OFFLINE", False)
+    with pytest.raises(RuntimeError), _without_waiting():
+        # Behind a proxy, a direct connection that fails says nothing about the hub.
+        assert all(module.HF_HUB_OFFLINE is not behind_a_proxy for module in modules)
+        raise RuntimeError
+    assert not any(module.HF_HUB_OFFLINE for module in modules)

@@ -262,13 +262,22 @@ def test_a_source_without_a_batch_is_an_error():
         greedy_decode(tiny_model(), random_ids(5))
 
 
+def test_a_beam_ends_at_its_sentences_own_limit(monkeypatch):
+    # The penalty favours long outputs: a sentence that went on beyond its limit would win.
+    limits = [2, 6]
+    monkeypatch.setattr("transformer_lib.decoding._length_limits", lambda *_: torch.tensor(limits))
+    for seed in range(8):
+        model, src = eager_model(seed), random_ids(2, 6, vocab_size=12, seed=seed)
+        ids, _ = beam_search(model, src, 3, length_penalty=2.0)
+        expected = [slow_beam(model, s, 3, n, 2.0)[1] for s, n in zip(src, limits, strict=True)]
+        assert [unpad(row) for row in ids] == expected
+
+
 @pytest.mark.parametrize("decode", [greedy_decode, lambda *a: beam_search(*a, beam_size=3)[0]])
 def test_the_length_limit_of_a_sentence_ignores_its_batch(decode):
-    """Random models run on to the limit, which is the sentence's own length + 50."""
-    model = tiny_model(max_len=128)
-    model.output.weight.data[2] = -10.0 * model.output.weight.data[2].abs()  # <eos> is unlikely
+    """A model that never says <eos> writes up to the limit: the sentence's own length + 50."""
+    model = always(tiny_model(tie_embeddings=False, max_len=128), 7)
     src_ids = random_ids(2, 9)
-    src_ids[1, 4:] = 0
-    together, alone = decode(model, src_ids)[1], decode(model, src_ids[1:, :4])[0]
-    assert torch.equal(together[: len(alone)], alone)
-    assert (together[len(alone) :] == 0).all()
+    src_ids[0, 4:] = 0
+    assert decode(model, src_ids).ne(0).sum(1).tolist() == [54, 59]
+    assert decode(model, src_ids[:1, :4]).shape == (1, 54)

@@ -43,6 +43,11 @@ def test_bleu_equals_sacrebleu(tokenize, pairs):
     assert evaluation.bleu(hypotheses, references, tokenize) == pytest.approx(expected, abs=1e-6)
 
 
+def test_a_line_break_at_the_end_is_no_text():
+    text = "a man with a well-known hat-"
+    assert evaluation.bleu([text + "\n"], [text], "13a") == pytest.approx(100)
+
+
 def test_bleu_takes_lists_of_tokens():
     hypotheses, references = corpus(0)
     split = [[text.split() for text in side] for side in (hypotheses, references)]
@@ -140,6 +145,11 @@ def test_the_interval_surrounds_the_score(metric):
     assert interval.low < interval.mean < interval.high
     assert interval == evaluation.bootstrap(hypotheses, references, n=200, metric=metric)
     assert interval != evaluation.bootstrap(hypotheses, references, n=200, metric=metric, seed=1)
+
+
+def test_an_interval_holds_95_percent():
+    interval = evaluation._interval(np.arange(1001.0))
+    assert (interval.mean, interval.low, interval.high) == (500, 25, 975)
 
 
 def test_a_draw_scores_as_the_sentences_it_drew():

@@ -103,13 +103,24 @@ def test_blockwise_loss_takes_batches_of_sentences():
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_blockwise_loss_in_other_precisions(dtype):
-    hidden, weight = torch.randn(5, 4, dtype=dtype), torch.randn(9, 4, dtype=dtype)
-    assert projected_cross_entropy(hidden, weight, torch.tensor([1, 2, 3, 4, 5])).isfinite()
+    hidden = torch.randn(9, 64, dtype=dtype, requires_grad=True)
+    weight = torch.randn(9, 64, dtype=dtype, requires_grad=True)
+    targets = torch.tensor([1, 2, 3, 4, 5, 0, 6, 7, 8])
+    loss = projected_cross_entropy(hidden, weight, targets)
+    assert all(g.dtype == dtype for g in torch.autograd.grad(loss, (hidden, weight)))
+    # The inputs may be coarse; what is computed from them is not.
+    expected = label_smoothed_cross_entropy(hidden.double() @ weight.double().T, targets)
+    tolerance = 1e-9 if dtype == torch.float64 else 1e-5
+    assert_equal(loss.detach().double(), expected.detach(), tolerance)
 
 
 def test_blockwise_loss_with_torchs_own_ignore_index():
-    targets = torch.tensor([1, -100, 3])
-    projected_cross_entropy(torch.randn(3, 4), torch.randn(9, 4), targets, ignore_index=-100)
+    hidden, weight, targets = torch.randn(3, 4), torch.randn(9, 4), torch.tensor([1, -100, 0])
+    assert_equal(
+        projected_cross_entropy(hidden, weight, targets, ignore_index=-100),
+        label_smoothed_cross_entropy(hidden @ weight.T, targets, ignore_index=-100),
+        1e-5,
+    )
 
 
 def test_shapes_that_do_not_fit_are_named():

@@ -124,5 +124,5 @@ def test_target_ids_without_a_batch_are_an_error():
 
 
 def test_batches_of_unequal_size_are_an_error():
-    with pytest.raises(ValueError, match="batch"):
+    with pytest.raises(ValueError, match="a batch of 2 sources and one of 3 targets do not fit"):
         tiny_model()(random_ids(2, 4), random_ids(3, 4))

@@ -214,6 +214,20 @@ def test_repeated_tokens_stay_apart():
     encoding = chart["layer"][0]["encoding"]
     assert encoding["y"]["sort"] == ["0 Ein", "1 Mann", "2 Ein", "3 ."]
     assert len(set(encoding["x"]["sort"])) == 5
+    # Columns are keys and rows are queries: every name is looked up in its own list.
+    assert (encoding["x"]["field"], encoding["y"]["field"]) == ("key", "query")
+    lookups = {t["as"]: t["calculate"] for t in chart["layer"][0]["transform"]}
+    assert lookups["key"] == f"{json.dumps(encoding['x']['sort'])}[datum.k]"
+    assert lookups["query"] == f"{json.dumps(encoding['y']['sort'])}[datum.q]"
+
+
+def test_numbers_stand_in_the_cells_where_there_is_room():
+    for n_keys, asked, written in ((10, None, 2), (11, None, 1), (11, True, 2), (10, False, 1)):
+        tokens = ["a"] * n_keys
+        chart = visualize.attention_heatmap(
+            attention(2, n_keys), ["q", "r"], tokens, show_numbers=asked
+        )
+        assert len(chart.to_dict()["layer"]) == written
 
 
 def test_a_list_of_layers_and_a_batch_of_one_are_accepted():
@@ -236,6 +250,11 @@ def test_a_heatmap_says_in_words_what_it_shows():
     chart = visualize.attention_heatmap(weights, ["der", "Hund"], ["the", "dog"]).to_dict()
     assert chart["title"] == "‘der’ attends most to ‘the’"
     assert "‘der’ to ‘the’ (0.90), ‘Hund’ to ‘dog’ (0.75)" in chart["description"]
+    # Of several heads, the words are about the one that is shown at first.
+    heads = torch.stack([weights, weights.flip(1)])
+    chart = visualize.attention_heatmap(heads, ["der", "Hund"], ["the", "dog"]).to_dict()
+    assert chart["title"] == "‘der’ attends most to ‘the’ in layer 0, head 0"
+    assert "layer 0, head 0: ‘der’ to ‘the’ (0.90)" in chart["description"]
     own = visualize.attention_heatmap(weights, "ab", "cd", "Title", "Words").to_dict()
     assert (own["title"], own["description"]) == ("Title", "Words")
 
@@ -382,6 +401,27 @@ def test_series_differ_in_more_than_colour_and_can_be_chosen_by_keyboard():
     assert len(set(dashes)) == len(dashes) == len(visualize.SERIES_COLOURS)
     one = visualize.line_chart(RUNS[:3], "step", "loss", "norm")
     assert "menu_choice" not in params_of(one)  # nothing to choose
+
+
+def test_axes_are_as_asked():
+    rows = [{"step": 10, "loss": 5.0}, {"step": 20, "loss": 4.0}]
+
+    def scales(**options):
+        encoding = visualize.line_chart(rows, "step", "loss", **options).to_dict()["layer"][0]
+        return [encoding["encoding"][axis]["scale"] for axis in "xy"]
+
+    x, y = scales()
+    assert (x["zero"], y["zero"]) == (False, False)
+    assert scales(zero=True)[1]["zero"] is True
+    x, y = scales(log_x=True, log_y=True)
+    assert (x["type"], y["type"]) == ("log", "log")
+
+
+def test_series_have_dashes_of_their_own():
+    assert len(set(map(tuple, visualize.SERIES_DASHES))) == len(visualize.SERIES_COLOURS)
+    rows = [{"step": s, "loss": 1.0, "run": run} for run in "abc" for s in (0, 1)]
+    curves = visualize.line_chart(rows, "step", "loss", "run").to_dict()["layer"][0]
+    assert curves["encoding"]["strokeDash"]["scale"]["range"] == visualize.SERIES_DASHES
 
 
 def test_a_line_chart_says_in_words_what_it_shows():

@@ -59,11 +59,32 @@
     text: { color: "currentColor" }, rule: { color: "currentColor" },
   };
 
+  // On a phone the legend goes below the chart, and a long title takes more than one line.
+  function fitTo(width, spec) {
+    const legend = width < 500 ? { ...guide, orient: "bottom", columns: 1 } : guide;
+    const lines = (text) => {
+      if (typeof text !== "string") return text;
+      const most = Math.max(20, Math.floor(width / 9));  // characters, about 9 px each
+      const rows = [""];
+      for (const word of text.split(" ")) {
+        const row = rows[rows.length - 1];
+        if (row && row.length + word.length + 1 > most) rows.push(word);
+        else rows[rows.length - 1] = row ? row + " " + word : word;
+      }
+      return rows;
+    };
+    const title = spec.title?.text ? { ...spec.title, text: lines(spec.title.text) } : lines(spec.title);
+    return [title ? { ...spec, title } : spec, { ...defaults, legend }];
+  }
+
   function drawChart(box, spec, options) {
     whenNear(box, async () => {
       try {
         await loadInOrder("vega/vega.min.js", "vega/vega-lite.min.js", "vega/vega-embed.min.js");
-        await vegaEmbed(box, spec, { renderer: "svg", actions: false, config: defaults, ...options });
+        // Vega measures its labels when it draws, so their font must be there.
+        await Promise.allSettled(["12px Inter", "bold 15px Inter"].map((font) => document.fonts.load(font)));
+        const [fitted, config] = fitTo(box.clientWidth, spec);
+        await vegaEmbed(box, fitted, { renderer: "svg", actions: false, config, ...options });
         keepScrollable(box);
         box.dataset.drawn = "yes";
       } catch (error) {
@@ -113,6 +134,18 @@
   }
   requireLibraries.config = () => {};
   window.require = window.requirejs = requireLibraries;
+
+  // ---- formulas --------------------------------------------------------------------------
+
+  // A formula wider than its column scrolls in its own box, which a keyboard must reach.
+  function reachWideFormulas() {
+    for (const box of document.querySelectorAll('mjx-container[display="true"]')) {
+      if (box.scrollWidth > box.clientWidth) box.setAttribute("tabindex", "0");
+      else box.removeAttribute("tabindex");
+    }
+  }
+  window.addEventListener("load", () => window.MathJax?.startup?.promise?.then(reachWideFormulas));
+  window.addEventListener("resize", reachWideFormulas);
 
   window.bookFigures = { drawChart };
 })();
