@@ -176,7 +176,6 @@ def beam_search(
             prefix = ids[origin[better, rank[better]], 1:]  # (better, step)
             best_ids[rows, :step] = prefix
             best_ids[rows, step] = tokens[better, rank[better]]
-            best_ids[rows, step + 1 :] = pad_id
             n_finished = n_finished + ended[:, :n].sum(1)
 
             # Continue with the n best that have not ended, in the sentences not done.

@@ -53,12 +53,12 @@ def projected_cross_entropy(
 class _ProjectedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, hidden, weight, targets, smoothing, ignore_index):
-        real = targets != ignore_index
-        share = real / real.sum().clamp(min=1)  # (N,): what each row counts in the mean
-        targets = targets.masked_fill(~real, 0)  # any valid id: the row does not count
         dtype = torch.promote_types(hidden.dtype, torch.float32)  # half precision is too coarse
         ctx.dtypes = hidden.dtype, weight.dtype
-        hidden, weight, share = hidden.to(dtype), weight.to(dtype), share.to(dtype)
+        hidden, weight = hidden.to(dtype), weight.to(dtype)
+        real = targets != ignore_index
+        share = real.to(dtype) / real.sum().clamp(min=1)  # (N,): what each row counts in the mean
+        targets = targets.masked_fill(~real, 0)  # any valid id: the row does not count
         rows = 128 if hidden.device.type == "cpu" else 4096
         d_hidden, d_weight = torch.empty_like(hidden), torch.zeros_like(weight)
         loss = hidden.new_zeros(())
