@@ -18,7 +18,7 @@ SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL = help
-.PHONY: help book test check test-site serve sync labs bench train repository clean
+.PHONY: help book test check test-site serve sync bench train repository clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -55,9 +55,6 @@ serve: $(READY)  ## show the built site at http://127.0.0.1:8000
 
 sync: $(READY)  ## write setup cells and library code into the notebooks, strip outputs
 	$(BIN)/python tools/sync.py
-
-labs: $(READY)  ## generate the student labs from their masters
-	$(BIN)/python tools/labs.py
 
 bench: $(READY)  ## compare the library's speed with its peers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt

@@ -1,5 +1,7 @@
 """The contract that every notebook of the book keeps (see CONTRIBUTING.md)."""
 
+import importlib
+import inspect
 import json
 import re
 import subprocess
@@ -8,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from torch import nn
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -111,6 +114,19 @@ def test_every_listed_page_exists():
     assert not missing
 
 
+def public_modules():
+    """The lib: tags of every public nn.Module of the library."""
+    names = [path.stem for path in (ROOT / "transformer_lib").glob("*.py") if path.stem[0] != "_"]
+    modules = [importlib.import_module(f"transformer_lib.{name}") for name in names]
+    return {
+        f"lib:{module.__name__.rsplit('.', 1)[1]}.{name}"
+        for module in modules
+        for name, found in vars(module).items()
+        if inspect.isclass(found) and issubclass(found, nn.Module)
+        and found.__module__ == module.__name__ and not name.startswith("_")
+    }
+
+
 def test_library_objects_are_shown_once():
     """A finished component stands in exactly one chapter; a solution may repeat nothing."""
     shown = {}
@@ -120,6 +136,7 @@ def test_library_objects_are_shown_once():
                 if tag.startswith("lib:"):
                     shown.setdefault(tag, []).append(path.name)
     assert not {tag: where for tag, where in shown.items() if len(where) > 1}
+    assert not public_modules() - set(shown), "public model classes that no chapter builds"
 
 
 def test_links_between_pages_lead_somewhere():

@@ -1,9 +1,9 @@
 """A small German-English corpus made by a grammar of our own, for machines without a network.
 
 The sentences look like captions ("Ein Mann, der einen roten Hut trägt, schläft auf dem Sofa.") and
-hold what makes German worth translating, which is gender, case and adjective endings that agree, verbs at
-the end of a clause, verbs in two parts, and a verb that stays second when something else comes
-first. A model that only looks words up gets them wrong, a model that attends gets them right.
+hold what makes German worth translating, which is gender, case and adjective endings that agree,
+verbs at the end of a clause, verbs in two parts, and a verb that stays second when something else
+comes first. A model that only looks words up gets them wrong, a model that attends gets them right.
 
 `mini_corpus` goes through the same code as Multi30k (see `data`). Scores on it say that the code
 works, and nothing about translation in general.
