@@ -1,0 +1,41 @@
+"""The recorded runs: what results/ and the README say is what the shipped weights do."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from transformer_lib import data, evaluation, load_pretrained
+from transformer_lib.translator import results_dir
+
+ROOT = Path(__file__).resolve().parents[1]
+RUNS = sorted(path.parent for path in results_dir().glob("*/config.json"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", RUNS, ids=[run.name for run in RUNS])
+def test_the_weights_give_the_recorded_score(run):
+    if not os.environ.get("MULTI30K_DIR"):
+        pytest.skip("needs Multi30k: set MULTI30K_DIR")
+    recorded = json.loads((run / "scores.json").read_text(encoding="utf-8"))
+    pairs = data.load_parallel(recorded["data"], recorded["src"], recorded["tgt"])
+    sources, references = zip(*pairs[recorded["split"]], strict=True)
+    found = load_pretrained(run).translate(
+        list(sources), recorded["beam_size"], recorded["length_penalty"], attention=False
+    )
+    score = evaluation.score([result.text for result in found], list(references))
+    # Sums in another order may change a word here and there, and no more than that.
+    assert score.bleu == pytest.approx(recorded["bleu"], abs=0.1)
+    assert len(found) == recorded["sentences"]
+    lines = (run / "translations.jsonl").read_text(encoding="utf-8").splitlines()
+    written = [json.loads(line)["translation"] for line in lines]
+    same = sum(new.text == old for new, old in zip(found, written, strict=True))
+    assert same > 0.99 * len(written)
+
+
+def test_the_readme_states_the_recorded_score():
+    recorded = json.loads((results_dir() / "multi30k-de-en" / "scores.json").read_text())
+    stated = re.search(r"scores ([\d.]+) BLEU", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert stated and stated[1] == f"{recorded['bleu']:.1f}"
