@@ -1,6 +1,6 @@
 """The worked example of the book: one sentence pair and a model small enough for a pencil.
 
-"Hunde spielen" becomes "Dogs play" in every chapter. The model has d_model 4, two heads, one
+"Hunde spielen" becomes "Dogs play" from chapter to chapter. The model has d_model 4, two heads, one
 encoder and one decoder layer, and weights rounded to one decimal (tools/make_example.py trained
 them on SENTENCES). A number computed by hand in chapter 02 is the number inside the whole model of
 chapter 11.
