@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from transformer_lib import ModelConfig, Transformer
+from transformer_lib import ModelConfig, Transformer, multi30k
 
 # The examples are the same in every run: a failure here is a failure everywhere.
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=25)
@@ -19,6 +19,12 @@ TINY = dict(
 @pytest.fixture(autouse=True)
 def seeded():
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def no_downloads(monkeypatch):
+    """A test takes what is on this machine, so that it does the same everywhere."""
+    monkeypatch.setattr(multi30k, "MIRRORS", ())
 
 
 def tiny_config(**changes) -> ModelConfig:

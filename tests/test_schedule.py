@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_lib.schedule import inverse_sqrt, noam
+from transformer_lib.schedule import cooldown, inverse_sqrt, noam
 
 steps, warmups = st.integers(1, 100_000), st.integers(1, 8000)
 
@@ -38,3 +38,16 @@ def test_four_times_the_steps_halve_the_rate():
 def test_step_0_and_no_warmup_are_no_division_by_zero(warmup):
     assert noam(0, 512, warmup) == noam(1, 512, warmup) > 0
     assert inverse_sqrt(0, 1.0, warmup) == inverse_sqrt(1, 1.0, warmup) > 0
+
+
+@given(st.integers(1, 5000), st.integers(1, 5000))
+def test_cooldown_is_a_straight_line_that_ends_just_above_zero(max_steps, length):
+    factors = [cooldown(step, max_steps, length) for step in (max_steps - length, max_steps)]
+    assert factors == [1.0, pytest.approx(1 / length)]  # the update after the last would have 0
+    middle = max_steps + 1 - length / 2
+    assert cooldown(middle, max_steps, length) == pytest.approx(0.5)
+
+
+@given(steps)
+def test_without_cooldown_the_rate_is_left_alone_to_the_end(max_steps):
+    assert cooldown(max_steps, max_steps, 0) == cooldown(1, max_steps, 0) == 1.0

@@ -83,6 +83,7 @@ class TrainConfig:
     schedule: str = "inverse_sqrt"  # "inverse_sqrt" | "noam" | "constant"
     peak_lr: float = 5e-3  # for "noam", the paper's formula sets the rate instead
     warmup: int = 2000  # updates
+    cooldown: int = 0  # the last updates, over which the rate falls linearly to zero
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
     weight_decay: float = 0.0
@@ -115,6 +116,7 @@ class TrainConfig:
         ):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         _require(self.warmup >= 0, "warmup", self.warmup, "at least 0")
+        _require(self.cooldown >= 0, "cooldown", self.cooldown, "at least 0")
         _require(self.peak_lr > 0, "peak_lr", self.peak_lr, "above 0")
         _require(
             0 <= self.label_smoothing < 1, "label_smoothing", self.label_smoothing, "in [0, 1)"

@@ -12,6 +12,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from transformer_lib import multi30k
+
 
 class Pairs(dict):
     """Split -> list of (source, target) strings; `.source` names where they came from:
@@ -22,7 +24,6 @@ class Pairs(dict):
         self.source = source
 
 
-HUB_NAME = "bentrevett/multi30k"
 SPLITS = {
     "train": ("train", "training"),
     "validation": ("validation", "val", "valid", "dev"),
@@ -34,13 +35,14 @@ def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pai
     """Sentence pairs of each split, and one printed line that says where they came from.
 
     source: "multi30k" is the folder in the environment variable MULTI30K_DIR if that is set,
-    else bentrevett/multi30k on the Hugging Face hub, cached by `datasets`; "mini" is this
+    else bentrevett/multi30k on the Hugging Face hub, cached by `datasets`, else the first mirror
+    that has it; a line warns if the sentences are not those of the recorded runs. "mini" is this
     project's own small German-English corpus, which needs no network; "auto" is "multi30k" where
     it can be had, else "mini". Anything else is a folder or another data set of the hub.
     src, tgt: language codes, the names of the columns (or the keys of a `translation` column).
     Returns Pairs, whose `.source` tells "multi30k" from "mini".
     Raises ValueError for a missing language, a damaged or one-sided line (with its number), or an
-    empty split; ConnectionError when the hub cannot be reached.
+    empty split; ConnectionError when neither the hub nor a mirror can be reached.
     """
     if source == "auto":
         try:
@@ -56,7 +58,7 @@ def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pai
             raise ValueError(f"MULTI30K_DIR is {folder}, not a folder; correct it or unset it.")
         pairs, origin = _from_folder(Path(folder), src, tgt), "Multi30k from MULTI30K_DIR"
     elif source == "multi30k":
-        pairs, origin = _from_hub(HUB_NAME, src, tgt), f"Multi30k ({HUB_NAME} on the hub)"
+        pairs, origin = _multi30k(src, tgt)
     elif Path(source).is_dir():
         pairs, origin = _from_folder(Path(source), src, tgt), f"the folder {source}"
     elif source.startswith((".", "/", "~")) or source.count("/") > 1:
@@ -65,7 +67,24 @@ def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pai
         pairs, origin = _from_hub(source, src, tgt), f"{source} on the hub"
     sizes = ", ".join(f"{len(rows):,} {split}" for split, rows in pairs.items())
     print(f"Data: {origin}, {src} -> {tgt}: {sizes}")
+    if source == "multi30k" and (other := multi30k.differences(pairs, src, tgt)):
+        print(
+            f"Other sentences than those of the recorded runs in {', '.join(other)}: "
+            "scores cannot be compared with theirs."
+        )
     return Pairs(pairs, source)
+
+
+def _multi30k(src: str, tgt: str) -> tuple[dict, str]:
+    """Multi30k and where it was found: the hub, else a mirror."""
+    try:
+        pairs = _from_hub(multi30k.HUB_NAME, src, tgt)
+        return pairs, f"Multi30k ({multi30k.HUB_NAME} on the hub)"
+    except (ImportError, ConnectionError) as hub_error:
+        try:
+            return multi30k.from_mirrors(src, tgt), "Multi30k from a mirror"
+        except ConnectionError as error:
+            raise ConnectionError(f"{hub_error}; {error}") from None
 
 
 def _mini(src: str, tgt: str) -> dict:

@@ -11,3 +11,12 @@ def inverse_sqrt(step: int, peak_lr: float, warmup: int) -> float:
     """The same shape with the peak given: peak_lr at step `warmup`. Steps count from 1."""
     step, warmup = max(step, 1), max(warmup, 1)
     return peak_lr * min(step / warmup, (warmup / step) ** 0.5)
+
+
+def cooldown(step: int, max_steps: int, length: int) -> float:
+    """Factor on the rate: 1, then linearly down to 1/length over the last `length` updates.
+
+    Small steps at the end settle where large ones only circle (Hägele et al. 2024). What comes
+    before does not depend on when the run will end.
+    """
+    return min(1.0, (max_steps + 1 - step) / max(length, 1))

@@ -603,12 +603,14 @@ class _Run:
 
 
 def learning_rate(config: TrainConfig, step: int, d_model: int) -> float:
-    """The rate of update `step` (from 1) under config.schedule."""
+    """The rate of update `step` (from 1) under config.schedule and config.cooldown."""
     if config.schedule == "noam":
-        return schedule.noam(step, d_model, config.warmup)
-    if config.schedule == "constant":
-        return config.peak_lr * min(1.0, step / max(config.warmup, 1))
-    return schedule.inverse_sqrt(step, config.peak_lr, config.warmup)
+        rate = schedule.noam(step, d_model, config.warmup)
+    elif config.schedule == "constant":
+        rate = config.peak_lr * min(1.0, step / max(config.warmup, 1))
+    else:
+        rate = schedule.inverse_sqrt(step, config.peak_lr, config.warmup)
+    return rate * schedule.cooldown(step, config.max_steps, config.cooldown)
 
 
 @torch.inference_mode()

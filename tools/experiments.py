@@ -1,0 +1,221 @@
+"""Training runs that belong together: several seeds of one recipe, or one change at a time.
+
+    python tools/experiments.py seeds multi30k-en-de --seeds 0 1 2
+    python tools/experiments.py seeds multi30k-en-de -- --like multi30k-de-en --src en --tgt de
+    python tools/experiments.py ablations --jobs 8
+    python tools/experiments.py ablations --only "no label smoothing" --seeds 0
+
+Each run is one call of `python -m transformer_lib train` in its own process and its own folder
+under runs/, so any of them can be interrupted and goes on when this command is given again.
+Choices are made on the validation set. `seeds` looks at the test set once, when all seeds are
+trained and the best is chosen; `ablations` never does.
+"""
+
+import argparse
+import json
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from transformer_lib.config import write_json  # noqa: E402
+from transformer_lib.translator import results_dir  # noqa: E402
+
+RUNS = ROOT / "runs"
+SHIPPED = "config.json environment.json metrics.jsonl tokenizer.json model.safetensors".split()
+
+# A smaller model and a shorter run than the recorded ones, so that many fit into an evening on
+# one CPU core. What is small here need not be small after ten times as many updates.
+BASE = (
+    "--data multi30k --n-encoder-layers 2 --n-decoder-layers 2 --vocab-size 4000 --dropout 0.1 "
+    "--max-steps 1200 --warmup 300 --cooldown 300 --peak-lr 0.005 --average 5 "
+    "--checkpoint-every 50 --validate-every 400 --no-progress"
+)
+# What is changed against BASE, one thing at a time. "training" changes need a run of their own;
+# "decoding" changes translate with the weights of the unchanged runs.
+VARIANTS = {
+    "unchanged": "",
+    "no label smoothing": "--label-smoothing 0",
+    "no cooldown": "--cooldown 0",
+    "constant rate": "--schedule constant --cooldown 0",
+    "paper's schedule": "--schedule noam --cooldown 0",
+    "post-norm": "--no-norm-first",
+    "BatchNorm": "--norm batch",
+    "RMSNorm": "--norm rms",
+    "untied embeddings": "--no-tie-embeddings",
+    "words": "--tokenizer word --vocab-size 10000",
+    "BPE 1,000": "--vocab-size 1000",
+    "BPE 10,000": "--vocab-size 10000",
+    "no positions": "--positional none",
+    "learned positions": "--positional learned",
+    "rotary positions": "--positional rotary",
+    "ALiBi": "--positional alibi",
+    "no dropout": "--dropout 0",
+    "dropout 0.3": "--dropout 0.3",
+    "no averaging": "--average 1",
+}
+BEAM_SIZES = (1, 2, 3, 5, 10, 20)
+
+
+def command(*arguments: str, log: Path) -> None:
+    """One call of the command line, in a process of its own; raises with the end of its log."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "a", encoding="utf8") as file:
+        code = subprocess.run(
+            [sys.executable, "-m", "transformer_lib", *arguments],
+            stdout=file, stderr=subprocess.STDOUT, cwd=ROOT,
+        ).returncode  # fmt: skip
+    if code:
+        end = log.read_text(encoding="utf8")[-500:]
+        raise RuntimeError(f"{shlex.join(arguments)} ended with {code}:\n{end}")
+
+
+def train(folder: Path, options: list[str]) -> Path:
+    """Train in `folder` (or go on, or find it done), then score the validation set by beam 5."""
+    log = folder / "log.txt"
+    if not (folder / "scores-validation.json").exists():
+        command("train", *options, "--run-dir", str(folder), log=log)
+        command("evaluate", "--run", str(folder), "--split", "validation", "--save", log=log)
+    print(f"{folder.relative_to(RUNS)}: validation BLEU {read(folder)['bleu']:.2f}", flush=True)
+    return folder
+
+
+def read(folder: Path, name: str = "scores-validation.json") -> dict:
+    return json.loads((folder / name).read_text(encoding="utf8"))
+
+
+def at_once(jobs: int, function, *arguments) -> list:
+    """function over the arguments, `jobs` at a time; all are tried before an error is raised."""
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(function, *these) for these in zip(*arguments, strict=True)]
+    return [future.result() for future in futures]
+
+
+def spread(values: list[float]) -> dict:
+    """Mean and standard deviation over seeds (None for a single one)."""
+    return {
+        "mean": statistics.mean(values),
+        "sd": statistics.stdev(values) if len(values) > 1 else None,
+    }
+
+
+def seeds(run: str, numbers: list[int], options: list[str], jobs: int) -> None:
+    """Train every seed, choose on validation, then score the test set once for each."""
+    options = options or ["--like", run]
+    folders = [RUNS / run / f"seed-{seed}" for seed in numbers]
+    at_once(jobs, train, folders, [[*options, "--seed", str(seed)] for seed in numbers])
+    best = max(folders, key=lambda folder: read(folder)["bleu"])
+    for folder in folders:
+        if not (folder / "scores.json").exists():
+            command("evaluate", "--run", str(folder), "--save", log=folder / "log.txt")
+    rows = [
+        {
+            "seed": seed,
+            "chosen": folder == best,
+            "training_seconds": read(folder, "environment.json")["training_seconds"],
+            "validation": read(folder),
+            "test": read(folder, "scores.json"),
+        }
+        for seed, folder in zip(numbers, folders, strict=True)
+    ]
+    goal = results_dir() / run
+    goal.mkdir(parents=True, exist_ok=True)
+    for name in [*SHIPPED, "scores.json", "translations.jsonl", "scores-validation.json"]:
+        shutil.copy(best / name, goal / name)
+    summary = {"test_bleu": spread([row["test"]["bleu"] for row in rows])}
+    write_json(goal / "seeds.json", summary | {"seeds": rows})
+    print(f"{run}: test BLEU {summary['test_bleu']}; shipped {best.name}")
+
+
+def ablations(names: list[str], numbers: list[int], jobs: int) -> None:
+    """Train each variant with each seed and write results/ablations.json with all that is done."""
+    unknown = sorted(set(names) - set(VARIANTS))
+    if unknown:
+        raise ValueError(f"no variant {unknown}; there are {sorted(VARIANTS)}.")
+    pairs = [(name, seed) for seed in numbers for name in names]  # each seed through all variants
+    folders = [RUNS / "ablations" / name.replace(" ", "-") / f"seed-{seed}" for name, seed in pairs]
+    options = [shlex.split(f"{BASE} {VARIANTS[name]} --seed {seed}") for name, seed in pairs]
+    goal = results_dir() / "ablations.json"
+    done = {}
+    if goal.exists():
+        done = {
+            (row["variant"], row["seed"]): row for row in read(results_dir(), goal.name)["runs"]
+        }
+
+    def one(name, seed, folder, options):
+        if (name, seed) not in done:
+            train(folder, options)
+            done[name, seed] = row(name, seed, folder)
+            order = sorted(done, key=lambda key: (list(VARIANTS).index(key[0]), key[1]))
+            write_json(goal, {"base": BASE, "runs": [done[key] for key in order]})
+
+    at_once(jobs, one, *zip(*pairs, strict=True), folders, options)
+
+
+def row(name: str, seed: int, folder: Path) -> dict:
+    """What a finished run says of itself."""
+    where = read(folder, "environment.json")
+    last = json.loads((folder / "metrics.jsonl").read_text(encoding="utf8").splitlines()[-1])
+    found = {
+        "variant": name,
+        "options": VARIANTS[name],
+        "seed": seed,
+        "validation_bleu": read(folder)["bleu"],
+        "validation_chrf": read(folder)["chrf"],
+        "validation_loss": last["validation_loss"],
+        "seconds": where["training_seconds"],
+        "device": where["device"],
+        "commit": where["commit"],
+    }
+    if name == "unchanged":
+        found["beam"] = {size: beam(folder, size) for size in BEAM_SIZES}
+    return found
+
+
+def beam(folder: Path, size: int) -> float:
+    """Validation BLEU of a run with another beam."""
+    from transformer_lib import data, evaluation, load_pretrained
+
+    settings = read(folder, "config.json")["data"]
+    rows = data.load_parallel(settings["source"], settings["src"], settings["tgt"])["validation"]
+    sources, references = zip(*rows, strict=True)
+    found = load_pretrained(folder).translate(list(sources), size, attention=False)
+    return evaluation.score([result.text for result in found], list(references)).bleu
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    kinds = parser.add_subparsers(required=True, dest="kind", metavar="seeds | ablations")
+    for kind in ("seeds", "ablations"):
+        part = kinds.add_parser(kind)
+        part.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+        part.add_argument("--jobs", type=int, default=1, help="runs at a time (default: 1)")
+        if kind == "seeds":
+            part.add_argument("run", help="name in results/, e.g. multi30k-de-en")
+            part.add_argument(
+                "options", nargs="*", help="after --: options of train, for a new run"
+            )
+        else:
+            part.add_argument("--only", nargs="+", default=list(VARIANTS), metavar="VARIANT")
+    given = parser.parse_args()
+    try:
+        if given.kind == "seeds":
+            seeds(given.run, given.seeds, given.options, given.jobs)
+        else:
+            ablations(given.only, given.seeds, given.jobs)
+    except (ValueError, RuntimeError) as error:
+        print("error:", error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
