@@ -13,7 +13,7 @@ import torch
 
 from transformer_lib import checkpoint, data
 from transformer_lib.__main__ import main
-from transformer_lib.evaluation import score
+from transformer_lib.evaluation import lowercased_tokenised_bleu, score
 from transformer_lib.tokenization import train_tokenizer
 
 TINY = (
@@ -245,7 +245,10 @@ def test_evaluate_scores_the_run_on_its_own_data(trained, capsys):
     rows = [json.loads(line) for line in lines]
     pairs = data.load_parallel("mini")["test"]
     assert [row["index"] for row in rows] == list(range(len(pairs)))
-    expected = score([row["translation"] for row in rows], [target for _, target in pairs])
+    hypotheses, references = [row["translation"] for row in rows], [target for _, target in pairs]
+    expected = score(hypotheses, references)
+    older = lowercased_tokenised_bleu(hypotheses, references, "en")
+    assert scores["lowercased_tokenised_bleu"] == older
     assert scores["bleu"] == expected.bleu and f"{expected.bleu:.2f}" in said
     assert scores["signature"] == expected.signature and expected.signature in said
     assert (scores["data"], scores["src"], scores["tgt"]) == ("mini", "de", "en")

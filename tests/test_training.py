@@ -1,5 +1,6 @@
 """Training: it learns, it adds up, it says what went wrong. (Interruptions: test_resume.py.)"""
 
+import dataclasses
 import json
 import math
 import sys
@@ -131,6 +132,11 @@ def test_the_rate_follows_the_schedule(name):
         "constant": 0.01,
     }[name]
     assert rates[-1] == pytest.approx(expected)
+    ending = dataclasses.replace(config, max_steps=40, cooldown=10)
+    cooled = [training.learning_rate(ending, step, 64) for step in range(1, 41)]
+    assert cooled[:31] == rates[:31]
+    assert cooled[35] == pytest.approx(rates[35] / 2)
+    assert cooled[39] == pytest.approx(rates[39] / 10)
 
 
 def test_every_sentence_is_seen_once_an_epoch():

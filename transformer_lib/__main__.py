@@ -233,7 +233,7 @@ def _translate(options) -> int:
 def _evaluate(options) -> int:
     from transformer_lib import data
     from transformer_lib.config import write_json
-    from transformer_lib.evaluation import score
+    from transformer_lib.evaluation import lowercased_tokenised_bleu, score
     from transformer_lib.translator import find_run, run_info
 
     # The run's own data: "auto" could take another corpus and score that.
@@ -259,8 +259,12 @@ def _evaluate(options) -> int:
     seconds = time.perf_counter() - start
     hypotheses = [result.text for result in results]
     scores = dataclasses.asdict(score(hypotheses, list(references)))
+    with contextlib.suppress(ImportError):  # the kind of BLEU in older papers; needs sacremoses
+        scores["lowercased_tokenised_bleu"] = lowercased_tokenised_bleu(
+            hypotheses, list(references), chosen["tgt"]
+        )
     for name, value in scores.items():
-        print(f"{name:>9}  {value:.2f}" if isinstance(value, float) else f"{name:>9}  {value}")
+        print(f"{name:>25}  {value:.2f}" if isinstance(value, float) else f"{name:>25}  {value}")
     print(f"{len(results):,} sentences in {seconds:.1f} s")
     if options.save:
         folder = find_run(options.run)
