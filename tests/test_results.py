@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,18 @@ def test_the_readme_states_the_recorded_score():
     recorded = json.loads((results_dir() / "multi30k-de-en" / "scores.json").read_text())
     stated = re.search(r"scores ([\d.]+) BLEU", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert stated and stated[1] == f"{recorded['bleu']:.1f}"
+
+
+def test_the_cover_shows_the_shipped_model():
+    """images/hero.svg is drawn by tools/make_hero.py from the weights that are shipped."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    import make_hero
+
+    drawn, fresh = (ROOT / "images" / "hero.svg").read_text(encoding="utf-8"), make_hero.draw()
+
+    def read(svg):
+        words = re.findall(r"<text[^>]*>([^<]*)", svg)
+        return words, [float(weight) for weight in re.findall(r'data-weight="([\d.]+)"', svg)]
+
+    assert read(drawn)[0] == read(fresh)[0]
+    assert read(drawn)[1] == pytest.approx(read(fresh)[1], abs=0.01), "run tools/make_hero.py"
