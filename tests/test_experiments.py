@@ -1,0 +1,110 @@
+"""Runs that belong together: what is chosen on what, and that nothing is done twice."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from transformer_lib.__main__ import _parser
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import experiments  # noqa: E402
+
+VALIDATION = {0: 40.0, 1: 42.0, 2: 41.0}
+TEST = {0: 43.0, 1: 40.0, 2: 41.0}  # the best on the test set is the worst on validation
+
+
+@pytest.fixture
+def commands(tmp_path, monkeypatch):
+    """The commands that would run; each leaves in its run folder what the real one does."""
+    called = []
+
+    def command(*arguments, log):
+        called.append(arguments)
+        folder = log.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        seed = int(folder.name.rsplit("-", 1)[1])
+        if arguments[0] == "train":
+            for name in experiments.SHIPPED:
+                (folder / name).write_text(json.dumps({"seed": seed, "training_seconds": 60}))
+            (folder / "environment.json").write_text(
+                json.dumps({"training_seconds": 60, "device": "a CPU", "commit": "abc"})
+            )
+            (folder / "metrics.jsonl").write_text(json.dumps({"validation_loss": 1.5}) + "\n")
+        elif "validation" in arguments:
+            scores = {"bleu": VALIDATION[seed], "chrf": 60.0}
+            (folder / "scores-validation.json").write_text(json.dumps(scores))
+        else:
+            (folder / "scores.json").write_text(json.dumps({"bleu": TEST[seed]}))
+            (folder / "translations.jsonl").write_text("")
+
+    monkeypatch.setattr(experiments, "command", command)
+    monkeypatch.setattr(experiments, "beam", lambda folder, size: 30.0 + size)
+    monkeypatch.setattr(experiments, "RUNS", tmp_path / "runs")
+    monkeypatch.setenv("RESULTS_DIR", str(tmp_path / "results"))
+    (tmp_path / "results").mkdir()
+    return called
+
+
+def test_the_seed_is_chosen_on_validation_before_the_test_set_is_seen(commands, tmp_path):
+    experiments.seeds("a-run", [0, 1, 2], [], jobs=1)
+    folder = tmp_path / "results" / "a-run"
+    assert json.loads((folder / "config.json").read_text())["seed"] == 1
+    kinds = [
+        "train" if c[0] == "train" else "validation" if "validation" in c else "test"
+        for c in commands
+    ]
+    assert kinds == ["train", "validation"] * 3 + ["test"] * 3
+    assert commands[0][1:3] == ("--like", "a-run")
+    summary = json.loads((folder / "seeds.json").read_text())
+    assert summary["test_bleu"]["mean"] == pytest.approx(124 / 3)
+    assert summary["test_bleu"]["sd"] == pytest.approx(1.5275, abs=1e-4)
+    assert [row["chosen"] for row in summary["seeds"]] == [False, True, False]
+
+
+def test_what_is_done_is_not_done_again(commands):
+    experiments.seeds("a-run", [0, 1], [], jobs=1)
+    before = len(commands)
+    experiments.seeds("a-run", [0, 1, 2], ["--like", "other"], jobs=1)
+    assert [c[0] for c in commands[before:]] == ["train", "evaluate", "evaluate"]
+    assert commands[before][1:] == (
+        "--like", "other", "--seed", "2", "--run-dir", str(experiments.RUNS / "a-run" / "seed-2"),
+    )  # fmt: skip
+
+
+def test_ablations_grow_run_by_run_and_never_see_the_test_set(commands, tmp_path):
+    experiments.ablations(["unchanged", "post-norm"], [0], jobs=1)
+    experiments.ablations(["post-norm", "unchanged"], [0, 1], jobs=2)
+    rows = json.loads((tmp_path / "results" / "ablations.json").read_text())["runs"]
+    assert [(row["variant"], row["seed"]) for row in rows] == [
+        ("unchanged", 0), ("unchanged", 1), ("post-norm", 0), ("post-norm", 1),
+    ]  # fmt: skip
+    assert [row["validation_bleu"] for row in rows] == [40.0, 42.0, 40.0, 42.0]
+    assert rows[0]["beam"]["5"] == 35.0 and "beam" not in rows[2]
+    assert sum(c[0] == "train" for c in commands) == 4
+    assert all("validation" in c for c in commands if c[0] == "evaluate")
+
+
+def test_an_unknown_variant_is_named(commands):
+    with pytest.raises(ValueError, match=r"no variant \['dropuot'\]"):
+        experiments.ablations(["dropuot"], [0], jobs=1)
+
+
+def test_a_failed_run_says_why(tmp_path):
+    with pytest.raises(RuntimeError, match="ended with 1:\n.*there is no folder /nowhere"):
+        experiments.command("train", "--data", "/nowhere", log=tmp_path / "log.txt")
+
+
+@pytest.mark.parametrize("name", experiments.VARIANTS)
+def test_every_variant_is_a_valid_command_that_changes_something(name):
+    parser, _ = _parser()
+
+    def settings(variant):
+        return vars(parser.parse_args(["train", *shlex.split(f"{experiments.BASE} {variant}")]))
+
+    changed = settings(experiments.VARIANTS[name]) != settings("")
+    assert changed == (name != "unchanged")
