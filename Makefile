@@ -13,24 +13,36 @@ export TOKENIZERS_PARALLELISM = false
 
 BIN       = .venv/bin
 READY     = .venv/.ready
-NOTEBOOKS = $(sort $(shell find book -name '*.ipynb' -not -path '*/.ipynb_checkpoints/*'))
+GRADE     = .venv-grade/bin/python
+# not the students' labs, whose answers are missing
+NOTEBOOKS = $(sort $(shell find book -name '*.ipynb' -not -path '*/.ipynb_checkpoints/*' \
+              -not -path 'book/labs/*'))
 SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL = help
-.PHONY: help book test check test-site serve sync bench train repository clean
+.PHONY: help book test check test-site serve sync labs grade test-labs bench train seeds ablations \
+        repository clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-$(READY): requirements.txt pyproject.toml
+# $(call prepare,folder,requirements): an environment with the library installed
+define prepare
 	@$(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; $(PYTHON3) is `$(PYTHON3) --version`." \
 	         "Name another with PYTHON3=..."; exit 1; }
-	test -x $(BIN)/python || $(PYTHON3) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	test -x $(1)/bin/python || $(PYTHON3) -m venv $(1)
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check -r $(2)
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
+endef
+
+$(READY): requirements.txt pyproject.toml
+	$(call prepare,.venv,requirements.txt)
+
+.venv-grade/.ready: labs/requirements.txt pyproject.toml
+	$(call prepare,.venv-grade,labs/requirements.txt)
 
 book: $(READY)  ## execute the notebooks and build the site, strictly
 	$(BIN)/jupyter-book build . --all -W --keep-going
@@ -56,12 +68,28 @@ serve: $(READY)  ## show the built site at http://127.0.0.1:8000
 sync: $(READY)  ## write setup cells and library code into the notebooks, strip outputs
 	$(BIN)/python tools/sync.py
 
+labs: .venv-grade/.ready  ## make the students' labs from the masters; fails if one was stale
+	$(GRADE) tools/labs.py $(ARGS)
+
+grade: .venv-grade/.ready  ## grade a folder of notebooks: make grade SUBMISSIONS=folder [OUT=folder] [JOBS=2]
+	@test -n "$(SUBMISSIONS)" || { echo "Name the folder: make grade SUBMISSIONS=folder"; exit 2; }
+	@$(GRADE) tools/grade.py "$(SUBMISSIONS)" --out "$(or $(OUT),graded)" --jobs $(or $(JOBS),1) $(ARGS)
+
+test-labs: .venv-grade/.ready  ## grade perfect, wrong and broken submissions of every lab
+	$(GRADE) -m pytest labs/tests
+
 bench: $(READY)  ## compare the library's speed with its peers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	$(BIN)/python -m benchmarks $(ARGS)
 
 train: $(READY)  ## train a recorded run again, with its settings: make train RUN=multi30k-de-en
 	$(BIN)/python -m transformer_lib train $(if $(RUN),--like $(RUN)) $(ARGS)
+
+seeds: $(READY)  ## train several seeds of a run, keep the best on validation: make seeds RUN=multi30k-de-en JOBS=3
+	$(BIN)/python tools/experiments.py seeds $(RUN) --seeds $(or $(SEEDS),0 1 2) --jobs $(or $(JOBS),1) $(ARGS)
+
+ablations: $(READY)  ## change one setting at a time, several seeds each, into results/ablations.json
+	$(BIN)/python tools/experiments.py ablations --seeds $(or $(SEEDS),0 1 2) --jobs $(or $(JOBS),1) $(ARGS)
 
 repository: $(READY)  ## set the address of your copy everywhere: make repository URL=https://...
 	$(BIN)/python tools/repository.py $(URL)

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +16,16 @@ from torch import nn
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
+import repository  # noqa: E402
 import setup_cell  # noqa: E402
 import sync  # noqa: E402
 
 NOTEBOOKS = sync.find_notebooks()
 NAMES = [str(path.relative_to(ROOT)) for path in NOTEBOOKS]
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
+each_synced = pytest.mark.parametrize(
+    "path", NOTEBOOKS + sync.find_masters(), ids=lambda path: str(path.relative_to(ROOT))
+)
 
 
 def cells(path: Path, kind: str) -> list[dict]:
@@ -53,7 +58,7 @@ def listed_pages() -> list[str]:
     return list(walk(yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))))
 
 
-@each_notebook
+@each_synced
 def test_is_in_step_with_the_library(path):
     result = subprocess.run(
         [sys.executable, ROOT / "tools" / "sync.py", "--check", path],
@@ -62,7 +67,7 @@ def test_is_in_step_with_the_library(path):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@each_notebook
+@each_synced
 def test_begins_with_the_setup_cell(path):
     first = cells(path, "code")[0]
     assert {"setup", "remove-cell"} <= set(first["metadata"].get("tags", []))
@@ -149,12 +154,50 @@ def test_links_between_pages_lead_somewhere():
     assert not broken
 
 
-def test_the_repository_has_one_address():
-    result = subprocess.run(
-        [sys.executable, ROOT / "tools" / "repository.py", "--check"],
+def run_repository(argument, root=ROOT):
+    return subprocess.run(
+        [sys.executable, root / "tools" / "repository.py", argument],
         capture_output=True, text=True,
     )  # fmt: skip
+
+
+def test_the_repository_has_one_address():
+    result = run_repository("--check")
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.slow
+def test_a_new_address_reaches_every_place(tmp_path):
+    """No file names the old address any more; setting it again gives the files of before."""
+    answer = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)
+    names = [name for name in answer.stdout.decode().split("\0") if (ROOT / name).is_file()]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+
+    def contents():
+        return {name: (tmp_path / name).read_bytes() for name in names}
+
+    before, old = contents(), setup_cell.repository_url()
+    assert sum(old.encode() in content for content in before.values()) > len(NOTEBOOKS)
+    result = run_repository("https://example.org/ada/engine", tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    slug = repository.slug(old).encode()  # what links to Colab and Binder carry
+    assert not [name for name, content in contents().items() if slug in content]
+    assert run_repository("--check", tmp_path).returncode == 0
+    run_repository(old, tmp_path)
+    assert [name for name, content in contents().items() if content != before[name]] == []
+
+    with open(tmp_path / "README.md", "a", encoding="utf8") as readme:
+        readme.write("https://mybinder.org/v2/gh/ada/engine/main\n")
+    assert "README.md has a link to ada/engine" in run_repository("--check", tmp_path).stdout
+
+
+@pytest.mark.parametrize("given", [
+    "https://github.com/you/book/", "https://github.com/you/book.git", "git@github.com:you/book.git"
+])  # fmt: skip
+def test_an_address_is_kept_as_every_reader_can_fetch_it(given):
+    assert repository.for_everybody(given) == "https://github.com/you/book"
 
 
 # ---- the tools themselves ----------------------------------------------------------------------
@@ -224,7 +267,3 @@ def test_setup_cell_fetches_the_library_elsewhere(tmp_path):
         "GIT_CONFIG_VALUE_0": setup_cell.repository_url(),
     }  # fmt: skip
     subprocess.run([sys.executable, "-S", "-c", code], check=True, cwd=work, env=env)
-
-
-def test_setup_cell_never_installs_torch():
-    assert "torch" not in setup_cell.setup_cell()

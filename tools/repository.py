@@ -7,27 +7,44 @@ Without an address this prints the present one. `--check` names the places that 
 import argparse
 import re
 import sys
+from pathlib import Path
 
 import sync
 from setup_cell import ROOT, repository_url
 
+# These must name the address.
 PLACES = ["_config.yml", "README.md", "CITATION.cff", "CONTRIBUTING.md", "pyproject.toml"]
-PAGES = "book/**/*.md"
+# These may. The notebooks have it in their setup cells, which sync writes.
+TEXTS = ["*.md", "*.yml", "*.cff", "*.toml", ".github/**/*.yml", "binder/*", "book/**/*.md",
+         "labs/**/*.md"]  # fmt: skip
+# A link to Colab has /github/owner/name/, one to Binder has /gh/owner/name/.
+LINK = r"(/github/|/gh/){}(?=/)"
+
+
+def texts() -> list[Path]:
+    """Every file, notebooks apart, that may carry the address."""
+    return sorted({path for pattern in TEXTS for path in ROOT.glob(pattern) if path.is_file()})
+
+
+def for_everybody(url: str) -> str:
+    """The address as a reader without a key for SSH fetches it, and as links carry it."""
+    url = re.sub(r"^git@([^:]+):", r"https://\1/", url).rstrip("/")
+    return url.removesuffix(".git") if url.startswith("https://") else url
 
 
 def slug(url: str) -> str:
-    """The owner/name part of an address, which Colab links carry."""
-    return "/".join(url.rstrip("/").removesuffix(".git").replace(":", "/").split("/")[-2:])
+    """The owner/name part of an address, which links to Colab and Binder carry."""
+    return "/".join(url.split("/")[-2:])
 
 
 def rewrite(new: str) -> list[str]:
     """Replace the present address by `new`; return the files that changed."""
     old = repository_url()
     changed = []
-    for path in [ROOT / name for name in PLACES] + sorted(ROOT.glob(PAGES)):
+    for path in texts():
         before = path.read_text(encoding="utf8")
-        after = before.replace(old, new)
-        after = after.replace(f"/github/{slug(old)}/", f"/github/{slug(new)}/")  # Colab links
+        after = re.sub(re.escape(old) + r"(?![\w-])", lambda found: new, before)
+        after = re.sub(LINK.format(re.escape(slug(old))), rf"\g<1>{slug(new)}", after)
         if after != before:
             path.write_text(after, encoding="utf8")
             changed.append(str(path.relative_to(ROOT)))
@@ -40,11 +57,10 @@ def disagreements() -> list[str]:
     url = repository_url()
     lines = [f"{name} does not name {url}" for name in PLACES
              if url not in (ROOT / name).read_text(encoding="utf8")]
-    for path in [ROOT / name for name in PLACES] + sorted(ROOT.glob(PAGES)):
-        text = path.read_text(encoding="utf8")
-        for other in re.findall(r"/github/([^/\s]+/[^/\s]+)/blob/", text):
-            if other != slug(url):
-                lines.append(f"{path.relative_to(ROOT)} has a Colab link to {other}")
+    for path in texts():
+        for link in re.finditer(LINK.format(r"([\w.-]+/[\w.-]+)"), path.read_text(encoding="utf8")):
+            if link[2] != slug(url):
+                lines.append(f"{path.relative_to(ROOT)} has a link to {link[2]}")
     return lines
 
 
@@ -60,10 +76,11 @@ def main() -> int:
     if options.url is None:
         print(f"The repository is {repository_url()}. To change it: make repository URL=https://...")
         return 0
-    if not re.fullmatch(r"(https://|file://|git@|/)\S+[^/\s]", options.url):
+    url = for_everybody(options.url)
+    if not re.fullmatch(r"(https://|file://|/)\S+", url):
         print(f"{options.url!r} is no address; expected something like https://github.com/you/book")
         return 2
-    print("\n".join(rewrite(options.url)))
+    print("\n".join(rewrite(url)))
     return 0
 
 

@@ -1,6 +1,6 @@
 """Keep the notebooks in step with the library: `make sync`.
 
-For every notebook under book/ this
+For every notebook under book/ and every lab master under labs/ this
 - writes the setup cell, where the first code cell has the tag `setup`;
 - writes the library's own source into each cell tagged `lib:<module>.<Name>`
   (a function, a class, or Class.method);
@@ -34,6 +34,11 @@ def find_notebooks() -> list[Path]:
     return sorted(
         path for path in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts
     )
+
+
+def find_masters() -> list[Path]:
+    """The masters of the labs. The students' notebooks in book/labs come from them."""
+    return sorted((ROOT / "labs").glob("*.ipynb"))
 
 
 def library_source(name: str) -> str:
@@ -108,12 +113,12 @@ def differences(before: dict, after: dict) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all under book/")
+    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all of them")
     parser.add_argument("--check", action="store_true", help="write nothing, exit with 1 if stale")
     options = parser.parse_args(arguments)
     sys.path.insert(0, str(ROOT))
     problems = 0
-    for path in options.notebooks or find_notebooks():
+    for path in options.notebooks or find_notebooks() + find_masters():
         text = path.read_text(encoding="utf8")
         before = json.loads(text)
         try:

@@ -1,0 +1,13 @@
+"""The tools are scripts, not a package: let the tests import them."""
+
+import csv
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools"), str(Path(__file__).parent)]
+
+
+def rows_of(path) -> list[dict]:
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))

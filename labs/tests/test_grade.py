@@ -1,0 +1,235 @@
+"""`make grade` with broken, hostile and oddly named submissions of a small lab.
+
+All are graded once, side by side; each test then looks at the row of one of them.
+"""
+
+import json
+import os
+import re
+
+import grade
+import grade_one
+import nbformat
+import psutil
+import pytest
+import small_lab
+from conftest import rows_of
+
+import labs
+
+CASES = small_lab.submissions(labs.student_version(small_lab.MASTER))
+TESTS = ("double_check", "double_hidden", "square_check", "square_hidden")
+# Short limits, yet long enough for a machine that is busy with other work.
+LIMITS = ["--cell", "10", "--grace", "6", "--memory", "1", "--jobs", "2"]
+
+
+def write(folder, name, notebook):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def lab_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("labs")
+    write(folder, f"{small_lab.NAME}.ipynb", small_lab.MASTER)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory, lab_folder):
+    """The folder of marks after one run over all cases and some files that are no submissions."""
+    handed_in = tmp_path_factory.mktemp("submissions")
+    for name, (notebook, _, _) in CASES.items():
+        write(handed_in, f"{name}/my notebook.ipynb", notebook)
+    write(handed_in, "killer.ipynb", small_lab.filled(CASES["perfect"][0], {
+        "double": "# Task 1: double\nimport os\nos.kill(os.getppid(), 9)"}))
+    write(handed_in, "=late.ipynb", small_lab.filled(CASES["perfect"][0], {
+        "double": "# Task 1: double\nimport os\nget_ipython().input_transformers_post.append("
+                  "lambda lines: os._exit(0) if 'as it should' in lines[0] else lines)"}))
+    (handed_in / "torn.ipynb").write_text('{"cells": [', encoding="utf8")
+    (handed_in / "list.ipynb").write_text("[]", encoding="utf8")
+    (handed_in / "essay.pdf").write_bytes(b"%PDF-1.4")
+    write(handed_in, "other.ipynb", nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell("import torch", id="a")]))
+    (handed_in / "perfect" / ".ipynb_checkpoints").mkdir()
+    write(handed_in, "perfect/.ipynb_checkpoints/old.ipynb", CASES["empty"][0])
+    old = write(handed_in, "perfect/first try.ipynb", CASES["empty"][0])
+    os.utime(old, (1, 1))
+    out = tmp_path_factory.mktemp("graded")
+    assert grade.main([str(handed_in), "--out", str(out), "--labs", str(lab_folder), *LIMITS]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def rows(out):
+    return rows_of(out / "grades.csv")
+
+
+@pytest.fixture(scope="module")
+def points(out):
+    return {(row["student"], row["test"]): row["points"] for row in rows_of(out / "tasks.csv")}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", CASES)
+def test_each_submission_gets_the_marks_it_deserves(rows, points, name):
+    _, deserved, words = CASES[name]
+    row, = (row for row in rows if row["student"] == name and row["status"] == "graded")
+    assert tuple(float(points[name, test]) for test in TESTS) == deserved, row["note"]
+    assert (float(row["automatic"]), float(row["automatic_of"])) == (sum(deserved), 16)
+    assert (row["written"], float(row["written_of"])) == ("", 4)
+    for part in words:
+        assert part in row["note"]
+    if not words:
+        assert not row["note"]
+
+
+@pytest.mark.parametrize("file, note", [
+    ("torn.ipynb", "cannot be read as a notebook"),
+    ("list.ipynb", "cannot be read as a notebook"),
+    ("essay.pdf", "not a notebook"),
+    ("other.ipynb", "none of the labs"),
+    ("killer.ipynb", "could not be graded, look at it yourself"),
+    ("'=late.ipynb", "the kernel ended where no cell of the notebook ran"),
+    ("perfect/first try.ipynb", "handed in more than once, the newest file counts: perfect/my not"),
+])  # fmt: skip
+def test_a_file_that_is_not_graded_has_a_row_that_says_why(rows, file, note):
+    row, = (row for row in rows if row["file"] == file)
+    assert (row["status"], row["automatic"]) == ("not graded", "")
+    assert note in row["note"]
+
+
+def test_nothing_else_is_in_the_tables(rows, points):
+    assert len(rows) == len(CASES) + 7
+    assert len(points) == len(CASES) * (len(TESTS) + 1)  # and the written answer
+
+
+def test_nothing_that_a_submission_started_still_runs(out):
+    assert not [process for process in psutil.process_iter(["cmdline"])
+                if "98765" in (process.info["cmdline"] or [])]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_feedback_page(out, name):
+    """Small, asks no other host for anything, and keeps the hidden tests to itself."""
+    page = (out / "feedback" / f"{name}_{small_lab.NAME}.html").read_text(encoding="utf8")
+    assert len(page) < 500_000
+    assert "default-src 'none'" in page and '<html lang="en">' in page
+    assert not re.search(r"<script|<link|src=\"(?!data:)|url\(", page)
+    assert "square(3) == 9" not in page and "Rubric" not in page
+    assert f"<strong>{sum(CASES[name][1])} of 16</strong>" in page
+
+
+def test_feedback_shows_messages_answers_and_the_written_text(out):
+    page = (out / "feedback" / f"partly_{small_lab.NAME}.html").read_text(encoding="utf8")
+    assert "three times three is nine" in page  # the message of the hidden test that failed
+    assert "Because it *is*." in page
+    assert 'class="marks"' in page
+    page = (out / "feedback" / f"empty_{small_lab.NAME}.html").read_text(encoding="utf8")
+    assert "No answer was written." in page
+
+
+def test_markup_in_an_answer_is_shown_and_not_obeyed(tmp_path, lab_folder):
+    lab = grade.load_labs(lab_folder)[small_lab.NAME]
+    cell = {"type": "markdown", "given": False, "source": "<script>alert(1)</script>",
+            "id": "why", "of": 4, "points": None, "text": "", "images": [], "changed": []}
+    tests = {test: {"type": "code", "points": 0, "of": 1} for test in TESTS}
+    page = grade.feedback_page({
+        "student": "<b>x</b>", "lab": small_lab.NAME, "file": "x", "automatic": 0,
+        "automatic_of": 16, "written_of": 4, "graded": tests | {"why": cell},
+        "result": {"cells": [cell], "notes": []}}, lab)
+    assert "<script>" not in page and "<b>" not in page
+    assert "&lt;script&gt;" in page
+
+
+@pytest.mark.parametrize("path, student", [
+    ("anna/whatever.ipynb", "anna"),
+    ("anna/deep/er/lab9.ipynb", "anna"),
+    ("anna_lab9_small.ipynb", "anna"),
+    ("lab9_small_anna.ipynb", "anna"),
+    ("lab9_small_anna (1).ipynb", "anna"),
+    ("Anna Schmidt_1234_assignsubmission_file_lab9_small.ipynb", "Anna Schmidt"),
+    ("Anna Schmidt_1234_assignsubmission_file/lab9_small.ipynb", "Anna Schmidt"),
+    ("schmidtanna_12345_67890_lab9_small-1.ipynb", "schmidtanna"),
+    ("schmidtanna_LATE_12345_67890_lab9_small.ipynb", "schmidtanna"),
+    ("Anna-Schmidt-lab9.ipynb", "Anna-Schmidt"),
+    ("lab9_small.ipynb", "lab9_small"),
+    ("lab9_small (2).ipynb", "lab9_small (2)"),  # nobody's name: each file stands for a student
+    ("lab9/anna.ipynb", "anna"),
+    ("lab9_small/anna/notebook.ipynb", "anna"),
+    ("student-1_lab9.ipynb", "student-1"),
+    ("lab9_small_student-2.ipynb", "student-2"),
+    ("anna (1).ipynb", "anna (1)"),
+])  # fmt: skip
+def test_the_student_is_found_in_the_name(tmp_path, path, student):
+    assert grade.student_of(tmp_path / path, tmp_path, [small_lab.NAME])[0] == student
+
+
+def test_two_students_of_one_name_are_kept_apart(tmp_path, lab_folder):
+    for number in (11111, 22222):
+        write(tmp_path, f"anna_{number}_assignsubmission_file_x.ipynb", CASES["perfect"][0])
+    submissions, others = grade.collect(tmp_path, grade.load_labs(lab_folder))
+    assert [one["student"] for one in submissions] == ["anna_11111_x", "anna_22222_x"]
+    assert not others
+
+
+@pytest.mark.parametrize("change, found", [
+    (lambda notebook: notebook, small_lab.NAME),
+    (small_lab.stripped, small_lab.NAME),
+    (lambda notebook: small_lab.without(notebook, "title", "double"), small_lab.NAME),
+    (lambda notebook: small_lab.without(small_lab.stripped(notebook), "new-0", "new-3", "new-7"),
+     None),
+])  # fmt: skip
+def test_the_lab_is_found_from_the_contents(lab_folder, change, found):
+    notebook = change(small_lab.filled(CASES["perfect"][0], {}))
+    assert grade.which_lab(notebook, grade.load_labs(lab_folder)) == found
+
+
+@pytest.mark.parametrize("change", [
+    lambda cell: cell.pop("id"),  # Colab
+    lambda cell: cell.update(id="the same"),
+    lambda cell: cell.pop("metadata"),
+    lambda cell: cell.update(metadata=[]),
+    lambda cell: cell.update(metadata={"nbgrader": "yes"}, id=None),
+    lambda cell: cell.pop("outputs", None),
+    lambda cell: cell.update(outputs="torn"),
+], ids=range(7))  # fmt: skip
+def test_a_notebook_whose_source_is_whole_can_be_graded(tmp_path, lab_folder, change):
+    path = write(tmp_path, "anna.ipynb", CASES["perfect"][0])
+    notebook = json.loads(path.read_text(encoding="utf8"))
+    for cell in notebook["cells"]:
+        change(cell)
+    path.write_text(json.dumps(notebook), encoding="utf8")
+    loaded = grade.load_labs(lab_folder)
+    submissions, others = grade.collect(tmp_path, loaded)
+    assert not others
+    lab = loaded[small_lab.NAME]["cells"]
+    restored, notes = grade_one.restored(submissions[0]["notebook"], lab)
+    assert not notes
+    assert [grade_one.grade_id(cell) for cell in restored.cells] == [
+        grade_one.grade_id(cell) for cell in lab.cells]
+
+
+@pytest.mark.parametrize("make, message", [
+    (lambda folder: folder / "nowhere", "there is no folder"),
+    (lambda folder: folder, "is empty"),
+])  # fmt: skip
+def test_a_wrong_folder_is_named(tmp_path, capsys, make, message):
+    with pytest.raises(SystemExit) as stop:
+        grade.main([str(make(tmp_path))])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_time_of_a_notebook_is_bounded(tmp_path, lab_folder):
+    """What ran before the time was used up keeps its points."""
+    notebook = small_lab.filled(CASES["perfect"][0], {
+        "square": "# Task 2: square\nimport time\ntime.sleep(30)"})
+    lab = grade.load_labs(lab_folder)[small_lab.NAME]
+    limits = {"cell": 60, "notebook": 25, "memory": 2, "grace": 10}
+    result = grade.run_one({"notebook": notebook}, lab, limits)
+    points = {cell["id"]: cell["points"] for cell in result["cells"] if "points" in cell}
+    assert [points[test] for test in TESTS] == [3, 5, 0, 0]
+    assert json.dumps(result).count("not run: the time of the whole notebook was used up") >= 2

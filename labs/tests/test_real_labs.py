@@ -1,0 +1,185 @@
+"""Every lab of the book: graded perfect, empty, partly right, and wrong in each planned way.
+
+The planned wrong answers are in wrong_answers/NAME.py: for each answer a list of (description,
+source, (points of the check, points of the hidden tests)). So that they all run in one kernel, a
+longer lab is made, in which a task and its tests stand once more for each of its wrong answers.
+"""
+
+import copy
+import importlib.util
+from pathlib import Path
+
+import grade
+import nbformat
+import pytest
+from conftest import rows_of
+from nbgrader.utils import is_grade, is_solution
+
+import labs
+
+MASTERS = {path.stem: labs.read(path) for path in sorted(labs.MASTERS.glob("lab*.ipynb"))}
+
+
+def wrong_answers(name) -> dict[str, list]:
+    path = Path(__file__).parent / "wrong_answers" / f"{name}.py"
+    specification = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module.WRONG
+
+
+WRONG = {name: wrong_answers(name) for name in MASTERS}
+PLANNED = [(name, answer, number) for name, answers in WRONG.items()
+           for answer, wrong in answers.items() for number in range(len(wrong))]
+
+
+def grade_id(cell):
+    return cell.metadata.get("nbgrader", {}).get("grade_id")
+
+
+def groups(master) -> dict[str, list]:
+    """For each answer: its cell and the cells after it, up to its last test."""
+    found, current = {}, None
+    for cell in master.cells:
+        if is_solution(cell):
+            current, waiting = (None if is_grade(cell) else grade_id(cell)), []
+            if current:
+                found[current] = []
+        if current:
+            waiting.append(cell)
+            if is_grade(cell) or is_solution(cell):
+                found[current] += waiting
+                waiting = []
+    return found
+
+
+def test_points(master, answer) -> list[tuple[str, float]]:
+    """(check's id, points) and (hidden tests' id, points), in this order."""
+    tests = [cell for cell in groups(master)[answer] if is_grade(cell)]
+    tests.sort(key=lambda cell: "HIDDEN TESTS" in cell.source)
+    return [(grade_id(cell), cell.metadata.nbgrader.points) for cell in tests]
+
+
+test_points.__test__ = False
+
+
+def answered(master, changes):
+    """The student's notebook with the master's answers, but for those in `changes`."""
+    notebook = labs.student_version(master)
+    for cell, solved in zip(notebook.cells, master.cells, strict=True):
+        if is_solution(cell):
+            cell.source = changes.get(grade_id(cell), solved.source)
+    return notebook
+
+
+def longer(name):
+    """The lab with all planned wrong answers, and a submission that gives them."""
+    master = copy.deepcopy(MASTERS[name])
+    cells, changes, group_of = [], {}, groups(master)
+    for cell in master.cells:
+        for number, (_, source, _) in enumerate(WRONG[name].get(grade_id(cell), [])):
+            for old in group_of[grade_id(cell)]:
+                new = copy.deepcopy(old)
+                new.id = f"{old.id}-{number}"
+                if grade_id(old):
+                    new.metadata.nbgrader.grade_id += f"_{number}"
+                if is_solution(old):
+                    title, line, rest = old.source.partition("\n")
+                    new.source = f"{title} ({number}){line}{rest}"
+                    changes[grade_id(new)] = source
+                cells.append(new)
+        cells.append(cell)
+    master.cells = cells
+    return master, answered(master, changes)
+
+
+def partly(name) -> dict[str, int]:
+    """Every other answer is wrong: for those, which of the planned wrong answers."""
+    return {answer: 0 for answer in list(WRONG[name])[::2]}
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory):
+    """Points by student, lab and test: the labs as they are, then the longer ones."""
+    found = {}
+    for kind in ("as they are", "longer"):
+        folder, masters, out = (tmp_path_factory.mktemp(name) for name in ("in", "labs", "out"))
+        for name, master in MASTERS.items():
+            if kind == "longer":
+                master, all_wrong = longer(name)
+                hand_in = {"wrong": all_wrong}
+            else:
+                wrong = {answer: WRONG[name][answer][0][1] for answer in partly(name)}
+                hand_in = {"perfect": answered(master, {}), "partly": answered(master, wrong),
+                           "empty": labs.student_version(master)}
+            nbformat.write(master, masters / f"{name}.ipynb")
+            for student, notebook in hand_in.items():
+                nbformat.write(notebook, folder / f"{student}_{name}.ipynb")
+        grade.main([str(folder), "--out", str(out), "--labs", str(masters), "--jobs", "2"])
+        for row in rows_of(out / "tasks.csv"):
+            if row["points"]:  # a written answer waits for the teacher
+                found[row["student"], row["lab"], row["test"]] = float(row["points"])
+    return found
+
+
+def given(points, student, lab):
+    return {test: got for (who, where, test), got in points.items()
+            if (who, where) == (student, lab)}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", MASTERS)
+def test_the_masters_answers_get_all_points(points, name):
+    full = {test: of for answer in groups(MASTERS[name])
+            for test, of in test_points(MASTERS[name], answer)}
+    assert given(points, "perfect", name) == full
+    assert sum(full.values()) == labs.AUTOMATIC
+
+
+@pytest.mark.parametrize("name", MASTERS)
+def test_the_empty_notebook_gets_none(points, name):
+    assert set(given(points, "empty", name).values()) == {0}
+
+
+@pytest.mark.parametrize("name, answer, number", PLANNED)
+def test_a_planned_wrong_answer_gets_what_it_deserves(points, name, answer, number):
+    description, _, deserved = WRONG[name][answer][number]
+    got = [points["wrong", name, f"{test}_{number}"]
+           for test, _ in test_points(MASTERS[name], answer)]
+    assert got == list(deserved), description
+
+
+@pytest.mark.parametrize("name", MASTERS)
+def test_a_wrong_answer_costs_its_own_task_alone(points, name):
+    wrong, got = partly(name), given(points, "partly", name)
+    for answer in groups(MASTERS[name]):
+        for place, (test, full) in enumerate(test_points(MASTERS[name], answer)):
+            deserved = WRONG[name][answer][wrong[answer]][2][place] if answer in wrong else full
+            assert got[test] == deserved, test
+
+
+@pytest.mark.parametrize("name", MASTERS)
+def test_every_task_has_wrong_answers_and_some_reach_the_hidden_tests(name):
+    assert set(WRONG[name]) == set(groups(MASTERS[name]))
+    assert all(len(wrong) >= 2 for wrong in WRONG[name].values())
+    assert any(check and not hidden for wrong in WRONG[name].values()
+               for _, _, (check, hidden) in wrong)
+
+
+@pytest.mark.parametrize("name", MASTERS)
+def test_the_students_notebook_tells_nothing(name):
+    """No answer, no hidden test, no rubric: neither marks nor lines of them."""
+    text = (labs.STUDENTS / f"{name}.ipynb").read_text(encoding="utf8")
+    assert "BEGIN SOLUTION" not in text and "HIDDEN TESTS" not in text and "Rubric" not in text
+    student = nbformat.reads(text, as_version=4)
+    shown = "\n".join(cell.source for cell in student.cells)
+    for cell in MASTERS[name].cells:
+        if "BEGIN HIDDEN TESTS" in cell.source:
+            body = cell.source.split("### BEGIN HIDDEN TESTS")[1].split("### END HIDDEN TESTS")[0]
+            assert body.strip() and body.strip() not in shown
+        elif is_grade(cell) and is_solution(cell):
+            assert cell.source not in shown
+
+
+def test_make_labs_has_nothing_to_do():
+    assert labs.main(["--check"]) == 0

@@ -1,0 +1,286 @@
+"""Every notebook as Colab runs it, and every link that leads there.
+
+A bare environment stands for Colab's runtime: it has packages that Colab comes with, and neither
+this project nor what the setup cell installs. The setup cell runs in it once, with nothing there
+yet. Then every notebook runs in an empty folder of its own and fetches the book anew. Git reads
+the configured address as a repository made here from the tracked files, edits included.
+"""
+
+import importlib.metadata
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+import yaml
+from filelock import FileLock
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import repository  # noqa: E402
+import setup_cell  # noqa: E402
+import sync  # noqa: E402
+
+# A student's lab stops at the first unanswered task, so its master runs instead.
+STUDENTS = ROOT / "book" / "labs"
+NOTEBOOKS = [path for path in sync.find_notebooks() if path.parent != STUDENTS]
+NOTEBOOKS += sync.find_masters()
+NAMES = [str(path.relative_to(ROOT)) for path in NOTEBOOKS]
+
+# Packages that Colab comes with; what they require is there too. Colab has many more. Leaving
+# them out means that the setup cell installs more here than there, and that a notebook which
+# needs another of them fails.
+COLAB_HAS = ["altair", "datasets", "ipykernel", "matplotlib", "numpy", "pip", "requests",
+             "safetensors", "tokenizers", "torch", "tqdm", "transformers"]  # fmt: skip
+COLAB_LACKS = ["bertviz", "sacrebleu", "sacremoses"]  # and the book uses
+
+
+# ---- the runtime -------------------------------------------------------------------------------
+
+def with_requirements(names: list[str]) -> dict[str, importlib.metadata.Distribution]:
+    """The distributions of this environment with these names, and all that they require."""
+    found, waiting = {}, list(names)
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name in found:
+            continue
+        found[name] = importlib.metadata.distribution(name)
+        for line in found[name].requires or []:
+            requirement = Requirement(line)
+            if not requirement.marker or requirement.marker.evaluate({"extra": ""}):
+                waiting.append(requirement.name)
+    return found
+
+
+def make_environment(folder: Path, python: Path):
+    """An environment with Colab's packages, `python`, and a Jupyter kernel that starts it.
+
+    The packages are links to those of this environment, in a folder outside the new one. So they
+    take no space, and pip puts a newer version before them and leaves their files alone.
+    """
+    links = folder / "packages"
+    links.mkdir(parents=True)
+    for distribution in with_requirements(COLAB_HAS).values():
+        for top in {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}:
+            if not (links / top).exists():
+                (links / top).symlink_to(distribution.locate_file(top))
+    venv.create(python.parents[1], symlinks=True)
+    [site] = python.parents[1].glob("lib/python*/site-packages")
+    (site / "colab.pth").write_text(f"{links}\n")
+    (site / "google" / "colab").mkdir(parents=True)
+    (site / "google" / "colab" / "__init__.py").write_text('"""Stands for Colab\'s own."""\n')
+    kernel = folder / "jupyter" / "kernels" / "colab"
+    kernel.mkdir(parents=True)
+    (kernel / "kernel.json").write_text(json.dumps({
+        "argv": [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        "display_name": "Colab", "language": "python",
+    }))  # fmt: skip
+
+
+def outer_environment() -> dict[str, str]:
+    """The variables of this process, without those that would lead back into this project."""
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith(("GIT_", "JUPYTER", "PYTEST", "PYTHON", "VIRTUAL_ENV"))}
+
+
+def tracked_files() -> bytes:
+    """The paths of all tracked files, each followed by a zero byte."""
+    command = ["git", "ls-files", "-z"]
+    return subprocess.run(
+        command, cwd=ROOT, env=outer_environment(), check=True, capture_output=True
+    ).stdout
+
+
+def make_origin(folder: Path):
+    """A repository with one commit: the tracked files as they lie here now."""
+    def git(*arguments, **options):
+        settings = ["-c", "user.name=test", "-c", "user.email=test@example.org",
+                    "-c", "commit.gpgsign=false"]
+        command = ["git", *settings, *arguments]
+        subprocess.run(command, cwd=ROOT, env=outer_environment(), check=True, **options)
+
+    there = [f"--git-dir={folder}", f"--work-tree={ROOT}"]
+    git("init", "--quiet", "--bare", folder)
+    git(*there, "update-index", "--add", "--remove", "-z", "--stdin", input=tracked_files())
+    git(*there, "commit", "--quiet", "--no-verify", "--message=The book")
+
+
+def packages(runtime) -> dict[str, str]:
+    """Name and version of everything that the runtime's Python finds, and where torch lies."""
+    code = (
+        "import importlib.metadata as m, importlib.util as u, json\n"
+        "names = {d.name for d in m.distributions()}\n"
+        "found = {name: m.version(name) for name in names}\n"
+        "print(json.dumps(found | {'file of torch': u.find_spec('torch').origin}))"
+    )
+    answer = subprocess.run(
+        [runtime.python, "-c", code], env=runtime.variables, check=True, capture_output=True,
+        cwd=runtime.folder,
+    ).stdout  # fmt: skip
+    return json.loads(answer)
+
+
+FIRST_RUN = """
+import google.colab
+import {lacking}          # at once, in the process that installed them
+import transformer_lib
+"""
+
+
+def run_setup_cell(runtime, folder: Path, **variables) -> subprocess.CompletedProcess:
+    code = setup_cell.setup_cell() + FIRST_RUN.format(lacking=", ".join(COLAB_LACKS))
+    return subprocess.run(
+        [runtime.python, "-c", code], cwd=folder, env=runtime.variables | variables,
+        capture_output=True, text=True,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def first_run(tmp_path_factory):
+    """The runtime, and what the setup cell did to it. Made once, also for several workers."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    folder = shared / "colab"
+    runtime = SimpleNamespace(folder=folder, python=folder / "environment" / "bin" / "python")
+    runtime.variables = outer_environment() | {
+        "HOME": str(folder / "home"),
+        "PATH": f"{runtime.python.parent}{os.pathsep}{os.environ['PATH']}",
+        # Downloads are kept where they always are: the data, and what pip fetched.
+        "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
+        "BOOK_SCALE": "smoke",
+        "COLAB_RELEASE_TAG": "stand-in",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.file://{folder / 'origin'}.insteadOf",
+        "GIT_CONFIG_VALUE_0": setup_cell.repository_url(),
+        "GIT_ALLOW_PROTOCOL": "file",  # no other address can be reached
+    }
+    done = folder / "first_run.json"
+    with FileLock(shared / "colab.lock"):
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of a worker that failed on the way
+            make_environment(folder, runtime.python)
+            make_origin(folder / "origin")
+            work = folder / "first_run"
+            for needed in (work, folder / "home"):
+                needed.mkdir()
+            before = packages(runtime)
+            result = run_setup_cell(runtime, work)
+            done.write_text(json.dumps({
+                "before": before, "after": packages(runtime), "problem": None if
+                result.returncode == 0 else result.stdout + result.stderr,
+            }))  # fmt: skip
+    runtime.__dict__.update(json.loads(done.read_text()))
+    return runtime
+
+
+@pytest.fixture
+def runtime(first_run, monkeypatch):
+    """A runtime in which the setup cell has installed what was missing."""
+    if first_run.problem:
+        pytest.fail("the setup cell itself fails: see test_setup_cell_...", pytrace=False)
+    monkeypatch.setenv("JUPYTER_PATH", str(first_run.folder / "jupyter"))
+    return first_run
+
+
+# ---- the notebooks -----------------------------------------------------------------------------
+
+@pytest.mark.slow
+def test_setup_cell_installs_what_colab_lacks_and_nothing_else(first_run):
+    """A failure without a network is meant: skipped, it would hide that nothing was tested."""
+    assert not first_run.problem, (
+        f"the setup cell fails (it needs a package index that pip reaches):\n{first_run.problem}"
+    )
+    before, after = first_run.before, first_run.after
+    assert "torch" in before and not before.keys() & {*COLAB_LACKS, "transformer-lib"}
+    assert set(COLAB_LACKS) <= after.keys()
+    replaced = {name: (old, after[name]) for name, old in before.items() if after[name] != old}
+    assert not replaced, f"packages that Colab came with were replaced: {replaced}"
+
+
+@pytest.mark.slow
+def test_setup_cell_works_again_after_a_restart(runtime):
+    """A new kernel in the same folder finds what is there; the address is not asked again."""
+    result = run_setup_cell(runtime, runtime.folder / "first_run", GIT_ALLOW_PROTOCOL="none")
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
+def test_notebook_runs_as_in_colab(path, runtime, tmp_path):
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(
+        "import transformer_lib\n"
+        f"assert transformer_lib.__file__.startswith({str(tmp_path)!r}), transformer_lib.__file__"
+    ))  # fmt: skip
+    client = NotebookClient(
+        notebook, kernel_name="colab", timeout=240, resources={"metadata": {"path": str(tmp_path)}}
+    )
+    try:
+        client.execute(env=runtime.variables)
+    except CellExecutionError as error:
+        plain = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # without its colours
+        raise pytest.fail.Exception(plain, pytrace=False) from None
+    finally:
+        shutil.rmtree(tmp_path)  # a clone of everything for each notebook would fill the disk
+
+
+# ---- the addresses -----------------------------------------------------------------------------
+
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf8"))
+COLAB = CONFIG["launch_buttons"]["colab_url"]
+BRANCH = CONFIG["repository"]["branch"]
+SITE = ROOT / "_build" / "html"
+PAGES = [path.relative_to(ROOT) for path in sync.find_notebooks()]
+
+
+def colab_address(path: Path) -> str:
+    """Where Colab opens a notebook, given by its path in the repository."""
+    return f"{COLAB}/github/{repository.slug(setup_cell.repository_url())}/blob/{BRANCH}/{path}"
+
+
+def colab_links(text: str) -> set[str]:
+    return set(re.findall(rf"{re.escape(COLAB)}/[^\s\"\')>\]]+", text))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=map(str, PAGES))
+def test_page_has_its_colab_button(path):
+    page = SITE / path.with_suffix(".html")
+    if not page.exists():
+        pytest.skip("this page is not built: run `make book`")
+    links = colab_links(page.read_text(encoding="utf8"))
+    assert colab_address(path) in links, f"{links}; is the site older than the address?"
+
+
+def test_other_links_to_colab_lead_to_a_notebook():
+    known = {colab_address(path) for path in PAGES}
+    links = set()
+    for path in [*repository.texts(), *sync.find_notebooks(), *sync.find_masters()]:
+        links |= colab_links(path.read_text(encoding="utf8"))
+    assert links and links <= known, links - known
+
+
+# ---- torch -------------------------------------------------------------------------------------
+
+def test_nothing_pins_torch():
+    """Any newer torch will do, so that the build which a hosted runtime came with stays."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values()]
+    ranges = [requirement.specifier for lines in lists for requirement in map(Requirement, lines)
+              if requirement.name == "torch"]
+    assert ranges
+    assert all(part.operator in (">=", ">") for specifier in ranges for part in specifier), ranges
+    assert "torch" not in setup_cell.setup_cell()
