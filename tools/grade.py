@@ -197,6 +197,8 @@ def run_one(submission: dict, lab: dict, limits: dict) -> dict:
 def grade(submission: dict, lab: dict, limits: dict) -> dict:
     """Adds points, status and note to the submission; keeps the result for the feedback page."""
     result = run_one(submission, lab, limits)
+    if "failed" in result:  # once more: the computer may have been short of time or memory
+        result = run_one(submission, lab, limits)
     if "failed" in result:
         reason = result["failed"].partition("\n")[0][:200]
         return submission | {"note": f"could not be graded, look at it yourself: {reason}"}

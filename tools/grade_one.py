@@ -46,7 +46,12 @@ def _prelude():
              if callable(value) and not name.startswith("_") and name != "input"]
 
     def restore():
-        changed = [tool for tool in tools if vars(tool[0]).get(tool[1]) is not tool[2]]
+        changed = []
+        for module, name, value in tools:
+            now = vars(module).get(name)
+            by_torch = str(getattr(now, "__module__", "")).startswith("torch")  # it wraps its own
+            if now is not value and not by_torch:
+                changed.append((module, name, value))
         for tool in changed:
             setattr(*tool)
         for module, name, value in changed:
@@ -221,7 +226,7 @@ def run(notebook, limits: dict) -> tuple[nbformat.NotebookNode, bool]:
             finally:
                 end_children()
         if "number" not in runner.current.metadata:
-            raise RuntimeError("the kernel ended where no cell of the notebook ran")
+            raise RuntimeError(f"before the first cell or after the last: {reason}")
         notebook.cells[runner.current.metadata["number"]].metadata["stopped"] = reason
 
 
