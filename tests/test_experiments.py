@@ -94,6 +94,21 @@ def test_an_unknown_variant_is_named(commands):
         experiments.ablations(["dropuot"], [0], jobs=1)
 
 
+@pytest.mark.parametrize("position", [2, 4, 6])
+def test_options_of_train_may_stand_anywhere(commands, position):
+    line = ["seeds", "a-run", "--jobs", "1", "--seeds", "0"]
+    line[position:position] = ["--like", "other"]
+    assert experiments.main(line) == 0
+    assert commands[0][1:5] == ("--like", "other", "--seed", "0")
+
+
+def test_ablations_refuse_options_of_train(commands, capsys):
+    with pytest.raises(SystemExit):
+        experiments.main(["ablations", "--dropout", "0.2"])
+    assert "ablations takes no --dropout 0.2" in capsys.readouterr().err
+    assert not commands
+
+
 def test_a_failed_run_says_why(tmp_path):
     with pytest.raises(RuntimeError, match="ended with 1:\n.*there is no folder /nowhere"):
         experiments.command("train", "--data", "/nowhere", log=tmp_path / "log.txt")

@@ -65,6 +65,18 @@ def test_what_is_wrong_with_each_mirror_is_said(bare, tmp_path):
     assert "ended before" in broken
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"\x1f\x8b\x08" + bytes(7) + b"\xff" * 20, b"<html>", gzip.compress(b"\xff\xfe")],
+    ids=["empty", "garbled", "a web page", "not UTF-8"],
+)
+def test_a_damaged_mirror_is_passed_over(bare, tmp_path, damage):
+    folder = tmp_path / "damaged"
+    bare(mirror(folder), mirror(tmp_path / "whole"))
+    (folder / "train.de.gz").write_bytes(damage)
+    assert load_parallel("multi30k") == SPLITS
+
+
 def test_with_every_mirror_lost_the_mini_corpus_remains(bare, tmp_path, capsys):
     bare((tmp_path / "nowhere").as_uri())
     assert load_parallel("auto").source == "mini"

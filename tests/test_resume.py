@@ -149,6 +149,20 @@ def test_a_finished_run_is_only_read(unbroken, tmp_path):
     assert all(torch.equal(stored[name], value) for name, value in model.state_dict().items())
 
 
+@pytest.mark.parametrize(("stop", "allowed"), [(8, True), (9, False)])
+def test_the_length_may_change_until_the_cooldown_begins(tmp_path, monkeypatch, stop, allowed):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        before_step(patch, stop, press_ctrl_c)
+        run(tmp_path, cooldown=4)  # steps 9 to 12 of 12
+    if allowed:
+        run(tmp_path, cooldown=4, max_steps=16)
+        assert checkpoint.checkpoints(tmp_path)[-1].name == "step-0000016"
+    else:
+        with pytest.raises(ValueError, match="cooldown that began at step 8.*from 12 to 16"):
+            run(tmp_path, cooldown=4, max_steps=16)
+    run(tmp_path, cooldown=4, max_steps=16 if allowed else 12)  # goes on, nothing was lost
+
+
 def test_more_steps_go_on_from_the_end(tmp_path, unbroken):
     run(tmp_path, max_steps=7)
     run(tmp_path)

@@ -1,9 +1,11 @@
 """Training runs that belong together: several seeds of one recipe, or one change at a time.
 
     python tools/experiments.py seeds multi30k-en-de --seeds 0 1 2
-    python tools/experiments.py seeds multi30k-en-de -- --like multi30k-de-en --src en --tgt de
+    python tools/experiments.py seeds my-run --like multi30k-de-en --src en --tgt de
     python tools/experiments.py ablations --jobs 8
     python tools/experiments.py ablations --only "no label smoothing" --seeds 0
+
+`seeds` passes every other option on to `train`.
 
 Each run is one call of `python -m transformer_lib train` in its own process and its own folder
 under runs/, so any of them can be interrupted and goes on when this command is given again.
@@ -30,8 +32,8 @@ from transformer_lib.translator import results_dir  # noqa: E402
 RUNS = ROOT / "runs"
 SHIPPED = "config.json environment.json metrics.jsonl tokenizer.json model.safetensors".split()
 
-# A smaller model and a far shorter run than the recorded ones: three minutes on one CPU core, so
-# that many fit into an evening. What is small here need not be small after ten times the updates.
+# A smaller model and a far shorter run than the recorded ones: minutes on one CPU core, so that
+# many fit into an evening. What is small here need not be small after ten times the updates.
 BASE = (
     "--data multi30k --n-encoder-layers 2 --n-decoder-layers 2 --vocab-size 4000 --dropout 0.1 "
     "--max-tokens 2048 --max-steps 900 --warmup 200 --cooldown 250 --peak-lr 0.004 --average 5 "
@@ -203,26 +205,26 @@ def beam(folder: Path, size: int) -> float:
     return evaluation.score([result.text for result in found], list(references)).bleu
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     kinds = parser.add_subparsers(required=True, dest="kind", metavar="seeds | ablations")
     for kind in ("seeds", "ablations"):
-        part = kinds.add_parser(kind)
+        # An abbreviation could be an option of `train`, which is to be passed on.
+        part = kinds.add_parser(kind, allow_abbrev=False)
         part.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
         part.add_argument("--jobs", type=int, default=1, help="runs at a time (default: 1)")
         if kind == "seeds":
             part.add_argument("run", help="name in results/, e.g. multi30k-de-en")
-            part.add_argument(
-                "options", nargs="*", help="after --: options of train, for a new run"
-            )
         else:
             part.add_argument("--only", nargs="+", default=list(VARIANTS), metavar="VARIANT")
-    given = parser.parse_args()
+    given, options = parser.parse_known_args(arguments)
+    if given.kind == "ablations" and options:
+        parser.error(f"ablations takes no {shlex.join(options)}; its settings are in VARIANTS.")
     try:
         if given.kind == "seeds":
-            seeds(given.run, given.seeds, given.options, given.jobs)
+            seeds(given.run, given.seeds, options, given.jobs)
         else:
             ablations(given.only, given.seeds, given.jobs)
     except (ValueError, RuntimeError) as error:

@@ -28,6 +28,8 @@ from nbformat.v4 import new_code_cell, new_output
 from nbgrader.preprocessors import DeduplicateIds, Execute
 from nbgrader.utils import determine_grade, is_grade, is_locked, is_solution
 
+from labs import first_line
+
 OUTPUT_LIMIT = 300_000  # characters a cell
 SHOWN = 50_000  # characters of a cell's source on the feedback page
 START = 120  # seconds for the kernel to start and import torch
@@ -65,10 +67,6 @@ del _prelude
 """
 # Runs last, and must fail. Where it does not, the notebook hides errors, those of the tests too.
 CANARY = "raise AssertionError('as it should be')"
-
-
-def first_line(cell) -> str:
-    return cell.source.partition("\n")[0].strip()
 
 
 # ------------------------------------------------------------------------- what is going to be run

@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 from transformer_lib import load_pretrained  # noqa: E402
 
 SENTENCE = "Zwei Hunde spielen im Schnee."
-LAYER = 1  # of four, counted from 0: the one whose lines cross the least
+LAYER = 1  # of the decoder, counted from 0; the caption on the cover names it
 FAINTEST = 0.05  # weights below are not drawn
 HEIGHT, GAP, TOP, BOTTOM = 50, 24, 40, 290  # pixels
 

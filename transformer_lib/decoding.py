@@ -26,8 +26,7 @@ def greedy_decode(
     """Take the most probable token at every step.
 
     src_ids: (B, S), padded. Returns (B, L) ids, L <= max_len: without <bos>, with <eos> where the
-    sentence ended, padded behind it. max_len defaults to the sentence's own
-    length + 50 (sec. 6.1).
+    sentence ended, padded behind it. max_len defaults to the sentence's own length + 50 (sec. 6.1).
     use_cache=False computes the whole prefix anew at each step: slower, same ids.
     """
 

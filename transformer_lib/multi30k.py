@@ -7,8 +7,9 @@ import gzip
 import hashlib
 import os
 import shutil
+import zlib
+from http.client import HTTPException
 from pathlib import Path
-from urllib.error import URLError
 from urllib.request import urlopen
 
 HUB_NAME = "bentrevett/multi30k"
@@ -57,7 +58,7 @@ def from_mirrors(src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
                 splits[split] = list(zip(*sides, strict=True))
             if damaged := differences(splits, src, tgt):
                 raise ValueError(f"other sentences than expected in {', '.join(damaged)}")
-        except (URLError, OSError, EOFError, ValueError) as error:
+        except (OSError, HTTPException, EOFError, zlib.error, ValueError) as error:
             failures.append(f"{mirror}: {error}")
             _forget(mirror)
         else:
@@ -81,7 +82,7 @@ def _sentences(mirror: str, name: str) -> list[str]:
         with urlopen(f"{mirror}/{name}", timeout=20) as answer:
             content = answer.read()
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(name + ".partial")
+        partial = path.with_name(f"{name}.{os.getpid()}.partial")  # torchrun: one a process
         partial.write_bytes(content)
         partial.replace(path)
     text = gzip.decompress(path.read_bytes()).decode("utf-8")

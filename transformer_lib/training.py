@@ -424,10 +424,12 @@ class _Run:
                 partial.replace(self.run_dir / "tokenizer.json")
                 write_json(config_path, self.run)  # last: where it is, the tokenizer is too
         self._wait()
-        self._compare(checkpoint.read_config(self.run_dir))
+        before = checkpoint.read_config(self.run_dir)
+        self._compare(before)
         kept = checkpoint.checkpoints(self.run_dir)
         if kept:
             self._load(kept[-1])
+            self._compare_end(before["train"]["max_steps"])
         elif (self.run_dir / "model.safetensors").exists():
             raise ValueError(
                 f"{self.run_dir} holds a finished model without its checkpoints; "
@@ -477,6 +479,16 @@ class _Run:
             raise ValueError(
                 f"{self.run_dir} holds a run with {what}; "
                 "choose a new run folder, or the same settings to resume."
+            )
+
+    def _compare_end(self, max_steps: int) -> None:
+        """A run may get another length, but not once its cooldown, planned from its end, began."""
+        begin = max_steps - self.config.cooldown
+        if self.config.cooldown and max_steps != self.config.max_steps and self.step > begin:
+            raise ValueError(
+                f"{self.run_dir} is at step {self.step}, in a cooldown that began at step {begin}; "
+                f"its max_steps can no longer change from {max_steps} to {self.config.max_steps}. "
+                f"Give max_steps={max_steps}, or choose a new run folder."
             )
 
     def _save(self) -> None:

@@ -50,13 +50,15 @@ def chapter_table(env) -> nodes.table:
     for docname in sorted(name for name in env.found_docs if re.match(r"book/\d\d_", name)):
         source = json.loads(Path(env.doc2path(docname)).read_text(encoding="utf8"))
         reading, exercises = map(int, STATED.search("".join(source["cells"][0]["source"])).groups())
-        seconds = (measured[docname].get("exec_data") or {}).get("runtime") or 0.0
-        sums = [total + x for total, x in zip(sums, (reading, exercises, seconds), strict=True)]
+        seconds = (measured[docname].get("exec_data") or {}).get("runtime")  # None: was not run
+        stated = (reading, exercises, seconds or 0)
+        sums = [total + x for total, x in zip(sums, stated, strict=True)]
         link = pending_xref(
             "", nodes.inline(text=env.titles[docname].astext()), refdomain="std", reftype="doc",
             reftarget="/" + docname, refdoc=env.docname, refexplicit=True, refwarn=True,
         )  # fmt: skip
-        rows.append([link, str(reading), str(exercises), f"{seconds:.0f}", f"weight-of:{docname}:"])
+        run = "–" if seconds is None else f"{seconds:.0f}"
+        rows.append([link, str(reading), str(exercises), run, f"weight-of:{docname}:"])
     rows.append(["All", *[f"{total:.0f}" for total in sums], ""])
     return table(HEADER, rows)
 

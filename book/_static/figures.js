@@ -34,16 +34,6 @@
     window.addEventListener("beforeprint", start);
   }
 
-  // A figure wider than the column scrolls in its own box, which the keyboard must reach.
-  function keepScrollable(box) {
-    const update = () => {
-      if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
-    };
-    new ResizeObserver(update).observe(box);
-    update();
-  }
-
   // ---- Altair ----------------------------------------------------------------------------
 
   // currentColor is the text colour of the page, so charts follow light and dark mode.
@@ -85,8 +75,8 @@
         await Promise.allSettled(["12px Inter", "bold 15px Inter"].map((font) => document.fonts.load(font)));
         const [fitted, config] = fitTo(box.clientWidth, spec);
         await vegaEmbed(box, fitted, { renderer: "svg", actions: false, config, ...options });
-        keepScrollable(box);
         box.dataset.drawn = "yes";
+        box.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));  // for scrollable.js
       } catch (error) {
         box.textContent = "This figure could not be drawn: " + error.message;
         throw error;
@@ -134,18 +124,6 @@
   }
   requireLibraries.config = () => {};
   window.require = window.requirejs = requireLibraries;
-
-  // ---- formulas --------------------------------------------------------------------------
-
-  // A formula wider than its column scrolls in its own box, which a keyboard must reach.
-  function reachWideFormulas() {
-    for (const box of document.querySelectorAll('mjx-container[display="true"]')) {
-      if (box.scrollWidth > box.clientWidth) box.setAttribute("tabindex", "0");
-      else box.removeAttribute("tabindex");
-    }
-  }
-  window.addEventListener("load", () => window.MathJax?.startup?.promise?.then(reachWideFormulas));
-  window.addEventListener("resize", reachWideFormulas);
 
   window.bookFigures = { drawChart };
 })();

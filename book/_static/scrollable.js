@@ -16,6 +16,8 @@ window.addEventListener("load", () => {
       }
     }
   };
-  // Formulas and figures are drawn later; each changes the height of the article.
+  // Again whenever the width changes, and when a formula or a figure has been drawn.
   new ResizeObserver(mark).observe(article);
+  window.MathJax?.startup?.promise?.then(mark);
+  article.addEventListener("drawn", mark);
 });

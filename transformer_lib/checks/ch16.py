@@ -87,9 +87,7 @@ def accumulation(answer):
 
     weight = nn.Parameter(torch.zeros(()))
     optimizer = Recorder(weight)
-    loop = inspect.unwrap(
-        answer
-    )  # it gives nothing back, which is no sign of a missing answer here
+    loop = inspect.unwrap(answer)  # returning nothing is no sign of a missing answer here
     loop(lambda batch: weight * batch, optimizer, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], every=2)
     seen = optimizer.seen
     expect(len(seen) > 0, "the optimizer never takes a step")
