@@ -159,6 +159,20 @@ def sent(url, address):
     return len(gzip.compress((SITE / unquote(url.removeprefix(address))).read_bytes()))
 
 
+def test_every_chapter_has_its_times_and_weight(browser, address):
+    """The table is filled while the book is built, from what was measured then."""
+    open_page(browser, address + "book/how-to-use.html", DESKTOP)
+    rows = browser.execute_script(
+        "return [...document.querySelectorAll('table.chapter-table tbody tr')]"
+        ".map(row => [...row.cells].map(cell => cell.textContent.trim()))"
+    )
+    chapters = [page for page in PAGES if re.match(r"book/\d\d_", page)]
+    assert chapters and len(rows) == len(chapters) + 1  # and the sums
+    for name, reading, exercises, seconds, kilobytes in rows[:-1]:
+        assert int(reading) and int(exercises) and int(seconds) >= 0, name
+        assert 5 < int(kilobytes) < 1000, name
+
+
 def console_errors(browser):
     return [
         entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"

@@ -26,7 +26,7 @@ KERNEL = {
     "language_info": {"name": "python"},
 }
 KEPT_NOTEBOOK_METADATA = ("mystnb", "execution")
-KEPT_CELL_METADATA = ("tags", "mystnb", "nbgrader")
+KEPT_CELL_METADATA = ("tags", "mystnb", "nbgrader", "deletable", "editable")
 
 
 def find_notebooks() -> list[Path]:

@@ -1,6 +1,7 @@
 """`make labs`: what it takes out of a master, what it refuses, what it calls stale."""
 
 import copy
+import json
 
 import nbformat
 import pytest
@@ -74,3 +75,14 @@ def test_stale_notebooks_are_named_and_written(tmp_path, monkeypatch, capsys):
     master.rename(labs.MASTERS / "lab8_small.ipynb")
     assert labs.main([]) == 1
     assert "book/lab9_small.ipynb: has no master" in capsys.readouterr().out
+
+
+def test_what_students_get_keeps_its_locks():
+    """Jupyter then refuses to change a test, and to delete a test or an answer."""
+    text = labs.text_of(labs.student_version(small_lab.MASTER), "lab9_small")
+    locks = {cell["id"]: cell["metadata"] for cell in json.loads(text)["cells"]}
+    for name in ("double-check", "double-hidden"):
+        assert locks[name]["editable"] is False and locks[name]["deletable"] is False
+    for name in ("double", "why"):
+        assert locks[name]["deletable"] is False and locks[name].get("editable", True)
+    assert locks["imports"].get("deletable", True)
