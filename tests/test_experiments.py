@@ -18,6 +18,19 @@ VALIDATION = {0: 40.0, 1: 42.0, 2: 41.0}
 TEST = {0: 43.0, 1: 40.0, 2: 41.0}  # the best on the test set is the worst on validation
 
 
+def finished(folder, seed, dropout=False):
+    """What training leaves in a run folder."""
+    for name in ("tokenizer.json", "model.safetensors"):
+        (folder / name).write_text(f"of seed {seed}")
+    config = {"model": {"dropout": dropout}, "train": {"seed": seed}, "data": {"src": "de"}}
+    where = {"training_seconds": 60, "device": "a CPU", "commit": "abc"}
+    for name, content in (
+        ("config", config), ("environment", where), ("metrics", {"validation_loss": 1.5}),
+    ):  # fmt: skip
+        end = "jsonl" if name == "metrics" else "json"
+        (folder / f"{name}.{end}").write_text(json.dumps(content) + "\n")
+
+
 @pytest.fixture
 def commands(tmp_path, monkeypatch):
     """The commands that would run; each leaves in its run folder what the real one does."""
@@ -29,12 +42,7 @@ def commands(tmp_path, monkeypatch):
         folder.mkdir(parents=True, exist_ok=True)
         seed = int(folder.name.rsplit("-", 1)[1])
         if arguments[0] == "train":
-            for name in experiments.SHIPPED:
-                (folder / name).write_text(json.dumps({"seed": seed, "training_seconds": 60}))
-            (folder / "environment.json").write_text(
-                json.dumps({"training_seconds": 60, "device": "a CPU", "commit": "abc"})
-            )
-            (folder / "metrics.jsonl").write_text(json.dumps({"validation_loss": 1.5}) + "\n")
+            finished(folder, seed, "--dropout" in arguments)
         elif "validation" in arguments:
             scores = {"bleu": VALIDATION[seed], "chrf": 60.0}
             (folder / "scores-validation.json").write_text(json.dumps(scores))
@@ -53,7 +61,8 @@ def commands(tmp_path, monkeypatch):
 def test_the_seed_is_chosen_on_validation_before_the_test_set_is_seen(commands, tmp_path):
     experiments.seeds("a-run", [0, 1, 2], [], jobs=1)
     folder = tmp_path / "results" / "a-run"
-    assert json.loads((folder / "config.json").read_text())["seed"] == 1
+    assert (folder / "model.safetensors").read_text() == "of seed 1"
+    assert json.loads((folder / "config.json").read_text())["train"]["seed"] == 1
     kinds = [
         "train" if c[0] == "train" else "validation" if "validation" in c else "test"
         for c in commands
@@ -74,6 +83,40 @@ def test_what_is_done_is_not_done_again(commands):
     assert commands[before][1:] == (
         "--like", "other", "--seed", "2", "--run-dir", str(experiments.RUNS / "a-run" / "seed-2"),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "best"), [(0, 2), (1, 1)])
+def test_seeds_are_added_to_a_recorded_run(commands, tmp_path, first, best):
+    """The folder of a single run, as `train` and `evaluate` leave it, is the first seed."""
+    folder = tmp_path / "results" / "a-run"
+    folder.mkdir()
+    finished(folder, first)
+    (folder / "scores-validation.json").write_text(json.dumps({"bleu": VALIDATION[first]}))
+    with pytest.raises(ValueError, match="no scores.json.* evaluate --save"):
+        experiments.seeds("a-run", [2], [], jobs=1)
+    assert not commands
+    (folder / "scores.json").write_text(json.dumps({"bleu": TEST[first]}))
+
+    experiments.seeds("a-run", [first, 2], [], jobs=1)
+    rows = json.loads((folder / "seeds.json").read_text())["seeds"]
+    assert [(row["seed"], row["test"]["bleu"]) for row in rows] == [
+        (first, TEST[first]), (2, TEST[2]),
+    ]  # fmt: skip
+    assert [row["seed"] for row in rows if row["chosen"]] == [best]
+    assert (folder / "model.safetensors").read_text() == f"of seed {best}"
+    assert sum(c[0] == "train" for c in commands) == 1  # the recorded seed is not trained again
+
+
+def test_seeds_of_another_recipe_are_not_mixed_in(commands, tmp_path):
+    experiments.seeds("a-run", [0], [], jobs=1)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "results/a-run").iterdir()}
+    with pytest.raises(ValueError, match=r"another recipe: \['dropout = False, not True'\]"):
+        experiments.seeds("a-run", [1], ["--dropout", "0.3"], jobs=1)
+    assert before == {
+        path.name: path.read_bytes() for path in (tmp_path / "results/a-run").iterdir()
+    }
+    tested = [c for c in commands if c[0] == "evaluate" and "validation" not in c]
+    assert len(tested) == 1 and tested[0][2].endswith("seed-0")  # the other's test stays unseen
 
 
 def test_ablations_grow_run_by_run_and_never_see_the_test_set(commands, tmp_path):

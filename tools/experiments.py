@@ -9,8 +9,8 @@
 
 Each run is one call of `python -m transformer_lib train` in its own process and its own folder
 under runs/, so any of them can be interrupted and goes on when this command is given again.
-Choices are made on the validation set. `seeds` looks at the test set once, when all seeds are
-trained and the best is chosen; `ablations` never does.
+Choices are made on the validation set. `seeds` looks at the test set once for each seed, when the
+best is chosen; `ablations` never does. Both add to what results/ already holds.
 """
 
 import argparse
@@ -30,7 +30,10 @@ from transformer_lib.config import write_json  # noqa: E402
 from transformer_lib.translator import results_dir  # noqa: E402
 
 RUNS = ROOT / "runs"
-SHIPPED = "config.json environment.json metrics.jsonl tokenizer.json model.safetensors".split()
+SHIPPED = (
+    "config.json environment.json metrics.jsonl tokenizer.json model.safetensors "
+    "scores-validation.json scores.json translations.jsonl"
+).split()
 
 # A smaller model and a far shorter run than the recorded ones: minutes on one CPU core, so that
 # many fit into an evening. What is small here need not be small after ten times the updates.
@@ -107,31 +110,74 @@ def spread(values: list[float]) -> dict:
 
 
 def seeds(run: str, numbers: list[int], options: list[str], jobs: int) -> None:
-    """Train every seed, choose on validation, then score the test set once for each."""
-    options = options or ["--like", run]
-    folders = [RUNS / run / f"seed-{seed}" for seed in numbers]
-    at_once(jobs, train, folders, [[*options, "--seed", str(seed)] for seed in numbers])
-    best = max(folders, key=lambda folder: read(folder)["bleu"])
-    for folder in folders:
-        if not (folder / "scores.json").exists():
-            command("evaluate", "--run", str(folder), "--save", log=folder / "log.txt")
-    rows = [
-        {
-            "seed": seed,
-            "chosen": folder == best,
-            "training_seconds": read(folder, "environment.json")["training_seconds"],
-            "validation": read(folder),
-            "test": read(folder, "scores.json"),
-        }
-        for seed, folder in zip(numbers, folders, strict=True)
-    ]
+    """Train every seed, choose on validation, then score the test set once for each.
+
+    Seeds that results/<run> already holds are kept, so that a recipe may get its seeds in several
+    sittings. The weights there are always those of the best seed on validation.
+    """
     goal = results_dir() / run
     goal.mkdir(parents=True, exist_ok=True)
-    for name in [*SHIPPED, "scores.json", "translations.jsonl", "scores-validation.json"]:
-        shutil.copy(best / name, goal / name)
-    summary = {"test_bleu": spread([row["test"]["bleu"] for row in rows])}
-    write_json(goal / "seeds.json", summary | {"seeds": rows})
-    print(f"{run}: test BLEU {summary['test_bleu']}; shipped {best.name}")
+    rows = recorded(goal)
+    numbers = [seed for seed in numbers if seed not in rows]
+    folders = {seed: RUNS / run / f"seed-{seed}" for seed in numbers}
+    options = options or ["--like", run]
+    at_once(jobs, train, folders.values(), [[*options, "--seed", str(seed)] for seed in numbers])
+    for folder in folders.values():
+        if rows and (changed := other_settings(goal, folder)):
+            raise ValueError(
+                f"{goal} holds seeds of another recipe: {changed}. Nothing there was changed and "
+                f"{folder} is kept. Give the new recipe another name, or move {goal} away."
+            )
+    validation = {seed: row["validation"]["bleu"] for seed, row in rows.items()}
+    validation |= {seed: read(folder)["bleu"] for seed, folder in folders.items()}
+    best = max(validation, key=validation.get)
+    for seed, folder in folders.items():
+        if not (folder / "scores.json").exists():
+            command("evaluate", "--run", str(folder), "--save", log=folder / "log.txt")
+        rows[seed] = seed_row(folder)
+    if best in folders:
+        for name in SHIPPED:
+            shutil.copy(folders[best] / name, goal / name)
+    ordered = [rows[seed] | {"seed": seed, "chosen": seed == best} for seed in sorted(rows)]
+    summary = {"test_bleu": spread([row["test"]["bleu"] for row in ordered])}
+    write_json(goal / "seeds.json", summary | {"seeds": ordered})
+    print(f"{run}: test BLEU {summary['test_bleu']}; shipped seed {best}")
+
+
+def recorded(goal: Path) -> dict[int, dict]:
+    """The seeds that results/<run> holds, by number. A run without seeds.json is one seed."""
+    if (goal / "seeds.json").exists():
+        return {row["seed"]: row for row in read(goal, "seeds.json")["seeds"]}
+    if not (goal / "config.json").exists():
+        return {}
+    for name in ("scores-validation.json", "scores.json"):
+        if not (goal / name).exists():
+            raise ValueError(
+                f"{goal} has no {name}, by which its seed would be compared; "
+                "`python -m transformer_lib evaluate --save` writes it."
+            )
+    return {read(goal, "config.json")["train"]["seed"]: seed_row(goal)}
+
+
+def seed_row(folder: Path) -> dict:
+    """The scores of a finished run."""
+    return {
+        "training_seconds": read(folder, "environment.json")["training_seconds"],
+        "validation": read(folder),
+        "test": read(folder, "scores.json"),
+    }
+
+
+def other_settings(*folders: Path) -> list[str]:
+    """The settings, other than the seed, in which two runs differ; older runs record fewer."""
+    one, two = (read(folder, "config.json") for folder in folders)
+    free = {"seed", "device", "progress", "tensorboard", "log_every", "keep_checkpoints"}
+    return [
+        f"{name} = {one[part][name]!r}, not {two[part][name]!r}"
+        for part in ("model", "train", "data")
+        for name in one[part].keys() & two[part].keys() - free
+        if one[part][name] != two[part][name]
+    ]
 
 
 def ablations(names: list[str], numbers: list[int], jobs: int) -> None:
