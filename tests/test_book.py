@@ -113,6 +113,22 @@ def test_every_exercise_has_a_check_that_its_solution_passes(path):
     assert not missing, f"solutions/{path.name} does not assert {missing}"
 
 
+@pytest.mark.parametrize("path", chapters, ids=[path.name for path in chapters])
+def test_every_exercise_is_told_and_solved(path):
+    """Exercises N.1, N.2, ... stand below their heading, and on the page of solutions."""
+    number = int(path.name[:2])
+
+    def numbered(page, after=""):
+        prose = "\n".join(cell["source"] for cell in cells(page, "markdown"))
+        assert after in prose, f"{page.name} has no {after!r}"
+        found = re.findall(rf"^(?:\*\*|## ){number}\.(\d+)\b", prose.partition(after)[2], re.M)
+        return [int(exercise) for exercise in found]
+
+    told = numbered(path, after="## Exercises")
+    assert told == list(range(1, len(told) + 1)) and len(told) >= 3
+    assert told == numbered(path.parent / "solutions" / path.name, after="# ")
+
+
 def test_every_listed_page_exists():
     missing = [page for page in listed_pages()
                if not any((ROOT / (page + suffix)).exists() for suffix in (".ipynb", ".md"))]
