@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from transformer_lib.config import write_json  # noqa: E402
+from transformer_lib.training import WATCHING  # noqa: E402
 from transformer_lib.translator import results_dir  # noqa: E402
 
 RUNS = ROOT / "runs"
@@ -116,7 +117,6 @@ def seeds(run: str, numbers: list[int], options: list[str], jobs: int) -> None:
     sittings. The weights there are always those of the best seed on validation.
     """
     goal = results_dir() / run
-    goal.mkdir(parents=True, exist_ok=True)
     rows = recorded(goal)
     numbers = [seed for seed in numbers if seed not in rows]
     folders = {seed: RUNS / run / f"seed-{seed}" for seed in numbers}
@@ -136,6 +136,7 @@ def seeds(run: str, numbers: list[int], options: list[str], jobs: int) -> None:
             command("evaluate", "--run", str(folder), "--save", log=folder / "log.txt")
         rows[seed] = seed_row(folder)
     if best in folders:
+        goal.mkdir(parents=True, exist_ok=True)
         for name in SHIPPED:
             shutil.copy(folders[best] / name, goal / name)
     ordered = [rows[seed] | {"seed": seed, "chosen": seed == best} for seed in sorted(rows)]
@@ -171,11 +172,10 @@ def seed_row(folder: Path) -> dict:
 def other_settings(*folders: Path) -> list[str]:
     """The settings, other than the seed, in which two runs differ; older runs record fewer."""
     one, two = (read(folder, "config.json") for folder in folders)
-    free = {"seed", "device", "progress", "tensorboard", "log_every", "keep_checkpoints"}
     return [
         f"{name} = {one[part][name]!r}, not {two[part][name]!r}"
         for part in ("model", "train", "data")
-        for name in one[part].keys() & two[part].keys() - free
+        for name in sorted(one[part].keys() & two[part].keys() - WATCHING - {"seed"})
         if one[part][name] != two[part][name]
     ]
 

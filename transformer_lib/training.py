@@ -36,6 +36,9 @@ from transformer_lib.loss import projected_cross_entropy
 from transformer_lib.model import Transformer
 from transformer_lib.tokenization import encode_source, encode_target
 
+# Settings that say where a run is computed and how it is watched: the model is the same.
+WATCHING = {"device", "progress", "tensorboard", "log_every", "keep_checkpoints"}
+
 
 class TrainingDiverged(RuntimeError):
     """The loss or the gradient is no longer a number; earlier checkpoints are whole."""
@@ -455,9 +458,8 @@ class _Run:
 
     def _compare(self, before: dict) -> None:
         """A folder belongs to one run; what may change between its parts is how it is watched."""
-        free = {"device", "progress", "tensorboard", "log_every", "keep_checkpoints", "max_steps"}
         # Two processes do in one update what one process does with twice the batches.
-        free.add("accumulate")
+        free = WATCHING | {"max_steps", "accumulate"}
         settings = [
             (name, before.get(part, {}).get(name, value), value)
             for part in ("model", "train", "data")
