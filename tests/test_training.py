@@ -300,21 +300,22 @@ def test_read_metrics_stops_at_a_line_cut_short(tmp_path):
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "auto"])
-def test_the_precision_of_products_is_given_back(tmp_path, monkeypatch, precision):
+def test_what_bf16_switches_is_given_back(tmp_path, monkeypatch, precision):
     inside, update = [], training._Run._update
 
     def spy(self, *arguments):
-        inside.append(torch.get_float32_matmul_precision())
+        inside.append((torch.get_float32_matmul_precision(), fused()))
         if self.step == 2:
             raise RuntimeError("stop here")
         return update(self, *arguments)
 
     monkeypatch.setattr(training._Run, "_update", spy)
-    before = torch.get_float32_matmul_precision()
+    fused = torch.backends.cuda.flash_sdp_enabled  # the switch of the CPU's fused attention too
+    before = torch.get_float32_matmul_precision(), fused()
     with pytest.raises(RuntimeError, match="stop here"):
         run(tmp_path, precision=precision)
-    assert inside[0] == ("medium" if precision == "bf16" else before)
-    assert torch.get_float32_matmul_precision() == before
+    assert inside[0] == (("medium", False) if precision == "bf16" else before)
+    assert (torch.get_float32_matmul_precision(), fused()) == before
 
 
 def test_bf16_on_a_cpu_trains_as_well(tmp_path):
