@@ -33,6 +33,7 @@ def test_every_comparison_has_a_row_with_a_positive_ratio(quick):
     for what, against in [
         ("import transformer_lib", "torch"),
         ("training step", "same dropout"),
+        ("training step in bf16", "ours"),
         ("epoch", "ours, unsorted"),
         ("epoch", "torch.nn.Transformer, unsorted"),
         ("greedy decoding", "no cache"),
