@@ -15,6 +15,7 @@ from transformer_lib import checkpoint, data
 from transformer_lib.__main__ import main
 from transformer_lib.evaluation import lowercased_tokenised_bleu, score
 from transformer_lib.tokenization import train_tokenizer
+from transformer_lib.translator import Translation
 
 TINY = (
     "--vocab-size 200 --d-model 16 --n-heads 2 --d-ff 16 --n-encoder-layers 1 --n-decoder-layers 1 "
@@ -262,6 +263,36 @@ def test_another_split_does_not_overwrite_the_test_scores(trained, capsys):
     assert (trained / "scores.json").read_text() == "kept"
     assert json.loads((trained / "scores-validation.json").read_text())["split"] == "validation"
     assert (trained / "translations-validation.jsonl").exists()
+
+
+def test_a_length_penalty_is_chosen_on_validation_and_kept(trained, capsys, monkeypatch):
+    """What is translated is made up: only penalty 2 gives what the references say."""
+    used, references = [], dict(data.load_parallel("mini")["validation"])
+
+    def translate(self, texts, beam_size=5, length_penalty=None, **_):
+        used.append(self.length_penalty if length_penalty is None else length_penalty)
+        right = [references.get(text, text) for text in texts]
+        written = right if used[-1] == 2 else [text[:9] for text in right]
+        return [Translation(text, [], [], None, -1.0) for text in written]
+
+    monkeypatch.setattr("transformer_lib.translator.Translator.translate", translate)
+    evaluate = ["evaluate", "--run", str(trained), "--save"]
+    error = fails(capsys, [*evaluate, "--length-penalty", "1", "2"])
+    assert "2 length penalties for the test set" in error and "--split validation" in error
+    assert main(evaluate) == 0
+    choose = [*evaluate, "--split", "validation", "--length-penalty", "1", "2", "3"]
+    assert main(choose) == main(evaluate) == main(["translate", "--run", str(trained), "Hund"]) == 0
+    assert used == [1, 1, 2, 3, 2, 2]
+    on_validation, on_test = (
+        json.loads((trained / f"{name}.json").read_text())
+        for name in ("scores-validation", "scores")
+    )
+    assert (on_validation["length_penalty"], on_test["length_penalty"]) == (2, 2)
+    assert on_validation["bleu"] == pytest.approx(100)
+    tried = on_validation["length_penalties_tried"]
+    assert [row["length_penalty"] for row in tried] == [1, 2, 3]
+    assert max(row["bleu"] for row in tried) == on_validation["bleu"] == tried[1]["bleu"]
+    assert "length_penalties_tried" not in on_test
 
 
 @pytest.fixture

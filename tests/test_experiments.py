@@ -69,6 +69,9 @@ def test_the_seed_is_chosen_on_validation_before_the_test_set_is_seen(commands, 
     ]
     assert kinds == ["train", "validation"] * 3 + ["test"] * 3
     assert commands[0][1:3] == ("--like", "a-run")
+    tried = " --length-penalty " + " ".join(map(str, experiments.LENGTH_PENALTIES)) + " --save"
+    assert all(" ".join(c).endswith(tried) for c in commands if "validation" in c)
+    assert not any("--length-penalty" in c for c in commands if "validation" not in c)
     summary = json.loads((folder / "seeds.json").read_text())
     assert summary["test_bleu"]["mean"] == pytest.approx(124 / 3)
     assert summary["test_bleu"]["sd"] == pytest.approx(1.5275, abs=1e-4)
@@ -129,7 +132,8 @@ def test_ablations_grow_run_by_run_and_never_see_the_test_set(commands, tmp_path
     assert [row["validation_bleu"] for row in rows] == [40.0, 42.0, 40.0, 42.0]
     assert rows[0]["beam"]["5"] == 35.0 and "beam" not in rows[2]
     assert sum(c[0] == "train" for c in commands) == 4
-    assert all("validation" in c for c in commands if c[0] == "evaluate")
+    scored = [" ".join(c) for c in commands if c[0] == "evaluate"]
+    assert all(c.endswith("--split validation --length-penalty 1 --save") for c in scored)
 
 
 def test_an_unknown_variant_is_named(commands):

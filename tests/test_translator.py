@@ -61,9 +61,13 @@ def test_it_is_beam_search(translator):
         beam_size=3,
         length_penalty=0.6,
     )
-    (found,) = translator.translate(TEXTS[:1], beam_size=3, length_penalty=0.6)
-    assert found.text == translator.tokenizer.decode(ids[0].tolist())
-    assert found.score == pytest.approx(float(scores[0]))
+    own = Translator(translator.model, translator.tokenizer, length_penalty=0.6)
+    for found in (
+        *translator.translate(TEXTS[:1], beam_size=3, length_penalty=0.6),
+        *own.translate(TEXTS[:1], beam_size=3),
+    ):
+        assert found.text == translator.tokenizer.decode(ids[0].tolist())
+        assert found.score == pytest.approx(float(scores[0]))
 
 
 def test_the_attention_is_that_which_predicted_the_token(translator):
@@ -118,6 +122,20 @@ def test_a_run_is_found_by_path_or_name(folder, monkeypatch):
     monkeypatch.setenv("RESULTS_DIR", str(folder / "nowhere"))
     with pytest.raises(ValueError, match="known are none"):
         find_run("large")
+
+
+def test_a_run_keeps_its_length_penalty(folder, tmp_path):
+    for path in folder.iterdir():
+        if path.is_file():
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert load_pretrained(tmp_path).length_penalty == 1
+    choice = tmp_path / "scores-validation.json"
+    choice.write_text('{"length_penalty": 1.5}')
+    assert load_pretrained(tmp_path).length_penalty == 1.5
+    for damaged in ("", "[]", "{}", '{"length_penalty": null}'):
+        choice.write_text(damaged)
+        with pytest.raises(ValueError, match="scores-validation.json is damaged: .* Delete it, or"):
+            load_pretrained(tmp_path)
 
 
 def test_a_run_without_weights_is_named(folder, tmp_path):

@@ -66,6 +66,7 @@ VARIANTS = {
     "no averaging": "--average 1",
 }
 BEAM_SIZES = (1, 2, 3, 5, 10)
+LENGTH_PENALTIES = (0.5, 1, 1.5, 2, 2.5)  # of which each seed takes the best on validation
 
 
 def command(*arguments: str, log: Path) -> None:
@@ -81,12 +82,16 @@ def command(*arguments: str, log: Path) -> None:
         raise RuntimeError(f"{shlex.join(arguments)} ended with {code}:\n{end}")
 
 
-def train(folder: Path, options: list[str]) -> Path:
-    """Train in `folder` (or go on, or find it done), then score the validation set by beam 5."""
+def train(folder: Path, options: list[str], penalties: tuple[float, ...] = (1,)) -> Path:
+    """Train in `folder` (or go on, or find it done), then score the validation set by beam 5,
+    with the best of these length penalties."""
     log = folder / "log.txt"
     if not (folder / "scores-validation.json").exists():
         command("train", *options, "--run-dir", str(folder), log=log)
-        command("evaluate", "--run", str(folder), "--split", "validation", "--save", log=log)
+        choice = ["--length-penalty", *map(str, penalties)]
+        command(
+            "evaluate", "--run", str(folder), "--split", "validation", *choice, "--save", log=log
+        )
     print(f"{folder.relative_to(RUNS)}: validation BLEU {read(folder)['bleu']:.2f}", flush=True)
     return folder
 
@@ -121,7 +126,8 @@ def seeds(run: str, numbers: list[int], options: list[str], jobs: int) -> None:
     numbers = [seed for seed in numbers if seed not in rows]
     folders = {seed: RUNS / run / f"seed-{seed}" for seed in numbers}
     options = options or ["--like", run]
-    at_once(jobs, train, folders.values(), [[*options, "--seed", str(seed)] for seed in numbers])
+    given = [[*options, "--seed", str(seed)] for seed in numbers]
+    at_once(jobs, train, folders.values(), given, [LENGTH_PENALTIES] * len(numbers))
     for folder in folders.values():
         if rows and (changed := other_settings(goal, folder)):
             raise ValueError(

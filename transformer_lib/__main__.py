@@ -28,7 +28,9 @@ examples:
     "evaluate": """\
 examples:
   python -m transformer_lib evaluate                     # the shipped model on its test set
-  python -m transformer_lib evaluate --run runs/en-de --split validation --save""",
+  python -m transformer_lib evaluate --run runs/en-de --split validation --save
+  python -m transformer_lib evaluate --split validation --length-penalty 0.5 1 1.5 2 --save
+The last command chooses a length penalty; the run then keeps it, for its test set, too.""",
 }
 
 
@@ -117,7 +119,13 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
             "--run", default="multi30k-de-en", help="a name in results/ or a run folder"
         )
         command.add_argument("--beam-size", type=int, default=5, help="1 is greedy (default: 5)")
-        command.add_argument("--length-penalty", type=float, default=1.0, help="(default: 1.0)")
+        command.add_argument(
+            "--length-penalty",
+            type=float,
+            nargs="+" if command is evaluate else None,
+            help=("several: the best by BLEU counts " if command is evaluate else "")
+            + "(default: the run's choice on its validation set, else 1)",
+        )
         command.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
     return parser, train
 
@@ -252,10 +260,22 @@ def _evaluate(options) -> int:
         raise ValueError(f"the data has no {options.split} split; it has {sorted(pairs)}.")
     sources, references = zip(*pairs[options.split], strict=True)
     translator = _load(options)
+    penalties = options.length_penalty or [translator.length_penalty]
+    if len(penalties) > 1 and options.split == "test":
+        raise ValueError(
+            f"{len(penalties)} length penalties for the test set would choose by what should only "
+            "measure: choose with --split validation --save, which the run then keeps."
+        )
     start = time.perf_counter()
-    results = translator.translate(
-        list(sources), options.beam_size, options.length_penalty, attention=False
-    )
+    tried = {}  # penalty -> BLEU
+    for penalty in penalties:
+        found = translator.translate(list(sources), options.beam_size, penalty, attention=False)
+        bleu = score([result.text for result in found], list(references)).bleu
+        if not tried or bleu > max(tried.values()):
+            results, chosen_penalty = found, penalty
+        tried[penalty] = bleu
+        if len(penalties) > 1:
+            print(f"length penalty {penalty:g}: BLEU {bleu:.2f}", flush=True)
     seconds = time.perf_counter() - start
     hypotheses = [result.text for result in results]
     scores = dataclasses.asdict(score(hypotheses, list(references)))
@@ -265,6 +285,8 @@ def _evaluate(options) -> int:
         )
     for name, value in scores.items():
         print(f"{name:>25}  {value:.2f}" if isinstance(value, float) else f"{name:>25}  {value}")
+    if len(tried) > 1:
+        print(f"{'length penalty':>25}  {chosen_penalty:g}")
     print(f"{len(results):,} sentences in {seconds:.1f} s")
     if options.save:
         folder = find_run(options.run)
@@ -276,8 +298,12 @@ def _evaluate(options) -> int:
             "split": options.split,
             "sentences": len(results),
             "beam_size": options.beam_size,
-            "length_penalty": options.length_penalty,
+            "length_penalty": chosen_penalty,
         }
+        if len(tried) > 1:
+            settings["length_penalties_tried"] = [
+                {"length_penalty": penalty, "bleu": bleu} for penalty, bleu in tried.items()
+            ]
         with open(folder / f"translations{suffix}.jsonl", "w", encoding="utf-8") as file:
             for index, result in enumerate(results):
                 row = {"index": index, "translation": result.text, "score": round(result.score, 4)}

@@ -1,5 +1,6 @@
 """A trained model with its tokenizer: text in, text out, and a look inside."""
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,15 +35,19 @@ class Translation:
 
 
 class Translator:
-    """Translate sentences with a trained Transformer."""
+    """Translate sentences with a trained Transformer.
 
-    def __init__(self, model: Transformer, tokenizer: Tokenizer):
+    length_penalty: the exponent of beam_search that `translate` takes when it is given none.
+    """
+
+    def __init__(self, model: Transformer, tokenizer: Tokenizer, length_penalty: float = 1.0):
         if tokenizer.get_vocab_size() != model.config.vocab_size:
             raise ValueError(
                 f"the tokenizer has {tokenizer.get_vocab_size()} tokens, the model "
                 f"{model.config.vocab_size}: they were not trained together."
             )
         self.model, self.tokenizer = model.eval(), tokenizer
+        self.length_penalty = length_penalty
 
     @property
     def device(self) -> torch.device:
@@ -53,12 +58,13 @@ class Translator:
         self,
         texts: list[str],
         beam_size: int = 5,
-        length_penalty: float = 1.0,
+        length_penalty: float | None = None,
         max_tokens: int = 2048,
         attention: bool = True,
     ) -> list[Translation]:
         """Translate each text by beam search, in batches of at most max_tokens source tokens.
 
+        length_penalty: None takes self.length_penalty, for a recorded run the one chosen for it.
         attention=False leaves cross_attention empty and saves one pass over each sentence.
         Raises TypeError for a bare string, ValueError for a sentence longer than the model reads.
         """
@@ -66,6 +72,8 @@ class Translator:
             raise TypeError("translate expects a list of sentences, got one string: put it in [ ].")
         if not texts:
             return []
+        if length_penalty is None:
+            length_penalty = self.length_penalty
         sources = encode_source(self.tokenizer, list(texts))
         limit = self.model.config.max_len
         for text, ids in zip(texts, sources, strict=True):
@@ -132,11 +140,27 @@ def find_run(name: str | Path) -> Path:
 def load_pretrained(name: str | Path = "multi30k-de-en", device: str = "cpu") -> Translator:
     """A Translator from a run in results/ or from any run folder.
 
+    Its length penalty is the one with which the run's validation set was last scored and saved
+    (`evaluate --split validation --save`), else 1.
     Raises ValueError when there is no such run, or its files are damaged or do not fit.
     """
     folder = find_run(name)
     model = checkpoint.load_model(folder).to(device)
-    return Translator(model, load_tokenizer(folder / "tokenizer.json"))
+    tokenizer = load_tokenizer(folder / "tokenizer.json")
+    return Translator(model, tokenizer, _chosen_length_penalty(folder))
+
+
+def _chosen_length_penalty(folder: Path) -> float:
+    path = folder / "scores-validation.json"
+    if not path.exists():
+        return 1.0
+    try:
+        return float(json.loads(path.read_text(encoding="utf-8"))["length_penalty"])
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(
+            f"{path} is damaged: it should be a JSON object with a number as length_penalty. "
+            "Delete it, or write it anew with `evaluate --split validation --save`."
+        ) from None
 
 
 def run_info(name: str | Path) -> dict:
