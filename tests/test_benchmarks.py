@@ -6,6 +6,7 @@ import sys
 import pytest
 import torch
 
+from benchmarks import training
 from benchmarks.__main__ import main
 from benchmarks.timing import alternate, compare
 
@@ -42,6 +43,21 @@ def test_every_comparison_has_a_row_with_a_positive_ratio(quick):
         ("beam 5 decoding", "Marian"),
     ]:
         assert find(result, what, against)["ratio"] > 0
+
+
+def test_only_the_step_in_bf16_rounds_its_products():
+    """And it is a step of ours: the same function, with torch's setting changed around it."""
+    seen = {name: [] for name in (training.OURS, training.TORCH, training.TORCH_SAME)}
+
+    def step_of(name):
+        return lambda *_: seen[name].append(torch.get_float32_matmul_precision())
+
+    corpus = training.Corpus([[5, 2]] * 4, [[1, 5, 2]] * 4)
+    rows = training.step_rows(corpus, {name: step_of(name) for name in seen}, 1, rounds=3)
+    assert len(rows) == 3
+    usual = torch.get_float32_matmul_precision()
+    assert sorted(set(seen.pop(training.OURS))) == sorted({usual, "medium"})
+    assert all(set(precisions) == {usual} for precisions in seen.values())
 
 
 def test_what_is_compared_writes_the_same(quick):

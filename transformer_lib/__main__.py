@@ -114,18 +114,16 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
         help="write scores.json and translations.jsonl into the run "
         "(for other splits than test, scores-<split>.json and so on)",
     )
+    penalty = "exponent; default: what the run chose on its validation set, else 1"
+    translate.add_argument("--length-penalty", type=float, help=penalty)
+    evaluate.add_argument(
+        "--length-penalty", type=float, nargs="+", help=f"{penalty}; of several the best is taken"
+    )
     for command in (translate, evaluate):
         command.add_argument(
             "--run", default="multi30k-de-en", help="a name in results/ or a run folder"
         )
         command.add_argument("--beam-size", type=int, default=5, help="1 is greedy (default: 5)")
-        command.add_argument(
-            "--length-penalty",
-            type=float,
-            nargs="+" if command is evaluate else None,
-            help=("several: the best by BLEU counts " if command is evaluate else "")
-            + "(default: the run's choice on its validation set, else 1)",
-        )
         command.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
     return parser, train
 
@@ -267,18 +265,16 @@ def _evaluate(options) -> int:
             "measure: choose with --split validation --save, which the run then keeps."
         )
     start = time.perf_counter()
-    tried = {}  # penalty -> BLEU
+    tried = {}  # penalty -> (scores, translations)
     for penalty in penalties:
-        found = translator.translate(list(sources), options.beam_size, penalty, attention=False)
-        bleu = score([result.text for result in found], list(references)).bleu
-        if not tried or bleu > max(tried.values()):
-            results, chosen_penalty = found, penalty
-        tried[penalty] = bleu
+        results = translator.translate(list(sources), options.beam_size, penalty, attention=False)
+        tried[penalty] = score([result.text for result in results], list(references)), results
         if len(penalties) > 1:
-            print(f"length penalty {penalty:g}: BLEU {bleu:.2f}", flush=True)
+            print(f"length penalty {penalty:g}: BLEU {tried[penalty][0].bleu:.2f}", flush=True)
     seconds = time.perf_counter() - start
+    penalty = max(tried, key=lambda penalty: tried[penalty][0].bleu)
+    scores, results = dataclasses.asdict(tried[penalty][0]), tried[penalty][1]
     hypotheses = [result.text for result in results]
-    scores = dataclasses.asdict(score(hypotheses, list(references)))
     with contextlib.suppress(ImportError):  # the kind of BLEU in older papers; needs sacremoses
         scores["lowercased_tokenised_bleu"] = lowercased_tokenised_bleu(
             hypotheses, list(references), chosen["tgt"]
@@ -286,7 +282,7 @@ def _evaluate(options) -> int:
     for name, value in scores.items():
         print(f"{name:>25}  {value:.2f}" if isinstance(value, float) else f"{name:>25}  {value}")
     if len(tried) > 1:
-        print(f"{'length penalty':>25}  {chosen_penalty:g}")
+        print(f"{'length penalty':>25}  {penalty:g}")
     print(f"{len(results):,} sentences in {seconds:.1f} s")
     if options.save:
         folder = find_run(options.run)
@@ -298,11 +294,12 @@ def _evaluate(options) -> int:
             "split": options.split,
             "sentences": len(results),
             "beam_size": options.beam_size,
-            "length_penalty": chosen_penalty,
+            "length_penalty": penalty,
         }
         if len(tried) > 1:
             settings["length_penalties_tried"] = [
-                {"length_penalty": penalty, "bleu": bleu} for penalty, bleu in tried.items()
+                {"length_penalty": penalty, "bleu": scored.bleu}
+                for penalty, (scored, _) in tried.items()
             ]
         with open(folder / f"translations{suffix}.jsonl", "w", encoding="utf-8") as file:
             for index, result in enumerate(results):

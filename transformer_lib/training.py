@@ -609,7 +609,10 @@ class _Run:
 def rounded_products(device: torch.device, bf16: bool = True) -> Iterator[None]:
     """Let the products of float32 matrices round inside: to bf16 on a CPU, where this is all that
     "bf16" means, to TF32 on a GPU, for what autocast leaves in float32. Weights, sums and results
-    stay float32. Faster where the processor has the instructions; elsewhere nothing changes.
+    stay float32. Faster where the processor has the instructions; elsewhere nothing is rounded.
+
+    device: where the products are computed. bf16: False leaves all as it is. The settings are
+    torch's own, for all threads of the process, and are given back at the end of the block.
     """
     if not bf16:
         yield
