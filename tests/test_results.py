@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import statistics
 import sys
 from pathlib import Path
 
@@ -36,6 +37,23 @@ def test_the_weights_give_the_recorded_score(run):
     assert same > 0.99 * len(written)
 
 
+@pytest.mark.parametrize("run", RUNS, ids=[run.name for run in RUNS])
+def test_the_shipped_seed_is_the_best_on_validation(run):
+    def read(name):
+        return json.loads((run / name).read_text(encoding="utf-8"))
+
+    if not (run / "seeds.json").exists():
+        pytest.skip("one seed, not chosen among several")
+    seeds = read("seeds.json")["seeds"]
+    best = max(seeds, key=lambda seed: seed["validation"]["bleu"])
+    assert [seed["seed"] for seed in seeds if seed["chosen"]] == [best["seed"]]
+    assert read("config.json")["train"]["seed"] == best["seed"]
+    assert read("scores.json") == best["test"]
+    assert read("scores-validation.json") == best["validation"]
+    assert {seed["test"]["split"] for seed in seeds} == {"test"}
+    assert {seed["validation"]["split"] for seed in seeds} == {"validation"}
+
+
 def test_the_readme_states_the_recorded_scores():
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 
@@ -43,10 +61,21 @@ def test_the_readme_states_the_recorded_scores():
         scores = json.loads((results_dir() / run / "scores.json").read_text(encoding="utf-8"))
         return f"{scores[kind]:.1f}"
 
-    assert f"German to English scores {recorded('multi30k-de-en', 'bleu')} BLEU" in text
+    def over_seeds(run):
+        path = results_dir() / run / "seeds.json"
+        seeds = json.loads(path.read_text(encoding="utf-8"))["seeds"] if path.exists() else []
+        found = [seed["test"]["bleu"] for seed in seeds]
+        if len(found) < 2:
+            return "one seed"
+        mean, sd = statistics.mean(found), statistics.stdev(found)
+        return f"mean of {len(found)} seeds {mean:.1f} ± {sd:.1f}"
+
+    english = f"German to English scores {recorded('multi30k-de-en', 'bleu')} BLEU on test2016"
+    assert f"{english} (cased sacrebleu, beam 5; {over_seeds('multi30k-de-en')})" in text
     german = recorded("multi30k-en-de", "bleu")
     moses = recorded("multi30k-en-de", "lowercased_tokenised_bleu")
-    assert f"English to German scores {german}, or {moses} lowercased" in text
+    assert f"English to German scores {german} ({over_seeds('multi30k-en-de')})" in text
+    assert f"or {moses} lowercased" in text
 
 
 def test_the_cover_shows_the_shipped_model():

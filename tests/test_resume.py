@@ -63,6 +63,20 @@ def test_a_crash_loses_nothing(unbroken, tmp_path, monkeypatch, step):
     assert_same_run(tmp_path, unbroken)
 
 
+@pytest.mark.parametrize("step", [2, 7, 9, 10])
+def test_a_run_in_both_directions_resumes_as_well(tmp_path, monkeypatch, step):
+    """The epoch in both directions is broken off, ends, or has ended when the crash comes."""
+    settings = dict(both_directions=1, max_tokens=400)
+    _, metrics = run(tmp_path / "unbroken", **settings)
+    epochs = [entry["epoch"] for entry in metrics if "epoch" in entry]
+    assert epochs[1] < 1 < epochs[-1]  # both kinds of epoch are there
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        before_step(patch, step, crash)
+        run(tmp_path / "broken", **settings)
+    run(tmp_path / "broken", **settings)
+    assert_same_run(tmp_path / "broken", tmp_path / "unbroken")
+
+
 @pytest.mark.parametrize("steps", [(1,), (5,), (8,), (9,), (12,), (3, 4, 7, 11)])
 def test_ctrl_c_saves_and_loses_nothing(unbroken, tmp_path, monkeypatch, capsys, steps):
     """At odd steps no checkpoint is due: the extra one must not enter the final average."""

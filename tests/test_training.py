@@ -15,6 +15,8 @@ from transformer_lib.decoding import greedy_decode
 from transformer_lib.evaluation import score
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.tokenization import (
+    BOS,
+    EOS,
     encode_source,
     encode_target,
     load_tokenizer,
@@ -147,6 +149,26 @@ def test_every_sentence_is_seen_once_an_epoch():
         seen += next(stream)
     first = seen[: len(sequences)]
     assert sorted(first) == list(range(len(sequences))) and first != sorted(first)
+
+
+def test_the_first_epochs_may_see_each_pair_in_both_directions():
+    """Bidirectional training: every pair and its reverse once an epoch, later the pairs alone."""
+    sources = [[10 + n, EOS] for n in range(9)]
+    targets = [[BOS, 50 + n, 60 + n, EOS] for n in range(9)]
+    batches = training._Batches(sources, targets, max_tokens=12, seed=3, both_directions=2)
+    seen = {epoch: [] for epoch in range(4)}
+    for batch in batches:
+        if batches.epoch == 4:
+            break
+        src, tgt = batches.tensors(batch, "cpu")
+        assert tgt[:, 1:].numel() <= 12 and batches.n_tokens(batch) == (tgt[:, 1:] != 0).sum()
+        pairs = zip(src.tolist(), tgt.tolist(), strict=True)
+        seen[batches.epoch] += [tuple([i for i in side if i] for side in pair) for pair in pairs]
+    forward = list(zip(sources, targets, strict=True))
+    backward = [([50 + n, 60 + n, EOS], [BOS, 10 + n, EOS]) for n in range(9)]
+    assert sorted(seen[0]) == sorted(seen[1]) == sorted(forward + backward)
+    assert sorted(seen[2]) == sorted(seen[3]) == sorted(forward)
+    assert seen[0] != seen[1] and seen[2] != seen[3]
 
 
 def test_another_seed_is_another_run_and_the_same_seed_the_same(tmp_path):

@@ -80,6 +80,7 @@ class TrainConfig:
     max_steps: int = 8000  # updates of the weights
     max_tokens: int = 4096  # tokens in one batch, padding included
     accumulate: int = 1  # batches whose gradients are added before an update
+    both_directions: int = 0  # the first epochs, in which each pair is also translated backwards
     schedule: str = "inverse_sqrt"  # "inverse_sqrt" | "noam" | "constant"
     peak_lr: float = 5e-3  # for "noam", the paper's formula sets the rate instead
     warmup: int = 2000  # updates
@@ -115,8 +116,8 @@ class TrainConfig:
             "log_every",
         ):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
-        _require(self.warmup >= 0, "warmup", self.warmup, "at least 0")
-        _require(self.cooldown >= 0, "cooldown", self.cooldown, "at least 0")
+        for name in ("both_directions", "warmup", "cooldown"):
+            _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         _require(self.peak_lr > 0, "peak_lr", self.peak_lr, "above 0")
         _require(
             0 <= self.label_smoothing < 1, "label_smoothing", self.label_smoothing, "in [0, 1)"

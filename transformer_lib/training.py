@@ -35,7 +35,7 @@ from transformer_lib.data import Pairs
 from transformer_lib.decoding import evaluating, greedy_decode
 from transformer_lib.loss import projected_cross_entropy
 from transformer_lib.model import Transformer
-from transformer_lib.tokenization import encode_source, encode_target
+from transformer_lib.tokenization import BOS, encode_source, encode_target
 
 # Settings that say where a run is computed and how it is watched: the model is the same.
 WATCHING = {"device", "progress", "tensorboard", "log_every", "keep_checkpoints"}
@@ -82,20 +82,37 @@ def train(
 
 
 class _Batches:
-    """An endless stream of padded batches, epoch after epoch, whose place can be saved."""
+    """An endless stream of padded batches, epoch after epoch, whose place can be saved.
+
+    In the first `both_directions` epochs each pair is there twice, the second time with source and
+    target exchanged: bidirectional training (Ding et al. 2021).
+    """
 
     def __init__(
-        self, sources: list[list[int]], targets: list[list[int]], max_tokens: int, seed: int
+        self,
+        sources: list[list[int]],
+        targets: list[list[int]],
+        max_tokens: int,
+        seed: int,
+        both_directions: int = 0,
     ):
-        self.sources, self.targets = sources, targets
         lengths = [(len(s), len(t) - 1) for s, t in zip(sources, targets, strict=True)]
+        self.sources, self.targets = sources, targets
         self.sampler = TokenBatchSampler(lengths, max_tokens, shuffle=True, seed=seed)
+        self.both_directions = both_directions
+        if both_directions:
+            self.sources = sources + [target[1:] for target in targets]
+            self.targets = targets + [[BOS, *source] for source in sources]
+            lengths = lengths + [(target, source) for source, target in lengths]
+            self.both_sampler = TokenBatchSampler(lengths, max_tokens, shuffle=True, seed=seed)
         self.epoch, self.next_batch, self.per_epoch = 0, 0, 1
 
     def __iter__(self) -> Iterator[list[int]]:
         while True:
-            self.sampler.set_epoch(self.epoch)
-            batches = self.sampler.batches()
+            both = self.epoch < self.both_directions
+            sampler = self.both_sampler if both else self.sampler
+            sampler.set_epoch(self.epoch)
+            batches = sampler.batches()
             self.per_epoch = len(batches)
             for batch in batches[self.next_batch :]:
                 self.next_batch += 1
@@ -160,7 +177,9 @@ class _Run:
             model.parameters(), lr=0.0, betas=config.betas, eps=config.eps, fused=True, **decay
         )
         sources, targets = self._encode(pairs, "train")
-        self.batches = _Batches(sources, targets, config.max_tokens, config.seed)
+        self.batches = _Batches(
+            sources, targets, config.max_tokens, config.seed, config.both_directions
+        )
         self.validation = self._encode(pairs, "validation") if pairs.get("validation") else None
         self.references = [target for _, target in pairs.get("validation", [])]
         self.step = 0
