@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,25 @@ def test_ablations_grow_run_by_run_and_never_see_the_test_set(commands, tmp_path
     assert sum(c[0] == "train" for c in commands) == 4
     scored = [" ".join(c) for c in commands if c[0] == "evaluate"]
     assert all(c.endswith("--split validation --length-penalty 1 --save") for c in scored)
+
+
+def test_runs_that_end_together_are_all_recorded(commands, tmp_path, monkeypatch):
+    """Two writers of one file at once would rename each other's partial copy away."""
+    at_work, write = [], experiments.write_json
+
+    def slowly(path, content):
+        at_work.append(path)
+        alone = at_work.count(path) == 1
+        time.sleep(0.05)
+        at_work.remove(path)
+        assert alone, "two threads wrote at once"
+        write(path, content)
+
+    monkeypatch.setattr(experiments, "write_json", slowly)
+    names = ["unchanged", "post-norm", "BatchNorm", "RMSNorm"]
+    experiments.ablations(names, [0], jobs=4)
+    rows = json.loads((tmp_path / "results" / "ablations.json").read_text())["runs"]
+    assert {row["variant"] for row in rows} == set(names)
 
 
 def test_an_unknown_variant_is_named(commands):

@@ -22,6 +22,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -200,15 +201,18 @@ def ablations(names: list[str], numbers: list[int], jobs: int) -> None:
         done = {
             (row["variant"], row["seed"]): row for row in read(results_dir(), goal.name)["runs"]
         }
+    writing = Lock()  # runs that end together would write the same file
 
     def one(name, seed, folder, options):
         if (name, seed) not in done:
             if name == "no averaging":
                 share_training(RUNS / "ablations" / "unchanged" / folder.name, folder)
             train(folder, options)
-            done[name, seed] = row(name, seed, folder)
-            order = sorted(done, key=lambda key: (list(VARIANTS).index(key[0]), key[1]))
-            write_json(goal, {"base": BASE, "runs": [done[key] for key in order]})
+            found = row(name, seed, folder)
+            with writing:
+                done[name, seed] = found
+                order = sorted(done, key=lambda key: (list(VARIANTS).index(key[0]), key[1]))
+                write_json(goal, {"base": BASE, "runs": [done[key] for key in order]})
 
     at_once(jobs, one, *zip(*pairs, strict=True), folders, options)
 
