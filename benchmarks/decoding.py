@@ -90,9 +90,9 @@ def marian_decoder(marian, beam: int) -> Decoder:
 
 
 def best_batch_size(decode: Decoder, sources: Ids, sizes: list[int]) -> tuple[int, float]:
-    """The batch size at which this decoder is fastest, and its seconds."""
+    """The batch size at which this decoder is fastest, of `sizes` and all at once; its seconds."""
     decode(sources[: sizes[0]], sizes[0])
-    sizes = [size for size in sizes if size <= len(sources)] or sizes[:1]
+    sizes = [size for size in sizes if size < len(sources)] + [len(sources)]
     times = {size: seconds(lambda size=size: decode(sources, size)) for size in sizes}
     best = min(times, key=times.get)
     return best, times[best]
@@ -110,7 +110,8 @@ def duel(
     taken = alternate(
         {"ours": lambda: ours(sources, size), "peer": lambda: peer(sources, peer_size)}, rounds
     )
-    n_tokens = sum(len(ids) + 1 for ids in written)  # <eos> is written too
+    ends = until is until_end  # where outputs are cut at <eos>, that was written too
+    n_tokens = sum(len(ids) + ends for ids in written)
     note = f"{same} of {len(sources)} outputs the same; batches of {size} and {peer_size}"
     speed = {name: rates(n_tokens, t) for name, t in taken.items()}
     return compare(what, against, "tokens/s", speed["ours"], speed["peer"], target, note)

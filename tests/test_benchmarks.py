@@ -1,13 +1,15 @@
 """The benchmarks run, compare equal work, and report what they cannot measure."""
 
 import json
+import subprocess
 import sys
 
 import pytest
 import torch
 
-from benchmarks import training
+from benchmarks import startup, training
 from benchmarks.__main__ import main
+from benchmarks.decoding import best_batch_size
 from benchmarks.timing import alternate, compare
 
 
@@ -112,6 +114,26 @@ def test_ctranslate2_with_our_weights_writes_the_same(tmp_path):
         theirs = ctranslate2_decoder(translator, beam, str(tmp_path), workers=1)(sources, 2)
         ours = our_decoder(translator.model, beam)(sources, 2)
         assert until_end(ours) == theirs
+
+
+def test_every_batch_size_is_tried_and_all_at_once():
+    tried = []
+    best_batch_size(lambda sources, size: tried.append(size), [[5, 2]] * 6, [2, 4, 8])
+    assert tried == [2, 2, 4, 6]  # the first call warms up
+
+
+def test_importing_is_measured_after_a_first_time(quick, monkeypatch):
+    result, _ = quick
+    row = find(result, "import transformer_lib", "torch")
+    assert row["low"] <= row["ratio"] <= row["high"]
+    taken = iter(["100 1", "8 2", "6 1", "9 3"])
+
+    def run(*_, **__):
+        return subprocess.CompletedProcess([], 0, stdout=next(taken))
+
+    monkeypatch.setattr(startup.subprocess, "run", run)
+    row = startup.startup_row(rounds=3)
+    assert (row.ours, row.peer, row.ratio, row.low, row.high) == (2, 8, 4, 3, 6)
 
 
 def test_contestants_take_turns():
