@@ -1,7 +1,11 @@
 """Runs that belong together: what is chosen on what, and that nothing is done twice."""
 
+import contextlib
 import json
+import os
 import shlex
+import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -111,6 +115,48 @@ def test_seeds_are_added_to_a_recorded_run(commands, tmp_path, first, best):
     assert sum(c[0] == "train" for c in commands) == 1  # the recorded seed is not trained again
 
 
+@pytest.mark.parametrize(
+    ("given", "passed"),
+    [([], ["--like", "a-run"]), (["--no-progress"], ["--like", "a-run", "--no-progress"]),
+     (["--like=b"], ["--like=b"])],
+)  # fmt: skip
+def test_more_seeds_take_the_recipe_of_the_recorded_run(commands, given, passed):
+    experiments.seeds("a-run", [0], ["--dropout", "0.3"], jobs=1)
+    assert commands[0][1:5] == ("--dropout", "0.3", "--seed", "0")  # no run to be like as yet
+    before = len(commands)
+    with contextlib.suppress(ValueError):  # the fake runs have another dropout
+        experiments.seeds("a-run", [1], given, jobs=1)
+    assert list(commands[before][1:-4]) == passed
+
+
+def test_scores_of_earlier_weights_are_not_used(commands):
+    """The run in this folder went on after it was scored: it has other weights."""
+    experiments.seeds("a-run", [0], [], jobs=1)
+    folder = experiments.RUNS / "a-run" / "seed-0"
+    assert experiments.scored(folder, "scores.json")
+    os.utime(folder / "model.safetensors", (2e9, 2e9))
+    assert not experiments.scored(folder, "scores.json")
+    assert not experiments.scored(folder, "scores-nothing.json")
+
+
+def test_a_finished_run_is_shown_to_train_which_refuses_other_settings(commands, tmp_path):
+    experiments.seeds("a-run", [0], [], jobs=1)
+    shutil.rmtree(tmp_path / "results" / "a-run")
+    before = len(commands)
+    experiments.seeds("a-run", [0], ["--dropout", "0.2"], jobs=1)
+    assert commands[before][:3] == ("train", "--dropout", "0.2")
+
+
+def test_a_setting_that_an_older_run_did_not_record_is_compared(tmp_path):
+    for name, train in (("old", {}), ("new", {"both_directions": 18}), ("same", {})):
+        (tmp_path / name).mkdir()
+        config = {"model": {}, "train": train | {"seed": 1}, "data": {}}
+        (tmp_path / name / "config.json").write_text(json.dumps(config))
+    differ = experiments.other_settings(tmp_path / "old", tmp_path / "new")
+    assert differ == ["both_directions = 0, not 18"]
+    assert experiments.other_settings(tmp_path / "old", tmp_path / "same") == []
+
+
 def test_seeds_of_another_recipe_are_not_mixed_in(commands, tmp_path):
     experiments.seeds("a-run", [0], [], jobs=1)
     before = {path.name: path.read_bytes() for path in (tmp_path / "results/a-run").iterdir()}
@@ -154,6 +200,48 @@ def test_runs_that_end_together_are_all_recorded(commands, tmp_path, monkeypatch
     experiments.ablations(names, [0], jobs=4)
     rows = json.loads((tmp_path / "results" / "ablations.json").read_text())["runs"]
     assert {row["variant"] for row in rows} == set(names)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [({"BASE": "--max-steps 9"}, "another BASE"), ({"VARIANTS": {"unchanged": ""}}, "post-norm"),
+     ({"VARIANTS": experiments.VARIANTS | {"post-norm": "--norm rms"}}, "post-norm")],
+)  # fmt: skip
+def test_runs_with_other_settings_are_not_kept_under_the_new_name(
+    commands, tmp_path, monkeypatch, change, named
+):
+    experiments.ablations(["unchanged", "post-norm"], [0], jobs=1)
+    before = (tmp_path / "results" / "ablations.json").read_bytes()
+    for name, value in change.items():
+        monkeypatch.setattr(experiments, name, value)
+    with pytest.raises(ValueError, match=f"with other settings .*{named}.* away to train"):
+        experiments.ablations(["unchanged"], [1], jobs=1)
+    assert (tmp_path / "results" / "ablations.json").read_bytes() == before
+
+
+def test_after_ctrl_c_no_other_run_begins():
+    begun = []
+
+    def run(i):
+        begun.append(i)
+        time.sleep(0.2)  # until all are in the queue
+        if i == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+
+    with pytest.raises(KeyboardInterrupt):
+        experiments.at_once(2, run, range(6))
+    time.sleep(0.5)
+    assert sorted(begun) == [0, 1]
+
+
+def test_ctrl_c_is_no_error(commands, monkeypatch, capsys):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiments, "ablations", stop)
+    assert experiments.main(["ablations"]) == 130
+    assert "the same command goes on" in capsys.readouterr().err
 
 
 def test_an_unknown_variant_is_named(commands):

@@ -1,6 +1,7 @@
 """A run that is interrupted, in whatever way, ends as the run that never was."""
 
 import errno
+import json
 import os
 import resource
 import shutil
@@ -163,18 +164,37 @@ def test_a_finished_run_is_only_read(unbroken, tmp_path):
     assert all(torch.equal(stored[name], value) for name, value in model.state_dict().items())
 
 
-@pytest.mark.parametrize(("stop", "allowed"), [(8, True), (9, False)])
-def test_the_length_may_change_until_the_cooldown_begins(tmp_path, monkeypatch, stop, allowed):
+@pytest.mark.parametrize(
+    ("stop", "cooldown", "steps", "allowed"),
+    [(8, 4, 16, True), (9, 4, 16, False), (6, 4, 10, True), (7, 4, 10, False),
+     (9, 0, 9, True), (10, 0, 9, False)],
+)  # fmt: skip
+def test_the_length_may_change_until_an_end_begins(
+    tmp_path, monkeypatch, stop, cooldown, steps, allowed
+):
+    """The end of the old length or of the new, whichever is earlier, with its cooldown."""
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         before_step(patch, stop, press_ctrl_c)
-        run(tmp_path, cooldown=4)  # steps 9 to 12 of 12
+        run(tmp_path, cooldown=cooldown)  # of 12 steps
     if allowed:
-        run(tmp_path, cooldown=4, max_steps=16)
-        assert checkpoint.checkpoints(tmp_path)[-1].name == "step-0000016"
+        run(tmp_path, cooldown=cooldown, max_steps=steps)
+        assert checkpoint.checkpoints(tmp_path)[-1].name == f"step-{steps:07d}"
     else:
-        with pytest.raises(ValueError, match="cooldown that began at step 8.*from 12 to 16"):
-            run(tmp_path, cooldown=4, max_steps=16)
-    run(tmp_path, cooldown=4, max_steps=16 if allowed else 12)  # goes on, nothing was lost
+        where = f"from 12 to {steps} only up to step {min(12, steps) - cooldown}, "
+        with pytest.raises(ValueError, match=where):
+            run(tmp_path, cooldown=cooldown, max_steps=steps)
+    run(tmp_path, cooldown=cooldown, max_steps=steps if allowed else 12)  # nothing was lost
+
+
+def test_a_setting_that_an_older_run_did_not_record_had_its_default(unbroken, tmp_path):
+    shutil.copytree(unbroken, tmp_path / "run")
+    path = tmp_path / "run" / "config.json"
+    config = json.loads(path.read_text())
+    del config["train"]["both_directions"], config["model"]["attention_dropout"]
+    path.write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="both_directions = 0, not 1"):
+        run(tmp_path / "run", both_directions=1)
+    run(tmp_path / "run")
 
 
 def test_more_steps_go_on_from_the_end(tmp_path, unbroken):

@@ -362,6 +362,20 @@ def test_devices_that_are_not_there_are_named(monkeypatch):
     assert training.pick_device("cuda:1") == torch.device("cuda:1")
 
 
+def test_bf16_is_chosen_only_where_the_gpu_multiplies_it(monkeypatch):
+    """Older GPUs emulate it, slowly; torch counts them in unless it is told not to."""
+    cuda, has = torch.device("cuda"), [True]
+
+    def supported(including_emulation=True):
+        return including_emulation or has[0]
+
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", supported)
+    assert training.uses_bf16("auto", cuda) and not training.uses_bf16("auto", torch.device("cpu"))
+    has[0] = False
+    assert not training.uses_bf16("auto", cuda) and training.uses_bf16("bf16", cuda)
+    assert not training.uses_bf16("fp32", cuda)
+
+
 # ----------------------------------------------------------------------------------- divergence
 
 
@@ -383,8 +397,13 @@ def poison(monkeypatch, step, value, where="loss"):
 
 
 @pytest.mark.parametrize("value, where", [(math.nan, "loss"), (math.inf, "gradient")])
-@pytest.mark.parametrize("step, good", [(1, None), (5, 4), (6, 4), (8, 6)])
-def test_divergence_names_the_last_good_checkpoint(tmp_path, monkeypatch, value, where, step, good):
+@pytest.mark.parametrize(
+    "step, newest, good", [(1, None, None), (3, 2, None), (5, 4, 2), (8, 6, 4)]
+)
+def test_divergence_names_the_last_good_checkpoint(
+    tmp_path, monkeypatch, value, where, step, newest, good
+):
+    """A checkpoint is good if an update after it still went well."""
     with monkeypatch.context() as patch:
         poison(patch, step, value, where)
         with pytest.raises(TrainingDiverged) as raised:
@@ -392,11 +411,11 @@ def test_divergence_names_the_last_good_checkpoint(tmp_path, monkeypatch, value,
     text = str(raised.value)
     assert text.startswith("training diverged: the ") and ("nan" in text or "inf" in text)
     kept = checkpoint.checkpoints(tmp_path)
+    assert max(map(checkpoint.step_of, kept), default=None) == newest
     if good is None:
-        assert "none was saved yet" in text and not kept
+        assert "there is no good checkpoint" in text
     else:
         assert f"the last good checkpoint is step-{good:07d}" in text
-        assert kept[-1].name == f"step-{good:07d}"
     for path in kept:
         state = checkpoint.load_checkpoint(path)
         tensors = [*state["model"].values(), *state["optimizer"].values()]
@@ -404,8 +423,15 @@ def test_divergence_names_the_last_good_checkpoint(tmp_path, monkeypatch, value,
     # Nothing that is not a number was written, not even to the log.
     lines = (tmp_path / "metrics.jsonl").read_text()
     assert "NaN" not in lines and "Infinity" not in lines
-    run(tmp_path)  # the last good checkpoint goes on
+    run(tmp_path)  # without the poison it goes on
     assert contents(tmp_path)["metrics.jsonl"][-1]["step"] == TRAIN["max_steps"]
+
+
+def test_a_checkpoint_of_ruined_weights_is_not_called_good(tmp_path):
+    """The first update throws the weights away; its own loss and gradient were numbers."""
+    with pytest.raises(TrainingDiverged, match="at step 2; there is no good checkpoint"):
+        run(tmp_path, peak_lr=1e30, warmup=0, checkpoint_every=1)
+    assert [path.name for path in checkpoint.checkpoints(tmp_path)] == ["step-0000001"]
 
 
 # ---------------------------------------------------------------------------------- wrong input
@@ -420,7 +446,7 @@ def test_pairs_too_long_are_left_out_and_counted(tmp_path, capsys):
     _, expected = run(tmp_path / "b", max_steps=3)
     assert without_timings(metrics) == without_timings(expected)
     pairs["train"] = [(long, long)]
-    with pytest.raises(ValueError, match="every training sentence is longer than 64 tokens"):
+    with pytest.raises(ValueError, match="longer than 64 tokens, the smaller of max_len 64"):
         run(tmp_path / "c", pairs=pairs)
 
 
@@ -429,12 +455,26 @@ def test_a_pair_longer_than_the_batch_is_left_out(tmp_path, capsys):
     assert "training pairs longer than 30 tokens." in capsys.readouterr().out
 
 
-def test_validation_sentences_too_long_are_cut(tmp_path):
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_validation_sentence_too_long_is_an_error(tmp_path, side):
+    """Leaving it out, or cutting it, would score another set."""
     pairs = dict(data()[0])
-    long = " ".join(["Hund"] * 100)
-    pairs["validation"] = [(long, long), ("Hund", "dog")]
-    _, metrics = run(tmp_path, pairs=pairs, max_steps=2, validation_bleu=True)
-    assert math.isfinite(metrics[-1]["validation_loss"])
+    pair = ["Hund", "dog"]
+    pair[side] = " ".join(["Hund"] * 100)
+    pairs["validation"] = [tuple(pair)]
+    with pytest.raises(ValueError, match=r"validation sentence has \d+ tokens, the model reads 64"):
+        run(tmp_path / "run", pairs=pairs)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_validation_sentence_may_be_as_long_as_the_model_reads(tmp_path):
+    pairs, tokenizer = data()
+    text = pairs["validation"][0][0]
+    longest = len(encode_source(tokenizer, [text])[0])
+    pairs = dict(pairs, validation=[(text, text)], train=[("Hund", "dog")] * 8)
+    run(tmp_path / "fits", pairs=pairs, max_len=longest, max_steps=1)
+    with pytest.raises(ValueError, match=f"has {longest} tokens, the model reads {longest - 1}"):
+        run(tmp_path / "does-not", pairs=pairs, max_len=longest - 1, max_steps=1)
 
 
 def test_validation_may_be_missing(tmp_path):
@@ -442,9 +482,11 @@ def test_validation_may_be_missing(tmp_path):
     assert [set(e) for e in metrics[1:]] == [{"step", "averaged"}]
 
 
-@pytest.mark.parametrize("pairs", [{"train": []}, {"validation": [("a", "b")]}])
-def test_empty_data_is_named(tmp_path, pairs):
-    with pytest.raises(ValueError, match="no train pairs to train on"):
+@pytest.mark.parametrize(
+    ("pairs", "held"), [({"train": []}, "0 train"), ({"validation": [("a", "b")]}, "1 validation")]
+)
+def test_empty_data_is_named(tmp_path, pairs, held):
+    with pytest.raises(ValueError, match=f"no train pairs to train on: the data holds {held} pair"):
         run(tmp_path, pairs=pairs)
 
 

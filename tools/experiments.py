@@ -20,14 +20,14 @@ import shutil
 import statistics
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Lock
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from transformer_lib.config import write_json  # noqa: E402
+from transformer_lib.config import recorded, write_json  # noqa: E402
 from transformer_lib.training import WATCHING  # noqa: E402
 from transformer_lib.translator import results_dir  # noqa: E402
 
@@ -87,8 +87,9 @@ def train(folder: Path, options: list[str], penalties: tuple[float, ...] = (1,))
     """Train in `folder` (or go on, or find it done), then score the validation set by beam 5,
     with the best of these length penalties."""
     log = folder / "log.txt"
-    if not (folder / "scores-validation.json").exists():
-        command("train", *options, "--run-dir", str(folder), log=log)
+    # A finished run is only read, and one of other settings is refused.
+    command("train", *options, "--run-dir", str(folder), log=log)
+    if not scored(folder, "scores-validation.json"):
         choice = ["--length-penalty", *map(str, penalties)]
         command(
             "evaluate", "--run", str(folder), "--split", "validation", *choice, "--save", log=log
@@ -97,14 +98,28 @@ def train(folder: Path, options: list[str], penalties: tuple[float, ...] = (1,))
     return folder
 
 
+def scored(folder: Path, name: str) -> bool:
+    """Whether these scores are there, and of the weights that are there."""
+    scores, weights = folder / name, folder / "model.safetensors"
+    return scores.exists() and scores.stat().st_mtime_ns >= weights.stat().st_mtime_ns
+
+
 def read(folder: Path, name: str = "scores-validation.json") -> dict:
     return json.loads((folder / name).read_text(encoding="utf8"))
 
 
 def at_once(jobs: int, function, *arguments) -> list:
-    """function over the arguments, `jobs` at a time; all are tried before an error is raised."""
+    """function over the arguments, `jobs` at a time; all are tried before an error is raised.
+
+    After Ctrl-C no other begins; what is under way gets the signal, too, and ends by itself.
+    """
     with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(function, *these) for these in zip(*arguments, strict=True)]
+        try:
+            futures = [pool.submit(function, *these) for these in zip(*arguments, strict=True)]
+            wait(futures)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return [future.result() for future in futures]
 
 
@@ -123,10 +138,12 @@ def seeds(run: str, numbers: list[int], options: list[str], jobs: int) -> None:
     sittings. The weights there are always those of the best seed on validation.
     """
     goal = results_dir() / run
-    rows = recorded(goal)
+    rows = recorded_seeds(goal)
     numbers = [seed for seed in numbers if seed not in rows]
     folders = {seed: RUNS / run / f"seed-{seed}" for seed in numbers}
-    options = options or ["--like", run]
+    like = any(option.split("=")[0] == "--like" for option in options)
+    if not like and ((goal / "config.json").exists() or not options):
+        options = ["--like", run, *options]
     given = [[*options, "--seed", str(seed)] for seed in numbers]
     at_once(jobs, train, folders.values(), given, [LENGTH_PENALTIES] * len(numbers))
     for folder in folders.values():
@@ -139,7 +156,7 @@ def seeds(run: str, numbers: list[int], options: list[str], jobs: int) -> None:
     validation |= {seed: read(folder)["bleu"] for seed, folder in folders.items()}
     best = max(validation, key=validation.get)
     for seed, folder in folders.items():
-        if not (folder / "scores.json").exists():
+        if not scored(folder, "scores.json"):
             command("evaluate", "--run", str(folder), "--save", log=folder / "log.txt")
         rows[seed] = seed_row(folder)
     if best in folders:
@@ -152,7 +169,7 @@ def seeds(run: str, numbers: list[int], options: list[str], jobs: int) -> None:
     print(f"{run}: test BLEU {summary['test_bleu']}; shipped seed {best}")
 
 
-def recorded(goal: Path) -> dict[int, dict]:
+def recorded_seeds(goal: Path) -> dict[int, dict]:
     """The seeds that results/<run> holds, by number. A run without seeds.json is one seed."""
     if (goal / "seeds.json").exists():
         return {row["seed"]: row for row in read(goal, "seeds.json")["seeds"]}
@@ -177,8 +194,8 @@ def seed_row(folder: Path) -> dict:
 
 
 def other_settings(*folders: Path) -> list[str]:
-    """The settings, other than the seed, in which two runs differ; older runs record fewer."""
-    one, two = (read(folder, "config.json") for folder in folders)
+    """The settings, other than the seed, in which two runs differ."""
+    one, two = (recorded(read(folder, "config.json")) for folder in folders)
     return [
         f"{name} = {one[part][name]!r}, not {two[part][name]!r}"
         for part in ("model", "train", "data")
@@ -198,9 +215,14 @@ def ablations(names: list[str], numbers: list[int], jobs: int) -> None:
     goal = results_dir() / "ablations.json"
     done = {}
     if goal.exists():
-        done = {
-            (row["variant"], row["seed"]): row for row in read(results_dir(), goal.name)["runs"]
-        }
+        before = read(results_dir(), goal.name)
+        done = {(row["variant"], row["seed"]): row for row in before["runs"]}
+        other = {name for (name, _), row in done.items() if row["options"] != VARIANTS.get(name)}
+        if before["base"] != BASE or other:
+            raise ValueError(
+                f"{goal} holds runs with other settings ({sorted(other) or 'another BASE'}), which "
+                "do not compare. Move it and runs/ablations away to train all anew."
+            )
     writing = Lock()  # runs that end together would write the same file
 
     def one(name, seed, folder, options):
@@ -286,6 +308,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, RuntimeError) as error:
         print("error:", error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("Stopped. What was trained is kept; the same command goes on.", file=sys.stderr)
+        return 130
     return 0
 
 

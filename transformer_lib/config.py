@@ -155,6 +155,19 @@ def from_dict(cls, values: dict, where: str = "the configuration"):
         raise ValueError(f"{where} does not make a {cls.__name__}: {error}.") from None
 
 
+def recorded(run: dict) -> dict:
+    """A run's config.json with the settings that did not exist when it was trained.
+
+    Such a setting was added with a default that changes nothing, so that is what it was.
+    """
+    filled = {}
+    for part, cls in (("model", ModelConfig), ("train", TrainConfig)):
+        defaults = {field.name: field.default for field in dataclasses.fields(cls)}
+        known = {k: v for k, v in defaults.items() if v is not dataclasses.MISSING}
+        filled[part] = json.loads(json.dumps(known | run.get(part, {})))  # JSON has no tuples
+    return run | filled
+
+
 def write_json(path, value) -> None:
     """Write JSON so that a reader sees the old file or the new one, never half of one."""
     path = Path(path)

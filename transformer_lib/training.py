@@ -30,7 +30,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from transformer_lib import checkpoint, schedule
 from transformer_lib.batching import TokenBatchSampler, pad
-from transformer_lib.config import TrainConfig, to_dict, write_json
+from transformer_lib.config import TrainConfig, recorded, to_dict, write_json
 from transformer_lib.data import Pairs
 from transformer_lib.decoding import evaluating, greedy_decode
 from transformer_lib.loss import projected_cross_entropy
@@ -165,11 +165,7 @@ class _Run:
             )
         self.rank, self.world = _start_processes(config)
         self.device = pick_device(config.device)
-        self.bf16 = config.precision == "bf16" or (
-            config.precision == "auto"
-            and self.device.type == "cuda"
-            and torch.cuda.is_bf16_supported()
-        )
+        self.bf16 = uses_bf16(config.precision, self.device)
         set_seed(config.seed + self.rank)  # each process drops out other units
         self.model.to(self.device)
         decay = {"weight_decay": config.weight_decay}
@@ -183,6 +179,7 @@ class _Run:
         self.validation = self._encode(pairs, "validation") if pairs.get("validation") else None
         self.references = [target for _, target in pairs.get("validation", [])]
         self.step = 0
+        self.checked = 0  # the last update whose loss and gradient were seen to be numbers
         self.metrics: list[dict] = []
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
         self.n_tokens, self.seconds = 0, 0.0  # since the last log entry, as is loss_sum
@@ -202,18 +199,31 @@ class _Run:
     def _encode(self, pairs: Pairs, split: str) -> tuple[list[list[int]], list[list[int]]]:
         rows = pairs.get(split, [])
         if not rows:
-            raise ValueError(f"no {split} pairs to train on: the data has {sorted(pairs)}.")
+            held = ", ".join(f"{len(rows):,} {name}" for name, rows in pairs.items()) or "no"
+            raise ValueError(
+                f"there are no {split} pairs to train on: the data holds {held} pairs; "
+                f"give it a split {split!r} that is not empty."
+            )
         sources = encode_source(self.tokenizer, [source for source, _ in rows])
         targets = encode_target(self.tokenizer, [target for _, target in rows])
         max_len = self.model.config.max_len
-        if split != "train":  # a target has one token more than the decoder reads
-            return [s[:max_len] for s in sources], [t[: max_len + 1] for t in targets]
+        # A target has one token more than the decoder reads.
+        lengths = [max(len(s), len(t) - 1) for s, t in zip(sources, targets, strict=True)]
+        if split != "train":  # leaving out or cutting would score another set
+            if max(lengths) > max_len:
+                raise ValueError(
+                    f"a {split} sentence has {max(lengths)} tokens, the model reads {max_len}: "
+                    "build it with a larger max_len, or take the sentence out of your data."
+                )
+            return sources, targets
         limit = min(max_len, self.config.max_tokens)
-        fits = [
-            len(s) <= limit and len(t) - 1 <= limit for s, t in zip(sources, targets, strict=True)
-        ]
+        fits = [length <= limit for length in lengths]
         if not any(fits):
-            raise ValueError(f"every training sentence is longer than {limit} tokens.")
+            raise ValueError(
+                f"every training pair is longer than {limit} tokens, the smaller of max_len "
+                f"{max_len} and max_tokens {self.config.max_tokens}: make that larger, or cut "
+                "the texts into sentences."
+            )
         if not all(fits) and self.rank == 0:
             print(f"Left out {fits.count(False):,} training pairs longer than {limit} tokens.")
         keep = [i for i, fit in enumerate(fits) if fit]
@@ -340,6 +350,7 @@ class _Run:
             raise TrainingDiverged(self._divergence(f"the loss is {loss}"))
         if not math.isfinite(grad_norm):
             raise TrainingDiverged(self._divergence(f"the gradient's norm is {float(grad_norm)}"))
+        self.checked = self.step
 
     def _training_metrics(self, loss: float, grad_norm: Tensor, seconds: float) -> dict:
         entry = {
@@ -357,8 +368,10 @@ class _Run:
         return entry
 
     def _divergence(self, what: str) -> str:
+        # A checkpoint is good if an update after it still went well.
         kept = checkpoint.checkpoints(self.run_dir)
-        last = f"the last good checkpoint is {kept[-1].name}" if kept else "none was saved yet"
+        good = [path.name for path in kept if checkpoint.step_of(path) < self.checked]
+        last = f"the last good checkpoint is {good[-1]}" if good else "there is no good checkpoint"
         return (
             f"training diverged: {what} at step {self.step}; {last}. "
             "Try a lower peak_lr, a longer warmup or gradient clipping, in a new run folder."
@@ -468,6 +481,7 @@ class _Run:
         """A folder belongs to one run; what may change between its parts is how it is watched."""
         # Two processes do in one update what one process does with twice the batches.
         free = WATCHING | {"max_steps", "accumulate"}
+        before = recorded(before)
         settings = [
             (name, before.get(part, {}).get(name, value), value)
             for part in ("model", "train", "data")
@@ -492,13 +506,14 @@ class _Run:
             )
 
     def _compare_end(self, max_steps: int) -> None:
-        """A run may get another length, but not once its cooldown, planned from its end, began."""
-        begin = max_steps - self.config.cooldown
-        if self.config.cooldown and max_steps != self.config.max_steps and self.step > begin:
+        """A run may get another length, but not once its end, or the cooldown before it, began."""
+        last = min(max_steps, self.config.max_steps) - self.config.cooldown
+        if max_steps != self.config.max_steps and self.step > last:
             raise ValueError(
-                f"{self.run_dir} is at step {self.step}, in a cooldown that began at step {begin}; "
-                f"its max_steps can no longer change from {max_steps} to {self.config.max_steps}. "
-                f"Give max_steps={max_steps}, or choose a new run folder."
+                f"{self.run_dir} is at step {self.step}; its max_steps could change from "
+                f"{max_steps} to {self.config.max_steps} only up to step {max(last, 0)}, where the "
+                f"run ends or its cooldown begins. Give max_steps={max_steps}, or choose a new run "
+                "folder."
             )
 
     def _save(self) -> None:
@@ -568,7 +583,7 @@ class _Run:
             torch.set_rng_state(state["rng"][f"cpu.{self.rank}"])
         if self.device.type == "cuda" and f"cuda.{self.rank}" in state["rng"]:
             torch.cuda.set_rng_state(state["rng"][f"cuda.{self.rank}"], self.device)
-        self.step = state["step"]
+        self.step = self.checked = state["step"]
         self.batches.epoch, self.batches.next_batch = state["epoch"], state["next_batch"]
         if self.rank == 0:  # the sum of all processes, kept by the first
             self.loss_sum += state["loss_sum"]
@@ -718,6 +733,14 @@ def pick_device(name: str = "auto") -> torch.device:
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
     return device
+
+
+def uses_bf16(precision: str, device: torch.device) -> bool:
+    """Whether a run of this TrainConfig.precision rounds to bf16 on this device."""
+    if precision != "auto":
+        return precision == "bf16"
+    # Where a GPU only emulates bf16, as before compute capability 8.0, it gains nothing.
+    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
 def environment(device: torch.device) -> dict:
