@@ -131,10 +131,13 @@ CASES = [
     (ch12.accumulate, (accumulation(by_tokens, "each"),), False, "only the last batch"),
     (ch12.accumulate, (accumulation(by_tokens, "never"),), False, "left over"),
     (ch12.warmup_for, (lambda peak, d: 1 / (d * peak**2),), True, "Right"),
+    (ch12.warmup_for, (lambda peak, d: math.floor(1 / (d * peak**2)),), True, "Right"),
+    (ch12.warmup_for, (lambda peak, d: math.ceil(1 / (d * peak**2)),), True, "Right"),
     (ch12.warmup_for, (lambda peak, d: ...,), None, "Not attempted"),
     (ch12.warmup_for, (lambda peak, d: 1 / (d * peak),), False, "its square enters"),
     (ch12.warmup_for, (lambda peak, d: 1 / peak**2,), False, "square d_model^-0.5"),
     (ch12.warmup_for, (lambda peak, d: 4000,), False, "peaks at"),
+    (ch12.warmup_for, (lambda peak, d: 1.02 / (d * peak**2),), False, "peaks at"),
 ]
 
 

@@ -1,6 +1,8 @@
 """Two processes under torchrun, on the CPU: the numbers of one process, and its safety."""
 
+import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +10,13 @@ from pathlib import Path
 import pytest
 import torch
 from tiny_run import contents, run, without_timings
+from torch.distributed.run import get_args_parser
 
 from transformer_lib import checkpoint
+from transformer_lib.__main__ import EXAMPLES, _parser
 from transformer_lib.training import read_metrics
+
+ROOT = Path(__file__).resolve().parents[1]
 
 pytestmark = pytest.mark.slow
 
@@ -123,3 +129,31 @@ def test_the_command_line_runs_unchanged(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count("Data: ") == done.stdout.count("Done: ") == 1
     assert (tmp_path / "run" / "model.safetensors").exists()
+
+
+def written_commands() -> list[list[str]]:
+    """Every torchrun command that the book, the README or the command line's help shows."""
+    pages = [*(ROOT / "book").glob("*.ipynb"), *(ROOT / "book").glob("*.md"), ROOT / "README.md"]
+    texts = [EXAMPLES["train"]]
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".ipynb":
+            text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+        texts.append(text)
+    lines = "\n".join(texts).splitlines()
+    return [shlex.split(x, comments=True)[1:] for x in lines if x.strip().startswith("torchrun ")]
+
+
+@pytest.mark.parametrize("command", written_commands())
+def test_a_torchrun_command_that_is_shown_works(command):
+    """torchrun takes some options of `train`, such as --run, for its own."""
+    given = get_args_parser().parse_args(command)
+    assert given.training_script == "transformer_lib" and given.module
+    _parser()[0].parse_args(given.training_script_args)
+    if "--nnodes" in command:  # else every machine would take itself for the first
+        assert given.rdzv_backend == "c10d" and given.rdzv_endpoint and given.rdzv_id != "none"
+
+
+def test_the_book_shows_one_and_several_machines():
+    assert len(written_commands()) >= 3
+    assert any("--nnodes" in command for command in written_commands())

@@ -68,7 +68,7 @@ def test_the_readme_states_the_recorded_scores():
         if len(found) < 2:
             return "one seed"
         mean, sd = statistics.mean(found), statistics.stdev(found)
-        return f"mean of {len(found)} seeds {mean:.1f} ± {sd:.1f}"
+        return f"mean and standard deviation of {len(found)} seeds {mean:.1f} ± {sd:.1f}"
 
     english = f"German to English scores {recorded('multi30k-de-en', 'bleu')} BLEU on test2016"
     assert f"{english} (cased sacrebleu, beam 5; {over_seeds('multi30k-de-en')})" in text

@@ -84,7 +84,7 @@ class TrainConfig:
     schedule: str = "inverse_sqrt"  # "inverse_sqrt" | "noam" | "constant"
     peak_lr: float = 5e-3  # for "noam", the paper's formula sets the rate instead
     warmup: int = 2000  # updates
-    cooldown: int = 0  # the last updates, over which the rate falls linearly to zero
+    cooldown: int = 0  # the last updates, over which the rate falls in a line, almost to zero
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
     weight_decay: float = 0.0

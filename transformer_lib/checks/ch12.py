@@ -207,6 +207,7 @@ def warmup_for(answer):
         )
         expect(given > 0, f"{where}: a number of updates is positive")
         reached = noam(round(given), d_model, round(given))
+        # The tolerance lets whole updates through: 312 or 313 for 312.5.
         expect_close(
-            given, expected, f"{where}: with your warm-up the rate peaks at {reached:.2e}", 1e-3
+            given, expected, f"{where}: with your warm-up the rate peaks at {reached:.2e}", 0.005
         )

@@ -15,15 +15,15 @@ def epochs(updates_per_epoch, epochs):
         "an update uses a whole batch, not one pair: divide by the pairs in a batch",
     )
     expect(
-        abs(updates_per_epoch - 29_000 / 240) < 1,
-        f"29,000 pairs in batches of 240 are not {updates_per_epoch} batches",
+        abs(updates_per_epoch - 29_000 / 250) < 1,
+        f"29,000 pairs in batches of 250 are not {updates_per_epoch} batches",
     )
     expect(
-        abs(epochs - 240) > 1,
-        "240 is the size of a batch; divide the updates by the updates of one epoch",
+        abs(epochs - 250) > 1,
+        "250 is the size of a batch; divide the updates by the updates of one epoch",
     )
     expect_close(
-        epochs, 8000 * 240 / 29_000, "8,000 updates are not that many epochs", tolerance=0.02
+        epochs, 8000 * 250 / 29_000, "8,000 updates are not that many epochs", tolerance=0.02
     )
 
 
@@ -92,7 +92,7 @@ def accumulation(answer):
     seen = optimizer.seen
     expect(len(seen) > 0, "the optimizer never takes a step")
     expect(
-        not (len(seen) == 3 and abs(seen[0] - 1.0) < 1e-6),
+        not (len(seen) == 3 and min(abs(seen[0] - 1.0), abs(seen[0] - 0.5)) < 1e-6),
         "it steps on the very first batch, before `every` batches have been added up: "
         "test (i + 1) % every",
     )
