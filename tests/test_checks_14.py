@@ -51,6 +51,7 @@ def different(train, test):
 
 CASES = [
     (ch14.padding, (0.375, 1 / 6), True, "Right"),
+    (ch14.padding, (0.38, 0.17), True, "Right"),
     (ch14.padding, (..., ...), None, "Not attempted"),
     (ch14.padding, (0.6, 1 / 6), False, "real tokens"),
     (ch14.padding, (0.375, 6 / 26), False, "like length"),
@@ -59,6 +60,7 @@ CASES = [
     (ch14.coverage, (lambda train, test, n: ...,), None, "Not attempted"),
     (ch14.coverage, (covered_types,), False, "every running word"),
     (ch14.coverage, (lambda a, b, n: covered(b, b, n),), False, "comes from the test words"),
+    (ch14.coverage, (lambda a, b, n: covered(a, a, n),), False, "share of the training words"),
     (ch14.coverage, (lambda a, b, n: covered(a, b, 99),), False, "more than the n"),
     (ch14.shorten, (shorten,), True, "Right"),
     (ch14.shorten, (lambda ids, limit: ...,), None, "Not attempted"),
@@ -74,7 +76,9 @@ CASES = [
     ),
     (ch14.budget, (budget,), True, "Right"),
     (ch14.budget, (lambda lengths, limit: ...,), None, "Not attempted"),
-    (ch14.budget, (lambda a, b: budget(a, b, last=False),), False, "in no batch"),
+    (ch14.budget, (lambda a, b: budget(a, b, last=False),), False, "is the last batch returned"),
+    (ch14.budget, (lambda a, b: [[a[i] for i in x] for x in budget(a, b)],), False, "the lengths"),
+    (ch14.budget, (lambda a, b: [x[1:] or x for x in budget(a, b)],), False, "opens a batch"),
     (ch14.budget, (lambda a, b: budget(a, b, lambda r, w, t: t),), False, "with its padding"),
     (ch14.budget, (lambda a, b: [[i] for i in range(len(a))],), False, "room for one more"),
     (ch14.leak, (leaked,), True, "Right"),

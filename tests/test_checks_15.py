@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -62,6 +63,16 @@ def size(n_layers, d_model, n_heads, batch, length, bytes_per_number):
     return 2 * n_layers * d_model * batch * length * bytes_per_number
 
 
+def in_numpy(probabilities, p):
+    rows = probabilities.double().numpy()
+    order = np.argsort(-rows, axis=-1, kind="stable")
+    ranked = np.take_along_axis(rows, order, -1)
+    kept = np.where(ranked.cumsum(-1) - ranked < p, ranked, 0.0)
+    result = np.zeros_like(rows)
+    np.put_along_axis(result, order, kept, -1)
+    return result / result.sum(-1, keepdims=True)
+
+
 CASES = [
     (ch15.positions, (1275, 50), True, "Right"),
     (ch15.positions, (..., ...), None, "Not attempted"),
@@ -89,11 +100,13 @@ CASES = [
     (ch15.nucleus, (nucleus(first_always),), False, "crosses p"),
     (ch15.nucleus, (unordered,), False, "the place of its token"),
     (ch15.nucleus, (unscaled,), False, "the first is enough"),
+    (ch15.nucleus, (in_numpy,), True, "Right"),
     (ch15.cache_bytes, (size,), True, "Right"),
-    (ch15.cache_bytes, (lambda **sizes: ...,), None, "Not attempted"),
-    (ch15.cache_bytes, (lambda **s: size(**s) // 2,), False, "keys alone"),
-    (ch15.cache_bytes, (lambda **s: size(**s) // 2 * 3,), False, "queries are not kept"),
-    (ch15.cache_bytes, (lambda **s: size(**s) * s["n_heads"],), False, "do not multiply"),
+    (ch15.cache_bytes, (lambda *sizes: ...,), None, "Not attempted"),
+    (ch15.cache_bytes, (lambda *s: size(*s) // 2,), False, "keys alone"),
+    (ch15.cache_bytes, (lambda *s: size(*s[:5], 1),), False, "each takes `bytes_per_number`"),
+    (ch15.cache_bytes, (lambda *s: size(*s) // 2 * 3,), False, "queries are not kept"),
+    (ch15.cache_bytes, (lambda *s: size(*s) * s[2],), False, "do not multiply"),
 ]
 
 

@@ -1,7 +1,11 @@
 """The feedback of exercises: right, wrong and not attempted, and never a traceback."""
 
+import json
+import linecache
+import re
 import sys
 import types
+from pathlib import Path
 
 import pytest
 import torch
@@ -206,3 +210,65 @@ def test_a_chapter_loads_on_first_use_and_an_unknown_one_is_named(monkeypatch, t
     with pytest.raises(AttributeError, match="no 'ch97'.*ch98"):
         _ = checks.ch97
     del EXERCISES["98.1"], sys.modules["transformer_lib.checks.ch98"], checks.ch98
+
+
+# ---------------------------------------------------------------------- code with a bug to be found
+
+
+def bugs_to_find():
+    """(number, the cell of code, the cell of the check) of each "find the bug" of the chapters."""
+    found = []
+    for path in sorted((Path(__file__).parents[1] / "book").glob("[01][0-9]_*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        texts = ["".join(cell["source"]) for cell in cells]
+        for i, text in enumerate(texts):
+            found += [
+                (number, texts[i + 1], texts[i + 2])
+                for number in re.findall(r"\*\*(\d+\.\d)[^*]*\*\* \(find the bug", text)
+            ]
+    return found
+
+
+def learner(source, monkeypatch):
+    """The names that a cell with this source defines, as in a notebook."""
+    name = "<the learner's cell>"
+    monkeypatch.setitem(
+        linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name)
+    )
+    names = {}
+    exec(compile(source, name, "exec"), names)
+    return names
+
+
+def test_every_chapter_has_a_bug_to_find():
+    assert {number.split(".")[0] for number, _, _ in bugs_to_find()} == {
+        str(chapter) for chapter in range(1, 19)
+    }
+
+
+@pytest.mark.parametrize(("number", "code", "check"), bugs_to_find())
+def test_code_with_a_bug_counts_as_not_attempted_until_it_is_changed(
+    number, code, check, monkeypatch, capsys
+):
+    """If this fails after a change in the notebook: give the check the new `fingerprint`."""
+    call = check[check.index("checks.ch") :].rstrip("; \n")
+    untouched = learner(code, monkeypatch)
+    assert eval(call, untouched | {"checks": checks}) is None
+    hint = "find what is wrong, change the code"
+    assert f" Not attempted yet: {hint}" in capsys.readouterr().out
+    changed = learner(code.rstrip() + "  # seen\n", monkeypatch)
+    assert eval(call, changed | {"checks": checks}) is False, "the bug is still there"
+    assert "✗" in capsys.readouterr().out
+
+
+def test_code_without_a_source_is_checked():
+    names = {}
+    exec("def answer(x): return x", names)
+    assert checks.fingerprint(names["answer"]) is None
+    assert checks.fingerprint(3) is None
+
+
+def test_numbers_of_any_kind_are_compared():
+    ones = torch.ones(2, dtype=torch.float64)
+    assert checks.same(ones, torch.ones(2)) and checks.same(ones.numpy(), [1, 1])
+    assert not checks.same(ones, [1, 1.1]) and not checks.same(ones, torch.ones(2, 1))

@@ -28,6 +28,8 @@ on first use. A check is a function of the learner's answer under `@exercise("<c
   report several mistakes at once.
 - An answer that is `...` or None, or a function that returns one of them, raises
   NotImplementedError or computes with a `...` that is still there, counts as not attempted.
+- So does code with a bug to be found, as long as nobody has changed it: `given` is its
+  `fingerprint`.
 - Each check starts from the same random seed and leaves the learner's random state alone.
 
 **How a check is tested.** `tests/test_checks_<chapter>.py` gives every check the right answer
@@ -42,6 +44,7 @@ import linecache
 import pkgutil
 import traceback
 import types
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -58,16 +61,23 @@ class NotAttempted(Exception):
     """There is no answer yet."""
 
 
-def exercise(number, hint="replace the ... with your answer, then run this cell again"):
+def exercise(number, hint=None, given=None):
     """Turn `check(*answers)` into a check that prints its verdict and returns True, False or None.
 
     number: "02.1" is the first exercise of chapter 2. hint: shown while there is no answer.
+    given: the fingerprint of the code that a learner is asked to repair.
     """
+    if hint is None:
+        hint = "replace the ... with your answer, then run this cell again"
+        if given is not None:
+            hint = "find what is wrong, change the code, then run this cell again"
 
     def decorate(check):
         @functools.wraps(check)
         def run(*answers):
             try:
+                if given is not None and any(fingerprint(answer) == given for answer in answers):
+                    raise NotAttempted
                 with torch.random.fork_rng(devices=[]):
                     torch.manual_seed(0)
                     mistakes = _mistakes(check, answers)
@@ -92,6 +102,15 @@ def exercise(number, hint="replace the ... with your answer, then run this cell 
         return run
 
     return decorate
+
+
+def fingerprint(function):
+    """A checksum of a function's code without its spacing; None where the code is not known."""
+    try:
+        source = inspect.getsource(inspect.unwrap(function))
+    except (OSError, TypeError):
+        return None
+    return zlib.crc32("".join(source.split()).encode())
 
 
 def expect(condition, message):
@@ -130,6 +149,14 @@ def expect_close(actual, expected, message, tolerance=1e-5):
         at = np.unravel_index(difference.argmax(), difference.shape)
         place = _place(difference == difference.max())
         raise Wrong(f"{message}. Yours is {actual[at]:.6g}{place}, expected {expected[at]:.6g}")
+
+
+def same(actual, expected, tolerance=1e-5):
+    """Whether two answers are the same numbers, be they tensors, arrays or lists of any dtype."""
+    actual, expected = _numbers(actual), _numbers(expected)
+    return actual.shape == expected.shape and np.allclose(
+        actual, expected, rtol=1e-5, atol=tolerance
+    )
 
 
 def _place(where):

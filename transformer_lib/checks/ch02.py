@@ -54,7 +54,7 @@ def attention(answer):
     _diagnose(answer(q, k, v), q, k, v)
 
 
-@exercise("02.3")
+@exercise("02.3", given=0xA69B2E63)
 def repaired_attention(answer):
     square = torch.randn(3, 2, 6, 8)
     _diagnose(answer(*square), *square)

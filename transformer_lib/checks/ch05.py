@@ -57,7 +57,7 @@ def _merge(symbols, pair):
     return tuple(merged)
 
 
-@exercise("05.3")
+@exercise("05.3", given=0x260F52AE)
 def repaired_merge(answer):
     plain = tuple(answer(("h", "u", "n", "d"), ("u", "n")))
     expect(plain == ("h", "un", "d"), f"merging u and n in h u n d gave {plain}")

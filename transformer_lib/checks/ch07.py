@@ -71,7 +71,7 @@ def layer_norm(answer):
     expect_close(output, F.layer_norm(x, (8,), weight, bias), "the output differs from PyTorch's")
 
 
-@exercise("07.3")
+@exercise("07.3", given=0xB32530BA)
 def rms_norm(answer):
     x, weight = torch.randn(3, 4, 8), torch.randn(8)
     output = answer(x, weight)

@@ -91,7 +91,7 @@ def forward(answer):
         expect_close(given[real], run()[real], "the logits are not those of the model")
 
 
-@exercise("11.3")
+@exercise("11.3", given=0x065BFAD0)
 def tie(answer):
     model = answer(Transformer(SMALL))
     expect(isinstance(model, Transformer), "return the model")

@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape
+from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
 from transformer_lib.schedule import noam
 
 
@@ -51,7 +51,7 @@ def token_loss(answer):
         "the sign is wrong: the loss is minus log p": (log_p * real).sum() / real.sum(),
     }
     for message, slip in slips.items():
-        expect(not torch.allclose(torch.as_tensor(result), slip, atol=1e-5), message)
+        expect(not same(result, slip), message)
     expected = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=0)
     expect_close(result, expected, "the loss differs from F.cross_entropy with ignore_index=0")
     large = answer(200 * logits, targets)
@@ -101,7 +101,10 @@ def split_target(answer):
 def cheapest(answer):
     for eps, size in ((0.1, 12), (0.2, 50)):
         result = answer(eps, size)
-        expect(len(result) == 2, "return two numbers: the probability and the loss")
+        expect(
+            hasattr(result, "__len__") and len(result) == 2,
+            "return two numbers: the probability and the loss",
+        )
         p, loss = map(float, result)
         best, other = 1 - eps + eps / size, eps / size
         where = f"for smoothing {eps} and {size} words"
@@ -139,7 +142,7 @@ def _gradient(model, loss):
     return model.table.weight.grad.flatten().clone()
 
 
-@exercise("12.5")
+@exercise("12.5", given=0xDA103028)
 def accumulate(answer):
     model = _Model()
     batches = []
@@ -176,7 +179,7 @@ def accumulate(answer):
     for message, weightings in slips.items():
         for weights in weightings:
             slip = sum(w * g for w, g in zip(weights, grads, strict=True))
-            expect(not torch.allclose(clean_grad, slip, atol=1e-6), message)
+            expect(not same(clean_grad, slip, 1e-6), message)
     expected = sum(t / total * g for t, g in zip(tokens, grads, strict=True))
     expect_close(clean_grad, expected, "the gradient differs from that of all batches together")
     expect_close(

@@ -5,7 +5,7 @@ import inspect
 import torch
 from torch import nn
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape
+from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
 
 
 @exercise("16.1", hint="divide, and round to whole numbers")
@@ -21,6 +21,10 @@ def epochs(updates_per_epoch, epochs):
     expect(
         abs(epochs - 250) > 1,
         "250 is the size of a batch; divide the updates by the updates of one epoch",
+    )
+    expect(
+        abs(epochs - 8000 * 250 / 29_000) < 0.51 or abs(epochs - 8000 * 250 / 29_000) > 2,
+        "8,000 / 116 is 68.97: round it to the nearest whole number",
     )
     expect_close(
         epochs, 8000 * 250 / 29_000, "8,000 updates are not that many epochs", tolerance=0.02
@@ -68,7 +72,7 @@ def combine(answer):
     expect_close(answer([1.0, 2.0, 3.0], [1, 1, 2]), 2.25, "for three batches it is not right")
 
 
-@exercise("16.4")
+@exercise("16.4", given=0x7595F9C6)
 def accumulation(answer):
     """Run the loop on a linear model whose gradients are known."""
 
@@ -76,27 +80,41 @@ def accumulation(answer):
         """Stands in for an optimizer: notes the gradient at each step."""
 
         def __init__(self, parameter):
-            self.parameter, self.seen = parameter, []
+            self.parameter, self.seen, self.after = parameter, [], []
 
         def step(self):
             gradient = self.parameter.grad
-            self.seen.append(None if gradient is None else gradient.item())
+            self.seen.append(0.0 if gradient is None else gradient.item())
+            self.after.append(len(read))
 
-        def zero_grad(self):
+        def zero_grad(self, set_to_none=True):
             self.parameter.grad = None
 
-    weight = nn.Parameter(torch.zeros(()))
+    weight, read = nn.Parameter(torch.zeros(())), []
     optimizer = Recorder(weight)
+
+    def model(batch):
+        read.append(batch)
+        return weight * batch
+
     loop = inspect.unwrap(answer)  # returning nothing is no sign of a missing answer here
-    loop(lambda batch: weight * batch, optimizer, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], every=2)
+    loop(model, optimizer, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], every=2)
     seen = optimizer.seen
     expect(len(seen) > 0, "the optimizer never takes a step")
     expect(
-        not (len(seen) == 3 and min(abs(seen[0] - 1.0), abs(seen[0] - 0.5)) < 1e-6),
+        not (len(seen) == 3 and optimizer.after[0] == 1),
         "it steps on the very first batch, before `every` batches have been added up: "
         "test (i + 1) % every",
     )
     expect(len(seen) == 3, f"6 batches with every=2 are 3 steps, yours takes {len(seen)}")
+    expect(any(seen), "the gradient is gone when the optimizer steps: call zero_grad after step")
+    expect(
+        seen not in ([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]),
+        "only the last batch of each group is left: call zero_grad after step, not for every batch",
+    )
+    expect(
+        abs(seen[0] - 0.5) > 1e-6, "you divide by all batches; one step adds up `every` of them"
+    )
     expect(
         abs(seen[0] - 3.0) > 1e-6,
         "the gradients are added but not divided, so the step is `every` times too large: "
@@ -124,16 +142,18 @@ def averaging(answer):
     )
     expect_shape(result["w"], (2, 2), "the mean of tensors has their shape")
     expect(
-        not torch.allclose(result["w"], torch.full((2, 2), 9.0)),
+        not same(result["w"], torch.full((2, 2), 9.0)),
         "that is the sum: divide by the number of states",
     )
     expect(
-        not torch.allclose(result["w"], torch.full((2, 2), 6.0)),
+        not same(result["w"], torch.full((2, 2), 6.0)),
         "that is the last state, not the mean",
     )
     expect_close(result["w"], torch.full((2, 2), 3.0), "the mean of 1, 2 and 6 is 3")
-    expect_close(
-        states[0]["w"],
-        torch.ones(2, 2),
-        "the first state was changed by adding to it in place: start from a copy or from zero",
-    )
+    expect_close(result["b"], [3.0], "the mean of the second tensor, b, is not right")
+    for state, value in zip(states, (1.0, 2.0, 6.0), strict=True):
+        expect_close(
+            state["w"],
+            torch.full((2, 2), value),
+            "a state was changed by adding to it in place: start from a copy or from zero",
+        )

@@ -51,7 +51,7 @@ def clip(answer):
         expect_close(answer(left, right, n), wanted, f"the number of {n}-gram matches is not right")
 
 
-@exercise("17.3")
+@exercise("17.3", given=0x364C52BC)
 def wer(answer):
     uneven = (["a", "a b c d e f g h"], ["b", "a b c d e f g h"])
     given = answer(*uneven)
@@ -77,7 +77,7 @@ def wer(answer):
     expect_close(mixed, 3 / 5, "over two sentences the rate is not right")
 
 
-@exercise("17.4")
+@exercise("17.4", given=0xCB39A7B4)
 def paired(answer):
     rng = np.random.default_rng(7)
     a = rng.normal(50, 20, 80)

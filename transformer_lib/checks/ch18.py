@@ -77,7 +77,7 @@ def neighbours(answer):
     expect(again == cosines.topk(4).indices.tolist(), "on a random table the order is not right")
 
 
-@exercise("18.4", hint="which columns belong to a head, and whose tensor do you change?")
+@exercise("18.4", given=0xFA17F2D7)
 def silent_head(answer):
     x = torch.randn(2, 3, 12)
     given = x.clone()
