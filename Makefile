@@ -8,7 +8,6 @@ BOOK_SCALE ?= smoke
 #   cpu    up to 3 minutes a notebook: what the published site shows (make book BOOK_SCALE=cpu)
 #   full   the real run, on a GPU
 export BOOK_SCALE
-export OMP_NUM_THREADS ?= 1
 export TOKENIZERS_PARALLELISM = false
 
 BIN       = .venv/bin
@@ -19,6 +18,9 @@ NOTEBOOKS = $(sort $(shell find book -name '*.ipynb' -not -path '*/.ipynb_checkp
               -not -path 'book/labs/*'))
 SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# One thread each where processes run side by side; `make train` may take them all.
+book test check test-site labs grade test-labs bench seeds ablations: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
 .PHONY: help book test check test-site serve sync labs grade test-labs bench train seeds ablations \

@@ -189,3 +189,10 @@ def test_a_damaged_state_is_named(tmp_path):
     (path / "state.json").write_text('{"step":')
     with pytest.raises(ValueError, match=r"step-0000001 is damaged \(state.json\); delete it"):
         load_checkpoint(path)
+
+
+def test_other_folders_beside_the_checkpoints_are_passed_over(tmp_path):
+    for name in ("step-0000002", "step-0000002 (copy)", "step-0000010", "step-old", "partial"):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+    found = [path.name for path in checkpoint.checkpoints(tmp_path)]
+    assert found == ["step-0000002", "step-0000010"]

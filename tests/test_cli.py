@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from transformer_lib import checkpoint, data
-from transformer_lib.__main__ import main
+from transformer_lib.__main__ import _recipe, main
 from transformer_lib.evaluation import lowercased_tokenised_bleu, score
 from transformer_lib.tokenization import train_tokenizer
 from transformer_lib.translator import Translation
@@ -318,10 +318,75 @@ def test_a_run_on_multi30k_is_never_scored_on_mini(multi30k_run, capsys, monkeyp
         error = fails(capsys, evaluate + extra)
         assert "neither on the hub nor in its cache" in error
     assert not (multi30k_run / "scores.json").exists()
-    # Who asks for it by name gets it, and the record says so.
-    assert main([*evaluate, "--data", "mini", "--save"]) == 0
+    # Who asks for it by name gets it, but not as the score of this run.
+    assert main([*evaluate, "--data", "mini"]) == 0
     assert "mini corpus (not Multi30k)" in capsys.readouterr().out
-    assert json.loads((multi30k_run / "scores.json").read_text())["data"] == "mini"
+    error = fails(capsys, [*evaluate, "--data", "mini", "--save"])
+    assert "on its own data, and this is other data (source mini, not multi30k)" in error
+    assert not (multi30k_run / "scores.json").exists()
+
+
+def test_scores_are_replaced_whole_or_not_at_all(trained, monkeypatch, capsys):
+    evaluate = ["evaluate", "--run", str(trained), "--beam-size", "1", "--save"]
+    assert main(evaluate) == 0
+    before = (trained / "translations.jsonl").read_text()
+    dumps, rows = json.dumps, []
+
+    def full(value, **options):
+        rows.append(value)
+        if len(rows) == 5:
+            raise OSError("No space left on device")
+        return dumps(value, **options)
+
+    monkeypatch.setattr("transformer_lib.__main__.json.dumps", full)
+    assert "No space left" in fails(capsys, evaluate)
+    assert (trained / "translations.jsonl").read_text() == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [["train", "--tgt", "de"], ["train", "--src", "en"], ["evaluate", "--src", "en"]]
+)
+def test_a_language_is_not_translated_into_itself(arguments, trained, capsys):
+    if arguments[0] == "evaluate":
+        arguments = [*arguments, "--run", str(trained)]
+    error = fails(capsys, arguments)
+    assert "source and target are both" in error and "--src en --tgt de" in error
+
+
+def test_a_pipe_that_is_not_utf8_is_read_as_utf8(trained, monkeypatch, capsys):
+    """As on Windows, where a pipe has the encoding of the country."""
+    seen = []
+
+    def translate(self, texts, *_, **__):
+        seen.extend(texts)
+        return [Translation("ě", [], [], None, -1.0) for _ in texts]
+
+    monkeypatch.setattr("transformer_lib.translator.Translator.translate", translate)
+    written = io.BytesIO()
+    text = "\ufeffein Mädchen\n".encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text), "cp1252"))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "cp1252"))
+    assert main(["translate", "--run", str(trained)]) == 0
+    sys.stdout.flush()
+    assert seen == ["ein Mädchen"] and written.getvalue().decode() == "ě\n"
+
+
+def test_text_that_is_not_utf8_is_named(trained, capsys):
+    error = fails(capsys, ["translate", "--run", str(trained), "Zwei \udcff Hunde"])
+    assert "is not valid UTF-8 text" in error and "udcff" in error
+
+
+@pytest.mark.parametrize("penalty", ["nan", "500", "-inf"])
+def test_a_length_penalty_out_of_bounds_is_named(trained, capsys, penalty):
+    error = fails(capsys, ["translate", "--run", str(trained), f"--length-penalty={penalty}", "x"])
+    assert "it must lie between -100 and 100" in error
+
+
+def test_like_leaves_the_batches_to_whoever_gives_them(trained, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="Start fewer processes, or give --accumulate"):
+        _recipe(str(trained), own_batches=False)
+    assert _recipe(str(trained), own_batches=True)["accumulate"] == 1
 
 
 def test_a_run_that_does_not_say_its_data_is_not_guessed(trained, tmp_path, capsys):

@@ -50,6 +50,7 @@ def test_model_sizes_that_cannot_work_are_named(changes, message):
         ({"label_smoothing": 1.0}, r"label_smoothing is 1.0; it must be in \[0, 1\)"),
         ({"average": 11}, "average is 11; it must be at most keep_checkpoints 10"),
         ({"schedule": "cosine"}, "schedule is 'cosine'; it must be one of .*'noam'"),
+        ({"clip_norm": -1.0}, "clip_norm is -1.0; it must be at least 0"),
         ({"precision": "fp16"}, "precision is 'fp16'; it must be one of .*'bf16'"),
     ],
 )

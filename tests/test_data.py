@@ -185,3 +185,19 @@ def test_without_a_hub_the_cache_is_asked_at_once(hub, monkeypatch, behind_a_pro
         assert all(module.HF_HUB_OFFLINE is not behind_a_proxy for module in modules)
         raise RuntimeError
     assert not any(module.HF_HUB_OFFLINE for module in modules)
+
+
+def test_a_folder_is_the_same_from_wherever_it_is_named(tmp_path, monkeypatch):
+    (tmp_path / "my").mkdir()
+    (tmp_path / "my" / "train.jsonl").write_text('\ufeff{"de": "Hund", "en": "dog"}\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    found = [load_parallel(name) for name in ("my", "./my/", "~/my", tmp_path / "my")]
+    assert {pairs.source for pairs in found} == {str(tmp_path / "my")}
+    assert all(pairs["train"] == [("Hund", "dog")] for pairs in found)
+
+
+def test_without_datasets_a_mistyped_folder_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(ImportError, match="my_foldr is no folder of .jsonl files; other data need"):
+        load_parallel("my_foldr")

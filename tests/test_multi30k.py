@@ -77,6 +77,22 @@ def test_a_damaged_mirror_is_passed_over(bare, tmp_path, damage):
     assert load_parallel("multi30k") == SPLITS
 
 
+def test_a_failed_request_does_not_lose_what_is_kept(bare, tmp_path):
+    bare(mirror(tmp_path / "mirror"))
+    load_parallel("multi30k")
+    kept = sorted(multi30k.cache_dir().rglob("*.gz"))
+    with pytest.raises(ConnectionError):
+        multi30k.from_mirrors("de", "xx")
+    assert sorted(multi30k.cache_dir().rglob("*.gz")) == kept and len(kept) == 6
+
+
+def test_without_a_place_to_keep_it_the_data_is_used(bare, tmp_path, monkeypatch):
+    (tmp_path / "a-file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a-file"))
+    bare(mirror(tmp_path / "mirror"))
+    assert load_parallel("multi30k") == SPLITS
+
+
 def test_with_every_mirror_lost_the_mini_corpus_remains(bare, tmp_path, capsys):
     bare((tmp_path / "nowhere").as_uri())
     assert load_parallel("auto").source == "mini"

@@ -123,3 +123,15 @@ def test_damaged_files_are_an_error(tmp_path, bpe):
     path.write_text(json.dumps(other))
     with pytest.raises(ValueError, match=r"the ids \[0, None, 2, 3\]; expected \[0, 1, 2, 3\]"):
         load_tokenizer(path)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "word"])
+def test_a_special_token_in_a_text_is_text(tmp_path, kind):
+    """Else "<eos>" would end the sentence, and "<pad>" be hidden from attention."""
+    text = "a <unk> b <pad> c <eos> <bos>"
+    tokenizer = train_tokenizer([text] * 3, 60, kind)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    for same in (tokenizer, load_tokenizer(tmp_path / "tokenizer.json")):
+        ids = same.encode(text).ids
+        assert same.decode(ids) == text
+        assert min(ids) > max(range(len(SPECIAL_TOKENS)))

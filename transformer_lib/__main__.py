@@ -40,7 +40,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if getattr(options, "like", None):
-            train.set_defaults(**_recipe(options.like))  # what the command line gives comes first
+            given = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+            given.add_argument("--accumulate")
+            own_batches = given.parse_known_args(arguments)[0].accumulate is not None
+            # What the command line gives comes first.
+            train.set_defaults(**_recipe(options.like, own_batches))
             options = parser.parse_args(arguments)
         return options.command(options)
     except KeyboardInterrupt:
@@ -152,8 +156,8 @@ def _fields(cls, options) -> dict:
     return {name: value for name, value in vars(options).items() if name in names}
 
 
-def _recipe(run: str) -> dict:
-    """The options that repeat a run, from its config.json."""
+def _recipe(run: str, own_batches: bool) -> dict:
+    """The options that repeat a run, from its config.json; own_batches: --accumulate is given."""
     from transformer_lib.translator import run_info
 
     about = run_info(run)
@@ -162,15 +166,16 @@ def _recipe(run: str) -> dict:
         raise ValueError(f"{run} was not trained by this command: its config.json holds no recipe.")
     processes = int(os.environ.get("WORLD_SIZE", 1))
     batches = about["train"]["accumulate"] * about.get("processes", 1)  # in one update
-    if batches % processes:
+    if batches % processes and not own_batches:
         raise ValueError(
-            f"{run} used {batches} batches for an update; {processes} processes cannot share them."
+            f"{run} used {batches} batches for an update; {processes} processes cannot share them. "
+            "Start fewer processes, or give --accumulate and --max-tokens yourself."
         )
     return (
         about["model"]
         | about["train"]
         | {
-            "accumulate": batches // processes,
+            "accumulate": max(1, batches // processes),
             "data": data["source"],
             "src": data["src"],
             "tgt": data["tgt"],
@@ -181,11 +186,19 @@ def _recipe(run: str) -> dict:
     )
 
 
+def _two_languages(src: str, tgt: str) -> None:
+    if src == tgt:
+        raise ValueError(
+            f"source and target are both {src!r}; give both languages, as in --src en --tgt de."
+        )
+
+
 def _train(options) -> int:
     from transformer_lib import data, tokenization, training
     from transformer_lib.config import ModelConfig, TrainConfig
     from transformer_lib.model import Transformer
 
+    _two_languages(options.src, options.tgt)
     first = int(os.environ.get("RANK", 0)) == 0
     with contextlib.nullcontext() if first else contextlib.redirect_stdout(None):
         config = TrainConfig(**_fields(TrainConfig, options))
@@ -223,9 +236,17 @@ def _load(options):
 
 
 def _translate(options) -> int:
+    for stream, encoding in ((sys.stdin, "utf-8-sig"), (sys.stdout, "utf-8")):
+        if hasattr(stream, "reconfigure") and not stream.isatty():  # a pipe on Windows is not UTF-8
+            stream.reconfigure(encoding=encoding)
     lines = [line.strip() for line in options.text or sys.stdin]
     if not any(lines):
         raise ValueError("nothing to translate: give sentences as arguments or on standard input.")
+    for line in lines:
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{line!a} is not valid UTF-8 text: convert it to UTF-8.") from None
     translator = _load(options)
     results = translator.translate(
         [line for line in lines if line], options.beam_size, options.length_penalty, attention=False
@@ -253,9 +274,18 @@ def _evaluate(options) -> int:
             f"{options.run} does not record its data ({', '.join(missing)}); "
             "say which with --data, --src and --tgt."
         )
+    _two_languages(chosen["src"], chosen["tgt"])
     pairs = data.load_parallel(chosen["source"], chosen["src"], chosen["tgt"])
     if options.split not in pairs:
         raise ValueError(f"the data has no {options.split} split; it has {sorted(pairs)}.")
+    scored_on = {"source": pairs.source, "src": chosen["src"], "tgt": chosen["tgt"]}
+    other = [f"{name} {scored_on[name]}, not {about[name]}" for name in scored_on
+             if about.get(name, scored_on[name]) != scored_on[name]]  # fmt: skip
+    if options.save and other:
+        raise ValueError(
+            f"--save keeps the scores of {options.run} on its own data, and this is other data "
+            f"({'; '.join(other)}): leave out --save."
+        )
     sources, references = zip(*pairs[options.split], strict=True)
     translator = _load(options)
     penalties = options.length_penalty or [translator.length_penalty]
@@ -301,10 +331,13 @@ def _evaluate(options) -> int:
                 {"length_penalty": penalty, "bleu": scored.bleu}
                 for penalty, (scored, _) in tried.items()
             ]
-        with open(folder / f"translations{suffix}.jsonl", "w", encoding="utf-8") as file:
+        path = folder / f"translations{suffix}.jsonl"
+        partial = path.with_name(path.name + ".partial")
+        with open(partial, "w", encoding="utf-8") as file:
             for index, result in enumerate(results):
                 row = {"index": index, "translation": result.text, "score": round(result.score, 4)}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        partial.replace(path)
         write_json(folder / f"scores{suffix}.json", settings | scores)
     return 0
 

@@ -169,7 +169,8 @@ def _remove(checkpoint: Path) -> None:
 
 def checkpoints(run_dir: str | Path) -> list[Path]:
     """The whole checkpoints of a run, oldest first."""
-    return sorted((Path(run_dir) / "checkpoints").glob("step-[0-9]*"), key=step_of)
+    paths = (Path(run_dir) / "checkpoints").glob("step-*")
+    return sorted((path for path in paths if path.name[5:].isdecimal()), key=step_of)
 
 
 def step_of(checkpoint: Path) -> int:

@@ -118,6 +118,7 @@ class TrainConfig:
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         for name in ("both_directions", "warmup", "cooldown"):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
+        _require(self.clip_norm >= 0, "clip_norm", self.clip_norm, "at least 0 (0: no clipping)")
         _require(self.peak_lr > 0, "peak_lr", self.peak_lr, "above 0")
         _require(
             0 <= self.label_smoothing < 1, "label_smoothing", self.label_smoothing, "in [0, 1)"

@@ -50,6 +50,9 @@ def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pai
         except (ImportError, ConnectionError) as error:
             print(f"Multi30k is not at hand ({error})")
             return load_parallel("mini", src, tgt)
+    source = str(source)
+    if source not in ("mini", "multi30k") and Path(source).expanduser().is_dir():
+        source = str(Path(source).expanduser().resolve())  # the same from wherever it is named
     folder = os.environ.get("MULTI30K_DIR")
     if source == "mini":
         pairs, origin = _mini(src, tgt), "the embedded mini corpus (not Multi30k)"
@@ -115,7 +118,7 @@ def _from_folder(folder: Path, src: str, tgt: str) -> dict:
 
 def _read_json_lines(path: Path, src: str, tgt: str) -> list[tuple[str, str]]:
     rows = []
-    text = path.read_text(encoding="utf-8").removesuffix("\n")
+    text = path.read_text(encoding="utf-8-sig").removesuffix("\n")  # Windows may begin with a BOM
     for number, line in enumerate(text.split("\n") if text else [], start=1):
         where = f"{path.name}, line {number}"
         try:
@@ -133,8 +136,13 @@ def _read_json_lines(path: Path, src: str, tgt: str) -> list[tuple[str, str]]:
 
 def _from_hub(name: str, src: str, tgt: str) -> dict:
     """A data set of the hub, or a folder in a format that `datasets` reads."""
-    from datasets import load_dataset  # heavy, and not needed for local JSON lines
-
+    try:
+        from datasets import load_dataset  # heavy, and not needed for local JSON lines
+    except ImportError:
+        raise ImportError(
+            f"{name} is no folder of .jsonl files; other data needs one package: "
+            "pip install datasets."
+        ) from None
     try:
         with _without_waiting():
             loaded = load_dataset(name, **_configuration(name, src, tgt))

@@ -138,6 +138,10 @@ def beam_search(
             f"beam_size is {beam_size}; it must be at least 1 and at most half the vocabulary "
             f"({model.config.vocab_size // 2})."
         )
+    if not abs(length_penalty) <= 100:
+        raise ValueError(
+            f"length_penalty is {length_penalty}; it must lie between -100 and 100 (usual: 1)."
+        )
     limits = _length_limits(model, src_ids, max_len)  # (B,)
     pad_id, device, n = model.config.pad_id, src_ids.device, beam_size
     best_ids = torch.full((len(src_ids), int(limits.max())), pad_id, device=device)

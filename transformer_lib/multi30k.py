@@ -3,6 +3,7 @@
 The captions are for non-commercial research and education, so they are fetched, never shipped.
 """
 
+import contextlib
 import gzip
 import hashlib
 import os
@@ -60,7 +61,9 @@ def from_mirrors(src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
                 raise ValueError(f"other sentences than expected in {', '.join(damaged)}")
         except (OSError, HTTPException, EOFError, zlib.error, ValueError) as error:
             failures.append(f"{mirror}: {error}")
-            _forget(mirror)
+            # Being cut off, or a file that is not there, says nothing against those that are kept.
+            if isinstance(error, (gzip.BadGzipFile, EOFError, zlib.error, ValueError)):
+                _forget(mirror)
         else:
             return splits
     raise ConnectionError("no mirror of Multi30k could be used: " + "; ".join(failures))
@@ -78,14 +81,17 @@ def _folder(mirror: str) -> Path:
 
 def _sentences(mirror: str, name: str) -> list[str]:
     path = _folder(mirror) / name
-    if not path.exists():
+    if path.exists():
+        content = path.read_bytes()
+    else:
         with urlopen(f"{mirror}/{name}", timeout=20) as answer:
             content = answer.read()
-        path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f"{name}.{os.getpid()}.partial")  # torchrun: one a process
-        partial.write_bytes(content)
-        partial.replace(path)
-    text = gzip.decompress(path.read_bytes()).decode("utf-8")
+        with contextlib.suppress(OSError):  # nowhere to keep it: it is fetched again next time
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_bytes(content)
+            partial.replace(path)
+    text = gzip.decompress(content).decode("utf-8")
     return [line.strip() for line in text.removesuffix("\n").split("\n")]
 
 

@@ -19,7 +19,8 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, kind: str = "bpe") ->
     kind: "bpe" for sub-words by byte-pair encoding (Sennrich et al. 2016), "word" for the most
     frequent words. Spaces become part of the following token, as "▁", so that
     `tokenizer.decode(tokenizer.encode(text).ids) == text` for text without outer or unusual
-    spaces whose characters (or words) were seen in training.
+    spaces whose characters (or words) were seen in training. A special token that stands in a text,
+    such as "<eos>", is text like any other.
     Raises ValueError for an unknown kind, a vocabulary that is too small, or no text.
     """
     if kind not in ("bpe", "word"):
@@ -49,6 +50,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, kind: str = "bpe") ->
         ]
     )
     tokenizer.decoder = decoders.Metaspace()
+    tokenizer.encode_special_tokens = True
     tokenizer.train_from_iterator(texts, trainer)
     return tokenizer
 
@@ -65,6 +67,7 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
     ids = [tokenizer.token_to_id(token) for token in SPECIAL_TOKENS]
     if ids != [PAD, BOS, EOS, UNK]:
         raise ValueError(f"{path} gives {SPECIAL_TOKENS} the ids {ids}; expected [0, 1, 2, 3].")
+    tokenizer.encode_special_tokens = True  # the file does not say it
     return tokenizer
 
 

@@ -132,8 +132,8 @@ def find_run(name: str | Path) -> Path:
             return folder
     known = sorted(path.parent.name for path in results_dir().glob("*/config.json"))
     raise ValueError(
-        f"there is no trained run {str(name)!r}; known are {known or 'none'}, "
-        "and a path to a run folder works too."
+        f"there is no trained run {str(name)!r}; known in {results_dir()} are {known or 'none'} "
+        "(set RESULTS_DIR to look elsewhere), and a path to a run folder works too."
     )
 
 
