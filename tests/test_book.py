@@ -283,3 +283,11 @@ def test_setup_cell_fetches_the_library_elsewhere(tmp_path):
         "GIT_CONFIG_VALUE_0": setup_cell.repository_url(),
     }  # fmt: skip
     subprocess.run([sys.executable, "-S", "-c", code], check=True, cwd=work, env=env)
+
+
+@pytest.mark.parametrize("path", chapters, ids=lambda path: path.stem)
+def test_the_time_for_the_exercises_is_the_sum_of_theirs(path):
+    cells = json.loads(path.read_text(encoding="utf8"))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    each = re.findall(r"\*\*\d+\.\d[^*]*\*\* \([^)]*?(\d+) minutes\)", text)
+    assert re.findall(r"(\d+) more for the exercises", text) == [str(sum(map(int, each)))]
