@@ -140,7 +140,7 @@ def written_commands() -> list[list[str]]:
         if path.suffix == ".ipynb":
             text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
         texts.append(text)
-    lines = "\n".join(texts).splitlines()
+    lines = "\n".join(texts).replace("\\\n", " ").splitlines()
     return [shlex.split(x, comments=True)[1:] for x in lines if x.strip().startswith("torchrun ")]
 
 
