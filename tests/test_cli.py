@@ -346,9 +346,10 @@ def test_scores_are_replaced_whole_or_not_at_all(trained, monkeypatch, capsys):
 @pytest.mark.parametrize(
     "arguments", [["train", "--tgt", "de"], ["train", "--src", "en"], ["evaluate", "--src", "en"]]
 )
-def test_a_language_is_not_translated_into_itself(arguments, trained, capsys):
-    if arguments[0] == "evaluate":
-        arguments = [*arguments, "--run", str(trained)]
+def test_a_language_is_not_translated_into_itself(arguments, trained, tmp_path, capsys):
+    evaluate = ["--run", str(trained), "--beam-size", "1"]
+    train = [*TINY, "--data", "mini", "--run", str(tmp_path)]
+    arguments = arguments + (evaluate if arguments[0] == "evaluate" else train)
     error = fails(capsys, arguments)
     assert "source and target are both" in error and "--src en --tgt de" in error
 
