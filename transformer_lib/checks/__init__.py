@@ -155,7 +155,7 @@ def same(actual, expected, tolerance=1e-5):
     """Whether two answers are the same numbers, be they tensors, arrays or lists of any dtype."""
     actual, expected = _numbers(actual), _numbers(expected)
     return actual.shape == expected.shape and np.allclose(
-        actual, expected, rtol=1e-5, atol=tolerance
+        actual, expected, rtol=1e-5, atol=tolerance, equal_nan=True
     )
 
 

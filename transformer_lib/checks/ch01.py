@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape
+from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
 
 
 @exercise("01.1", hint="give three whole numbers")
@@ -70,7 +70,7 @@ def repaired_self_attention(answer):
         "you average all words equally: the scores are not used": x.mean(0).expand_as(x),
     }
     for message, slip in slips.items():
-        expect(not torch.allclose(slip, output, atol=1e-5), message)
+        expect(not same(slip, output), message)
     expect_close(output, scores.softmax(-1) @ x, "the output is not that of self-attention")
 
 
@@ -92,10 +92,10 @@ def convolution_weights(answer):
             "your window ends at the position itself; centre it": _band(kernel, n, shift=-half),
         }
         for message, slip in slips.items():
-            expect(not torch.allclose(A, slip, atol=1e-6), message)
+            expect(not same(A, slip, 1e-6), message)
         x = torch.randn(n, 1)
         by_conv = F.conv1d(x.T[None], kernel[None, None], padding=half)[0].T
-        expect_close(A @ x, by_conv, "A @ x differs from PyTorch's conv1d")
+        expect_close(torch.as_tensor(A).to(x) @ x, by_conv, "A @ x differs from PyTorch's conv1d")
 
 
 def _band(kernel, n, shift=0):

@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape
+from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
 
 
 @exercise("02.1", hint="give a list of four numbers")
@@ -38,8 +38,7 @@ def _diagnose(output, q, k, v):
         ),
     }
     for message, slip in slips.items():
-        same = slip.shape == output.shape and torch.allclose(slip, output, atol=1e-5)
-        expect(not same, message)
+        expect(not same(slip, output), message)
     expect_close(
         output, F.scaled_dot_product_attention(q, k, v), "the output differs from PyTorch's"
     )
@@ -65,11 +64,11 @@ def temperature(weights_at, tau):
     scores = torch.tensor([2.0, 1.0, 0.0])
     at_two = weights_at(scores, 2.0)
     expect(
-        not torch.allclose(torch.as_tensor(at_two), (scores * 2).softmax(-1), atol=1e-4),
+        not same(at_two, (scores * 2).softmax(-1), 1e-4),
         "you multiply by the temperature; divide, so that a higher one flattens the weights",
     )
     expect(
-        not torch.allclose(torch.as_tensor(at_two), scores.softmax(-1) / 2, atol=1e-4),
+        not same(at_two, scores.softmax(-1) / 2, 1e-4),
         "divide the scores, not the weights: your weights no longer sum to 1",
     )
     expect_close(at_two, (scores / 2).softmax(-1), "at temperature 2 the weights are not right")

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.checks import NotAttempted, exercise, expect, expect_close, expect_shape
+from transformer_lib.checks import NotAttempted, exercise, expect, expect_close, expect_shape, same
 
 
 @exercise("04.1", hint="give a number and two shapes, for example (2, 10, 512)")
@@ -52,12 +52,12 @@ def split(answer):
     )
     expect_shape(given, (B, 3, T, 4), "expected (B, H, T, K)")
     expect(
-        not torch.equal(given, x.reshape(B, 3, T, 4)),
+        not same(given, x.reshape(B, 3, T, 4)),
         "a reshape straight to (B, H, T, K) cuts through the tokens: your head 0 holds whole "
         "tokens instead of a slice of every token",
     )
     expect(
-        not torch.equal(given, x.view(B, T, 4, 3).permute(0, 3, 1, 2)),
+        not same(given, x.view(B, T, 4, 3).permute(0, 3, 1, 2)),
         "each head takes neighbouring features: split the last axis as (H, K), not (K, H)",
     )
     expect_close(given, right, "the slices are not where they should be")
@@ -73,12 +73,12 @@ def join(answer):
     given = answer(heads)
     expect_shape(given, (2, 5, 12), "expected (B, T, D)")
     expect(
-        not torch.equal(given, heads.reshape(2, 5, 12)),
+        not same(given, heads.reshape(2, 5, 12)),
         "your output of token 0 holds several tokens of head 0: move the heads behind the tokens "
         "before you flatten",
     )
     expect(
-        not torch.equal(given, heads.permute(0, 2, 3, 1).flatten(2)),
+        not same(given, heads.permute(0, 2, 3, 1).flatten(2)),
         "your heads are interleaved; each head's slice must stay together, heads before features",
     )
     expect_close(given, x, "joining does not undo the split")
@@ -92,12 +92,12 @@ def contributions(answer):
     blocks = w_o.T.unflatten(0, (3, 4))  # (H, K, D)
     rows = w_o.unflatten(0, (3, 4))  # (H, K, D) of the matrix that was not transposed
     expect(
-        not torch.allclose(given, heads @ rows, atol=1e-4),
+        not same(given, heads @ rows, 1e-4),
         "a Linear stores its weight as (outputs, inputs): a head owns columns of w_o, not rows",
     )
     mixed = F.linear(heads.transpose(1, 2).flatten(2), w_o)  # (B, T, D)
     expect(
-        not torch.allclose(given.sum(1), 3 * mixed, atol=1e-3),
+        not same(given.sum(1), 3 * mixed, 1e-3),
         "each of your heads holds the whole output: give each only its own block of w_o",
     )
     expect_close(given.sum(1), mixed, "the contributions do not add up to the output", 1e-4)
@@ -124,7 +124,7 @@ def multi_query(answer):
         ).expand_as(right),
     }
     for message, slip in slips.items():
-        expect(not torch.allclose(given, slip, atol=1e-5), message)
+        expect(not same(given, slip), message)
     expect_close(given, right, "the output differs from attention with the keys and values copied")
     # As many sentences as heads: broadcasting over the wrong axis would pass unnoticed above.
     q, k, v = torch.randn(3, 3, 5, 4), torch.randn(3, 6, 4), torch.randn(3, 6, 4)

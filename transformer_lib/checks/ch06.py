@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape
+from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
 from transformer_lib.positional import sinusoidal_table
 
 
@@ -52,7 +52,7 @@ def encode_position(answer):
             ),
         }
         for message, slip in slips.items():
-            expect(not torch.allclose(given, slip, atol=1e-5), message)
+            expect(not same(given, slip), message)
         expect_close(given, row, f"position {position} with d_model {d_model} is not right")
 
 
@@ -62,14 +62,14 @@ def repaired_addition(answer):
     x = torch.randn(3, 5, 8)
     given = answer(x, table)
     expect_shape(given, (3, 5, 8), "x plus positions keeps the shape of x")
-    added = given - x
+    added = torch.as_tensor(given) - x
     expect(
-        not torch.allclose(added, added[:, :1].expand_as(added), atol=1e-6),
+        not same(added, added[:, :1].expand_as(added), 1e-6),
         "all tokens of a sentence get the same position: you slice the table by the batch, "
         "x.size(0); the tokens are on axis 1",
     )
     expect(
-        torch.allclose(added, added[:1].expand_as(added), atol=1e-6),
+        same(added, added[:1].expand_as(added), 1e-6),
         "sentences of one batch get different positions; place 0 is place 0 in each of them",
     )
     expect_close(added, table[:5].expand(3, 5, 8), "the positions added are not rows 0 to T - 1")
@@ -85,7 +85,7 @@ def shift_back(answer):
     given = torch.as_tensor(given, dtype=torch.float64)
     sin, cos = math.sin(k * omega), math.cos(k * omega)
     expect(
-        not torch.allclose(given, torch.tensor([[cos, sin], [-sin, cos]]).double(), atol=1e-5),
+        not same(given, torch.tensor([[cos, sin], [-sin, cos]]).double()),
         "this moves forward by k: sin(-a) = -sin(a)",
     )
     expect(

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from transformer_lib.checks import NotAttempted, exercise, expect, expect_close, expect_shape
+from transformer_lib.checks import NotAttempted, exercise, expect, expect_close, expect_shape, same
 
 
 @exercise("09.1", hint="give two lists of row numbers, from 0 to 4")
@@ -67,7 +67,7 @@ def layer(answer):
         ),
     }
     for message, wrong in slips.items():
-        expect(not any(torch.allclose(given, w, atol=1e-5) for w in wrong), message)
+        expect(not any(same(given, w) for w in wrong), message)
     expect_close(given, right, "the output is not that of a pre-norm layer")
 
 
@@ -93,14 +93,12 @@ def stack(answer):
     whole = ((x * 2 + 1) * 3 + 1) * 5 + 1
     last = x * 5 + 1
     expect(
-        not (
-            torch.allclose(given, last, atol=1e-5) or torch.allclose(given, norm(last), atol=1e-5)
-        ),
+        not (same(given, last) or same(given, norm(last))),
         "every layer reads the x of the start, so only the last layer counts: feed each layer the "
         "output of the one before",
     )
     expect(
-        not torch.allclose(given, whole, atol=1e-4),
+        not same(given, whole, 1e-4),
         "the final norm is missing: a pre-norm stack ends with a sum that nothing has normalised",
     )
     expect_close(given, norm(whole), "the output is not that of the layers one after another", 1e-4)
