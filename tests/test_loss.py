@@ -50,6 +50,12 @@ def test_undecided_logits_cost_log_v_nats():
         assert loss.item() == pytest.approx(math.log(8))
 
 
+def test_a_forbidden_word_costs_nothing_without_smoothing():
+    logits = torch.tensor([[2.0, 1.0, -math.inf, 0.5]])
+    expected = torch.nn.functional.cross_entropy(logits, torch.tensor([1]))
+    assert_equal(label_smoothed_cross_entropy(logits, torch.tensor([1]), 0.0), expected, 1e-6)
+
+
 def test_nothing_to_count_is_0_with_a_gradient_of_0():
     logits = torch.randn(2, 3, 5, requires_grad=True)
     hidden, weight = torch.randn(2, 3, 4, requires_grad=True), torch.randn(5, 4, requires_grad=True)

@@ -25,8 +25,10 @@ def label_smoothed_cross_entropy(
     logits, targets = logits[real], targets[real]  # (N, V), (N,)
     log_z = torch.logsumexp(logits, dim=-1)  # (N,)
     right = log_z - logits.gather(-1, targets[:, None]).squeeze(-1)  # -log p(target)
-    uniform = log_z - logits.mean(-1)  # -mean over V of log p
-    loss = (1 - smoothing) * right + smoothing * uniform  # (N,)
+    loss = right
+    if smoothing:  # else a logit of -inf would count, as 0 * inf
+        uniform = log_z - logits.mean(-1)  # -mean over V of log p
+        loss = (1 - smoothing) * right + smoothing * uniform  # (N,)
     return loss.sum() / max(len(targets), 1)
 
 
