@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from transformer_lib import checkpoint, data
 from transformer_lib.__main__ import _recipe, main
 from transformer_lib.evaluation import lowercased_tokenised_bleu, score
 from transformer_lib.tokenization import train_tokenizer
-from transformer_lib.translator import Translation
+from transformer_lib.translator import Translation, load_pretrained
 
 TINY = (
     "--vocab-size 200 --d-model 16 --n-heads 2 --d-ff 16 --n-encoder-layers 1 --n-decoder-layers 1 "
@@ -129,8 +130,6 @@ def test_auto_without_multi30k_takes_mini_and_says_so(capsys, tmp_path):
     ],
 )
 def test_train_fails_with_one_clear_line(capsys, arguments, message):
-    import re
-
     sizes = [*TINY, "--n-heads", "4"] if "--d-model" in arguments else TINY
     assert re.search(message, fails(capsys, ["train", *sizes, *arguments]))
 
@@ -182,6 +181,58 @@ def test_like_repeats_a_recorded_run(trained, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("WORLD_SIZE", "2")
     error = fails(capsys, ["train", "--like", "recorded"])
     assert "used 1 batches for an update; 2 processes cannot share them" in error
+
+
+def test_a_run_starts_from_another_and_learns_from_teachers(trained, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    few = tmp_path / "few"
+    few.mkdir()
+    for split, rows in data.load_parallel("mini").items():
+        lines = [json.dumps({"de": source, "en": target}) for source, target in rows[:6]]
+        (few / f"{split}.jsonl").write_text("\n".join(lines))
+    run = tmp_path / "further"
+    given = ["--start-from", str(trained), "--teachers", str(trained), "--data", str(few)]
+    # So small a rate that the weights stay what they were.
+    short = ["--max-steps", "1", "--average", "1", "--warmup", "1", "--peak-lr", "1e-9"]
+    short += ["--device", "cpu", "--no-progress", "--dropout", "0.1"]
+    assert main(["train", *given, *short, "--run", str(run)]) == 0
+    assert "Teachers wrote 6 new pairs for 6 real ones" in capsys.readouterr().out
+    before, after = (load_pretrained(folder).model for folder in (trained, run))
+    for (name, weight), other in zip(before.named_parameters(), after.parameters(), strict=True):
+        torch.testing.assert_close(other, weight, atol=1e-6, rtol=1e-3, msg=name)
+    assert (run / "tokenizer.json").read_bytes() == (trained / "tokenizer.json").read_bytes()
+    config = json.loads((run / "config.json").read_text())
+    assert config["data"]["start_from"] == str(trained)
+    assert config["data"]["teachers"] == [str(trained)]
+    assert config["model"]["dropout"] == 0.1
+    # The recipe repeats it; another start in the same folder is another run.
+    assert main(["train", "--like", str(run), "--run", str(tmp_path / "again")]) == 0
+    again = tmp_path / "again" / "model.safetensors"
+    assert again.read_bytes() == (run / "model.safetensors").read_bytes()
+    (tmp_path / "copy").mkdir()
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (tmp_path / "copy" / name).write_bytes((trained / name).read_bytes())
+    error = fails(
+        capsys,
+        ["train", "--like", str(run), "--start-from", str(tmp_path / "copy"), "--run", str(run)],
+    )
+    assert f"start_from = '{trained}', not" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--d-ff", "32"], "has d_ff = 16, not 32"),
+        (["--vocab-size", "100"], "has vocab_size = "),
+        (["--tokenizer", "word"], "has tokenizer = 'bpe', not 'word'"),
+        (["--start-from", "nothing"], "there is no trained run 'nothing'"),
+        (["--teachers", "nothing"], "there is no trained run 'nothing'"),
+    ],
+)
+def test_a_start_that_does_not_fit_is_named(trained, tmp_path, capsys, arguments, message):
+    start = ["train", "--data", "mini", "--start-from", str(trained), "--run", str(tmp_path / "x")]
+    assert message in fails(capsys, [*start, *arguments])
+    assert not (tmp_path / "x").exists()
 
 
 # -------------------------------------------------------------------------------------- translate

@@ -9,7 +9,7 @@ Text flows through the modules in this order:
     model          ids to logits: embeddings, positional, attention, normalization,
                    feed_forward, encoder, decoder
     loss           how wrong the logits are
-    training       schedule, checkpoint: many small corrections
+    training       schedule, checkpoint: many small corrections; diversification: more pairs
     decoding       logits to a sentence: greedy, sampling, beam search
     evaluation     how good the sentences are: BLEU and its relatives
     visualize      what went on inside
@@ -32,9 +32,9 @@ _HOME = {
 }
 _MODULES = {
     "attention", "batching", "checkpoint", "checks", "config", "data", "decoder", "decoding",
-    "dropout", "embeddings", "encoder", "evaluation", "example", "feed_forward", "loss",
-    "masks", "mini", "model", "normalization", "positional", "run_size", "schedule",
-    "tokenization", "training", "translator", "visualize",
+    "diversification", "dropout", "embeddings", "encoder", "evaluation", "example",
+    "feed_forward", "loss", "masks", "mini", "model", "normalization", "positional", "run_size",
+    "schedule", "tokenization", "training", "translator", "visualize",
 }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ examples:
   python -m transformer_lib train --src en --tgt de --run runs/en-de
   python -m transformer_lib train --data my_folder --max-steps 2000 --d-model 256 --d-ff 1024
   python -m transformer_lib train --like multi30k-de-en  # a recorded run again, same settings
+  python -m transformer_lib train --start-from multi30k-de-en --data my_folder --peak-lr 0.001
   torchrun --nproc-per-node 2 -m transformer_lib train --run-dir runs/two   # two GPUs share a batch
 A run that was interrupted goes on when the same command is given again.""",
     "translate": """\
@@ -45,6 +46,9 @@ def main(arguments: list[str] | None = None) -> int:
             own_batches = given.parse_known_args(arguments)[0].accumulate is not None
             # What the command line gives comes first.
             train.set_defaults(**_recipe(options.like, own_batches))
+            options = parser.parse_args(arguments)
+        elif getattr(options, "start_from", None):
+            train.set_defaults(**_start(options.start_from))
             options = parser.parse_args(arguments)
         return options.command(options)
     except KeyboardInterrupt:
@@ -89,6 +93,13 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
         "--tokenizer", default="bpe", choices=["bpe", "word"], help="kind of tokens (default: bpe)"
     )
     train.add_argument("--vocab-size", type=int, default=10_000, help="tokens (default: 10000)")
+    train.add_argument(
+        "--start-from", metavar="RUN", help="start with this run's weights, sizes and tokenizer"
+    )
+    train.add_argument(
+        "--teachers", metavar="RUN", nargs="+", default=[],
+        help="train also on the pairs that these runs write by translating the training set",
+    )  # fmt: skip
     # The defaults are those of Transformer-Tiny, the size that suits 29,000 pairs.
     sizes = {
         "d_model": 128,
@@ -181,9 +192,38 @@ def _recipe(run: str, own_batches: bool) -> dict:
             "tgt": data["tgt"],
             "tokenizer": data.get("tokenizer", "bpe"),
             "vocab_size": data.get("vocab_size", about["model"]["vocab_size"]),
+            "start_from": data.get("start_from"),
+            "teachers": data.get("teachers", []),
             "run": f"runs/{Path(run).name}",
         }
     )
+
+
+def _start(run: str) -> dict:
+    """The options that fit the weights of a run."""
+    from transformer_lib.translator import run_info
+
+    about = run_info(run)
+    return about["model"] | {"tokenizer": about.get("data", {}).get("tokenizer", "bpe")}
+
+
+def _load_start(options):
+    """The trained model to start from; its sizes and tokens must be those of the options."""
+    from transformer_lib.translator import load_pretrained
+
+    given = vars(options)
+    # Dropout may be another: it has no weights.
+    other = [
+        f"{name} = {value!r}, not {given[name]!r}"
+        for name, value in _start(options.start_from).items()
+        if value != given[name] and "dropout" not in name
+    ]
+    if other:
+        raise ValueError(
+            f"the run to start from, {options.start_from}, has {'; '.join(other)}: leave out the "
+            "options for the model and its tokens, which then are those of the run."
+        )
+    return load_pretrained(options.start_from)
 
 
 def _two_languages(src: str, tgt: str) -> None:
@@ -196,6 +236,7 @@ def _two_languages(src: str, tgt: str) -> None:
 def _train(options) -> int:
     from transformer_lib import data, tokenization, training
     from transformer_lib.config import ModelConfig, TrainConfig
+    from transformer_lib.diversification import diversify
     from transformer_lib.model import Transformer
 
     _two_languages(options.src, options.tgt)
@@ -204,15 +245,23 @@ def _train(options) -> int:
         config = TrainConfig(**_fields(TrainConfig, options))
         run_dir = Path(options.run or f"runs/{options.src}-{options.tgt}")
         pairs = data.load_parallel(options.data, options.src, options.tgt)
+        start = _load_start(options) if options.start_from else None
         saved = run_dir / "tokenizer.json"
         if saved.exists():
             tokenizer = tokenization.load_tokenizer(saved)
+        elif start:
+            tokenizer = start.tokenizer
         else:
             texts = [text for pair in pairs["train"] for text in pair]
             tokenizer = tokenization.train_tokenizer(texts, options.vocab_size, options.tokenizer)
+        if options.teachers:
+            device = str(training.pick_device(config.device))
+            pairs = diversify(pairs, options.teachers, options.src, options.tgt, device)
         training.set_seed(config.seed)
         sizes = _fields(ModelConfig, options) | {"vocab_size": tokenizer.get_vocab_size()}
         model = Transformer(ModelConfig(**sizes))
+        if start:
+            model.load_state_dict(start.model.state_dict())
         print(f"{model.count_parameters():,} parameters, {sizes['vocab_size']:,} tokens; {run_dir}")
         described = {
             "source": pairs.source,
@@ -220,6 +269,8 @@ def _train(options) -> int:
             "tgt": options.tgt,
             "tokenizer": options.tokenizer,
             "vocab_size": options.vocab_size,
+            "start_from": options.start_from,
+            "teachers": options.teachers,
         }
         metrics = training.train(model, tokenizer, pairs, config, run_dir, data_info=described)
         if metrics:

@@ -166,6 +166,7 @@ def recorded(run: dict) -> dict:
         defaults = {field.name: field.default for field in dataclasses.fields(cls)}
         known = {k: v for k, v in defaults.items() if v is not dataclasses.MISSING}
         filled[part] = json.loads(json.dumps(known | run.get(part, {})))  # JSON has no tuples
+    filled["data"] = {"start_from": None, "teachers": []} | run.get("data", {})
     return run | filled
 
 

@@ -1,0 +1,105 @@
+"""Further pairs from teachers: which side they write, what is left out, what is kept."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from transformer_lib import diversification
+from transformer_lib.data import Pairs
+from transformer_lib.diversification import diversify
+
+PAIRS = Pairs(
+    {"train": [("a", "A"), ("b", "B"), ("c", "C")], "validation": [("v", "V")]}, "my_folder"
+)
+
+
+@pytest.fixture
+def teacher(tmp_path, monkeypatch):
+    """teacher(src, tgt, words): a run folder whose model translates word by word with `words`."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    known = {}
+
+    def make(src, tgt, words, name="teacher"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "config.json").write_text(
+            json.dumps({"model": {}, "data": {"src": src, "tgt": tgt}})
+        )
+        (folder / "model.safetensors").write_text(f"{src} {tgt} {words}")
+        asked = []
+
+        def translate(texts, attention):
+            asked.append(list(texts))
+            return [SimpleNamespace(text=words[text]) for text in texts]
+
+        known[folder] = SimpleNamespace(length_penalty=1.0, translate=translate)
+        return folder, asked, known[folder]
+
+    monkeypatch.setattr(diversification, "load_pretrained", lambda run, device: known[run])
+    return make
+
+
+def test_a_teacher_of_the_same_direction_writes_targets_and_one_of_the_other_writes_sources(
+    teacher, capsys
+):
+    forward, asked_forward, _ = teacher("en", "de", {"a": "X", "b": "Y", "c": "Z"}, "forward")
+    backward, asked_backward, _ = teacher("de", "en", {"A": "x", "B": "y", "C": "z"}, "backward")
+    found = diversify(PAIRS, [forward, backward], "en", "de")
+    assert found["train"] == PAIRS["train"] + [
+        ("a", "X"), ("b", "Y"), ("c", "Z"), ("x", "A"), ("y", "B"), ("z", "C"),
+    ]  # fmt: skip
+    assert asked_forward == [["a", "b", "c"]] and asked_backward == [["A", "B", "C"]]
+    assert found["validation"] == PAIRS["validation"] and found.source == "my_folder"
+    assert len(PAIRS["train"]) == 3, "the caller's pairs have changed"
+    assert "6 new pairs for 3 real ones" in capsys.readouterr().out
+
+
+def test_a_pair_that_is_known_or_empty_is_left_out(teacher):
+    one, *_ = teacher("en", "de", {"a": "A", "b": "", "c": "Z"}, "one")
+    two, *_ = teacher("en", "de", {"a": "A", "b": "Y", "c": "Z"}, "two")
+    assert diversify(PAIRS, [one, two], "en", "de")["train"][3:] == [("c", "Z"), ("b", "Y")]
+
+
+def test_a_teacher_translates_a_training_set_once(teacher):
+    folder, asked, translator = teacher("en", "de", {"a": "X", "b": "Y", "c": "Z"})
+    first = diversify(PAIRS, [folder], "en", "de")
+    assert diversify(PAIRS, [folder], "en", "de") == first and len(asked) == 1
+    # Other sentences, another penalty or other weights are another translation.
+    fewer = Pairs({"train": PAIRS["train"][:2]}, "my_folder")
+    assert diversify(fewer, [folder], "en", "de")["train"][2:] == [("a", "X"), ("b", "Y")]
+    assert len(asked) == 2
+    translator.length_penalty = 2.0
+    diversify(PAIRS, [folder], "en", "de")
+    assert len(asked) == 3
+    (folder / "model.safetensors").write_text("trained longer")
+    diversify(PAIRS, [folder], "en", "de")
+    assert len(asked) == 4
+
+
+@pytest.mark.parametrize("damage", ["", "[", '["X"]'])
+def test_a_damaged_cache_is_written_anew(teacher, tmp_path, damage):
+    folder, asked, _ = teacher("en", "de", {"a": "X", "b": "Y", "c": "Z"})
+    first = diversify(PAIRS, [folder], "en", "de")
+    (kept,) = (tmp_path / "cache").rglob("*.json")
+    kept.write_text(damage)
+    assert diversify(PAIRS, [folder], "en", "de") == first and len(asked) == 2
+    assert diversify(PAIRS, [folder], "en", "de") == first and len(asked) == 2
+
+
+def test_without_a_cache_the_teacher_translates_again(teacher, tmp_path, monkeypatch):
+    folder, asked, _ = teacher("en", "de", {"a": "X", "b": "Y", "c": "Z"})
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    for times in (1, 2):
+        assert len(diversify(PAIRS, [folder], "en", "de")["train"]) == 6
+        assert len(asked) == times
+
+
+def test_a_teacher_of_other_languages_and_one_that_is_not_there_are_named(teacher, monkeypatch):
+    folder, *_ = teacher("fr", "de", {})
+    message = "translates fr -> de; it can write pairs for en -> de only if"
+    with pytest.raises(ValueError, match=message):
+        diversify(PAIRS, [folder], "en", "de")
+    with pytest.raises(ValueError, match="there is no trained run 'nobody'"):
+        diversify(PAIRS, ["nobody"], "en", "de")
