@@ -207,8 +207,8 @@ def test_a_run_starts_from_another_and_learns_from_teachers(trained, tmp_path, c
     assert config["model"]["dropout"] == 0.1
     # The recipe repeats it; another start in the same folder is another run.
     assert main(["train", "--like", str(run), "--run", str(tmp_path / "again")]) == 0
-    again = tmp_path / "again" / "model.safetensors"
-    assert again.read_bytes() == (run / "model.safetensors").read_bytes()
+    for name in ("config.json", "model.safetensors"):
+        assert (tmp_path / "again" / name).read_bytes() == (run / name).read_bytes()
     (tmp_path / "copy").mkdir()
     for name in ("config.json", "tokenizer.json", "model.safetensors"):
         (tmp_path / "copy" / name).write_bytes((trained / name).read_bytes())
