@@ -16,6 +16,10 @@ def covered_types(train, test, n):
     return covered(train, sorted(set(test)), n)
 
 
+def covered_by_the_first(train, test, n):
+    return covered(list(dict.fromkeys(train))[:n], test, n)
+
+
 def shorten(ids, limit):
     return ids if len(ids) <= limit else ids[: limit - 1] + [2]
 
@@ -62,6 +66,7 @@ CASES = [
     (ch14.coverage, (lambda a, b, n: covered(b, b, n),), False, "comes from the test words"),
     (ch14.coverage, (lambda a, b, n: covered(a, a, n),), False, "share of the training words"),
     (ch14.coverage, (lambda a, b, n: covered(a, b, 99),), False, "more than the n"),
+    (ch14.coverage, (covered_by_the_first,), False, "how often each occurs"),
     (ch14.shorten, (shorten,), True, "Right"),
     (ch14.shorten, (lambda ids, limit: ...,), None, "Not attempted"),
     (ch14.shorten, (lambda ids, limit: ids[:limit],), False, "<eos> is lost"),

@@ -24,7 +24,7 @@ def padding(one_batch, two_batches):
 
 @exercise("14.2", hint="Counter(train_words).most_common(n)")
 def coverage(answer):
-    train = "a a a a dog dog dog cat cat bird fox".split()
+    train = "fox dog cat a bird a dog cat a dog a".split()
     test = "a a a dog fish fish cat cat cat cat".split()
     given = float(answer(train, test, 2))
     expect(
@@ -42,6 +42,10 @@ def coverage(answer):
     expect(
         abs(given - 8 / 10) > 1e-6,
         "your vocabulary has more than the n most frequent words",
+    )
+    expect(
+        abs(given - 1 / 10) > 1e-6,
+        "you take the n words that come first; count how often each occurs",
     )
     expect_close(given, 0.4, "with n = 2 the words a and dog are known, 4 of 10", 1e-6)
     expect_close(answer(train, test, 10), 0.8, "with n = 10 every training word is known", 1e-6)
