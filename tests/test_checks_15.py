@@ -97,6 +97,7 @@ CASES = [
     (ch15.nucleus, (nucleus(lambda r, p: r.cumsum(-1) - r < p),), True, "Right"),
     (ch15.nucleus, (lambda probabilities, p: ...,), None, "Not attempted"),
     (ch15.nucleus, (nucleus(lambda r, p: r.cumsum(-1) <= p),), False, "must always stay"),
+    (ch15.nucleus, (nucleus(lambda r, p: r.cumsum(-1) - r <= p),), False, "reaches p = 0.5"),
     (ch15.nucleus, (nucleus(first_always),), False, "crosses p"),
     (ch15.nucleus, (unordered,), False, "the place of its token"),
     (ch15.nucleus, (unscaled,), False, "the first is enough"),

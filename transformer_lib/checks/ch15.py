@@ -83,6 +83,12 @@ def nucleus(answer):
     expect_close(
         result, [[0, 4 / 7, 3 / 7, 0]], "for [0.1, 0.4, 0.3, 0.2] and p = 0.6, keep two", 1e-4
     )
+    expect_close(
+        answer(torch.tensor([[0.5, 0.25, 0.25]]), 0.5),
+        [[1.0, 0.0, 0.0]],
+        "for [0.5, 0.25, 0.25] the first token reaches p = 0.5, and is enough",
+        1e-4,
+    )
     rows = torch.randn(5, 12).softmax(-1)
     ranked, order = rows.sort(-1, descending=True)
     kept = ranked.masked_fill(ranked.cumsum(-1) - ranked >= 0.7, 0)

@@ -117,7 +117,7 @@ def accumulation(answer):
     )
     expect(
         abs(seen[0] - 3.0) > 1e-6,
-        "the gradients are added but not divided, so the step is `every` times too large: "
+        "the gradients are added but not divided, so their sum is `every` times too large: "
         "divide each loss by `every`",
     )
     expect(
