@@ -146,6 +146,19 @@ def test_an_empty_file_and_a_damaged_line_are_named(capsys, tmp_path):
     (tmp_path / "train.jsonl").write_text('{"de": "a", "en": "b"}\n{"de": "a"}\n')
     error = fails(capsys, ["train", "--data", str(tmp_path), *TINY])
     assert "train.jsonl, line 2: no 'en'" in error
+    (tmp_path / "train.jsonl").rename(tmp_path / "test.jsonl")
+    (tmp_path / "test.jsonl").write_text('{"de": "a", "en": "b"}\n')
+    error = fails(capsys, ["train", "--data", str(tmp_path), *TINY])
+    assert "there are no train pairs to train on" in error and "has test; add a file" in error
+
+
+@pytest.mark.parametrize("lost", ["source", "src", "tgt"])
+def test_a_run_without_its_whole_recipe_cannot_be_repeated(trained, tmp_path, capsys, lost):
+    config = json.loads((trained / "config.json").read_text())
+    del config["data"][lost]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    error = fails(capsys, ["train", "--like", str(tmp_path), "--run", str(tmp_path / "new")])
+    assert "its config.json holds no recipe" in error
 
 
 @pytest.mark.parametrize(

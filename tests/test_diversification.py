@@ -28,15 +28,20 @@ def teacher(tmp_path, monkeypatch):
         )
         (folder / "model.safetensors").write_text(f"{src} {tgt} {words}")
         asked = []
+        model = SimpleNamespace(config=SimpleNamespace(max_len=4))
 
         def translate(texts, attention):
             asked.append(list(texts))
             return [SimpleNamespace(text=words[text]) for text in texts]
 
-        known[folder] = SimpleNamespace(length_penalty=1.0, translate=translate)
+        known[folder] = SimpleNamespace(
+            length_penalty=1.0, translate=translate, model=model, tokenizer=None
+        )
         return folder, asked, known[folder]
 
     monkeypatch.setattr(diversification, "load_pretrained", lambda run, device: known[run])
+    encode = lambda tokenizer, texts: [text.split() for text in texts]  # noqa: E731
+    monkeypatch.setattr(diversification, "encode_source", encode)
     return make
 
 
@@ -87,6 +92,25 @@ def test_a_damaged_cache_is_written_anew(teacher, tmp_path, damage):
     assert diversify(PAIRS, [folder], "en", "de") == first and len(asked) == 2
 
 
+def test_an_interrupted_translation_goes_on(teacher, monkeypatch):
+    monkeypatch.setattr(diversification, "PIECE", 2)
+    words = {"a": "X", "b": "Y"}  # the third sentence is its end
+    folder, asked, _ = teacher("en", "de", words)
+    with pytest.raises(KeyError):
+        diversify(PAIRS, [folder], "en", "de")
+    words["c"] = "Z"
+    found = diversify(PAIRS, [folder], "en", "de")["train"][3:]
+    assert found == [("a", "X"), ("b", "Y"), ("c", "Z")]
+    assert asked == [["a", "b"], ["c"], ["c"]]
+
+
+def test_a_sentence_longer_than_the_teacher_reads_is_left_out(teacher):
+    folder, asked, _ = teacher("en", "de", {"a": "X", "b b b b": "Y"})
+    pairs = Pairs({"train": [("b b b b b", "B"), ("a", "A"), ("b b b b", "B")]}, "my_folder")
+    assert diversify(pairs, [folder], "en", "de")["train"][3:] == [("a", "X"), ("b b b b", "Y")]
+    assert asked == [["a", "b b b b"]]
+
+
 def test_without_a_cache_the_teacher_translates_again(teacher, tmp_path, monkeypatch):
     folder, asked, _ = teacher("en", "de", {"a": "X", "b": "Y", "c": "Z"})
     (tmp_path / "file").write_text("not a folder")
@@ -101,5 +125,7 @@ def test_a_teacher_of_other_languages_and_one_that_is_not_there_are_named(teache
     message = "translates fr -> de; it can write pairs for en -> de only if"
     with pytest.raises(ValueError, match=message):
         diversify(PAIRS, [folder], "en", "de")
+    good, asked, _ = teacher("en", "de", {"a": "X", "b": "Y", "c": "Z"}, "good")
     with pytest.raises(ValueError, match="there is no trained run 'nobody'"):
-        diversify(PAIRS, ["nobody"], "en", "de")
+        diversify(PAIRS, [good, "nobody"], "en", "de")
+    assert not asked, "hours of work before the message"

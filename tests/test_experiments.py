@@ -169,6 +169,100 @@ def test_seeds_of_another_recipe_are_not_mixed_in(commands, tmp_path):
     assert len(tested) == 1 and tested[0][2].endswith("seed-0")  # the other's test stays unseen
 
 
+def contents(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*")) if path.is_file()
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_stopped_publication_changes_nothing_and_is_made_up_for(
+    commands, tmp_path, monkeypatch, recorded, killed
+):
+    """The disk fails (or the process dies) at each change of results/ in turn."""
+    goal, numbers = tmp_path / "results" / "a-run", [0, 1] if recorded else [1, 2]
+    if recorded:
+        experiments.seeds("a-run", [0], [], jobs=1)
+        (goal / "control.json").write_text("kept")
+    before = contents(tmp_path / "results")
+    experiments.seeds("a-run", numbers, [], jobs=1)
+    whole, stops = contents(tmp_path / "results"), 0
+    assert before.keys() <= whole.keys()
+    for n in range(99):
+        shutil.rmtree(goal)
+        for name, content in before.items():
+            (tmp_path / "results" / name).parent.mkdir(exist_ok=True)
+            (tmp_path / "results" / name).write_bytes(content)
+        with monkeypatch.context() as patch:
+            fail_at(patch, n, killed)
+            with contextlib.suppress(Killed):
+                code = experiments.main(["seeds", "a-run", "--seeds", *map(str, numbers)])
+                if code == 0:
+                    break
+        stops += 1
+        if not killed:
+            assert contents(tmp_path / "results") == before
+        experiments.seeds("a-run", numbers, [], jobs=1)
+        assert contents(tmp_path / "results") == whole, f"after a stop at change {n}"
+    assert stops > len(experiments.SHIPPED)
+
+
+class Killed(BaseException):
+    """The end of the process: nothing is cleared away."""
+
+
+def fail_at(monkeypatch, n, killed):
+    """The n-th copy, new file or rename fails, and if the process is killed all later ones, too."""
+    calls = iter(range(10**6))
+
+    def failing(function):
+        def changed(*arguments, **options):
+            call = next(calls)
+            if killed and call >= n:
+                raise Killed
+            if call == n:
+                raise OSError(28, "No space left on device")
+            return function(*arguments, **options)
+
+        return changed
+
+    for owner, name in ((shutil, "copy"), (experiments, "write_json"), (Path, "rename")):
+        monkeypatch.setattr(owner, name, failing(getattr(owner, name)))
+    copytree, copy_file = shutil.copytree, failing(shutil.copy2)
+
+    def copying(source, target, *inner):  # it calls itself for folders inside
+        return copytree(source, target, *(inner or [False, None, copy_file]))
+
+    monkeypatch.setattr(shutil, "copytree", copying)
+    if killed:
+        monkeypatch.setattr(experiments, "settle", lambda goal: None)
+
+
+def test_averaging_shares_a_training_whole_or_not_at_all(tmp_path, monkeypatch):
+    """A copy that was cut off must not pass for a run: it is begun again."""
+    unchanged, folder = tmp_path / "unchanged" / "seed-0", tmp_path / "no-averaging" / "seed-0"
+    (unchanged / "checkpoints" / "step-1").mkdir(parents=True)
+    (unchanged / "checkpoints" / "step-1" / "state.json").write_text("{}")
+    finished(unchanged, 0)
+    (unchanged / "metrics.jsonl").write_text('{"step": 1}\n{"step": 1, "averaged": 5}\n')
+    for n in range(9):
+        with monkeypatch.context() as patch:
+            fail_at(patch, n, killed=False)
+            with contextlib.suppress(OSError):
+                experiments.share_training(unchanged, folder)
+                break
+        assert not folder.exists(), f"after a stop at change {n}"
+    assert n > 2
+    shared = contents(folder)
+    assert sorted(shared) == [
+        "checkpoints/step-1/state.json", "config.json", "metrics.jsonl", "tokenizer.json",
+    ]  # fmt: skip
+    assert shared["metrics.jsonl"] == b'{"step": 1}\n'
+    assert json.loads(shared["config.json"])["train"] == {"seed": 0, "average": 1}
+
+
 def test_ablations_grow_run_by_run_and_never_see_the_test_set(commands, tmp_path):
     experiments.ablations(["unchanged", "post-norm"], [0], jobs=1)
     experiments.ablations(["post-norm", "unchanged"], [0, 1], jobs=2)

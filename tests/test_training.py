@@ -434,6 +434,17 @@ def test_a_checkpoint_of_ruined_weights_is_not_called_good(tmp_path):
     assert [path.name for path in checkpoint.checkpoints(tmp_path)] == ["step-0000001"]
 
 
+@pytest.mark.parametrize("validated", [True, False])
+def test_weights_that_the_last_update_ruined_are_no_result(tmp_path, validated):
+    pairs = data()[0] if validated else {"train": data()[0]["train"]}
+    what = "the validation loss is" if validated else "not all averaged weights are finite"
+    with pytest.raises(TrainingDiverged, match=what):
+        run(tmp_path, pairs=pairs, peak_lr=1e30, warmup=0, max_steps=1, average=1)
+    assert not (tmp_path / "model.safetensors").exists()
+    assert "NaN" not in (tmp_path / "metrics.jsonl").read_text()
+    assert bool(checkpoint.checkpoints(tmp_path)) != validated  # ruined weights are not kept
+
+
 # ---------------------------------------------------------------------------------- wrong input
 
 
@@ -493,7 +504,15 @@ def test_empty_data_is_named(tmp_path, pairs, held):
 def test_a_tokenizer_of_another_model_is_named(tmp_path):
     model = Transformer(ModelConfig(77, d_model=8, n_heads=2, d_ff=8))
     with pytest.raises(
-        ValueError, match="the tokenizer has 150 tokens, the model 77: build the mo"
+        ValueError, match="the tokenizer has 150 tokens, the model 77: .*; build the mo"
     ):
         run(tmp_path / "run", model=model)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_model_of_another_padding_is_named(tmp_path):
+    """It would count the padding as words, and look better for it."""
+    sizes = {"d_model": 8, "n_heads": 2, "d_ff": 8, "pad_id": 3}
+    model = Transformer(ModelConfig(data()[1].get_vocab_size(), **sizes))
+    with pytest.raises(ValueError, match="pad_id is 3, but <pad> has the id 0"):
+        run(tmp_path / "run", model=model)

@@ -138,6 +138,7 @@ def seeds(run: str, numbers: list[int], options: list[str], jobs: int) -> None:
     sittings. The weights there are always those of the best seed on validation.
     """
     goal = results_dir() / run
+    settle(goal)
     rows = recorded_seeds(goal)
     numbers = [seed for seed in numbers if seed not in rows]
     folders = {seed: RUNS / run / f"seed-{seed}" for seed in numbers}
@@ -159,14 +160,43 @@ def seeds(run: str, numbers: list[int], options: list[str], jobs: int) -> None:
         if not scored(folder, "scores.json"):
             command("evaluate", "--run", str(folder), "--save", log=folder / "log.txt")
         rows[seed] = seed_row(folder)
-    if best in folders:
-        goal.mkdir(parents=True, exist_ok=True)
-        for name in SHIPPED:
-            shutil.copy(folders[best] / name, goal / name)
     ordered = [rows[seed] | {"seed": seed, "chosen": seed == best} for seed in sorted(rows)]
     summary = {"test_bleu": spread([row["test"]["bleu"] for row in ordered])}
-    write_json(goal / "seeds.json", summary | {"seeds": ordered})
+    publish(goal, folders.get(best), summary | {"seeds": ordered})
     print(f"{run}: test BLEU {summary['test_bleu']}; shipped seed {best}")
+
+
+def publish(goal: Path, chosen: Path | None, summary: dict) -> None:
+    """Give results/<run> its seeds.json and, where a new seed is the best, the files of that run.
+
+    The new folder is built beside the old one and takes its place when it is whole: whatever stops
+    this half-way, the scores in seeds.json are those of the weights beside them.
+    """
+    new, old = beside(goal, "new"), beside(goal, "old")
+    try:
+        if goal.exists():
+            shutil.copytree(goal, new)
+        new.mkdir(parents=True, exist_ok=True)
+        for name in SHIPPED if chosen else ():
+            shutil.copy(chosen / name, new / name)
+        write_json(new / "seeds.json", summary)
+        if goal.exists():
+            goal.rename(old)
+        new.rename(goal)
+    finally:
+        settle(goal)
+
+
+def settle(goal: Path) -> None:
+    """Clear away what `publish` left, done or stopped; between its renames, the old one is back."""
+    if beside(goal, "old").exists() and not goal.exists():
+        beside(goal, "old").rename(goal)
+    shutil.rmtree(beside(goal, "old").parent, ignore_errors=True)
+
+
+def beside(goal: Path, name: str) -> Path:
+    """Where a folder waits to take the place of `goal`, and where the replaced one goes."""
+    return goal.parent / f".{goal.name}.partial" / name
 
 
 def recorded_seeds(goal: Path) -> dict[int, dict]:
@@ -243,13 +273,16 @@ def share_training(unchanged: Path, folder: Path) -> None:
     """Copy a finished run, to average other checkpoints of it: only its end is computed anew."""
     if folder.exists() or not (unchanged / "model.safetensors").exists():
         return
-    shutil.copytree(unchanged / "checkpoints", folder / "checkpoints")
-    shutil.copy(unchanged / "tokenizer.json", folder)
+    partial = folder.with_name(f"{folder.name}.partial")  # half a copy must not look like a run
+    shutil.rmtree(partial, ignore_errors=True)
+    shutil.copytree(unchanged / "checkpoints", partial / "checkpoints")
+    shutil.copy(unchanged / "tokenizer.json", partial)
     config = read(unchanged, "config.json")
     config["train"]["average"] = 1
-    write_json(folder / "config.json", config)
+    write_json(partial / "config.json", config)
     lines = (unchanged / "metrics.jsonl").read_text(encoding="utf8").splitlines(keepends=True)
-    (folder / "metrics.jsonl").write_text("".join(lines[:-1]), encoding="utf8")  # no "averaged"
+    (partial / "metrics.jsonl").write_text("".join(lines[:-1]), encoding="utf8")  # no "averaged"
+    partial.rename(folder)
 
 
 def row(name: str, seed: int, folder: Path) -> dict:
@@ -305,7 +338,7 @@ def main(arguments: list[str] | None = None) -> int:
             seeds(given.run, given.seeds, options, given.jobs)
         else:
             ablations(given.only, given.seeds, given.jobs)
-    except (ValueError, RuntimeError) as error:
+    except (ValueError, RuntimeError, OSError) as error:
         print("error:", error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

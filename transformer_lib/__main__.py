@@ -169,12 +169,14 @@ def _fields(cls, options) -> dict:
 
 def _recipe(run: str, own_batches: bool) -> dict:
     """The options that repeat a run, from its config.json; own_batches: --accumulate is given."""
+    from transformer_lib.config import recorded
     from transformer_lib.translator import run_info
 
     about = run_info(run)
     data = about.get("data", {})
-    if "train" not in about or "src" not in data:
+    if "train" not in about or not {"source", "src", "tgt"} <= data.keys():
         raise ValueError(f"{run} was not trained by this command: its config.json holds no recipe.")
+    about = recorded(about)
     processes = int(os.environ.get("WORLD_SIZE", 1))
     batches = about["train"]["accumulate"] * about.get("processes", 1)  # in one update
     if batches % processes and not own_batches:
@@ -245,6 +247,11 @@ def _train(options) -> int:
         config = TrainConfig(**_fields(TrainConfig, options))
         run_dir = Path(options.run or f"runs/{options.src}-{options.tgt}")
         pairs = data.load_parallel(options.data, options.src, options.tgt)
+        if not pairs.get("train"):
+            raise ValueError(
+                f"there are no train pairs to train on: {options.data} has "
+                f"{' and '.join(sorted(pairs))}; add a file train.jsonl."
+            )
         start = _load_start(options) if options.start_from else None
         saved = run_dir / "tokenizer.json"
         if saved.exists():

@@ -14,7 +14,10 @@ from pathlib import Path
 
 from transformer_lib.data import Pairs
 from transformer_lib.multi30k import cache_dir
-from transformer_lib.translator import find_run, load_pretrained, run_info
+from transformer_lib.tokenization import encode_source
+from transformer_lib.translator import Translator, find_run, load_pretrained, run_info
+
+PIECE = 1000  # sentences a teacher translates before they are kept
 
 
 def diversify(
@@ -23,13 +26,14 @@ def diversify(
     """The same pairs, with those that each teacher writes added to the training split.
 
     teachers: trained runs, by name in results/ or folder, each from src to tgt or from tgt to src.
-    A written pair that is in the set already, or whose translation is empty, is left out. What a
-    teacher wrote is kept in the user's cache, so it translates a training set once.
+    A written pair that is in the set already, or whose translation is empty, is left out, and so is
+    a sentence longer than the teacher reads. What a teacher wrote is kept in the user's cache, so
+    it translates a training set once, and goes on after an interruption.
     Raises ValueError when there is no such run, or it was trained on other languages.
     """
     real = pairs["train"]
-    written = []
-    for teacher in teachers:
+    writes_targets = []
+    for teacher in teachers:  # all of them, before the first begins hours of work
         about = run_info(teacher).get("data", {})
         languages = (about.get("src"), about.get("tgt"))
         if languages not in ((src, tgt), (tgt, src)):
@@ -37,7 +41,9 @@ def diversify(
                 f"the teacher {teacher} translates {languages[0]} -> {languages[1]}; it can write "
                 f"pairs for {src} -> {tgt} only if it translates between these two languages."
             )
-        forward = languages == (src, tgt)
+        writes_targets.append(languages == (src, tgt))
+    written = []
+    for teacher, forward in zip(teachers, writes_targets, strict=True):
         texts = [source if forward else target for source, target in real]
         translations = _translations(find_run(teacher), texts, device)
         if forward:
@@ -51,21 +57,44 @@ def diversify(
 
 
 def _translations(run: Path, texts: list[str], device: str) -> list[str]:
-    """Beam search with the run's own length penalty, or what it wrote before."""
+    """Beam search with the run's own length penalty, or what it wrote before; "" if too long."""
     translator = load_pretrained(run, device)
-    key = hashlib.sha256((run / "model.safetensors").read_bytes())
-    key.update(json.dumps([translator.length_penalty, texts]).encode())
-    path = cache_dir().parent / "translations" / f"{key.hexdigest()[:16]}.json"
+    weights = (run / "model.safetensors").read_bytes()
+    translations = []
+    for start in range(0, len(texts), PIECE):
+        piece = texts[start : start + PIECE]
+        key = hashlib.sha256(weights)
+        key.update(json.dumps([translator.length_penalty, piece]).encode())
+        path = cache_dir().parent / "translations" / f"{key.hexdigest()[:16]}.json"
+        found = _kept(path, len(piece))
+        if found is None:
+            place = f"{start + 1:,} to {start + len(piece):,} of {len(texts):,}"
+            print(f"{run.name} translates sentences {place} ...", flush=True)
+            found = _translate(translator, piece)
+            _keep(path, found)
+        translations += found
+    return translations
+
+
+def _translate(translator: Translator, texts: list[str]) -> list[str]:
+    limit = translator.model.config.max_len
+    lengths = [len(ids) for ids in encode_source(translator.tokenizer, texts)]
+    fits = [text for text, length in zip(texts, lengths, strict=True) if length <= limit]
+    results = iter(translator.translate(fits, attention=False))
+    return [next(results).text if length <= limit else "" for length in lengths]
+
+
+def _kept(path: Path, n: int) -> list[str] | None:
     with contextlib.suppress(OSError, ValueError):  # not there, or damaged
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        if len(kept) == len(texts):
-            return kept
-    print(f"{run.name} translates {len(texts):,} sentences ...", flush=True)
-    results = translator.translate(texts, attention=False)
-    translations = [result.text for result in results]
+        translations = json.loads(path.read_text(encoding="utf-8"))
+        if len(translations) == n:
+            return translations
+    return None
+
+
+def _keep(path: Path, translations: list[str]) -> None:
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")  # torchrun: one a process
     with contextlib.suppress(OSError):  # nowhere to keep it: it is translated again next time
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.write_text(json.dumps(translations, ensure_ascii=False), encoding="utf-8")
         partial.replace(path)
-    return translations

@@ -35,7 +35,7 @@ from transformer_lib.data import Pairs
 from transformer_lib.decoding import evaluating, greedy_decode
 from transformer_lib.loss import projected_cross_entropy
 from transformer_lib.model import Transformer
-from transformer_lib.tokenization import BOS, encode_source, encode_target
+from transformer_lib.tokenization import BOS, encode_source, encode_target, require_fit
 
 # Settings that say where a run is computed and how it is watched: the model is the same.
 WATCHING = {"device", "progress", "tensorboard", "log_every", "keep_checkpoints"}
@@ -69,7 +69,7 @@ def train(
     data_info (source, languages) is kept in run_dir/config.json. Under torchrun, all processes
     must see the same run_dir.
 
-    Raises TrainingDiverged when the loss is NaN or infinite; ValueError when run_dir holds a
+    Raises TrainingDiverged when a loss is NaN or infinite; ValueError when run_dir holds a
     different run, the data is empty, or the tokenizer is not the model's; OSError when run_dir
     cannot be written; KeyboardInterrupt after a first Ctrl-C, with the state saved.
     """
@@ -157,12 +157,7 @@ class _Run:
     def __init__(self, model, tokenizer, pairs, config, run_dir, on_log, data_info):
         self.model, self.tokenizer, self.config, self.run_dir = model, tokenizer, config, run_dir
         self.on_log = on_log
-        if tokenizer.get_vocab_size() != model.config.vocab_size:
-            raise ValueError(
-                f"the tokenizer has {tokenizer.get_vocab_size()} tokens, the model "
-                f"{model.config.vocab_size}: build the model with "
-                "vocab_size=tokenizer.get_vocab_size()."
-            )
+        require_fit(tokenizer, model.config.vocab_size, model.config.pad_id)
         self.rank, self.world = _start_processes(config)
         self.device = pick_device(config.device)
         self.bf16 = uses_bf16(config.precision, self.device)
@@ -294,7 +289,10 @@ class _Run:
         if self.rank == 0 and not done:
             self._discard_old()
             paths = checkpoint.checkpoints(self.run_dir)[-self.config.average :]
-            checkpoint.save_weights(path, checkpoint.average(paths), torch.float16)
+            weights = checkpoint.average(paths)
+            if not all(tensor.half().isfinite().all() for tensor in weights.values()):
+                raise TrainingDiverged(self._divergence("not all averaged weights are finite"))
+            checkpoint.save_weights(path, weights, torch.float16)
         self._wait()
         checkpoint.load_state(self.model, checkpoint.load_weights(path), path)
         if self.rank == 0 and not done:
@@ -383,6 +381,8 @@ class _Run:
             return {}
         sources, targets = self.validation
         loss = validation_loss(self.model, sources, targets)
+        if not math.isfinite(loss):
+            raise TrainingDiverged(self._divergence(f"the validation loss is {loss}"))
         entry = {"validation_loss": loss, "validation_perplexity": math.exp(min(loss, 700))}
         if self.config.validation_bleu:
             from transformer_lib.evaluation import score

@@ -14,7 +14,14 @@ from transformer_lib.attention import record_attention
 from transformer_lib.batching import TokenBatchSampler, pad
 from transformer_lib.decoding import beam_search, evaluating
 from transformer_lib.model import Transformer
-from transformer_lib.tokenization import BOS, EOS, PAD, encode_source, load_tokenizer
+from transformer_lib.tokenization import (
+    BOS,
+    EOS,
+    PAD,
+    encode_source,
+    load_tokenizer,
+    require_fit,
+)
 
 
 @dataclass(frozen=True)
@@ -41,11 +48,7 @@ class Translator:
     """
 
     def __init__(self, model: Transformer, tokenizer: Tokenizer, length_penalty: float = 1.0):
-        if tokenizer.get_vocab_size() != model.config.vocab_size:
-            raise ValueError(
-                f"the tokenizer has {tokenizer.get_vocab_size()} tokens, the model "
-                f"{model.config.vocab_size}: they were not trained together."
-            )
+        require_fit(tokenizer, model.config.vocab_size, model.config.pad_id)
         self.model, self.tokenizer = model.eval(), tokenizer
         self.length_penalty = length_penalty
 
