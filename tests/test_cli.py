@@ -149,7 +149,7 @@ def test_an_empty_file_and_a_damaged_line_are_named(capsys, tmp_path):
     (tmp_path / "train.jsonl").rename(tmp_path / "test.jsonl")
     (tmp_path / "test.jsonl").write_text('{"de": "a", "en": "b"}\n')
     error = fails(capsys, ["train", "--data", str(tmp_path), *TINY])
-    assert "there are no train pairs to train on" in error and "has test; add a file" in error
+    assert "there are no train pairs to train on" in error and "has test; give it a split" in error
 
 
 @pytest.mark.parametrize("lost", ["source", "src", "tgt"])

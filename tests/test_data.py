@@ -197,6 +197,17 @@ def test_a_folder_is_the_same_from_wherever_it_is_named(tmp_path, monkeypatch):
     assert all(pairs["train"] == [("Hund", "dog")] for pairs in found)
 
 
+def test_a_notebook_without_widgets_gets_no_warning_with_its_data(tmp_path, monkeypatch, recwarn):
+    """`datasets` imports a progress bar that warns where ipywidgets is missing."""
+    warns = 'import warnings\nwarnings.warn("IProgress not found. Please update jupyter")\n'
+    (tmp_path / "datasets.py").write_text(warns + "raise ImportError")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "datasets", raising=False)
+    with pytest.raises(ImportError, match="pip install datasets"):
+        load_parallel("someone/some_data", "de", "en")
+    assert not recwarn.list
+
+
 def test_without_datasets_a_mistyped_folder_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(ImportError, match="my_foldr is no folder of .jsonl files; other data need"):

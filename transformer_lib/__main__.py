@@ -250,7 +250,7 @@ def _train(options) -> int:
         if not pairs.get("train"):
             raise ValueError(
                 f"there are no train pairs to train on: {options.data} has "
-                f"{' and '.join(sorted(pairs))}; add a file train.jsonl."
+                f"{' and '.join(sorted(pairs))}; give it a split 'train'."
             )
         start = _load_start(options) if options.start_from else None
         saved = run_dir / "tokenizer.json"

@@ -7,6 +7,7 @@ list of (source, target) strings.
 import json
 import os
 import socket
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -137,7 +138,10 @@ def _read_json_lines(path: Path, src: str, tgt: str) -> list[tuple[str, str]]:
 def _from_hub(name: str, src: str, tgt: str) -> dict:
     """A data set of the hub, or a folder in a format that `datasets` reads."""
     try:
-        from datasets import load_dataset  # heavy, and not needed for local JSON lines
+        with warnings.catch_warnings():
+            # In a notebook without ipywidgets, which a progress bar alone would need.
+            warnings.filterwarnings("ignore", "IProgress not found")
+            from datasets import load_dataset  # heavy, and not needed for local JSON lines
     except ImportError:
         raise ImportError(
             f"{name} is no folder of .jsonl files; other data needs one package: "

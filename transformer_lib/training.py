@@ -291,7 +291,8 @@ class _Run:
             paths = checkpoint.checkpoints(self.run_dir)[-self.config.average :]
             weights = checkpoint.average(paths)
             if not all(tensor.half().isfinite().all() for tensor in weights.values()):
-                raise TrainingDiverged(self._divergence("not all averaged weights are finite"))
+                what = "not all averaged weights are finite in 16 bits"
+                raise TrainingDiverged(self._divergence(what))
             checkpoint.save_weights(path, weights, torch.float16)
         self._wait()
         checkpoint.load_state(self.model, checkpoint.load_weights(path), path)
