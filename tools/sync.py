@@ -13,6 +13,7 @@ For every notebook under book/ and every lab master under labs/ this
 
 import argparse
 import importlib
+import importlib.util
 import inspect
 import json
 import sys
@@ -42,14 +43,19 @@ def find_masters() -> list[Path]:
 
 
 def library_source(name: str) -> str:
-    """Source of transformer_lib's object `name`, e.g. "attention.MultiHeadAttention.forward"."""
-    module_name, *attributes = name.split(".")
-    if not attributes:
+    """Source of transformer_lib's object `name`, e.g. "attention.MultiHeadAttention.forward" or
+    "models.transformer.Transformer"."""
+    parts, module_name = name.split("."), "transformer_lib"
+    while parts and importlib.util.find_spec(f"{module_name}.{parts[0]}"):
+        module_name += f".{parts.pop(0)}"
+        if not hasattr(importlib.import_module(module_name), "__path__"):
+            break  # a module, not a package: what follows are its objects
+    if not parts:
         raise ValueError(f"lib:{name} names no object; expected lib:<module>.<Name>")
-    found = importlib.import_module(f"transformer_lib.{module_name}")
-    for attribute in attributes:
+    found = importlib.import_module(module_name)
+    for attribute in parts:
         if not hasattr(found, attribute):
-            raise ValueError(f"lib:{name}: transformer_lib.{module_name} has no {attribute!r}")
+            raise ValueError(f"lib:{name}: {module_name} has no {attribute!r}")
         found = getattr(found, attribute)
     return textwrap.dedent(inspect.getsource(found)).rstrip("\n")
 
