@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-NORMS = ("layer", "rms", "batch")  # "batch" is for comparison only: see chapter 07
+NORMS = ("layer", "rms", "batch")  # "batch" is for comparison only
 POSITIONALS = ("sinusoidal", "learned", "rotary", "alibi", "none")
 ACTIVATIONS = ("relu", "gelu", "swiglu")
 
