@@ -48,6 +48,23 @@ def number_of(page: str, numbers: dict[str, int]) -> int | None:
     return numbers.get(page.replace("book/solutions/", "book/"))
 
 
+# What stands before the link of a numbered reference, and what may stand between two of them.
+BEFORE = re.compile(r"(?:\b([Tt])he )?\b([Cc])(hapters?)\s+$")
+BETWEEN = re.compile(r"(\s\([^()]*\))?(,|–|,?\s+and|,?\s+or|\s+to)\s*$")
+LINK = re.compile(r"\[([^\]\[]*)\]\(((?:\.\./|book/)?\d\d\w*\.\w+)(?:#[^)\s]*)?\)")
+
+
+def references(text: str) -> list[tuple[str, str]]:
+    """(name, address) of each link of a Markdown text that is shown as a chapter's number."""
+    found, end = [], None  # end: of the last such link
+    for link in LINK.finditer(text):
+        between = end is not None and BETWEEN.fullmatch(text[end : link.start()])
+        if between or BEFORE.search(text[: link.start()]):
+            found.append((link[1], link[2]))
+            end = link.end()
+    return found
+
+
 def title(page: str, root: Path = ROOT) -> str:
     """The first heading of a page, as it is written."""
     path = root / f"{page}.ipynb"

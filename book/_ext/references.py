@@ -9,16 +9,14 @@ So a chapter can be put between two others without a change to any sentence, and
 reads well in Colab, where nothing is numbered.
 """
 
+import functools
 import posixpath
-import re
 
 from docutils import nodes
-from reading_order import chapters, name, number_of
+from reading_order import BEFORE, BETWEEN, chapters, name, number_of
 from sphinx.application import Sphinx
 
-BEFORE = re.compile(r"(?:\b([Tt])he )?\b([Cc])(hapters?)\s+$")
-# What may stand between two numbers: "and", a comma, "to", a remark in parentheses.
-BETWEEN = re.compile(r"(\s\([^()]*\))?(,|–|,?\s+and|,?\s+or|\s+to)\s*$")
+name = functools.cache(name)  # hundreds of references, a few names
 
 
 def number_title(app: Sphinx, doctree: nodes.document) -> None:
