@@ -6,8 +6,8 @@ Text flows through the modules in this order:
     tokenization   text to ids and back
     batching       ids to padded batches of sentences of like length
     masks          which position may look at which
-    model          ids to logits: embeddings, positional, attention, normalization,
-                   feed_forward, encoder, decoder
+    models         ids to logits: embeddings, positional, attention, normalization,
+                   feed_forward, dropout, blocks, encoder, decoder
     loss           how wrong the logits are
     training       schedule, checkpoint: many small corrections; diversification: more pairs
     decoding       logits to a sentence: greedy, sampling, beam search
@@ -18,6 +18,7 @@ Text flows through the modules in this order:
 """
 
 from importlib import import_module
+from pkgutil import iter_modules
 
 __version__ = "0.1.0"
 __all__ = ["ModelConfig", "TrainConfig", "Transformer", "Translator", "load_pretrained"]
@@ -26,16 +27,11 @@ __all__ = ["ModelConfig", "TrainConfig", "Transformer", "Translator", "load_pret
 _HOME = {
     "ModelConfig": "config",
     "TrainConfig": "config",
-    "Transformer": "model",
+    "Transformer": "models.transformer",
     "Translator": "translator",
     "load_pretrained": "translator",
 }
-_MODULES = {
-    "attention", "batching", "checkpoint", "checks", "config", "data", "decoder", "decoding",
-    "diversification", "dropout", "embeddings", "encoder", "evaluation", "example",
-    "feed_forward", "loss", "masks", "mini", "model", "normalization", "positional", "run_size",
-    "schedule", "tokenization", "training", "translator", "visualize",
-}  # fmt: skip
+_MODULES = {module.name for module in iter_modules(__path__)}
 
 
 def __getattr__(name: str):
