@@ -35,7 +35,7 @@ def test_the_public_names_cost_less_than_a_third_of_a_second_beyond_torch():
 
 
 def test_nothing_heavy_is_imported_before_it_is_used():
-    modules = "attention batching checkpoint config data decoding loss masks mini model".split()
+    modules = "attention batching checkpoint config data decoding loss masks corpora.mini corpora.multi30k model".split()
     modules += "run_size tokenization training translator __main__ example evaluation".split()
     modules += ["visualize", "checks"]
     code = "import sys, transformer_lib\n"

@@ -31,9 +31,9 @@ _HOME = {
     "load_pretrained": "translator",
 }
 _MODULES = {
-    "attention", "batching", "checkpoint", "checks", "config", "data", "decoder", "decoding",
+    "attention", "batching", "checkpoint", "checks", "config", "corpora", "data", "decoder", "decoding",
     "diversification", "dropout", "embeddings", "encoder", "evaluation", "example",
-    "feed_forward", "loss", "masks", "mini", "model", "normalization", "positional", "run_size",
+    "feed_forward", "loss", "masks", "model", "normalization", "positional", "run_size",
     "schedule", "tokenization", "training", "translator", "visualize",
 }  # fmt: skip
 
