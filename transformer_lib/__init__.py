@@ -31,8 +31,8 @@ _HOME = {
     "load_pretrained": "translator",
 }
 _MODULES = {
-    "attention", "batching", "checkpoint", "checks", "config", "corpora", "data", "decoder", "decoding",
-    "diversification", "dropout", "embeddings", "encoder", "evaluation", "example",
+    "attention", "batching", "checkpoint", "checks", "config", "corpora", "data", "decoder",
+    "decoding", "diversification", "dropout", "embeddings", "encoder", "evaluation", "example",
     "feed_forward", "loss", "masks", "model", "normalization", "positional", "run_size",
     "schedule", "tokenization", "training", "translator", "visualize",
 }  # fmt: skip

@@ -5,6 +5,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+PAD, BOS, EOS, UNK = range(4)  # ids of the special tokens, in every vocabulary
+
 NORMS = ("layer", "rms", "batch")  # "batch" is for comparison only: see chapter 07
 POSITIONALS = ("sinusoidal", "learned", "rotary", "alibi", "none")
 ACTIVATIONS = ("relu", "gelu", "swiglu")

@@ -25,7 +25,8 @@ def load(folder: Path, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
     files = {}
     for split, names in SPLITS.items():
         paths = [folder / f"{name}.jsonl" for name in names]
-        files |= {split: path for path in paths[::-1] if path.exists()}  # the first name wins
+        if found := [path for path in paths if path.exists()]:
+            files[split] = found[0]
     if not files:
         return hub.load(str(folder), src, tgt)
     return {split: read_json_lines(path, src, tgt) for split, path in files.items()}
