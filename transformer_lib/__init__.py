@@ -6,8 +6,8 @@ Text flows through the modules in this order:
     tokenization   text to ids and back
     batching       ids to padded batches of sentences of like length
     masks          which position may look at which
-    model          ids to logits: embeddings, positional, attention, normalization,
-                   feed_forward, encoder, decoder
+    models         ids to logits: embeddings, positional, attention, normalization,
+                   feed_forward, dropout, blocks, encoder, decoder
     loss           how wrong the logits are
     training       schedule, checkpoint: many small corrections; diversification: more pairs
     decoding       logits to a sentence: greedy, sampling, beam search
@@ -27,7 +27,7 @@ __all__ = ["ModelConfig", "TrainConfig", "Transformer", "Translator", "load_pret
 _HOME = {
     "ModelConfig": "config",
     "TrainConfig": "config",
-    "Transformer": "model",
+    "Transformer": "models.transformer",
     "Translator": "translator",
     "load_pretrained": "translator",
 }

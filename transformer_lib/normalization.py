@@ -75,6 +75,10 @@ class BatchNorm(nn.Module):
         return (x - mean) / torch.sqrt(variance + self.eps) * self.weight + self.bias
 
 
-def make_norm(kind: str, d_model: int) -> nn.Module:
+# The names that ModelConfig.norm may take.
+NORMS: dict[str, type[nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm}
+
+
+def make_norm(kind: str, d_model: int, eps: float = 1e-5) -> nn.Module:
     """The normalisation named by ModelConfig.norm: "layer", "rms" or "batch"."""
-    return {"layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm}[kind](d_model)
+    return NORMS[kind](d_model, eps)
