@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_lib.attention import (
-    KeyValueCache,
     MultiHeadAttention,
     record_attention,
     scaled_dot_product_attention,
