@@ -4,7 +4,14 @@ import json
 
 import pytest
 
-from transformer_lib.config import BlockConfig, ModelConfig, TrainConfig, from_dict, to_dict, write_json
+from transformer_lib.config import (
+    BlockConfig,
+    ModelConfig,
+    TrainConfig,
+    from_dict,
+    to_dict,
+    write_json,
+)
 
 
 def test_the_contracts_order_of_the_fields():

@@ -1,7 +1,10 @@
 """Importing the library is cheap: what is heavy is imported where it is used."""
 
+import pkgutil
 import subprocess
 import sys
+
+import transformer_lib
 
 HEAVY = (
     "altair",
