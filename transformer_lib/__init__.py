@@ -17,8 +17,8 @@ Text flows through the modules in this order:
 `python -m transformer_lib --help` trains, translates and evaluates without a line of code.
 """
 
+import pkgutil
 from importlib import import_module
-from pkgutil import iter_modules
 
 __version__ = "0.1.0"
 __all__ = ["ModelConfig", "TrainConfig", "Transformer", "Translator", "load_pretrained"]
@@ -31,16 +31,20 @@ _HOME = {
     "Translator": "translator",
     "load_pretrained": "translator",
 }
-_MODULES = {module.name for module in iter_modules(__path__)}
+
+
+def _modules() -> set[str]:
+    """The modules and subpackages that lie in this folder."""
+    return {found.name for found in pkgutil.iter_modules(__path__) if found.name[0] != "_"}
 
 
 def __getattr__(name: str):
     if name in _HOME:
         return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    if name in _MODULES:
+    if name in _modules():
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted([*__all__, *_MODULES])
+    return sorted([*__all__, *_modules()])

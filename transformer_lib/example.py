@@ -2,8 +2,8 @@
 
 "Hunde spielen" becomes "Dogs play" from chapter to chapter. The model has d_model 4, two heads, one
 encoder and one decoder layer, and weights rounded to one decimal (tools/make_example.py trained
-them on SENTENCES). A number computed by hand in chapter 02 is the number inside the whole model of
-chapter 11.
+them on SENTENCES). A number computed by hand for scaled dot-product attention is the number inside
+the whole model.
 """
 
 import json

@@ -48,7 +48,7 @@ class BatchNorm(nn.Module):
     """Batch normalisation of each feature over all tokens of a batch (Ioffe and Szegedy 2015).
 
     Here for comparison: it mixes sentences, counts padding, and behaves differently in training
-    (statistics of the batch) and in use (running averages). Chapter 07 measures what that costs.
+    (statistics of the batch) and in use (running averages). Its chapter measures what that costs.
     Equal to torch.nn.BatchNorm1d on the flattened tokens.
     """
 
