@@ -9,7 +9,7 @@ Text flows through the modules in this order:
     model          ids to logits: embeddings, positional, attention, normalization,
                    feed_forward, encoder, decoder
     loss           how wrong the logits are
-    training       schedule, checkpoint: many small corrections; diversification: more pairs
+    training       schedule: many small corrections; fast: the same in less time
     decoding       logits to a sentence: greedy, sampling, beam search
     evaluation     how good the sentences are: BLEU and its relatives
     visualize      what went on inside
@@ -28,13 +28,12 @@ _HOME = {
     "TrainConfig": "config",
     "Transformer": "model",
     "Translator": "translator",
-    "load_pretrained": "translator",
+    "load_pretrained": "runs.pretrained",
 }
 _MODULES = {
-    "attention", "batching", "checkpoint", "checks", "config", "data", "decoder", "decoding",
-    "diversification", "dropout", "embeddings", "encoder", "evaluation", "example",
-    "feed_forward", "loss", "masks", "mini", "model", "normalization", "positional", "run_size",
-    "schedule", "tokenization", "training", "translator", "visualize",
+    "attention", "batching", "checks", "cli", "config", "data", "decoder", "decoding", "dropout",
+    "embeddings", "encoder", "evaluation", "example", "fast", "feed_forward", "loss", "masks", "mini", "model", "normalization", "positional", "run_size",
+    "runs", "schedule", "tokenization", "training", "translator", "visualize",
 }  # fmt: skip
 
 
