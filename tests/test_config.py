@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from transformer_lib.config import ModelConfig, TrainConfig, from_dict, to_dict, write_json
+from transformer_lib.config import ModelConfig, TrainConfig, from_dict, to_dict
 
 
 def test_defaults_are_the_base_model_of_table_3():
@@ -45,7 +45,6 @@ def test_model_sizes_that_cannot_work_are_named(changes, message):
         ({"accumulate": 0}, "accumulate is 0; it must be at least 1"),
         ({"warmup": -1}, "warmup is -1; it must be at least 0"),
         ({"cooldown": -1}, "cooldown is -1; it must be at least 0"),
-        ({"both_directions": -1}, "both_directions is -1; it must be at least 0"),
         ({"peak_lr": 0.0}, "peak_lr is 0.0; it must be above 0"),
         ({"label_smoothing": 1.0}, r"label_smoothing is 1.0; it must be in \[0, 1\)"),
         ({"average": 11}, "average is 11; it must be at most keep_checkpoints 10"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from transformer_lib import data, evaluation, load_pretrained
-from transformer_lib.translator import results_dir
+from transformer_lib.runs.pretrained import results_dir
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = sorted(path.parent for path in results_dir().glob("*/config.json"))

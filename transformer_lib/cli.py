@@ -3,10 +3,8 @@
 import argparse
 import contextlib
 import dataclasses
-import inspect
 import json
 import os
-import re
 import sys
 import time
 from pathlib import Path
@@ -18,7 +16,7 @@ examples:
   python -m transformer_lib train --src en --tgt de --run runs/en-de
   python -m transformer_lib train --data my_folder --max-steps 2000 --d-model 256 --d-ff 1024
   python -m transformer_lib train --like multi30k-de-en  # a recorded run again, same settings
-  python -m transformer_lib train --start-from multi30k-de-en --data my_folder --peak-lr 0.001
+  python -m transformer_lib train --like multi30k-de-en --data my_folder --seed 1
   torchrun --nproc-per-node 2 -m transformer_lib train --run-dir runs/two   # two GPUs share a batch
 A run that was interrupted goes on when the same command is given again.""",
     "translate": """\
@@ -34,6 +32,47 @@ examples:
 The last command chooses a length penalty; the run then keeps it, for its test set, too.""",
 }
 
+# One option for each field of ModelConfig and TrainConfig.
+HELP = {
+    "d_model": "D: width of every token's vector",
+    "n_heads": "H: each head works on d_model / n_heads numbers",
+    "d_ff": "width inside the feed-forward sublayer",
+    "n_encoder_layers": "layers that read the source",
+    "n_decoder_layers": "layers that write the target",
+    "dropout": "share of numbers left out, on each sublayer's output and on the embeddings",
+    "attention_dropout": "share of attention weights left out",
+    "max_len": "longest sequence, in tokens",
+    "norm_first": "normalise before each sublayer (pre-norm), not after it",
+    "norm": "layer, rms or batch",
+    "positional": "sinusoidal, learned, rotary, alibi or none",
+    "activation": "relu, gelu or swiglu",
+    "tie_embeddings": "one matrix for source, target and output",
+    "max_steps": "updates of the weights",
+    "max_tokens": "tokens in one batch, padding included",
+    "accumulate": "batches whose gradients are added before an update",
+    "schedule": "inverse_sqrt, noam or constant",
+    "peak_lr": "highest rate; noam takes that of the paper's formula instead",
+    "warmup": "updates",
+    "cooldown": "the last updates, over which the rate falls in a line, almost to zero",
+    "betas": "Adam's two memories",
+    "eps": "what Adam adds to its divisor",
+    "weight_decay": "share of the weights that is taken away, by L2 regularisation",
+    "label_smoothing": "share of the target that is spread over the vocabulary",
+    "clip_norm": "longest gradient; 0 turns clipping off",
+    "average": "the last checkpoints, averaged into the final weights; 1: no averaging",
+    "checkpoint_every": "updates",
+    "keep_checkpoints": "checkpoints left on the disk",
+    "validate_every": "updates",
+    "validation_bleu": "greedy decoding of the validation set at each validation",
+    "log_every": "updates",
+    "seed": "of weights, batches and dropout",
+    "device": "auto, cpu, cuda or cuda:1",
+    "precision": "auto (bf16 on a GPU that has it, else fp32), fp32 or bf16",
+    "fast": "the same training in less time",
+    "tensorboard": "write TensorBoard logs into the run folder",
+    "progress": "a progress bar on the terminal or in the notebook",
+}
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
@@ -45,10 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
             given.add_argument("--accumulate")
             own_batches = given.parse_known_args(arguments)[0].accumulate is not None
             # What the command line gives comes first.
-            train.set_defaults(**_recipe(options.like, own_batches))
-            options = parser.parse_args(arguments)
-        elif getattr(options, "start_from", None):
-            train.set_defaults(**_start(options.start_from))
+            train.set_defaults(**_recipe(options.like, own_batches, options.device))
             options = parser.parse_args(arguments)
         return options.command(options)
     except KeyboardInterrupt:
@@ -93,13 +129,6 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
         "--tokenizer", default="bpe", choices=["bpe", "word"], help="kind of tokens (default: bpe)"
     )
     train.add_argument("--vocab-size", type=int, default=10_000, help="tokens (default: 10000)")
-    train.add_argument(
-        "--start-from", metavar="RUN", help="start with this run's weights, sizes and tokenizer"
-    )
-    train.add_argument(
-        "--teachers", metavar="RUN", nargs="+", default=[],
-        help="train also on the pairs that these runs write by translating the training set",
-    )  # fmt: skip
     # The defaults are those of Transformer-Tiny, the size that suits 29,000 pairs.
     sizes = {
         "d_model": 128,
@@ -144,15 +173,14 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
 
 
 def _add_fields(parser, cls, defaults: dict, skip: set[str], title: str) -> None:
-    """One option per field of a configuration class: its type, default, and comment as help."""
-    comments = dict(re.findall(r"^    (\w+):.*?  # (.*)$", inspect.getsource(cls), re.MULTILINE))
+    """One option per field of a configuration class, with its type and default."""
     group = parser.add_argument_group(title)
     for field in dataclasses.fields(cls):
         if field.name in skip:
             continue
         default = defaults.get(field.name, field.default)
-        about = comments.get(field.name, "").replace("%", "%%")
-        options = {"default": default, "help": f"{about} (default: {default})".strip()}
+        about = f"{HELP[field.name]} (default: {default})".strip()
+        options = {"default": default, "help": about.replace("%", "%%")}
         if isinstance(default, bool):
             options["action"] = argparse.BooleanOptionalAction
         elif isinstance(default, tuple):
@@ -167,16 +195,20 @@ def _fields(cls, options) -> dict:
     return {name: value for name, value in vars(options).items() if name in names}
 
 
-def _recipe(run: str, own_batches: bool) -> dict:
-    """The options that repeat a run, from its config.json; own_batches: --accumulate is given."""
-    from transformer_lib.config import recorded
-    from transformer_lib.translator import run_info
+def _recipe(run: str, own_batches: bool, device: str = "auto") -> dict:
+    """The options that repeat a run, from its config.json.
+
+    own_batches: --accumulate is given. device: as given, "auto" otherwise.
+    """
+    from transformer_lib.runs.device import multiplies_bf16, pick_device
+    from transformer_lib.runs.pretrained import run_info
+    from transformer_lib.runs.settings import todays
 
     about = run_info(run)
     data = about.get("data", {})
     if "train" not in about or not {"source", "src", "tgt"} <= data.keys():
         raise ValueError(f"{run} was not trained by this command: its config.json holds no recipe.")
-    about = recorded(about)
+    about = todays(about, run)
     processes = int(os.environ.get("WORLD_SIZE", 1))
     batches = about["train"]["accumulate"] * about.get("processes", 1)  # in one update
     if batches % processes and not own_batches:
@@ -184,48 +216,23 @@ def _recipe(run: str, own_batches: bool) -> dict:
             f"{run} used {batches} batches for an update; {processes} processes cannot share them. "
             "Start fewer processes, or give --accumulate and --max-tokens yourself."
         )
+    changed = {"accumulate": max(1, batches // processes), "run": f"runs/{Path(run).name}"}
+    where = device if device != "auto" else about["train"]["device"]
+    if about["train"]["precision"] == "bf16" and not multiplies_bf16(pick_device(where)):
+        changed["precision"] = "auto"
+        print(f"{run} was trained in bf16, which this GPU only emulates: precision is auto here.")
     return (
         about["model"]
         | about["train"]
+        | changed
         | {
-            "accumulate": max(1, batches // processes),
             "data": data["source"],
             "src": data["src"],
             "tgt": data["tgt"],
             "tokenizer": data.get("tokenizer", "bpe"),
             "vocab_size": data.get("vocab_size", about["model"]["vocab_size"]),
-            "start_from": data.get("start_from"),
-            "teachers": data.get("teachers", []),
-            "run": f"runs/{Path(run).name}",
         }
     )
-
-
-def _start(run: str) -> dict:
-    """The options that fit the weights of a run."""
-    from transformer_lib.translator import run_info
-
-    about = run_info(run)
-    return about["model"] | {"tokenizer": about.get("data", {}).get("tokenizer", "bpe")}
-
-
-def _load_start(options):
-    """The trained model to start from; its sizes and tokens must be those of the options."""
-    from transformer_lib.translator import load_pretrained
-
-    given = vars(options)
-    # Dropout may be another: it has no weights.
-    other = [
-        f"{name} = {value!r}, not {given[name]!r}"
-        for name, value in _start(options.start_from).items()
-        if value != given[name] and "dropout" not in name
-    ]
-    if other:
-        raise ValueError(
-            f"the run to start from, {options.start_from}, has {'; '.join(other)}: leave out the "
-            "options for the model and its tokens, which then are those of the run."
-        )
-    return load_pretrained(options.start_from)
 
 
 def _two_languages(src: str, tgt: str) -> None:
@@ -238,7 +245,6 @@ def _two_languages(src: str, tgt: str) -> None:
 def _train(options) -> int:
     from transformer_lib import data, tokenization, training
     from transformer_lib.config import ModelConfig, TrainConfig
-    from transformer_lib.diversification import diversify
     from transformer_lib.model import Transformer
 
     _two_languages(options.src, options.tgt)
@@ -252,23 +258,15 @@ def _train(options) -> int:
                 f"there are no train pairs to train on: {options.data} has "
                 f"{' and '.join(sorted(pairs))}; give it a split 'train'."
             )
-        start = _load_start(options) if options.start_from else None
         saved = run_dir / "tokenizer.json"
         if saved.exists():
             tokenizer = tokenization.load_tokenizer(saved)
-        elif start:
-            tokenizer = start.tokenizer
         else:
             texts = [text for pair in pairs["train"] for text in pair]
             tokenizer = tokenization.train_tokenizer(texts, options.vocab_size, options.tokenizer)
-        if options.teachers:
-            device = str(training.pick_device(config.device))
-            pairs = diversify(pairs, options.teachers, options.src, options.tgt, device)
         training.set_seed(config.seed)
         sizes = _fields(ModelConfig, options) | {"vocab_size": tokenizer.get_vocab_size()}
         model = Transformer(ModelConfig(**sizes))
-        if start:
-            model.load_state_dict(start.model.state_dict())
         print(f"{model.count_parameters():,} parameters, {sizes['vocab_size']:,} tokens; {run_dir}")
         described = {
             "source": pairs.source,
@@ -276,8 +274,6 @@ def _train(options) -> int:
             "tgt": options.tgt,
             "tokenizer": options.tokenizer,
             "vocab_size": options.vocab_size,
-            "start_from": options.start_from,
-            "teachers": options.teachers,
         }
         metrics = training.train(model, tokenizer, pairs, config, run_dir, data_info=described)
         if metrics:
@@ -287,8 +283,8 @@ def _train(options) -> int:
 
 
 def _load(options):
-    from transformer_lib.training import pick_device
-    from transformer_lib.translator import load_pretrained
+    from transformer_lib.runs.device import pick_device
+    from transformer_lib.runs.pretrained import load_pretrained
 
     return load_pretrained(options.run, device=str(pick_device(options.device)))
 
@@ -317,9 +313,9 @@ def _translate(options) -> int:
 
 def _evaluate(options) -> int:
     from transformer_lib import data
-    from transformer_lib.config import write_json
     from transformer_lib.evaluation import lowercased_tokenised_bleu, score
-    from transformer_lib.translator import find_run, run_info
+    from transformer_lib.runs.files import write_json, write_json_lines
+    from transformer_lib.runs.pretrained import find_run, run_info
 
     # The run's own data: "auto" could take another corpus and score that.
     about = run_info(options.run).get("data", {})
@@ -389,16 +385,11 @@ def _evaluate(options) -> int:
                 {"length_penalty": penalty, "bleu": scored.bleu}
                 for penalty, (scored, _) in tried.items()
             ]
-        path = folder / f"translations{suffix}.jsonl"
-        partial = path.with_name(path.name + ".partial")
-        with open(partial, "w", encoding="utf-8") as file:
-            for index, result in enumerate(results):
-                row = {"index": index, "translation": result.text, "score": round(result.score, 4)}
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        partial.replace(path)
+        rows = [
+            {"index": index, "translation": result.text, "score": round(result.score, 4)}
+            for index, result in enumerate(results)
+        ]
+        write_json_lines(folder / f"translations{suffix}.jsonl", rows)
         write_json(folder / f"scores{suffix}.json", settings | scores)
     return 0
 
-
-if __name__ == "__main__":
-    sys.exit(main())

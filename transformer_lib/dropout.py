@@ -1,10 +1,15 @@
-"""Dropout: leave numbers out at random while training (sec. 5.4)."""
+"""Dropout: in training, each number is missing now and then (sec. 5.4)."""
 
+import torch
 from torch import Tensor, nn
 
 
 class Dropout(nn.Module):
-    """Zero each number with probability p in training, and scale the rest by 1 / (1 - p)."""
+    """Zero each number with probability p in training, and scale the rest by 1 / (1 - p).
+
+    The scale keeps the mean, so that nothing need change when training ends. The same law as
+    torch.nn.Dropout (Srivastava et al. 2014, sec. 10, "inverted").
+    """
 
     def __init__(self, p: float):
         super().__init__()
@@ -14,7 +19,10 @@ class Dropout(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x: any shape -> the same shape."""
-        return nn.functional.dropout(x, self.p, self.training)
+        if not self.training or self.p == 0:
+            return x
+        kept = torch.rand(x.shape, device=x.device) >= self.p
+        return x * kept / (1 - self.p)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"

@@ -107,18 +107,12 @@ def accelerate(model: nn.Module) -> nn.Module:
     return model
 
 
-class Dropout(nn.Module):
-    """dropout.Dropout, five times as fast on a CPU.
+class Dropout(dropout.Dropout):
+    """The plain Dropout, five times as fast on a CPU.
 
     There, drawing one random float per number is most of the price: here one draw of 64 bits
     decides for four numbers. p is rounded to a multiple of 1 / 65536.
     """
-
-    def __init__(self, p: float):
-        super().__init__()
-        if not 0 <= p < 1:
-            raise ValueError(f"dropout is {p!r}; it must be in [0, 1).")
-        self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
         """x: any shape -> the same shape."""
@@ -130,9 +124,6 @@ class Dropout(nn.Module):
         bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
         keep = bits.view(torch.int16)[: x.numel()].view(x.shape) >= dropped - 2**15
         return x * keep.to(x.dtype).mul_(1 / (1 - dropped / 2**16))
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
 
 
 @contextlib.contextmanager

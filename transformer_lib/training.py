@@ -83,11 +83,11 @@ def train(
     on_log: Callable[[dict], None] | None = None,
     data_info: dict | None = None,
 ) -> list[dict]:
-    """Train a translation model: `fit`, with the batches and the loss for sentence pairs.
+    """Train a translation model: `fit`, which says more, with batches and loss for sentence pairs.
 
     pairs: {"train": [(source, target), ...], "validation": [...]}, as from data.load_parallel.
-    data_info (source, languages) is kept in run_dir/config.json. Returns and raises what `fit`
-    does; ValueError, too, when the data is empty or the tokenizer is not the model's.
+    data_info (source, languages) is kept in run_dir/config.json. Raises ValueError, too, when the
+    data is empty or the tokenizer is not the model's.
     """
     require_fit(tokenizer, model.config.vocab_size, model.config.pad_id)
     encoded = partial(encode_pairs, tokenizer, pairs, max_len=model.config.max_len)

@@ -72,8 +72,9 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
         return
     old = path.with_name("old")
-    shutil.rmtree(old, ignore_errors=True)
-    path.rename(old)
+    if path != old:
+        shutil.rmtree(old, ignore_errors=True)
+        path.rename(old)
     shutil.rmtree(old)
 
 
