@@ -19,7 +19,7 @@ SIZES = ModelConfig(
 )  # fmt: skip
 SMOOTHING = 0.1
 
-ROUNDED = "training step in bf16"
+STEP, ROUNDED = "training step", "training step in bf16"
 OURS, FAST = "ours", "ours, fast"
 TORCH, TORCH_SAME = "torch.nn.Transformer", "torch.nn.Transformer, same dropout"
 TrainingStep = Callable[[Tensor, Tensor], float]
@@ -127,8 +127,8 @@ def step_rows(corpus: Corpus, steps: dict[str, TrainingStep], n_batches: int, ro
     speed = {name: rates(len(batches), t) for name, t in taken.items()}
     sizes = "4+4 layers, d 128, ff 256, 8k vocabulary"
     rows = [
-        compare(f"training step{how}, {sizes}", name, "steps/s", speed[mine], speed[name], least, note)
-        for mine, how, least in ((OURS, "", "1"), (FAST, ", fast", "1.5"))
+        compare(f"{what}, {sizes}", name, "steps/s", speed[mine], speed[name], least, note)
+        for mine, what, least in ((OURS, STEP, "1"), (FAST, f"{STEP}, fast", "1.5"))
         for name, note in (
             (TORCH_SAME, "same weights, loss, optimizer and places of dropout"),
             (TORCH, "as it comes: also drops attention weights and inside the feed-forward"),
@@ -198,7 +198,8 @@ def cost_curves(steps: dict[str, TrainingStep], lengths, batch_sizes, rounds: in
             for name in (FAST, TORCH_SAME)
         }
         for name, taken in alternate(runs, rounds).items():
-            curves.append({"what": "training step", "varied": varied, "batch_size": batch,
-                           "length": length,
-                           "who": OURS if name == FAST else name, "ms": 1000 * median(taken)})  # fmt: skip
+            curves.append({
+                "what": STEP, "varied": varied, "batch_size": batch, "length": length,
+                "who": OURS if name == FAST else name, "ms": 1000 * median(taken),
+            })  # fmt: skip
     return curves

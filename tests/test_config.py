@@ -59,11 +59,9 @@ def test_training_values_that_cannot_work_are_named(changes, message):
 
 
 @pytest.mark.parametrize("config", [ModelConfig(50, d_model=8, n_heads=2), TrainConfig(seed=3)])
-def test_json_and_back(tmp_path, config):
-    write_json(tmp_path / "config.json", to_dict(config))
-    values = json.loads((tmp_path / "config.json").read_text())
+def test_json_and_back(config):
+    values = json.loads(json.dumps(to_dict(config)))
     assert from_dict(type(config), values) == config
-    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
 
 def test_a_slip_in_a_name_is_an_error():

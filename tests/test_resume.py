@@ -16,7 +16,8 @@ from safetensors import SafetensorError
 from tiny_run import assert_same_run, contents, run
 
 from transformer_lib import training
-from transformer_lib.runs import checkpoint, folder as run_folder
+from transformer_lib.runs import checkpoint
+from transformer_lib.runs import folder as run_folder
 from transformer_lib.runs.files import read_json_lines
 from transformer_lib.runs.folder import RunFolder
 
@@ -65,6 +66,32 @@ def test_a_crash_loses_nothing(unbroken, tmp_path, monkeypatch, step):
         run(tmp_path)
     run(tmp_path)
     assert_same_run(tmp_path, unbroken)
+
+
+def test_a_fast_run_resumes_as_well(tmp_path, monkeypatch):
+    run(tmp_path / "unbroken", fast=True)
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        before_step(patch, 8, crash)
+        run(tmp_path / "broken", fast=True)
+    run(tmp_path / "broken", fast=True)
+    assert_same_run(tmp_path / "broken", tmp_path / "unbroken")
+
+
+def test_a_run_from_before_fast_was_a_setting_goes_on_with_it(tmp_path):
+    """Those runs were trained with what it now asks for."""
+    run(tmp_path, max_steps=4, fast=True)
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    del config["train"]["fast"]
+    config["train"]["both_directions"] = 0  # a setting that is gone, with what changed nothing
+    path.write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="fast = True, not False"):
+        run(tmp_path)
+    run(tmp_path, fast=True)
+    config["train"]["both_directions"] = 2
+    path.write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="both_directions = 2, a setting that is gone"):
+        run(tmp_path, fast=True)
 
 
 @pytest.mark.parametrize("steps", [(1,), (5,), (8,), (9,), (12,), (3, 4, 7, 11)])

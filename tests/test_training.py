@@ -10,7 +10,7 @@ import torch
 from tiny_run import MODEL, TRAIN, contents, data, run, without_timings
 from torch import nn
 
-from transformer_lib import ModelConfig, TrainConfig, Transformer, fast, schedule, training
+from transformer_lib import ModelConfig, TrainConfig, Transformer, schedule, training
 from transformer_lib.decoding import greedy_decode
 from transformer_lib.evaluation import score
 from transformer_lib.loss import label_smoothed_cross_entropy
@@ -19,8 +19,6 @@ from transformer_lib.runs.device import pick_device, uses_bf16
 from transformer_lib.runs.files import read_json_lines
 from transformer_lib.runs.translation import translate_ids
 from transformer_lib.tokenization import (
-    BOS,
-    EOS,
     encode_source,
     encode_target,
     load_tokenizer,
@@ -147,7 +145,8 @@ def test_the_rate_follows_the_schedule(name):
 
 def test_every_sentence_is_seen_once_an_epoch():
     sequences = [[4] * n for n in range(1, 30)]
-    batches = training.translation_batches(sequences, [[1] + s for s in sequences], max_tokens=60, seed=3)
+    targets = [[1] + s for s in sequences]
+    batches = training.translation_batches(sequences, targets, max_tokens=60, seed=3)
     stream, seen = iter(batches), []
     while batches.epoch == 0:
         seen += next(stream)

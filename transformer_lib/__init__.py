@@ -32,8 +32,9 @@ _HOME = {
 }
 _MODULES = {
     "attention", "batching", "checks", "cli", "config", "data", "decoder", "decoding", "dropout",
-    "embeddings", "encoder", "evaluation", "example", "fast", "feed_forward", "loss", "masks", "mini", "model", "normalization", "positional", "run_size",
-    "runs", "schedule", "tokenization", "training", "translator", "visualize",
+    "embeddings", "encoder", "evaluation", "example", "fast", "feed_forward", "loss", "masks",
+    "mini", "model", "normalization", "positional", "run_size", "runs", "schedule",
+    "tokenization", "training", "translator", "visualize",
 }  # fmt: skip
 
 

@@ -5,7 +5,6 @@ it is in transformer_lib.runs: a run's folder, checkpoints, devices, processes, 
 """
 
 import math
-import random
 from collections.abc import Callable
 from functools import partial
 from itertools import islice
@@ -17,11 +16,11 @@ from torch import Tensor, nn
 
 from transformer_lib import fast
 from transformer_lib.batching import Batches
-from transformer_lib.config import TrainConfig, to_dict
+from transformer_lib.config import TrainConfig
 from transformer_lib.data import Pairs
 from transformer_lib.decoding import evaluating
 from transformer_lib.loss import label_smoothed_cross_entropy
-from transformer_lib.runs.device import pick_device, uses_bf16
+from transformer_lib.runs.device import pick_device, set_seed, uses_bf16
 from transformer_lib.runs.folder import RunFolder, TrainingDiverged, TrainingState  # noqa: F401
 from transformer_lib.runs.processes import Processes
 from transformer_lib.runs.progress import Meter, ProgressBar
@@ -29,12 +28,6 @@ from transformer_lib.runs.signals import StopRequest
 from transformer_lib.runs.translation import describe, encode_pairs, greedy_bleu
 from transformer_lib.schedule import learning_rate
 from transformer_lib.tokenization import PAD, require_fit
-
-
-def set_seed(seed: int) -> None:
-    """Seed Python's and torch's random numbers (every device)."""
-    random.seed(seed)
-    torch.manual_seed(seed)
 
 
 def translation_batches(

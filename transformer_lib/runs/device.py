@@ -1,12 +1,19 @@
-"""Where a run computes, and how exactly."""
+"""Where a run computes, how exactly, and from which seed."""
 
 import os
 import platform
+import random
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
+
+
+def set_seed(seed: int) -> None:
+    """Seed Python's and torch's random numbers (every device)."""
+    random.seed(seed)
+    torch.manual_seed(seed)
 
 
 def pick_device(name: str = "auto") -> torch.device:
