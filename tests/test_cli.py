@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from transformer_lib import ModelConfig, TrainConfig, data
-from transformer_lib.cli import HELP, _parser, _recipe, main
+from transformer_lib.cli import HELP, NOT_OFFERED, _parser, _recipe, main
+from transformer_lib.corpora import hub
 from transformer_lib.evaluation import lowercased_tokenised_bleu, score
 from transformer_lib.runs import checkpoint
 from transformer_lib.tokenization import train_tokenizer
@@ -35,7 +36,7 @@ def elsewhere(monkeypatch, tmp_path_factory):
         raise ConnectionError(f"{name} is neither on the hub nor in its cache")
 
     monkeypatch.delenv("MULTI30K_DIR", raising=False)
-    monkeypatch.setattr(data, "_from_hub", no_network)
+    monkeypatch.setattr(hub, "load", no_network)
     monkeypatch.setenv("RESULTS_DIR", str(tmp_path_factory.mktemp("results")))
     monkeypatch.chdir(tmp_path_factory.mktemp("here"))
 
@@ -480,7 +481,7 @@ def test_help_has_examples_that_work_as_written(command, capsys):
 
 def test_every_setting_is_explained(capsys):
     fields = [*dataclasses.fields(ModelConfig), *dataclasses.fields(TrainConfig)]
-    assert set(HELP) == {field.name for field in fields} - {"vocab_size", "pad_id"}
+    assert set(HELP) == {field.name for field in fields} - NOT_OFFERED | {"eps"}
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     said = " ".join(capsys.readouterr().out.split())

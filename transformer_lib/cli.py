@@ -32,7 +32,9 @@ examples:
 The last command chooses a length penalty; the run then keeps it, for its test set, too.""",
 }
 
-# One option for each field of ModelConfig and TrainConfig.
+# Fields of ModelConfig without an option: set by the tokenizer, fixed, or (eps) named like Adam's.
+NOT_OFFERED = {"vocab_size", "pad_id", "eps"}
+# Help for each other field of ModelConfig and of TrainConfig.
 HELP = {
     "d_model": "D: width of every token's vector",
     "n_heads": "H: each head works on d_model / n_heads numbers",
@@ -45,8 +47,12 @@ HELP = {
     "norm_first": "normalise before each sublayer (pre-norm), not after it",
     "norm": "layer, rms or batch",
     "positional": "sinusoidal, learned, rotary, alibi or none",
-    "activation": "relu, gelu or swiglu",
+    "rotary_base": "of the wavelengths of rotary positions",
+    "activation": "relu, gelu, gelu_tanh or swiglu",
+    "bias": "in the linear maps of attention and feed-forward network",
+    "n_kv_heads": "heads of keys and values; None: as many as of queries",
     "tie_embeddings": "one matrix for source, target and output",
+    "scale_embeddings": "multiply embeddings by the root of d_model",
     "max_steps": "updates of the weights",
     "max_tokens": "tokens in one batch, padding included",
     "accumulate": "batches whose gradients are added before an update",
@@ -140,7 +146,7 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     }
     from transformer_lib.config import ModelConfig, TrainConfig
 
-    _add_fields(train, ModelConfig, sizes, skip={"vocab_size", "pad_id"}, title="model")
+    _add_fields(train, ModelConfig, sizes, skip=NOT_OFFERED, title="model")
     _add_fields(train, TrainConfig, {}, skip=set(), title="training")
 
     translate = add("translate", _translate, "Translate sentences with a trained model.")
@@ -186,12 +192,12 @@ def _add_fields(parser, cls, defaults: dict, skip: set[str], title: str) -> None
         elif isinstance(default, tuple):
             options |= {"nargs": len(default), "type": float, "metavar": "X"}
         else:
-            options |= {"type": type(default), "metavar": "X"}
+            options |= {"type": int if default is None else type(default), "metavar": "X"}
         group.add_argument("--" + field.name.replace("_", "-"), **options)
 
 
-def _fields(cls, options) -> dict:
-    names = {field.name for field in dataclasses.fields(cls)}
+def _fields(cls, options, skip=frozenset()) -> dict:
+    names = {field.name for field in dataclasses.fields(cls)} - skip
     return {name: value for name, value in vars(options).items() if name in names}
 
 
@@ -222,7 +228,7 @@ def _recipe(run: str, own_batches: bool, device: str = "auto") -> dict:
         changed["precision"] = "auto"
         print(f"{run} was trained in bf16, which this GPU only emulates: precision is auto here.")
     return (
-        about["model"]
+        {name: value for name, value in about["model"].items() if name not in NOT_OFFERED}
         | about["train"]
         | changed
         | {
@@ -245,7 +251,7 @@ def _two_languages(src: str, tgt: str) -> None:
 def _train(options) -> int:
     from transformer_lib import data, tokenization, training
     from transformer_lib.config import ModelConfig, TrainConfig
-    from transformer_lib.model import Transformer
+    from transformer_lib.models.transformer import Transformer
 
     _two_languages(options.src, options.tgt)
     first = int(os.environ.get("RANK", 0)) == 0
@@ -265,9 +271,9 @@ def _train(options) -> int:
             texts = [text for pair in pairs["train"] for text in pair]
             tokenizer = tokenization.train_tokenizer(texts, options.vocab_size, options.tokenizer)
         training.set_seed(config.seed)
-        sizes = _fields(ModelConfig, options) | {"vocab_size": tokenizer.get_vocab_size()}
-        model = Transformer(ModelConfig(**sizes))
-        print(f"{model.count_parameters():,} parameters, {sizes['vocab_size']:,} tokens; {run_dir}")
+        n_tokens = tokenizer.get_vocab_size()
+        model = Transformer(ModelConfig(n_tokens, **_fields(ModelConfig, options, NOT_OFFERED)))
+        print(f"{model.count_parameters():,} parameters, {n_tokens:,} tokens; {run_dir}")
         described = {
             "source": pairs.source,
             "src": options.src,

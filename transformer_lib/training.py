@@ -25,7 +25,7 @@ from transformer_lib.runs.folder import RunFolder, TrainingDiverged, TrainingSta
 from transformer_lib.runs.processes import Processes
 from transformer_lib.runs.progress import Meter, ProgressBar
 from transformer_lib.runs.signals import StopRequest
-from transformer_lib.runs.translation import describe, encode_pairs, greedy_bleu
+from transformer_lib.runs.translation import describe, encode_split, greedy_bleu
 from transformer_lib.schedule import learning_rate
 from transformer_lib.tokenization import PAD, require_fit
 
@@ -83,7 +83,7 @@ def train(
     data is empty or the tokenizer is not the model's.
     """
     require_fit(tokenizer, model.config.vocab_size, model.config.pad_id)
-    encoded = partial(encode_pairs, tokenizer, pairs, max_len=model.config.max_len)
+    encoded = partial(encode_split, tokenizer, pairs, max_len=model.config.max_len)
     sources, targets = encoded("train", max_tokens=config.max_tokens)
     held_out = encoded("validation") if pairs.get("validation") else None
 

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from transformer_lib.config import ModelConfig, from_dict, to_dict
-from transformer_lib.model import Transformer
+from transformer_lib.models.transformer import Transformer
 from transformer_lib.runs.files import remove, replacing, write_json
 
 

@@ -6,14 +6,13 @@ import zlib
 
 from tokenizers import Tokenizer
 
-from transformer_lib.batching import TokenBatchSampler, pad
+from transformer_lib import tokenization
 from transformer_lib.data import Pairs
-from transformer_lib.decoding import greedy_decode
-from transformer_lib.model import Transformer
-from transformer_lib.tokenization import encode_source, encode_target
+from transformer_lib.decoding import greedy_decode, in_batches
+from transformer_lib.models.transformer import Transformer
 
 
-def encode_pairs(
+def encode_split(
     tokenizer: Tokenizer, pairs: Pairs, split: str, max_len: int, max_tokens: int | None = None
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Ids of the sources and of the targets of a split.
@@ -29,8 +28,7 @@ def encode_pairs(
             f"there are no {split} pairs to train on: the data holds {held} pairs; "
             f"give it a split {split!r} that is not empty."
         )
-    sources = encode_source(tokenizer, [source for source, _ in rows])
-    targets = encode_target(tokenizer, [target for _, target in rows])
+    sources, targets = tokenization.encode_pairs(tokenizer, rows)
     # A target has one token more than the decoder reads.
     lengths = [max(len(s), len(t) - 1) for s, t in zip(sources, targets, strict=True)]
     if max_tokens is None:
@@ -64,15 +62,11 @@ def translate_ids(
     model: Transformer, tokenizer: Tokenizer, sources: list[list[int]], max_tokens: int = 8192
 ) -> list[str]:
     """Greedy translations of encoded sources, in their order."""
-    device = next(model.parameters()).device
-    lengths = [len(s) for s in sources]
-    sampler = TokenBatchSampler(lengths, max(max_tokens, *lengths), shuffle=False)
-    texts = [""] * len(sources)
-    for batch in sampler:
-        ids = greedy_decode(model, pad([sources[i] for i in batch]).to(device))
-        for i, text in zip(batch, tokenizer.decode_batch(ids.tolist()), strict=True):
-            texts[i] = text
-    return texts
+
+    def decode(src_ids):
+        return tokenizer.decode_batch(greedy_decode(model, src_ids).tolist())
+
+    return in_batches(decode, sources, max_tokens, next(model.parameters()).device)
 
 
 def greedy_bleu(
