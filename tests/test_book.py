@@ -42,8 +42,11 @@ def cells(path: Path, kind: str) -> list[dict]:
 
 
 def prose_without_code(path: Path) -> str:
-    """All Markdown of a notebook, fenced code blocks with a plain language name removed."""
-    text = "\n\n".join(cell["source"] for cell in cells(path, "markdown"))
+    """All Markdown of a notebook or a page, fenced blocks with a plain language name removed."""
+    if path.suffix == ".ipynb":
+        text = "\n\n".join(cell["source"] for cell in cells(path, "markdown"))
+    else:
+        text = re.sub("`[^`\n]+`", "", path.read_text(encoding="utf8"))
     return re.sub(r"^```\w*\n.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
@@ -219,10 +222,8 @@ def test_no_chapter_has_a_number_in_its_title():
 
 def linked_pages():
     """(page, its prose) for everything with links to pages of the book."""
-    for path in [*NOTEBOOKS, *sync.find_masters()]:
+    for path in [*NOTEBOOKS, *sync.find_masters(), *PAGES]:
         yield path, prose_without_code(path)
-    for path in PAGES:
-        yield path, path.read_text(encoding="utf8")
 
 
 def test_links_between_pages_lead_to_listed_pages():

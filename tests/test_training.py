@@ -491,11 +491,3 @@ def test_a_tokenizer_of_another_model_is_named(tmp_path):
     ):
         run(tmp_path / "run", model=model)
     assert not (tmp_path / "run").exists()
-
-
-def test_a_model_of_another_padding_is_named(tmp_path):
-    """It would count the padding as words, and look better for it."""
-    sizes = {"d_model": 8, "n_heads": 2, "d_ff": 8, "pad_id": 3}
-    model = Transformer(ModelConfig(data()[1].get_vocab_size(), **sizes))
-    with pytest.raises(ValueError, match="pad_id is 3, but <pad> has the id 0"):
-        run(tmp_path / "run", model=model)
