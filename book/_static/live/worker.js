@@ -12,8 +12,8 @@ const calls = {
     inside = await Inside.open(await bytesOf(source, (progress) => postMessage({ id, progress })));
     return inside.info();
   },
-  headScan({ id }, ...args) {
-    return inside.headScan(...args.slice(0, 2), () => breathe(id));
+  headScan({ id }, text, options) {
+    return inside.headScan(text, options, () => breathe(id));
   },
 };
 
