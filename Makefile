@@ -23,7 +23,7 @@ PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 book test check test-site labs grade test-labs bench seeds ablations: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book test check test-site serve sync labs grade test-labs bench train seeds ablations \
+.PHONY: help book test check test-site serve sync labs grade marks test-labs bench train seeds ablations \
         repository clean
 
 help:  ## list the commands
@@ -71,11 +71,14 @@ sync: $(READY)  ## write setup cells and library code into the notebooks, strip 
 	$(BIN)/python tools/sync.py
 
 labs: .venv-grade/.ready  ## make the students' labs from the masters; fails if one was stale
-	$(GRADE) tools/labs.py $(ARGS)
+	$(GRADE) -m labs.grader.masters $(ARGS)
 
 grade: .venv-grade/.ready  ## grade a folder of notebooks: make grade SUBMISSIONS=folder [OUT=folder] [JOBS=2]
 	@test -n "$(SUBMISSIONS)" || { echo "Name the folder: make grade SUBMISSIONS=folder"; exit 2; }
-	@$(GRADE) tools/grade.py "$(SUBMISSIONS)" --out "$(or $(OUT),graded)" --jobs $(or $(JOBS),1) $(ARGS)
+	@$(GRADE) -m labs.grader "$(SUBMISSIONS)" --out "$(or $(OUT),graded)" --jobs $(or $(JOBS),1) $(ARGS)
+
+marks: .venv-grade/.ready  ## after marking by hand: points and comments into marks and feedback [OUT=folder]
+	@$(GRADE) -m labs.grader --out "$(or $(OUT),graded)" $(if $(MARKS),--marks $(MARKS))
 
 test-labs: .venv-grade/.ready  ## grade perfect, wrong and broken submissions of every lab
 	$(GRADE) -m pytest labs/tests
