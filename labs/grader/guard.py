@@ -3,7 +3,7 @@
 A notebook that assigns to torch.allclose, by accident or not, must not change what the tests use.
 So this keeps what the tests rely on as it was before the first cell, and puts it back before each
 test: functions and classes, the code of functions, and the hooks by which IPython changes cells.
-It imports inside its one function, so that it adds nothing to the notebook's names.
+It runs with names and builtins of its own: a notebook may call a variable `list`.
 """
 
 
@@ -30,7 +30,7 @@ def _install(name, secret):
 
     import transformer_lib
 
-    shell, out = get_ipython(), sys.stdout  # noqa: F821
+    shell, out = get_ipython(), sys.stdout  # noqa: F821 - in the builtins of every kernel
     write, flush, digest = out.write, out.flush, hashlib.sha256
 
     # ---- what is kept: (namespace, name, value), and the insides of Python functions
@@ -56,10 +56,11 @@ def _install(name, secret):
             dunder = key.startswith("__")
             if (method and key not in ("__dict__", "__weakref__", "__abstractmethods__")) or (
                     tool and not isinstance(space, type) and not dunder and key != "input"
-                    and not (space is builtins and key == "_")):
+                    and not (space is torch and key == "Storage")):  # follows the default dtype
                 kept.append((space, key, value))
             if isinstance(value, types.FunctionType) and (method or tool):
                 insides[value] = (value.__code__, value.__defaults__, value.__kwdefaults__)
+    names_of = {space: set(vars(space)) for space in dict.fromkeys(classes)}
     known = {module.__name__: module for module in modules}
 
     # ---- the hooks: lists that a notebook may add to, and attributes that hide a method
@@ -95,6 +96,11 @@ def _install(name, secret):
                     continue
                 # torch wraps some of its own functions while it runs: put back without a word
                 if now is missing or getattr(now, "__wrapped__", None) is not value:
+                    changed.append(f"{space.__name__}.{key}")
+        for space, names in names_of.items():  # a new name that hides one of a base class
+            for key in set(vars(space)) - names:
+                if any(key in vars(base) for base in space.__mro__[1:]):
+                    delattr(space, key)
                     changed.append(f"{space.__name__}.{key}")
         for module_name, module in known.items():
             if sys.modules.get(module_name) is not module:
@@ -155,6 +161,8 @@ def _install(name, secret):
         if what == "case":
             lines = [f"{key} {text}" for key, text in zip(("where", "call"), case(loops)) if text]
         answer = digest(f"{secret} {what} {challenge}".encode()).hexdigest()
+        if hasattr(out, "set_parent"):  # or a notebook that replaced stdout would get no answer
+            out.set_parent(shell.get_parent())
         flush()
         write("\n" + "".join(f"{challenge} {line}\n" for line in lines) + answer + "\n")
         flush()

@@ -27,6 +27,7 @@ from nbgrader.preprocessors import (
 from nbgrader.utils import is_grade, is_solution
 
 ROOT = Path(__file__).resolve().parents[2]
+TOOLS = str(ROOT / "tools")
 MASTERS = ROOT / "labs"
 STUDENTS = ROOT / "book" / "labs"
 AUTOMATIC, WRITTEN = 16, 4  # points of every lab
@@ -44,7 +45,8 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 def text_of(notebook: dict, stem: str) -> str:
     """A notebook as it should be on disk."""
-    sys.path[:0] = [str(ROOT / "tools")]  # scripts, not a package
+    if TOOLS not in sys.path:
+        sys.path.insert(0, TOOLS)  # scripts, not a package
     from sync import synced
 
     return json.dumps(synced(notebook, stem), indent=1, ensure_ascii=False) + "\n"

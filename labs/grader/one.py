@@ -137,7 +137,11 @@ class Guard:
 
     def __init__(self):
         self.name, self.secret = f"_lab_{secrets.token_hex(8)}", secrets.token_hex(16)
-        self.start = f"{GUARD}\n_install({self.name!r}, {self.secret!r})\ndel _install"
+        self.start = ("import builtins\n"
+                      f"exec(compile({GUARD!r}, 'guard', 'exec'), names := "
+                      "{'__builtins__': dict(vars(builtins)), 'get_ipython': get_ipython})\n"
+                      f"names['_install']({self.name!r}, {self.secret!r})\n"
+                      "del builtins, names")
 
     def question(self, what: str, cell) -> str:
         """A line of code, to run before or after the cell's test, or where the test fails."""

@@ -138,7 +138,8 @@ def class_of(name: str, lab: dict, graded: list[dict]) -> dict:
 def mistake(cell: dict) -> str:
     """A failed test's message without what differs from student to student."""
     kind, _, message = cell.get("error", "").partition(": ")
-    message = message.partition("\n")[0].partition(" (raised by your code")[0]
+    message = message.partition("\n")[0]
+    message = message.partition(" (raised by your code")[0].partition(" [in the case")[0]
     if "NotImplementedError" in kind:
         return "not attempted"
     own = kind not in ("AssertionError", "Wrong")
