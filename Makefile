@@ -96,8 +96,8 @@ seeds: $(READY)  ## train several seeds of a run, keep the best on validation: m
 ablations: $(READY)  ## change one setting at a time, several seeds each, into results/ablations.json
 	$(BIN)/python tools/experiments.py ablations --seeds $(or $(SEEDS),0 1 2) --jobs $(or $(JOBS),1) $(ARGS)
 
-repository: $(READY)  ## set the address of your copy everywhere: make repository URL=https://...
-	$(BIN)/python tools/repository.py $(URL)
+repository:  ## set the address of your copy everywhere: make repository URL=https://...
+	$(PYTHON3) tools/repository.py $(URL)
 
 clean:  ## remove what the build made (the environment stays)
 	rm -rf _build .pytest_cache .ruff_cache

@@ -6,7 +6,8 @@ points as a pair: visible check, hidden tests.
 
 PARTIAL = (
     "Answers that pass the visible check and fail the hidden tests: a test that looks at the "
-    "first row of the logits only, one that changes the last token alone, one that leaves the model in evaluation mode, one that pads "
+    "first row of the logits only, one that changes the last token alone, one that leaves the "
+    "model in evaluation mode, one that pads "
     "the target only, one that trains the model that it was given, a scale fixed to the sizes of "
     "the lab, positions added in place, dropout on the path of x, a final norm without gain and "
     "bias, a loss with class weights fixed to the vocabulary of the lab."
