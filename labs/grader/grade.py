@@ -259,7 +259,8 @@ def main(arguments: list[str] | None = None) -> int:
                         help="run submissions with all your rights, where nothing can contain them")
     parser.add_argument("--labs", type=Path, default=MASTERS, help="the folder of the masters")
     options = parser.parse_args(arguments)
-    limits = {name: getattr(options, name) for name in ("cell", "notebook", "memory", "grace", "quick")}
+    limits = {name: getattr(options, name)
+              for name in ("cell", "notebook", "memory", "grace", "quick")}
     labs = load_labs(options.labs)
     if not labs:
         parser.error(f"there is no lab in {options.labs}")
