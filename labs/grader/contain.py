@@ -34,7 +34,10 @@ mkdir -p "$new/proc" "$new/dev/shm" "$new/tmp"
 mount -t proc proc "$new/proc"
 mount -t tmpfs -o mode=1777 none "$new/tmp"
 mount -t tmpfs -o mode=1777 none "$new/dev/shm"
-for device in DEVICES; do : > "$new/dev/$device"; mount --bind "/dev/$device" "$new/dev/$device"; done
+for device in DEVICES; do
+  : > "$new/dev/$device"
+  mount --bind "/dev/$device" "$new/dev/$device"
+done
 ln -s /proc/self/fd "$new/dev/fd"
 while [ "$1" != -- ]; do
   if [ -d "$1" ]; then mkdir -p "$new$1"; else mkdir -p "$(dirname "$new$1")"; : > "$new$1"; fi

@@ -128,7 +128,7 @@ def _install(name, secret):
         return changed
 
     def case(loops):
-        """Where a test stood when it failed: the values of its loops, the call to the student's code.
+        """Where a test failed: the values of its loops, the call to the student's code.
 
         loops: (first line, last line, names) of each loop of the test.
         """
@@ -157,7 +157,8 @@ def _install(name, secret):
     def ask(what, challenge, loops=()):
         lines = [f"changed {name}" for name in restore()] if what == "before" else []
         if what == "case":
-            lines = [f"{key} {text}" for key, text in zip(("where", "call"), case(loops)) if text]
+            found = zip(("where", "call"), case(loops), strict=True)
+            lines = [f"{key} {text}" for key, text in found if text]
         answer = digest(f"{secret} {what} {challenge}".encode()).hexdigest()
         if hasattr(out, "set_parent"):  # or a notebook that replaced stdout would get no answer
             out.set_parent(shell.get_parent())

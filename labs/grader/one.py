@@ -7,9 +7,9 @@ walls of contain.py, in an empty folder:
 - for the page, without the hidden tests, so that nothing it shows can hold them;
 - for the marks, with them. Of this run only points, messages and cases are kept.
 
-nbgrader runs the cells and finds duplicates. Its own `autograde` would keep all marks and all hidden
-tests in one database beside the running notebook, and gives up a notebook whose kernel dies. So
-this file adds: the lab's cells put back without a database, walls, limits, and another attempt
+nbgrader runs the cells and finds duplicates. Its own `autograde` would keep all marks and all
+hidden tests in one database beside the running notebook, and gives up a notebook whose kernel dies.
+So this file adds: the lab's cells put back without a database, walls, limits, and another attempt
 without the cell that ended the kernel. A test earns its points if it ends in the answer to a
 challenge that only guard.py knows, and in no error.
 """
@@ -187,7 +187,6 @@ class Runner(Execute):
     guard: Guard
     current = None  # the cell that runs
     size = pictures = 0  # characters that it has put out
-    answers: str = ""  # what it has put out of the guard's answers
 
     def create_kernel_manager(self):
         self.km = AsyncKernelManager(

@@ -85,7 +85,8 @@ def number(text: str, most: float, where: str) -> float | None:
     try:
         points = float(text.strip().replace(",", "."))
     except ValueError:
-        raise Unreadable(f"{where}: {text!r} is no number; expected points up to {most:g}") from None
+        message = f"{where}: {text!r} is no number; expected points up to {most:g}"
+        raise Unreadable(message) from None
     if not 0 <= points <= most:
         raise Unreadable(f"{where}: {text} points; expected 0 to {most:g}")
     return points
@@ -110,8 +111,9 @@ class Records:
         """Add a graded notebook, in place of an older one by the same student."""
         old = self.graded.get(key(record))
         if old and (old["folder"], old["file"]) != (record["folder"], record["file"]):
-            self.other(old | {"status": "not graded", "note": "handed in more than once, the newest "
-                              f"file counts: {record['folder']}/{record['file']}"})  # fmt: skip
+            self.other(old | {
+                "status": "not graded", "note": "handed in more than once, the newest file counts: "
+                f"{record['folder']}/{record['file']}"})  # fmt: skip
         if old:  # marks of an answer that has changed since stay known
             codes = [row["code"] for row in self.answers() if row["record"] is old]
             self.graded[key(record)] = record
@@ -189,8 +191,9 @@ class Records:
             name = "|".join(row.get(column, "") for column in ("folder", "file"))
             if not row.get("written", "").strip() or row["written"] == last.get(name, ""):
                 continue
-            found = [code for code, answer in answers.items() if row["file"] == answer["record"][
-                "file"] and row.get("folder", answer["record"]["folder"]) == answer["record"]["folder"]]
+            found = [code for code, answer in answers.items()
+                     if (answer["record"]["folder"], answer["record"]["file"])
+                     == (row.get("folder"), row["file"])]
             if len(found) == 1:
                 points = number(row["written"], float(answers[found[0]]["of"]),
                                 f"{grades}, line {line}")

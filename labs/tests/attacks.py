@@ -139,7 +139,7 @@ for pid in parents:
             f"/proc/{pid}/cmdline").read():
         for number in os.listdir(f"/proc/{pid}/fd"):
             path = f"/proc/{pid}/fd/{number}"
-            if os.readlink(path).startswith("pipe:") and "O_WRONLY" and int(open(
+            if os.readlink(path).startswith("pipe:") and int(open(
                     f"/proc/{pid}/fdinfo/{number}").read().split()[3], 8) & 1:
                 with open(path, "wb", buffering=0) as pipe:
                     pipe.write(result)
@@ -191,7 +191,8 @@ def beyond(student_version, folder, port) -> dict:
         file.writestr("lab_attack-1.0.dist-info/METADATA",
                       "Metadata-Version: 2.1\nName: lab-attack\nVersion: 1.0\n")
         file.writestr("lab_attack-1.0.dist-info/WHEEL",
-                      "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+                      "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\n"
+                      "Tag: py3-none-any\n")
         file.writestr("lab_attack-1.0.dist-info/RECORD", "lab_attack.py,,\n")
     packed = base64.b64encode(wheel.getvalue()).decode()
     return {
@@ -203,7 +204,8 @@ def beyond(student_version, folder, port) -> dict:
                                f"{str(folder / 'secret.txt')!r}).read_text())"),
         "marks": right(f"open({str(folder / 'marks.csv')!r}, 'w').write('anna,20')"),
         "environment": right("import glob\nfor path in glob.glob('/proc/*/environ'):\n"
-                             "    try:\n        if b'LAB_' + b'SECRET' in open(path, 'rb').read():\n"
+                             "    try:\n"
+                             "        if b'LAB_' + b'SECRET' in open(path, 'rb').read():\n"
                              "            print('TOKEN' + '-SEEN')\n"
                              "    except OSError:\n        pass"),
         "network": right("import socket\ntry:\n    socket.create_connection(('127.0.0.1', "

@@ -116,7 +116,8 @@ def points(tmp_path_factory):
             for student, notebook in hand_in.items():
                 nbformat.write(notebook, folder / f"{student}_{name}.ipynb")
         grade.main([str(folder), "--out", str(out), "--labs", str(masters), "--jobs", "2",
-                    "--cell", "180", "--grace", "30", "--quick", *UNCONTAINED])  # the machine may be busy
+                    "--cell", "180", "--grace", "30",  # the machine may be busy
+                    "--quick", *UNCONTAINED])
         if kind == "as they are":
             notes = {row["note"] for row in rows_of(out / "grades.csv")}
             assert notes == {"", "no written answer"}
