@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import secrets
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -107,7 +108,7 @@ def marking_pages(records: Records, labs: dict):
         page = template("marking.html").render(
             lab=labs[name], name=name, question=question, columns=MARKS[:-1],
             text=labs[name]["questions"][question], rows=[row for row in rows if not row["empty"]],
-            empty=sum(row["empty"] for row in rows))
+            empty=sum(row["empty"] for row in rows), nonce=secrets.token_urlsafe(16))
         write(records.out / "marking" / f"{slug(name, question)}.html", page)
 
 

@@ -79,10 +79,11 @@ def out(tmp_path_factory, lab_folder, outside):
     for name, notebook in notebooks.items():
         folder = whole if name in WITH_PAGE else quick
         write(folder, f"{name.replace('/', ' ')}/my notebook.ipynb", notebook)
-    write(quick, "=late.ipynb", small_lab.filled(CASES["perfect"][0], {
-        "double": "# Task 1: double\nimport os\nget_ipython().input_transformers_post.append("
-                  "lambda lines: os._exit(0) if 'as it should' in lines[0] else lines)",
-        "square": "# Task 2: square", "double_hidden": ""}))
+    late = small_lab.filled(CASES["perfect"][0], {})
+    late.cells.append(nbformat.v4.new_code_cell(
+        "import os\nget_ipython().input_transformers_post.append("
+        "lambda lines: os._exit(0) if 'as it should' in lines[0] else lines)", id="late"))
+    write(quick, "=late.ipynb", late)
     (quick / "torn.ipynb").write_text('{"cells": [', encoding="utf8")
     (quick / "list.ipynb").write_text("[]", encoding="utf8")
     (quick / "essay.pdf").write_bytes(b"%PDF-1.4")
