@@ -20,27 +20,29 @@ from transformer_lib.beyond import far_links
 from transformer_lib.config import write_json
 
 FILE = Path(__file__).resolve().parents[1] / "results" / "beyond" / "far-links.json"
-SIZE, BATCH, UPDATES, WARMUP = 256, 8, 300, 50
+SIZE, BATCH, UPDATES, WARMUP = 128, 8, 300, 50
 # Settings in order of importance: seeds first, then what a rival would change.
 SETTINGS = [
-    *({"seed": seed, "rate": 0.003, "n_facts": 32} for seed in (0, 1, 2)),
-    {"seed": 0, "rate": 0.003, "n_facts": 8},
-    {"seed": 0, "rate": 0.001, "n_facts": 32},
+    *({"seed": seed, "rate": 0.003, "n_facts": 24, "budget": 32} for seed in (0, 1, 2)),
+    {"seed": 0, "rate": 0.003, "n_facts": 24, "budget": 96},
+    {"seed": 0, "rate": 0.001, "n_facts": 24, "budget": 32},
+    {"seed": 0, "rate": 0.003, "n_facts": 8, "budget": 32},
+    *({"seed": seed, "rate": 0.003, "n_facts": 24, "budget": 96} for seed in (1, 2)),
 ]
 
 
-def run(name: str, seed: int, rate: float, n_facts: int) -> dict:
+def run(name: str, seed: int, rate: float, n_facts: int, budget: int) -> dict:
     """Train one model and test it twice."""
     torch.manual_seed(seed)
-    model = far_links.reader(name, SIZE, n_facts)
+    model = far_links.reader(name, SIZE, n_facts, budget)
     full = far_links.flops(far_links.reader("full", SIZE, n_facts))
     same_flops = round(UPDATES * full / far_links.flops(model))
     tests = {UPDATES: "same_updates", same_flops: "same_flops"}
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     generator = torch.Generator().manual_seed(seed)
     test = far_links.draw(128, SIZE, n_facts, torch.Generator().manual_seed(10_000 + seed))
-    row = {"mechanism": name, "seed": seed, "rate": rate, "n_facts": n_facts,
-           "cells": model.attention[0].attend.cells, "updates_of_same_flops": same_flops}  # fmt: skip
+    row = {"mechanism": name, "seed": seed, "rate": rate, "n_facts": n_facts, "budget": budget}
+    row |= {"cells": model.attention[0].attend.cells, "updates_of_same_flops": same_flops}
     seconds, losses = 0.0, []
     for step in range(1, max(tests) + 1):
         optimizer.param_groups[0]["lr"] = rate * min(1.0, step / WARMUP)
@@ -66,7 +68,7 @@ def main() -> None:
     record["environment"] = {"torch": torch.__version__, "python": platform.python_version(),
                              "machine": platform.machine(), "threads": 1}  # fmt: skip
     record["task"] = {"length": SIZE, "batch": BATCH, "updates": UPDATES, "warmup": WARMUP}
-    keys = ("mechanism", "seed", "rate", "n_facts")
+    keys = ("mechanism", "seed", "rate", "n_facts", "budget")
     done = {tuple(row[key] for key in keys) for row in record["runs"]}
     for setting in SETTINGS:
         for name in only:

@@ -93,9 +93,7 @@ def test_a_plan_saves_what_it_says():
 
 
 def test_causal_rules_hide_the_future():
-    assert torch.equal(
-        sparse.as_mask(sparse.causal(sparse.local(T)), T), masks.causal_mask(T)
-    )
+    assert torch.equal(sparse.as_mask(sparse.causal(sparse.local(T)), T), masks.causal_mask(T))
 
 
 @pytest.mark.parametrize("window", [1, 3, 7])
@@ -231,9 +229,7 @@ def test_many_features_are_full_attention(qkv):
     found = linear.linear_attention(*(linear.positive_features(x, w) for x in scaled), v)
     torch.testing.assert_close(found, full(q, k, v), atol=0.02, rtol=0)
     unit = [nn.functional.normalize(x, dim=-1) * 8**0.25 for x in (q, k)]
-    found = linear.linear_attention(
-        *(linear.fourier_features(x / 8**0.25, w) for x in unit), v
-    )
+    found = linear.linear_attention(*(linear.fourier_features(x / 8**0.25, w) for x in unit), v)
     torch.testing.assert_close(found, full(*unit, v), atol=0.02, rtol=0)
 
 

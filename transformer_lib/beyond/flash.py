@@ -11,7 +11,8 @@ def flash_attention(q: Tensor, k: Tensor, v: Tensor, tile: int, causal: bool = F
     maximum, what was summed before is scaled down to it. Tiles in the future are skipped.
     """
     outputs = []
-    for start, queries in zip(range(0, q.size(2), tile), q.split(tile, dim=2)):
+    for start in range(0, q.size(2), tile):
+        queries = q[:, :, start : start + tile]  # (B, H, tile, K)
         largest = queries.new_full((*queries.shape[:3], 1), -torch.inf)  # (B, H, tile, 1)
         total, summed = torch.zeros_like(largest), torch.zeros_like(queries[..., : v.size(-1)])
         place = torch.arange(start, start + queries.size(2), device=q.device)[:, None]

@@ -114,11 +114,14 @@ def plan_blocks(rule: Rule, size: int, block: int, order: Tensor | None = None) 
     groups, n_cells = [], 0
     for count in needed.sum(1).unique().tolist():
         of_count = (needed.sum(1) == count).nonzero()[:, 0]  # (R,)
-        keys = torch.stack([needed[row].nonzero()[:, 0] for row in of_count])  # (R, M)
+        keys = [needed[row].nonzero()[:, 0] for row in of_count]  # R times (M,)
         allowed = torch.stack(
-            [rows[r].unflatten(1, (-1, block))[:, m].flatten(1) for r, m in zip(of_count, keys)]
+            [
+                rows[row].unflatten(1, (-1, block))[:, near].flatten(1)  # (block, M * block)
+                for row, near in zip(of_count, keys, strict=True)
+            ]
         )
-        groups.append((of_count, keys, allowed))
+        groups.append((of_count, torch.stack(keys), allowed))
         n_cells += allowed.numel()
     return BlockPlan(block, order, groups, n_cells)
 
