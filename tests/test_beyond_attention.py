@@ -1,12 +1,25 @@
 """Every cheaper attention is full attention at its limit; each law is seen to fail when broken."""
 
+import json
+
 import pytest
 import torch
 from torch import nn
 
+from benchmarks import attention_cost
 from transformer_lib import masks
 from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
-from transformer_lib.beyond import flash, linear, low_rank, lsh, reversible, routing, sparse
+from transformer_lib.beyond import (
+    far_links,
+    flash,
+    linear,
+    low_rank,
+    lsh,
+    reversible,
+    routing,
+    sparse,
+)
+from transformer_lib.translator import results_dir
 
 T, BLOCK = 64, 8
 
@@ -238,6 +251,7 @@ def test_orthogonal_directions_are_orthogonal_and_normal():
     assert w.shape == (4000, 8)
     within = w[:8] @ w[:8].T
     torch.testing.assert_close(within, within.diag().diag(), atol=1e-5, rtol=0)
+    assert w.mean(0).abs().max() < 0.1  # no side is favoured
     torch.testing.assert_close(w.T @ w / 4000, torch.eye(8), atol=0.1, rtol=0)
 
 
@@ -333,3 +347,94 @@ def test_reversible_memory_does_not_grow_with_layers():
         return sum(sizes)
 
     assert kept(2) == kept(8)
+
+
+# ---- the task with far links -------------------------------------------------------------------
+
+
+def test_every_question_has_its_answer_in_the_text():
+    names, values, answers, distances = far_links.draw(
+        20, 128, 24, torch.Generator().manual_seed(0)
+    )
+    asked = values == far_links.ASKED
+    assert torch.equal(asked, answers >= 0) and (asked.sum(1) == 24).all()
+    for b, i in asked.nonzero().tolist():
+        (fact,) = ((names[b] == names[b, i]) & ~asked[b]).nonzero()[:, 0].tolist()
+        assert values[b, fact] == answers[b, i] and distances[b, i] == abs(fact - i)
+    assert ((names == far_links.NOISE).sum(1) == 128 - 48).all()
+
+
+@pytest.mark.parametrize("name", far_links.NAMES)
+def test_every_mechanism_learns_in_the_reader(name):
+    torch.manual_seed(0)
+    model = far_links.reader(name)
+    batch = far_links.draw(2, 128, 24, torch.Generator().manual_seed(0))
+    before = [p.clone() for p in model.parameters() if p.numel()]
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    losses = [far_links.training_step(model, optimizer, batch) for _ in range(8)]
+    assert losses[-1] < losses[0]
+    after = [p for p in model.parameters() if p.numel()]
+    assert not any(torch.equal(*pair) for pair in zip(before, after, strict=True))
+    assert far_links.flops(model) <= far_links.flops(far_links.reader("full"))
+
+
+def test_an_unknown_mechanism_is_refused_by_name():
+    with pytest.raises(ValueError, match="there are full, local"):
+        far_links.reader("lokal")
+
+
+def test_longformer_s_questions_see_everything_and_the_others_do_not():
+    inner = far_links.QuestionsGlobal(128, window=2, n_asked=1)
+    torch.manual_seed(0)
+    q, k, v = torch.randn(3, 1, 1, 128, 8)
+    asked = torch.zeros(1, 128, dtype=torch.bool)
+    asked[0, 60] = True
+    mask = sparse.any_of(sparse.local(2), lambda i, j: (i == 60) | (j == 60))
+    torch.testing.assert_close(inner(q, k, v, asked), full(q, k, v, sparse.as_mask(mask, 128)))
+
+
+def test_the_arithmetic_counted_is_the_arithmetic_done():
+    from torch.utils.flop_counter import FlopCounterMode
+
+    model, size = far_links.reader("Linformer"), 128
+    names, values, *_ = far_links.draw(1, size, 24, torch.Generator().manual_seed(0))
+    with FlopCounterMode(display=False) as counter:
+        model(names, values)
+    guess = 2 * size * 64 * far_links.N_VALUES
+    assert counter.get_total_flops() == size * far_links.flops(model) + guess
+
+
+# ---- the recorded measurements -----------------------------------------------------------------
+
+
+def recorded(name):
+    return json.loads((results_dir() / "beyond" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_the_recorded_costs_are_whole():
+    rows = recorded("attention-cost")["rows"]
+    by_length = {
+        n: {r["mechanism"] for r in rows if r["length"] == n} for n in attention_cost.LENGTHS
+    }
+    assert len({frozenset(names) for names in by_length.values()}) == 1 and by_length[128]
+    full_bytes = {r["length"]: r["MB"] * 1e6 for r in rows if r["mechanism"] == "full"}
+    assert all(n_bytes >= 4 * n * n for n, n_bytes in full_bytes.items())
+
+
+def test_memory_counts_what_is_alive_at_once():
+    x = torch.randn(1000)
+    with attention_cost.PeakMemory() as memory:
+        y = x * 2
+        for _ in range(5):
+            z = y.view(10, 100) + 1  # the one before goes
+    assert memory.peak <= 3 * 4000 and memory.now == 2 * 4000
+    assert z.shape == (10, 100)
+
+
+def test_the_recorded_grid_is_of_today_s_mechanisms():
+    runs = recorded("far-links")["runs"]
+    assert {run["mechanism"] for run in runs} == set(far_links.NAMES)
+    for run in runs:
+        model = far_links.reader(run["mechanism"], 128, run["n_facts"], run["budget"])
+        assert run["cells"] == pytest.approx(model.attention[0].attend.cells, abs=1e-3)
+        assert len(run["same_updates"]) == len(run["same_flops"]) == 8

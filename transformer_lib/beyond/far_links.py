@@ -183,7 +183,8 @@ class Featured(nn.Module):
         n_directions = n_features // 2 if kind == "rfa" else n_features
         directions = linear.orthogonal_directions(n_directions, d_k)
         self.register_buffer("directions", directions)
-        self.length = nn.Parameter(torch.ones(()))
+        if kind == "rfa":
+            self.length = nn.Parameter(torch.ones(()))
         self.cells = d_k if kind == "elu" else 2 * n_features
 
     def forward(self, q, k, v, asked):

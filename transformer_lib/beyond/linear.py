@@ -22,7 +22,10 @@ def orthogonal_directions(n: int, size: int, generator: torch.Generator | None =
     Each has the length of a normal random vector, and so the distribution of one.
     """
     groups = torch.randn(-(-n // size), size, size, generator=generator)
-    directions = torch.linalg.qr(groups).Q.mT.flatten(0, 1)[:n]  # (n, size), length 1
+    q, r = torch.linalg.qr(groups)
+    # QR chooses signs by a rule of its own; with those of r the directions favour no side.
+    q = q * r.diagonal(dim1=-2, dim2=-1).sign()[:, None]
+    directions = q.mT.flatten(0, 1)[:n]  # (n, size), length 1
     return directions * torch.randn(n, size, generator=generator).norm(dim=-1, keepdim=True)
 
 
