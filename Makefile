@@ -17,10 +17,10 @@ SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
-book test check test-site labs grade test-labs bench seeds ablations: export OMP_NUM_THREADS ?= 1
+book test check test-site labs grade marks test-labs bench seeds ablations: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book test check test-site serve sync printed labs grade test-labs bench train seeds ablations \
+.PHONY: help book test check test-site serve sync printed labs grade marks test-labs bench train seeds ablations \
         repository clean
 
 help:  ## list the commands
