@@ -1,6 +1,6 @@
 // Two rows of words and the lines of attention between them, in the manner of the cover.
 // Wide: German above, English below. Narrow: two columns. Words are buttons, lines are drawn behind.
-import { h, svg, plain, startsWord, percent, roving, sides } from "./shared.js";
+import { h, svg, plain, startsWord, percent, roving, sides, newPlaces } from "./shared.js";
 
 const FAINTEST = 0.05;  // weights below are not drawn, as on the cover
 let count = 0;
@@ -18,14 +18,16 @@ export function makeArcs({ onword, onsource = null, lang = { src: "de", tgt: "en
 
   function words(box, pieces, side, result, before) {
     const old = [...box.children].map((child) => child.dataset.key).join("|");
-    const keys = pieces.map((piece, i) => `${piece}${before && before[i] !== piece ? "*" : ""}`);
+    const fresh = before ? newPlaces(before, pieces) : new Set();
+    const keys = pieces.map((piece, i) => `${piece}${fresh.has(i) ? "*" : ""}`);
     if (old === keys.join("|") && box.children.length) return;
     const focused = [...box.children].indexOf(document.activeElement);
+    box.classList.toggle("live-many", pieces.length > 13 || pieces.join("").length > 64);
     box.replaceChildren(...pieces.map((piece, i) => {
       const end = piece === "<eos>";
       const word = h("button", {
         type: "button", class: "live-word" + (startsWord(piece) || i === 0 ? "" : " live-joined")
-          + (end ? " live-end" : "") + (before && before[i] !== piece ? " live-changed" : ""),
+          + (end ? " live-end" : "") + (fresh.has(i) ? " live-changed" : ""),
         lang: end ? null : side === "source" ? lang.src : lang.tgt, tabindex: i === 0 ? 0 : -1,
         "data-key": keys[i],
       }, h("span", {}, plain(piece)), h("small", { class: "live-share" }));

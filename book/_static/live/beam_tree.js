@@ -1,7 +1,7 @@
 // The beam as a tree, step by step: prefixes that are kept, those that lost (grey), the winner (bold).
-import { h, svg, plain, percent, calm } from "./shared.js";
+import { h, svg, model, plain, listed, percent, calm } from "./shared.js";
 
-const COLUMN = 104, ROW = 30;
+const COLUMN = 132, ROW = 30;
 
 export function makeBeamTree({ ask, set, lang }) {
   const width = slider("Beam width", 1, 8, 1, "beamSize");
@@ -35,7 +35,7 @@ export function makeBeamTree({ ask, set, lang }) {
 
   async function draw({ state, text, switches }) {
     width.show(state.beamSize);
-    penalty.show(state.penalty ?? 1);
+    penalty.show(state.penalty ?? model.info?.lengthPenalty ?? 1);
     const question = JSON.stringify([text, state.beamSize, state.penalty, switches]);
     if (asked === question) return;
     asked = question;
@@ -44,6 +44,9 @@ export function makeBeamTree({ ask, set, lang }) {
       switches, tree: true, attention: false, keep: 1 });
     if (asked !== question) return;
     result = answer;
+    // A parent is named by its number; in the drawing it is a row of the step before.
+    result.tree = answer.tree.map((level, step) => ({ ...level, hypotheses: level.hypotheses.map((one) => ({ ...one,
+      parent: step ? answer.tree[step - 1].hypotheses.findIndex((other) => other.id === one.parent) : 0 })) }));
     const last = Math.max(...result.tree.map((level) => level.step)) + 1;
     steps.max = last;
     stop();
@@ -70,13 +73,13 @@ export function makeBeamTree({ ask, set, lang }) {
     for (const level of levels) level.hypotheses.forEach((one, i) => {
       const a = place(level.step - 1, one.parent), b = place(level.step, i), key = `${level.step}.${i}`;
       const fate = winner.has(key) ? "winner" : one.finished ? "finished" : one.kept ? "kept" : "lost";
-      const x0 = a.x + (level.step ? COLUMN - 14 : 44);
-      drawn.push(svg("path", { d: `M${x0} ${a.y}C${x0 + 12} ${a.y} ${b.x - 14} ${b.y} ${b.x - 4} ${b.y}`, class: `live-branch live-${fate}`,
+      const x0 = a.x + (level.step ? COLUMN - 34 : 44);
+      drawn.push(svg("path", { d: `M${x0} ${a.y}C${x0 + 18} ${a.y} ${b.x - 22} ${b.y} ${b.x - 4} ${b.y}`, class: `live-branch live-${fate}`,
         "stroke-width": (1 + 5 * Math.exp(one.logp)).toFixed(1) }));
       labels.push(svg("g", { class: `live-leaf live-${fate}` },
         svg("title", {}, `${plain(one.piece)}: ${percent(Math.exp(one.logp))}, so far ${one.total.toFixed(2)}${one.finished ? `, score ${one.score.toFixed(3)}` : ""}`),
-        svg("text", { x: b.x, y: b.y + 4, lang: lang.tgt }, (fate === "winner" ? "★ " : one.finished ? "■ " : "") + clip(plain(one.piece))),
-        svg("text", { x: b.x + COLUMN - 18, y: b.y + 4, class: "live-tree-number" }, one.total.toFixed(1))));
+        svg("text", { x: b.x, y: b.y + 4, lang: lang.tgt }, (fate === "winner" ? "★ " : one.finished ? "■ " : "") + clip(listed(one.piece))),
+        svg("text", { x: b.x + COLUMN - 38, y: b.y + 4, class: "live-tree-number" }, one.total.toFixed(1))));
     });
     const w = COLUMN * (levels.length + 1) + 8, height = 34 + ROW * rows;
     canvas.replaceChildren(svg("svg", { width: w, height, viewBox: `0 0 ${w} ${height}`, role: "img", "aria-label": note.textContent }, drawn, labels));

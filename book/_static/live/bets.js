@@ -1,8 +1,8 @@
 // What the model would write next: the best pieces as bars, with the bars from before a change
 // behind them. Choosing another piece forces it, and the rest is written anew.
-import { h, percent, plain, firstDifference } from "./shared.js";
+import { h, percent, plain, listed, firstDifference } from "./shared.js";
 
-const SHOWN = 8;
+const SHOWN = 7;
 
 export function makeBets({ set, force, lang }) {
   const title = h("h3", {});
@@ -49,18 +49,19 @@ export function makeBets({ set, force, lang }) {
     // Bets can be compared while nothing before them has changed.
     const split = before && before !== result ? firstDifference(before, result) : -1;
     const comparable = before && before !== result && before.steps[at] && (split < 0 || at <= split);
-    const old = new Map(comparable ? before.steps[at].top.map((bet) => [bet.id, bet.p]) : []);
+    // When pieces are drawn by lot, q is the chance after temperature, top-k and top-p.
+    const drawn = state.method === "sample" && bets.top[0].q !== undefined;
+    const old = new Map(comparable ? before.steps[at].top.map((bet) => [bet.id, drawn ? bet.q : bet.p]) : []);
     const shown = bets.top.slice(0, SHOWN);
     const chosen = bets.top.find((bet) => bet.id === bets.chosen);
     if (chosen && !shown.includes(chosen)) shown[SHOWN - 1] = chosen;
-    const bar = new Map(adjusted(bets.top, state).map((bet) => [bet.id, bet]));
     const focused = [...list.querySelectorAll("button")].indexOf(document.activeElement);
     list.replaceChildren(...shown.map((bet) => {
-      const p = bar.get(bet.id).p, was = old.get(bet.id), written = bet.id === bets.chosen, cut = bar.get(bet.id).cut;
+      const p = drawn ? bet.q : bet.p, was = old.get(bet.id), written = bet.id === bets.chosen, cut = drawn && !bet.q;
       return h("li", { class: (written ? "live-written" : "") + (cut ? " live-cut" : "") },
         h("button", { type: "button", "aria-label": `${plain(bet.piece)}, ${percent(p)}${was !== undefined ? `, before ${percent(was)}` : ""}`
             + (written ? ", written" : ": write this instead"), onclick: () => written || force(at, bet) },
-          h("span", { class: "live-piece", lang: lang.tgt }, (bet.piece.startsWith("▁") || bet.piece === "<eos>" ? "" : "·") + plain(bet.piece)),
+          h("span", { class: "live-piece", lang: lang.tgt }, listed(bet.piece)),
           h("span", { class: "live-bar", "aria-hidden": "true" },
             was !== undefined ? h("i", { class: "live-ghost", style: `width:${100 * was}%` }) : null,
             h("b", { style: `width:${100 * p}%` })),
@@ -68,7 +69,7 @@ export function makeBets({ set, force, lang }) {
           h("span", { class: "live-mark", "aria-hidden": "true" }, written ? "✓" : cut ? "✕" : "")));
     }));
     if (focused >= 0) list.querySelectorAll("button")[focused]?.focus();
-    const rest = 1 - bets.top.slice(0, SHOWN).reduce((sum, bet) => sum + bet.p, 0);
+    const rest = 1 - shown.reduce((sum, bet) => sum + (drawn ? bet.q : bet.p), 0);
     const forced = at < state.prefix.length;
     note.textContent = forced ? "You forced this piece, or one after it. Undo: “Reset”."
       : comparable === false && before && before !== result && split >= 0 ? "What stands before has changed, so there is no bar to compare with."
@@ -80,22 +81,4 @@ export function makeBets({ set, force, lang }) {
     element.classList.toggle("live-drawing", state.method === "sample");
   }
   return { element, draw };
-}
-
-// The bars when pieces are drawn by lot: temperature first, then top-p, then top-k, as in
-// decoding.sample. What is cut keeps a bar of nothing. Normalised over the pieces that are known.
-export function adjusted(top, { method, temperature, topK, topP }) {
-  if (method !== "sample") return top;
-  const known = top.reduce((sum, bet) => sum + bet.p, 0);
-  const powers = top.map((bet) => bet.p ** (1 / temperature));
-  const total = powers.reduce((sum, p) => sum + p, 0) / (temperature === 1 ? known || 1 : 1);
-  let before = 0;
-  const kept = top.map((bet, i) => {
-    const p = powers[i] / total, cut = (topK && i >= topK) || before >= topP;
-    before += p;
-    return { ...bet, p: cut ? 0 : p, cut };
-  });
-  const left = kept.reduce((sum, bet) => sum + bet.p, 0);
-  const cutting = topK || topP < 1;
-  return kept.map((bet) => ({ ...bet, p: cutting && left ? bet.p / left : bet.p }));
 }

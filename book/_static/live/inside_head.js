@@ -29,10 +29,14 @@ export function makeInsideHead({ ask, lang }) {
     keyMenu.replaceChildren(...options(keys, key, kind === "decoder" ? lang.tgt : lang.src));
     heading.textContent = `Head ${headName(name)} of “${KIND_NAMES[kind]}”${view.state.pin ? "" : " (pin another in the grids)"}. How much does “${plain(queries[query])}” look at “${plain(keys[key])}”?`;
     const turn = ++asked;
-    const inside = await ask("insideHead", text, { targetIds: result.target.ids, head: name, query, key, switches: view.switches });
+    const asking = { targetIds: result.target.ids, switches: view.switches };
+    const inside = await ask("insideHead", text, { ...asking, head: name, query, key });
+    const all = `${kind === "encoder" ? "encoder" : "decoder"}.${layer}.${kind === "cross" ? "cross" : "attention"}.v`;
+    const { shape: [, rows, width], data } = (await ask("tensors", text, { ...asking, names: [all] }))[all];  // (H, S, K)
     if (turn !== asked) return;
+    const values = Array.from({ length: rows }, (_, i) => [...data.slice((number * rows + i) * width, (number * rows + i + 1) * width)]);
     const largest = Math.max(...[...inside.q, ...inside.k].map(Math.abs));
-    const product = Math.max(...inside.products.map(Math.abs)), value = Math.max(...inside.v.map((row) => Math.max(...row.map(Math.abs))), ...inside.output.map(Math.abs));
+    const product = Math.max(...inside.products.map(Math.abs)), value = Math.max(...values.map((row) => Math.max(...row.map(Math.abs))), ...inside.output.map(Math.abs));
     const dk = inside.q.length, sum = inside.score;
     body.replaceChildren(
       line("q", `the query of “${plain(queries[query])}”, ${dk} numbers`, strip(inside.q, largest, "query")),
@@ -41,7 +45,7 @@ export function makeInsideHead({ ask, lang }) {
       line("sum", null, h("p", {}, `q · k = `, h("b", {}, sum.toFixed(2)), `,  divided by √${dk} = ${Math.sqrt(dk).toFixed(2)}:  `, h("b", {}, inside.scaled.toFixed(2)))),
       line("softmax", "over all keys: the scores become shares of 100 %", bars(keys, inside.weights, key, kind === "decoder" ? lang.tgt : lang.src)),
       line("v", "each key's value, as faint as its share is small", h("div", { class: "live-values" },
-        [...inside.weights].map((w, i) => w >= 0.03 ? h("div", { style: `opacity:${Math.max(0.25, Math.sqrt(w)).toFixed(2)}` }, h("small", {}, `${percent(w)} of ${plain(keys[i])}`), strip(inside.v[i], value, "value")) : null))),
+        [...inside.weights].map((w, i) => w >= 0.03 ? h("div", { style: `opacity:${Math.max(0.25, Math.sqrt(w)).toFixed(2)}` }, h("small", {}, `${percent(w)} of ${plain(keys[i])}`), strip(values[i], value, "value")) : null))),
       line("output", "their weighted sum: what this head hands on", strip(inside.output, value, "value")));
   }
 
@@ -65,7 +69,7 @@ export function makeInsideHead({ ask, lang }) {
 // What the decoder would write if it stopped after each layer.
 export function makeDepth({ ask, lang, set }) {
   const table = h("div", { class: "live-scroll", tabindex: 0, role: "group", "aria-label": "The guess after each layer" });
-  const note = h("p", { class: "live-note" }, "The last layer's norm and output map, put behind each layer: the guess so far. Read a column downwards.");
+  const note = h("p", { class: "live-note" }, "What it would write if it stopped after each layer: the last norm and the output map, put behind that layer. Read a column downwards. The first layers often repeat the word just read; bold is what it writes in the end.");
   const element = h("div", {}, note, table);
   let turn = 0;
   async function draw({ text, result, switches, at }) {
@@ -75,7 +79,7 @@ export function makeDepth({ ask, lang, set }) {
     const final = result.target.pieces;
     table.replaceChildren(h("table", { class: "live-depth" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "after"), final.map((piece, i) => h("th", { scope: "col", lang: lang.tgt },
       h("button", { type: "button", class: "live-link", "aria-pressed": String(i === at), onclick: () => set({ at: i }) }, plain(piece)))))),
-    h("tbody", {}, layers.map((layer, l) => h("tr", {}, h("th", { scope: "row" }, l === 0 && layers.length > result.attention.decoder.length ? "input" : `layer ${layer.layer ?? l}`),
+    h("tbody", {}, layers.map((layer, l) => h("tr", {}, h("th", { scope: "row" }, `layer ${l}`),
       layer.top.map((best, i) => h("td", { lang: lang.tgt, class: best[0].piece === final[i] ? "live-right" : "", style: `--p:${best[0].p.toFixed(3)}` },
         plain(best[0].piece), h("small", {}, percent(best[0].p)))))))));
   }

@@ -209,6 +209,23 @@ export function surprise() {
   return `${pick(who)} ${pick(does)} ${pick(PLACES)}.`;
 }
 
+// The places in b that are not in the longest common row of pieces of a and b. When most of it is
+// new, none are told apart: then the whole sentence is another.
+export function newPlaces(a, b) {
+  const length = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--) {
+    length[i][j] = a[i] === b[j] ? length[i + 1][j + 1] + 1 : Math.max(length[i + 1][j], length[i][j + 1]);
+  }
+  const fresh = new Set(b.keys());
+  for (let i = 0, j = 0; i < a.length && j < b.length;) {
+    if (a[i] === b[j]) { fresh.delete(j); i++; j++; } else if (length[i + 1][j] >= length[i][j + 1]) i++; else j++;
+  }
+  return fresh.size > 0.6 * b.length ? new Set() : fresh;
+}
+
+// A piece as it stands in a list: one that continues a word has a hyphen before it.
+export const listed = (piece) => (/^\p{L}/u.test(piece) ? "-" : "") + plain(piece);
+
 // Where the first difference between two outputs stands, or -1 if there is none.
 export function firstDifference(a, b) {
   const length = Math.max(a.target.ids.length, b.target.ids.length);

@@ -1,6 +1,6 @@
 // The translator page: its state, its address, its layout. The parts draw; this file decides.
 import { h, model, KINDS, KIND_NAMES, headName, megabytes, percent, plain, startsWord, weightsOf,
-  difference, surprise, roving } from "./shared.js";
+  difference, surprise, roving, newPlaces } from "./shared.js";
 import { makeArcs } from "./arcs.js";
 import { makeHeads } from "./heads.js";
 import { makeBets } from "./bets.js";
@@ -82,7 +82,7 @@ export async function mount(root, { base }) {
   const retry = h("button", { type: "button", class: "live-button", hidden: true, onclick: () => load().then(compute).catch(() => {}) }, "Try again");
   const spoken = h("p", { class: "live-says", role: "status", "aria-live": "polite" });
   const output = h("p", { class: "live-result" });
-  const was = h("p", { class: "live-was", hidden: true });
+  const was = h("p", { class: "live-was" });
   const chips = h("div", { class: "live-examples", role: "group", "aria-label": "Example sentences" });
   const caption = h("p", { class: "live-caption" });
   const arcs = makeArcs({ lang, onword: (at) => set({ at }), onsource: (from) => set({ from: state.from === from ? null : from }) });
@@ -117,17 +117,16 @@ export async function mount(root, { base }) {
   const about = h("p", { class: "live-note live-about" });
 
   root.replaceChildren(h("div", { class: "live-translator live", "data-view": "look" },
-    h("div", { class: "live-top" },
-      h("div", { class: "live-ask-row" }, input, button("Surprise me", () => { set({ text: surprise(), prefix: [], at: null, from: null }); }, { class: "live-button live-surprise" }), story.start),
-      output, was),
-    chips, story.element,
+    story.element,
+    h("div", { class: "live-top" }, input, h("div", { class: "live-written-line" }, output, was)),
+    h("div", { class: "live-actions" }, button("Surprise me", () => { input.value = ""; set({ text: surprise(), prefix: [], at: null, from: null }); input.value = state.text; grow(); }), story.start),
+    chips,
     h("div", { class: "live-line-row" }, spoken, status, progress, retry),
     views,
     h("div", { class: "live-main" },
-      h("div", { class: "live-left" },
-        h("div", { class: "live-stage" }, arcs.element, caption),
+      h("div", { class: "live-stage" }, arcs.element, caption),
         h("div", { class: "live-heads-part" }, h("div", { class: "live-bar-row" }, pinned, h("div", { class: "live-common" }, matter, h("span", { class: "live-toggles" }, positions, causal), reset)), heads.element,
-          h("p", { class: "live-note live-hint" }, "A row is a layer, a square a head, counted from 0 as in the code. In a square a row is a word that asks, a column a word that is asked. Point to preview, click to pin, ", h("kbd", {}, "x"), " to switch off."))),
+          h("p", { class: "live-note live-hint" }, "A row is a layer, a square a head, counted from 0 as in the code. In a square a row is a word that asks, a column a word that is asked. Point to preview, click to pin, ", h("kbd", {}, "x"), " to switch off.")),
       h("div", { class: "live-right" }, bets.element)),
     h("div", { class: "live-lower" }, tabs, panel),
     h("div", { class: "live-drop" }, h("label", { for: "live-own", class: "live-button" }, "Run a model of your own"), file,
@@ -304,19 +303,22 @@ export async function mount(root, { base }) {
       : `Where each English word looks in the German: layer ${layer}, the mean of its heads. Point at a word; choose one for its bets.`;
     return { kind, weights, name: name ? `Head ${headName(name)} of “${KIND_NAMES[kind]}”` : `Cross-attention of layer ${layer}, mean of its heads` };
   }
-  const atNow = () => Math.max(0, Math.min(state.at ?? leastSure(), result.steps.length - 1));
+  const atNow = () => Math.max(0, Math.min(state.at ?? telling(), result.steps.length - 1));
+  // With no word chosen: the one whose bet moved most, else the one that the model is least sure of.
+  const telling = () => (before !== result && !state.prefix.length ? difference(before, result).position : leastSure());
   const leastSure = () => { let worst = 0; result.steps.forEach((step, i) => { if (step.top[0].p < result.steps[worst].top[0].p) worst = i; }); return worst; };
 
   function drawAll() {
     if (!result) return;
     tool.dataset.view = state.view;
     output.lang = lang.tgt;
+    const fresh = before === result ? new Set() : newPlaces(before.target.pieces, result.target.pieces);
     output.replaceChildren(...result.target.pieces.slice(0, result.target.pieces.at(-1) === "<eos>" ? -1 : undefined).flatMap((piece, i) => {
-      const other = before !== result && before.target.pieces[i] !== piece;
-      return [startsWord(piece) && i ? " " : "", other ? h("mark", {}, plain(piece)) : plain(piece)];
+      return [startsWord(piece) && i ? " " : "", fresh.has(i) ? h("mark", {}, plain(piece)) : plain(piece)];
     }));
     if (!result.target.pieces.length || result.target.pieces[0] === "<eos>") output.textContent = "(it stops at once)";
-    was.hidden = before === result || before.text === result.text;
+    const other = before !== result && before.text !== result.text;
+    was.style.visibility = other ? "visible" : "hidden";
     was.replaceChildren("before: ", h("span", { lang: lang.tgt }, before.text));
     const stage = drawStage(), text = state.text.trim(), switches = switchesOf(state) ?? undefined;
     heads.draw({ state, result, scanned });
