@@ -62,7 +62,7 @@ export function makeArcs({ onword, onsource = null, lang = { src: "de", tgt: "en
     const frame = element.getBoundingClientRect();
     const place = (box, i) => {
       const r = box.children[i]?.getBoundingClientRect();
-      return r && { x: r.left - frame.left, y: r.top - frame.top, w: r.width, h: r.height };
+      return r?.width && { x: r.left - frame.left, y: r.top - frame.top, w: r.width, h: r.height };
     };
     const queryBox = kind === "encoder" ? source : target, keyBox = kind === "cross" || kind === "encoder" ? source : target;
     const shift = kind === "decoder" ? -1 : 0;   // the decoder's keys are <bos> and the words before
@@ -75,7 +75,9 @@ export function makeArcs({ onword, onsource = null, lang = { src: "de", tgt: "en
     else if (kind === "encoder") row = from ?? null;
     else row = at ?? null;
     lines.setAttribute("viewBox", `0 0 ${frame.width} ${frame.height}`);
-    const drawn = [svg("defs", {}, svg("linearGradient", { id, x1: 0, x2: columnsNow ? 1 : 0, y1: 0, y2: columnsNow ? 0 : 1 },
+    const s = source.getBoundingClientRect(), t = target.getBoundingClientRect();
+    const drawn = [svg("defs", {}, svg("linearGradient", { id, gradientUnits: "userSpaceOnUse", x1: columnsNow ? s.right - frame.left : 0,
+      x2: columnsNow ? t.left - frame.left : 0, y1: columnsNow ? 0 : s.bottom - frame.top, y2: columnsNow ? 0 : t.top - frame.top },
       svg("stop", { offset: 0, class: "live-key-stop" }), svg("stop", { offset: 1, class: "live-query-stop" })))];
     const shares = new Map();
     for (let q = 0; q < queries.length; q++) {
@@ -96,7 +98,7 @@ export function makeArcs({ onword, onsource = null, lang = { src: "de", tgt: "en
         const faint = (row !== null || column !== null) && !strong;
         drawn.push(svg("path", {
           d: curve(a, b, kind, columnsNow), class: k === best ? "live-strongest" : "live-weak",
-          stroke: kind === "cross" && Math.abs(a.x - b.x) + (columnsNow ? 99 : 0) > 2 ? `url(#${id})` : k === best ? "var(--live-key)" : "var(--live-query)",
+          stroke: kind === "cross" ? `url(#${id})` : k === best ? "var(--live-key)" : "var(--live-query)",
           "stroke-width": (1 + 9 * w).toFixed(1), "stroke-opacity": (faint ? 0.06 + 0.08 * w : 0.4 + 0.55 * w).toFixed(2),
           "data-weight": w.toFixed(3),
         }));

@@ -4,6 +4,7 @@ import { h, plain, percent, difference, weightsOf } from "./shared.js";
 
 const DOGS = "Zwei Hunde spielen im Schnee.";
 const WOMAN = "Eine Frau, die einen roten Hut trägt, liest ein Buch.";
+const BUS = "Viele Menschen warten auf den Bus.";
 const STORE = "attention-step-by-step.story";
 const clean = { heads: [], blocks: [], positions: false, causal: false, prefix: [], method: "greedy", pin: null, from: null, tab: null };
 const quote = (text) => `“${text}”`;
@@ -24,11 +25,11 @@ export const STEPS = [
     right: (now) => { const p = now.steps[2].top[0].p; return p > 0.9 ? 0 : p >= 0.5 ? 1 : 2; },
     told: (now) => { const [a, b] = now.steps[2].top; return `${quote(plain(a.piece))} had ${percent(a.p)}, ${quote(plain(b.piece))} ${percent(b.p)}. A translation is a chain of such bets: see the bars.`; } },
   { title: "Looking back", chapter: ["10_decoder", "Chapter 10"],
-    ask: "German puts the verb “trägt” behind the hat. When the model writes “wearing”, the third word, where does it look most?",
-    options: ["At the third word", "Ahead, at “trägt”", "At “Frau”"],
-    setup: { ...clean, text: WOMAN, at: 0 }, reveal: { at: 2 },
+    ask: "German puts the verb “trägt” behind the hat. The model writes “wearing” as its third word. Where does its head 2.3 look then?",
+    options: ["At the third piece, the comma", "Ahead, at “trägt”", "At “Frau”"],
+    setup: { ...clean, text: WOMAN, at: 0 }, reveal: { at: 2, pin: "cross.2.3" },
     right: (now) => { const best = plain(strongest(now)); return best === "trägt" ? 1 : best === "Frau" ? 2 : 0; },
-    told: (now) => { const row = rowOf(now); return `Most of its look, ${percent(Math.max(...row))}, goes to ${quote(plain(strongest(now)))}. Nobody taught it word order. Point at other words.`; } },
+    told: (now) => `${percent(Math.max(...rowOf(now)))} of its look goes to ${quote(plain(strongest(now)))}. Nobody taught it word order. Other heads look elsewhere at the same time: point at the squares.` },
   { title: "One head off", chapter: ["04_multi_head_attention", "Chapter 4"],
     ask: "48 heads look at once. We switch one off. What becomes of the sentence?",
     options: ["It breaks", "A word changes", "Nothing"],
@@ -56,7 +57,7 @@ export const STEPS = [
   { title: "The beam", chapter: ["15_decoding", "Chapter 15"],
     ask: "Beam search keeps five beginnings alive and chooses at the end. Will it agree with the best bet each time?",
     options: ["Yes, word for word", "No, it finds another sentence"],
-    setup: { ...clean, text: WOMAN, at: 2 }, reveal: { method: "beam", tab: "beam" },
+    setup: { ...clean, text: BUS, at: 2 }, reveal: { method: "beam", tab: "beam" },
     right: (now, before, greedy) => (greedy.text === now.text ? 0 : 1),
     told: (now, before, greedy) => (greedy.text === now.text ? `Both write ${quote(now.text)}` : `The best bets wrote ${quote(greedy.text)} The beam: ${quote(now.text)}`) + " The tree below shows what it gave up on the way." },
   { title: "Your sentence", chapter: ["17_evaluation", "Chapter 17"], own: true,
@@ -67,7 +68,7 @@ export const STEPS = [
     told: (now) => `${quote(now.text)} Its bets had ${percent(now.confidence)} on average. It always says something: it has no way to say “I do not know”.` },
 ];
 
-const rowOf = (now) => { const s = now.source.pieces.length; return [...weightsOf(now, "cross", 1).slice(2 * s, 3 * s)]; };
+const rowOf = (now) => { const s = now.source.pieces.length; return [...weightsOf(now, "cross", 2, 3).slice(2 * s, 3 * s)]; };
 const strongest = (now) => { const row = rowOf(now); return now.source.pieces[row.indexOf(Math.max(...row))]; };
 const changed = (a, b) => Array.from({ length: Math.max(a.target.ids.length, b.target.ids.length) }, (_, i) => a.target.ids[i] !== b.target.ids[i]).filter(Boolean).length;
 
@@ -124,17 +125,17 @@ export function makeStory(tool) {
       h("div", { class: "live-card-head" },
         h("strong", {}, `${step} of ${STEPS.length}  ${plan.title}`),
         h("span", { class: "live-dots", "aria-hidden": "true" }, STEPS.map((_, i) => h("i", { class: i + 1 === step ? "now" : guesses[i + 1] !== undefined ? "done" : "" }))),
+        h("div", { class: "live-card-foot" },
+          h("a", { href: tool.chapterAddress(plan.chapter[0]) }, `Why? ${plan.chapter[1]}`),
+          step > 1 ? h("button", { type: "button", class: "live-button", onclick: () => go(step - 1) }, "Back") : null,
+          h("button", { type: "button", class: "live-button live-next" + (outcome ? " live-primary" : ""), onclick: () => go(last ? 0 : step + 1) }, last ? "Done" : outcome ? "Next" : "Skip")),
         h("button", { type: "button", class: "live-button live-close", "aria-label": "Close the story", onclick: () => { go(0); start.focus(); } }, "✕")),
-      h("p", { class: "live-ask" }, plan.ask),
+      h("div", { class: "live-question" }, h("p", { class: "live-ask" }, plan.ask),
       h("div", { class: "live-options", role: "group", "aria-label": "Your guess" }, plan.options.map((option, i) => h("button", {
         type: "button", class: "live-button" + (outcome?.right === i ? " live-true" : ""), "aria-pressed": String((outcome?.option ?? null) === i),
-        onclick: () => guess(plan, i) }, (outcome?.right === i ? "✓ " : outcome && outcome.option === i ? "✕ " : "") + option))),
+        onclick: () => guess(plan, i) }, (outcome?.right === i ? "✓ " : outcome && outcome.option === i ? "✕ " : "") + option)))),
       h("p", { class: "live-answer", role: "status" }, outcome ? `${outcome.option === outcome.right ? "As you guessed. " : "Not so. "}${outcome.told}`
-        : guesses[step] !== undefined ? `Last time you guessed: ${plan.options[guesses[step]]}. Guess again.` : "Guess first."),
-      h("div", { class: "live-card-foot" },
-        h("a", { href: tool.chapterAddress(plan.chapter[0]) }, `Why? ${plan.chapter[1]}`),
-        step > 1 ? h("button", { type: "button", class: "live-button", onclick: () => go(step - 1) }, "Back") : null,
-        h("button", { type: "button", class: "live-button live-next" + (outcome ? " live-primary" : ""), onclick: () => go(last ? 0 : step + 1) }, last ? "Done" : outcome ? "Next" : "Skip")));
+        : guesses[step] !== undefined ? `Last time you guessed: ${plan.options[guesses[step]]}. Guess again.` : "Guess first."));
   }
 
   if (Object.keys(guesses).length) start.textContent = "Go on with the nine steps";
