@@ -78,7 +78,8 @@ def draw() -> str:
         f"  <style>\n{STYLE}\n  </style>",
         # From the key that is looked at, orange, to the query that looks, blue.
         '  <linearGradient id="hero-look" gradientUnits="userSpaceOnUse" x1="0" x2="0" y1="92" '
-        f'y2="288"><stop stop-color="{KEY}"/><stop offset="1" stop-color="{QUERY}"/></linearGradient>',
+        f'y2="288"><stop stop-color="{KEY}"/><stop offset="1" stop-color="{QUERY}"/>'
+        "</linearGradient>",
     ]
     for (left, wide), token in zip(above, source, strict=True):
         lines += ["  " + box(left, wide, TOP, KEY), "  " + text(left, wide, TOP, token)]
