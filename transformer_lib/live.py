@@ -21,11 +21,11 @@ def live_figure(name, finding, still=None, **options):
     from IPython.display import HTML, display
 
     known = sorted(file.stem for file in FIGURES.glob("figure_*.js"))
-    known += [stem for stem in ("translator", "translator_mini") if (FIGURES / f"{stem}.js").exists()]
+    known += sorted(file.stem for file in FIGURES.glob("translator*.js"))
     if known and name not in known:
         raise ValueError(f"there is no live figure {name!r}; there are {', '.join(known)}.")
     if not (isinstance(finding, str) and finding.strip()):
-        raise ValueError(f"live_figure({name!r}) needs finding: say in words what the figure shows.")
+        raise ValueError(f"live_figure({name!r}) needs finding: say what the figure shows.")
     picture = ""
     if still is not None:
         path = IMAGES / f"{still}.svg"
@@ -33,9 +33,7 @@ def live_figure(name, finding, still=None, **options):
             raise FileNotFoundError(f"no diagram {still!r} in {IMAGES} for live_figure({name!r}).")
         svg = path.read_text(encoding="utf-8")
         picture = svg[svg.index("<svg") :]  # without the XML declaration and comments before it
-    data = "".join(
-        f' data-{key.replace("_", "-")}="{html.escape(str(value))}"' for key, value in options.items()
-    )
+    data = "".join(f' data-{key}="{html.escape(str(value))}"' for key, value in options.items())
     display(
         HTML(
             f'<figure class="live-figure" data-live="{name}"{data}>'
