@@ -14,6 +14,7 @@ from transformer_lib.attention import (
     record_attention,
     scaled_dot_product_attention,
 )
+from transformer_lib.cache import KeyValueCache
 from transformer_lib.masks import causal_mask
 from transformer_lib.positional import AlibiBias, RotaryEmbedding
 
@@ -91,7 +92,7 @@ def position_of(kind, d_head=4, n_heads=3):
 @given(seed=st.integers(0, 99), share=st.sampled_from([0.3, 0.7, 1.0]))
 def test_fused_equals_teaching(kind, seed, share):
     torch.manual_seed(seed)
-    attention = MultiHeadAttention(12, 3, position=position_of(kind)).double()
+    attention = MultiHeadAttention(12, 3, positions=position_of(kind)).double()
     x = torch.randn(2, 5, 12, dtype=torch.float64)
     mask = torch.rand(2, 3, 5, 5) < share
     mask[0, 0, 1] = False  # a query that may attend to nothing
@@ -106,7 +107,7 @@ def test_fused_equals_teaching(kind, seed, share):
 @pytest.mark.parametrize("need_weights", [False, True])
 @pytest.mark.parametrize("kind", ["none", "rotary", "alibi"])
 def test_fully_masked_rows_give_finite_gradients(kind, need_weights):
-    attention = MultiHeadAttention(12, 3, position=position_of(kind))
+    attention = MultiHeadAttention(12, 3, positions=position_of(kind))
     x = torch.randn(2, 4, 12, requires_grad=True)
     mask = torch.ones(2, 1, 1, 4, dtype=torch.bool)
     mask[1] = False
@@ -193,7 +194,7 @@ def test_a_mask_of_integers_is_an_error():
 @given(cuts=st.lists(st.integers(1, 3), min_size=1, max_size=4))
 def test_a_cache_fed_in_pieces_equals_one_causal_pass(kind, cuts):
     torch.manual_seed(0)
-    attention = MultiHeadAttention(12, 3, position=position_of(kind)).double()
+    attention = MultiHeadAttention(12, 3, positions=position_of(kind)).double()
     length = sum(cuts)
     x, causal = torch.randn(2, length, 12, dtype=torch.float64), causal_mask(length)
     cache, pieces, start = KeyValueCache(), [], 0

@@ -14,6 +14,7 @@ import torch
 
 from transformer_lib import checkpoint, data
 from transformer_lib.__main__ import _recipe, main
+from transformer_lib.corpora import hub
 from transformer_lib.evaluation import lowercased_tokenised_bleu, score
 from transformer_lib.tokenization import train_tokenizer
 from transformer_lib.translator import Translation, load_pretrained
@@ -33,7 +34,7 @@ def elsewhere(monkeypatch, tmp_path_factory):
         raise ConnectionError(f"{name} is neither on the hub nor in its cache")
 
     monkeypatch.delenv("MULTI30K_DIR", raising=False)
-    monkeypatch.setattr(data, "_from_hub", no_network)
+    monkeypatch.setattr(hub, "load", no_network)
     monkeypatch.setenv("RESULTS_DIR", str(tmp_path_factory.mktemp("results")))
     monkeypatch.chdir(tmp_path_factory.mktemp("here"))
 

@@ -4,7 +4,16 @@ import json
 
 import pytest
 
-from transformer_lib.config import ModelConfig, TrainConfig, from_dict, to_dict, write_json
+from transformer_lib.config import BlockConfig, ModelConfig, TrainConfig, from_dict, to_dict, write_json
+
+
+def test_the_contracts_order_of_the_fields():
+    c = ModelConfig(100, 16, 2, 32, 3, 4, 0.2, 0.1, 50)
+    assert (c.vocab_size, c.d_model, c.n_heads, c.d_ff) == (100, 16, 2, 32)
+    assert (c.n_encoder_layers, c.n_decoder_layers) == (3, 4)
+    assert (c.dropout, c.attention_dropout, c.max_len) == (0.2, 0.1, 50)
+    assert BlockConfig(16, 2).d_model == 16
+    assert not hasattr(BlockConfig(), "vocab_size")
 
 
 def test_defaults_are_the_base_model_of_table_3():
@@ -21,9 +30,12 @@ def test_defaults_are_the_base_model_of_table_3():
         ({"d_ff": -1}, "d_ff is -1; it must be at least 1"),
         ({"max_len": 0}, "max_len is 0; it must be at least 1"),
         ({"n_encoder_layers": -1}, "n_encoder_layers is -1; it must be at least 0"),
+        ({"eps": 0.0}, "eps is 0.0; it must be above 0"),
+        ({"n_kv_heads": 3}, "n_kv_heads is 3; it must be None or a divisor of n_heads 8"),
+        ({"n_kv_heads": 0}, "n_kv_heads is 0; it must be None or a divisor"),
         ({"dropout": 1.0}, r"dropout is 1.0; it must be in \[0, 1\)"),
         ({"attention_dropout": -0.1}, r"attention_dropout is -0.1; it must be in \[0, 1\)"),
-        ({"pad_id": 100}, "pad_id is 100; it must be an id below vocab_size 100"),
+        ({"pad_id": 7}, "pad_id is 7; it must be 0, the id of <pad> everywhere"),
         ({"norm": "group"}, "norm is 'group'; it must be one of .*'layer', 'rms'"),
         ({"positional": "sine"}, "positional is 'sine'; it must be one of .*'sinusoidal'"),
         ({"activation": "tanh"}, "activation is 'tanh'; it must be one of .*'relu'"),

@@ -145,7 +145,8 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
 
 def _add_fields(parser, cls, defaults: dict, skip: set[str], title: str) -> None:
     """One option per field of a configuration class: its type, default, and comment as help."""
-    comments = dict(re.findall(r"^    (\w+):.*?  # (.*)$", inspect.getsource(cls), re.MULTILINE))
+    source = "".join(inspect.getsource(c) for c in cls.__mro__ if dataclasses.is_dataclass(c))
+    comments = dict(re.findall(r"^    (\w+):.*?  # (.*)$", source, re.MULTILINE))
     group = parser.add_argument_group(title)
     for field in dataclasses.fields(cls):
         if field.name in skip:
@@ -158,7 +159,7 @@ def _add_fields(parser, cls, defaults: dict, skip: set[str], title: str) -> None
         elif isinstance(default, tuple):
             options |= {"nargs": len(default), "type": float, "metavar": "X"}
         else:
-            options |= {"type": type(default), "metavar": "X"}
+            options |= {"type": int if default is None else type(default), "metavar": "X"}
         group.add_argument("--" + field.name.replace("_", "-"), **options)
 
 
@@ -239,7 +240,7 @@ def _train(options) -> int:
     from transformer_lib import data, tokenization, training
     from transformer_lib.config import ModelConfig, TrainConfig
     from transformer_lib.diversification import diversify
-    from transformer_lib.model import Transformer
+    from transformer_lib.models.transformer import Transformer
 
     _two_languages(options.src, options.tgt)
     first = int(os.environ.get("RANK", 0)) == 0

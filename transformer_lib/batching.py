@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from transformer_lib.config import PAD
+
 
 class TokenBatchSampler:
     """Batches of sentence indices whose padded size stays within `max_tokens`.
@@ -83,12 +85,11 @@ def _place(source: int, target: int) -> tuple[int, int]:
     return longer, (source - target) * (-1) ** longer
 
 
-def pad(sequences: Sequence[Sequence[int]], pad_id: int = 0) -> Tensor:
+def pad(sequences: Sequence[Sequence[int]], pad_id: int = PAD) -> Tensor:
     """Id lists of different lengths -> (B, longest) int64, padded on the right."""
-    padded = torch.full((len(sequences), max(map(len, sequences))), pad_id)
-    for row, ids in zip(padded, sequences, strict=True):
-        row[: len(ids)] = torch.tensor(ids)
-    return padded
+    longest = max(map(len, sequences))
+    rows = [[*ids, *[pad_id] * (longest - len(ids))] for ids in sequences]
+    return torch.tensor(rows, dtype=torch.int64)  # one call for the whole batch: (B, longest)
 
 
 def padding_share(lengths: Sequence[tuple[int, int]], batches: list[list[int]]) -> float:

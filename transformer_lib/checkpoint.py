@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from transformer_lib.config import ModelConfig, from_dict, to_dict, write_json
-from transformer_lib.model import Transformer
+from transformer_lib.models.transformer import Transformer
 
 
 def save_weights(path: str | Path, state: dict[str, Tensor], dtype: torch.dtype | None = None):

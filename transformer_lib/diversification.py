@@ -12,8 +12,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from transformer_lib.corpora.multi30k import cache_dir
 from transformer_lib.data import Pairs
-from transformer_lib.multi30k import cache_dir
 from transformer_lib.tokenization import encode_source
 from transformer_lib.translator import Translator, find_run, load_pretrained, run_info
 

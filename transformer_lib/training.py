@@ -34,7 +34,7 @@ from transformer_lib.config import TrainConfig, recorded, to_dict, write_json
 from transformer_lib.data import Pairs
 from transformer_lib.decoding import evaluating, greedy_decode
 from transformer_lib.loss import projected_cross_entropy
-from transformer_lib.model import Transformer
+from transformer_lib.models.transformer import Transformer
 from transformer_lib.tokenization import BOS, encode_source, encode_target, require_fit
 
 # Settings that say where a run is computed and how it is watched: the model is the same.

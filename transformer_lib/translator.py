@@ -11,9 +11,8 @@ from torch import Tensor
 
 from transformer_lib import checkpoint
 from transformer_lib.attention import record_attention
-from transformer_lib.batching import TokenBatchSampler, pad
-from transformer_lib.decoding import beam_search, evaluating
-from transformer_lib.model import Transformer
+from transformer_lib.decoding import beam_search, evaluating, in_batches
+from transformer_lib.models.transformer import Transformer
 from transformer_lib.tokenization import (
     BOS,
     EOS,
@@ -85,27 +84,28 @@ class Translator:
                     f"a sentence of {len(ids)} tokens is longer than the model's {limit} "
                     f"({text[:40]!r}...): split it into sentences."
                 )
-        results: list[Translation | None] = [None] * len(texts)
-        lengths = [len(ids) for ids in sources]
-        for batch in TokenBatchSampler(lengths, max(max_tokens, *lengths), shuffle=False):
-            src_ids = pad([sources[i] for i in batch]).to(self.device)
-            ids, scores = beam_search(
-                self.model, src_ids, beam_size=beam_size, length_penalty=length_penalty
-            )
-            weights = self.cross_attention(src_ids, ids) if attention else None
-            for row, i in enumerate(batch):
-                written = ids[row][ids[row] != PAD].tolist()
-                n, s = len(written), lengths[i]
-                results[i] = Translation(
-                    text=self.tokenizer.decode(written),
-                    tokens=[self.tokenizer.id_to_token(token) for token in written],
-                    source_tokens=[self.tokenizer.id_to_token(token) for token in sources[i]],
-                    cross_attention=torch.empty(0)
-                    if weights is None
-                    else weights[row, :, :, :n, :s],
-                    score=float(scores[row]),
-                )
-        return results
+
+        def search(src_ids: Tensor):
+            """Ids, score and cross-attention of each sentence."""
+            ids, scores = beam_search(self.model, src_ids, beam_size, None, length_penalty)
+            weights = self.cross_attention(src_ids, ids) if attention else [None] * len(ids)
+            return zip(ids, scores, weights, strict=True)
+
+        found = in_batches(search, sources, max_tokens, self.device)
+        return [self._translation(ids, *it) for ids, it in zip(sources, found, strict=True)]
+
+    def _translation(self, source: list[int], ids: Tensor, score: Tensor, weights) -> Translation:
+        written = ids[ids != PAD].tolist()
+        token = self.tokenizer.id_to_token
+        return Translation(
+            text=self.tokenizer.decode(written),
+            tokens=[token(i) for i in written],
+            source_tokens=[token(i) for i in source],
+            cross_attention=torch.empty(0)
+            if weights is None
+            else weights[:, :, : len(written), : len(source)],
+            score=float(score),
+        )
 
     @torch.inference_mode()
     def cross_attention(self, src_ids: Tensor, ids: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ hold what makes German worth translating, which is gender, case and adjective en
 verbs at the end of a clause, verbs in two parts, and a verb that stays second when something else
 comes first. A model that only looks words up gets them wrong, a model that attends gets them right.
 
-`mini_corpus` goes through the same code as Multi30k (see `data`). Scores on it say that the code
+It goes through the same code as Multi30k (see `data`). Scores on it say that the code
 works, and nothing about translation in general.
 """
 
@@ -469,3 +469,18 @@ def mini_corpus(seed=0):
         if split == "train":
             known = set().union(*map(_words, pairs))
     return corpus
+
+
+def load(src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
+    """Split -> (source, target) strings in the direction asked for, "de" and "en" in either order.
+
+    Raises ValueError for another language.
+    """
+    columns = {"de": 0, "en": 1}
+    for language in (src, tgt):
+        if language not in columns:
+            raise ValueError(f"the mini corpus has 'de' and 'en', not {language!r}.")
+    return {
+        split: [(pair[columns[src]], pair[columns[tgt]]) for pair in rows]
+        for split, rows in mini_corpus().items()
+    }

@@ -13,6 +13,8 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.request import urlopen
 
+from transformer_lib.corpora import folder, hub
+
 HUB_NAME = "bentrevett/multi30k"
 # Folders of gzipped text files, one sentence a line, tried in this order.
 MIRRORS = ("https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw",)
@@ -26,6 +28,36 @@ CHECKSUMS = {
     ("test", "de"): "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16",
     ("test", "en"): "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182",
 }
+
+
+def load(src: str, tgt: str) -> tuple[dict[str, list[tuple[str, str]]], str]:
+    """Split -> (source, target) strings, and where they were found.
+
+    From the folder in MULTI30K_DIR if that is set, else the hub, else the first mirror that has
+    them. Prints a line if they are not the sentences of the recorded runs.
+    Raises ConnectionError when none can be reached, ImportError where the hub would need a package.
+    """
+    splits, origin = _first_found(src, tgt)
+    if other := differences(splits, src, tgt):
+        print(
+            f"Other sentences than those of the recorded runs in {', '.join(other)}: "
+            "scores cannot be compared with theirs."
+        )
+    return splits, origin
+
+
+def _first_found(src: str, tgt: str) -> tuple[dict, str]:
+    if named := os.environ.get("MULTI30K_DIR"):
+        if not Path(named).is_dir():
+            raise ValueError(f"MULTI30K_DIR is {named}, not a folder; correct it or unset it.")
+        return folder.load(Path(named), src, tgt), "Multi30k from MULTI30K_DIR"
+    try:
+        return hub.load(HUB_NAME, src, tgt), f"Multi30k ({HUB_NAME} on the hub)"
+    except (ImportError, ConnectionError) as hub_error:
+        try:
+            return from_mirrors(src, tgt), "Multi30k from a mirror"
+        except ConnectionError as error:
+            raise ConnectionError(f"{hub_error}; {error}") from None
 
 
 def checksum(texts: list[str]) -> str:
@@ -75,16 +107,16 @@ def cache_dir() -> Path:
     return Path(base) / "transformer_lib" / "multi30k"
 
 
-def _folder(mirror: str) -> Path:
+def _kept(mirror: str) -> Path:
     return cache_dir() / hashlib.sha256(mirror.encode()).hexdigest()[:8]
 
 
 def _sentences(mirror: str, name: str) -> list[str]:
-    path = _folder(mirror) / name
+    path = _kept(mirror) / name
     if path.exists():
         content = path.read_bytes()
     else:
-        with urlopen(f"{mirror}/{name}", timeout=20) as answer:
+        with urlopen(f"{mirror}/{name}", timeout=6) as answer:
             content = answer.read()
         partial = path.with_name(f"{name}.{os.getpid()}.partial")  # torchrun: one a process
         with contextlib.suppress(OSError):  # nowhere to keep it: it is fetched again next time
@@ -97,4 +129,4 @@ def _sentences(mirror: str, name: str) -> list[str]:
 
 def _forget(mirror: str) -> None:
     """A file that proved damaged must not be found in the cache again."""
-    shutil.rmtree(_folder(mirror), ignore_errors=True)
+    shutil.rmtree(_kept(mirror), ignore_errors=True)
