@@ -152,7 +152,7 @@ def load_exported(path: str | Path) -> Translator:
         raise ValueError(f"{path} is not a model for the page: make one with export_live.")
     _, version, length, checksum = START.unpack_from(content)
     if version != VERSION:
-        raise ValueError(f"{path} has format {version}, this reads {VERSION}: export the run again.")
+        raise ValueError(f"{path} has format {version}, this reads {VERSION}: export it again.")
     if hashlib.sha256(content[START.size :]).digest() != checksum:
         raise ValueError(f"{path} is damaged: its checksum does not fit; export or copy it again.")
     header = json.loads(content[START.size : START.size + length])
