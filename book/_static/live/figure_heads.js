@@ -1,4 +1,4 @@
-// Chapter 4: switch off heads, one by one and in groups, and see which the sentence can spare.
+// Switch off heads, one by one and in groups, and see which the sentence can spare.
 import { h, model, KINDS, KIND_NAMES, headName, difference, percent } from "./shared.js";
 import { makeHeads } from "./heads.js";
 import { frame } from "./frame.js";

@@ -1,4 +1,4 @@
-// Chapter 2: the numbers of scaled dot-product attention, in a real head, for a pair of real words.
+// The numbers of scaled dot-product attention, in a real head, for a pair of real words.
 import { h, model } from "./shared.js";
 import { makeInsideHead } from "./inside_head.js";
 import { frame, menu, lang } from "./frame.js";

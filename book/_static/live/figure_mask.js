@@ -1,4 +1,4 @@
-// Chapter 3: take the causal mask off the real model, and let it look at padding.
+// Take the causal mask off the real model, and let it look at padding.
 import { h, model, weightsOf, difference, percent, plain, sides } from "./shared.js";
 import { picture } from "./heads.js";
 import { frame, toggleButton } from "./frame.js";

@@ -1,4 +1,4 @@
-// Chapter 5: type a word and watch it being merged, pair by pair, by the tokenizer of the real model.
+// Type a word and watch it being merged, pair by pair, by the tokenizer of the real model.
 import { h } from "./shared.js";
 
 const START = 48;  // bytes before the header of the model's file, see model_file.js

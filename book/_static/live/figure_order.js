@@ -1,4 +1,4 @@
-// Chapter 6: shuffle the words of a real sentence, silence the positions, and see what is left of it.
+// Shuffle the words of a real sentence, silence the positions, and see what is left of it.
 import { h, model, percent } from "./shared.js";
 import { frame, toggleButton } from "./frame.js";
 

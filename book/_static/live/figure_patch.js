@@ -1,4 +1,4 @@
-// Chapter 18: put one activation of a sentence into another, and see what moves with it.
+// Put one activation of a sentence into another, and see what moves with it.
 import { h, model, difference, percent, plain } from "./shared.js";
 import { frame, menu, lang } from "./frame.js";
 

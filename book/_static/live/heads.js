@@ -8,13 +8,13 @@ export function makeHeads({ set, peek, toggle, scan }) {
   const element = h("div", { class: "live-heads" });
   let shape = "", cells = {}, grids = {}, bars = {};
 
-  function build(layers, heads) {
-    shape = `${layers}x${heads}`;
+  function build(result) {
+    const heads = result.attention.cross[0].length;
     cells = {}, grids = {}, bars = {};
     element.replaceChildren(...KINDS.map((kind) => {
       const grid = h("div", { class: "live-grid", role: "group", style: `--heads:${heads}`,
         "aria-label": `${KIND_NAMES[kind]}: ${KIND_EXPLAINED[kind]}; a row is a layer. Arrows move, Enter pins, x switches off` });
-      for (let layer = 0; layer < layers; layer++) {
+      for (let layer = 0; layer < result.attention[kind].length; layer++) {
         grid.append(h("button", { type: "button", class: "live-row", title: `All heads of layer ${layer}: off or on`,
           "aria-pressed": "false", "data-block": `${kind}.${layer}`, "aria-label": `Switch off layer ${layer} of “${KIND_NAMES[kind]}”`,
           onclick: () => toggle("blocks", `${kind}.${layer}`) }, String(layer)));
@@ -46,8 +46,10 @@ export function makeHeads({ set, peek, toggle, scan }) {
     current = view;
     const { state, result, scanned } = view;
     if (!result) return;
-    const layers = result.attention.cross.length, heads = result.attention.cross[0].length;
-    if (shape !== `${layers}x${heads}`) build(layers, heads);
+    // A reader's own model may have other numbers of layers and heads.
+    const sizes = KINDS.map((kind) => result.attention[kind].length).join() + "x" + result.attention.cross[0].length;
+    if (shape !== sizes) build(result);
+    shape = sizes;
     const ink = getComputedStyle(element).getPropertyValue("--live-ink").trim() || "0, 96, 154";
     const largest = scanned ? Math.max(0.001, ...KINDS.flatMap((kind) => scanned[kind].flat().map((s) => s.shift))) : 1;
     for (const kind of KINDS) {

@@ -1,5 +1,5 @@
 // One head, one pair of words: q and k, their product, the root, the softmax, the weighted values.
-// The numbers of chapter 2, from the real model.
+// The steps of scaled dot-product attention, with the numbers of the real model.
 import { h, svg, plain, percent, sides, KIND_NAMES, headName } from "./shared.js";
 
 const STRIP = 560, CELL = 26;

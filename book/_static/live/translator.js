@@ -350,8 +350,8 @@ export async function mount(root, { base }) {
 
   function describe() {
     const info = model.info;
-    about.replaceChildren(info ? `${model.own ? "Your model" : "The model of chapter 16"}: ${info.parameters.toLocaleString("en")} numbers, ${megabytes(info.bytes)}, running in this page. Nothing you type leaves it. `
-      : `The sentences above are recorded. Typing loads the model of chapter 16 (${megabytes(SIZE)}), which then runs in this page. Nothing you type leaves it. `);
+    about.replaceChildren(info ? `${model.own ? "Your model" : "The model of this book"}: ${info.parameters.toLocaleString("en")} numbers, ${megabytes(info.bytes)}, running in this page. Nothing you type leaves it. `
+      : `The sentences above are recorded. Typing loads the model of this book (${megabytes(SIZE)}), which then runs in this page. Nothing you type leaves it. `);
     if (lines) about.append(lines.cloneNode(true));
   }
   const lines = root.dataset.lines ? h("span", {}, `The whole Transformer is ${root.dataset.lines} lines of JavaScript.`) : null;

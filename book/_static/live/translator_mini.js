@@ -4,7 +4,7 @@ import { makeArcs } from "./arcs.js";
 
 export async function mount(root, { base }) {
   const examples = await model.examples();
-  const still = [...root.childNodes];
+  const still = root.querySelector(".live-still") ?? root;   // in a figure with a caption, that stays
   const lang = { get src() { return model.src; }, get tgt() { return model.tgt; } };
   let text = root.dataset.text ?? examples[0].sentence, at = null, result = null, busy = false, again = false;
   const input = h("input", { class: "live-input", lang: "de", autocomplete: "off", spellcheck: "false", enterkeyhint: "done",
@@ -16,7 +16,8 @@ export async function mount(root, { base }) {
   const arcs = makeArcs({ lang, onword: (position) => { at = position === at ? null : position; draw(); } });
   const chips = h("div", { class: "live-examples", role: "group", "aria-label": "Example sentences" }, examples.slice(0, 4).map((example) => chip(example.sentence)),
     h("button", { type: "button", class: "live-chip", onclick: () => { input.value = surprise(); change(); } }, "Surprise me"));
-  root.replaceChildren(h("div", { class: "live-mini live" }, h("div", { class: "live-ask-row" }, input), chips, arcs.element, output, h("div", { class: "live-foot" }, note, more)));
+  const box = h("div", { class: "live-mini live" }, h("div", { class: "live-ask-row" }, input), chips, arcs.element, output, h("div", { class: "live-foot" }, note, more));
+  still.replaceChildren(box);
 
   function chip(sentence) {
     return h("button", { type: "button", class: "live-chip", lang: "de", "data-text": sentence, onclick: () => { input.value = sentence; change(); } }, sentence);
@@ -57,5 +58,5 @@ export async function mount(root, { base }) {
     if (model.state === "loading") note.textContent = `Loading the model: ${megabytes(event.loaded ?? 0)} of ${megabytes(event.total || 2.9e6)}`;
     else if (model.state === "failed") note.textContent = `The model could not be loaded: ${model.error.message} The examples still work.`;
   });
-  try { await compute(); } catch (error) { root.replaceChildren(...still); throw error; }
+  await compute();
 }

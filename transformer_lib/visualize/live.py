@@ -6,8 +6,9 @@ A notebook has no such script. There the still picture and the finding stand, an
 import html
 from pathlib import Path
 
-FIGURES = Path(__file__).resolve().parents[1] / "book" / "_static" / "live"
-IMAGES = Path(__file__).resolve().parents[1] / "images"
+from transformer_lib.visualize.diagrams import IMAGES, _inline
+
+FIGURES = Path(__file__).resolve().parents[2] / "book" / "_static" / "live"
 
 
 def live_figure(name, finding, still=None, **options):
@@ -31,8 +32,7 @@ def live_figure(name, finding, still=None, **options):
         path = IMAGES / f"{still}.svg"
         if not path.is_file():
             raise FileNotFoundError(f"no diagram {still!r} in {IMAGES} for live_figure({name!r}).")
-        svg = path.read_text(encoding="utf-8")
-        picture = svg[svg.index("<svg") :]  # without the XML declaration and comments before it
+        picture = _inline(path.read_text(encoding="utf-8"), finding)
     data = "".join(f' data-{key}="{html.escape(str(value))}"' for key, value in options.items())
     display(
         HTML(
