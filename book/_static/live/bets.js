@@ -59,14 +59,13 @@ export function makeBets({ set, force, lang }) {
     list.replaceChildren(...shown.map((bet) => {
       const p = drawn ? bet.q : bet.p, was = old.get(bet.id), written = bet.id === bets.chosen, cut = drawn && !bet.q;
       return h("li", { class: (written ? "live-written" : "") + (cut ? " live-cut" : "") },
-        h("button", { type: "button", "aria-label": `${plain(bet.piece)}, ${percent(p)}${was !== undefined ? `, before ${percent(was)}` : ""}`
-            + (written ? ", written" : ": write this instead"), onclick: () => written || force(at, bet) },
+        h("button", { type: "button", title: written ? "written" : "write this instead", onclick: () => written || force(at, bet) },
           h("span", { class: "live-piece", lang: lang.tgt }, listed(bet.piece)),
           h("span", { class: "live-bar", "aria-hidden": "true" },
             was !== undefined ? h("i", { class: "live-ghost", style: `width:${100 * was}%` }) : null,
             h("b", { style: `width:${100 * p}%` })),
           h("span", { class: "live-p" }, percent(p), was !== undefined && Math.abs(was - p) >= 0.005 ? h("small", {}, ` was ${percent(was)}`) : null),
-          h("span", { class: "live-mark", "aria-hidden": "true" }, written ? "✓" : cut ? "✕" : "")));
+          h("span", { class: "live-mark", "aria-hidden": "true" }, written ? "✓" : cut ? "✕" : ""), h("span", { class: "live-hidden" }, written ? " written" : cut ? " cut off" : "")));
     }));
     if (focused >= 0) list.querySelectorAll("button")[focused]?.focus();
     const rest = 1 - shown.reduce((sum, bet) => sum + (drawn ? bet.q : bet.p), 0);

@@ -16,6 +16,13 @@
     box.append(note);
   }
 
+  // What the first picture needs, asked for while the modules still load.
+  function early(file) {
+    const link = document.createElement("link");
+    Object.assign(link, { rel: "preload", as: "fetch", href: new URL(file, base).href, crossOrigin: "anonymous" });
+    if (!document.querySelector(`link[href="${link.href}"]`)) document.head.append(link);
+  }
+
   function start(box) {
     if (box.dataset.started) return;
     box.dataset.started = "yes";
@@ -34,6 +41,7 @@
         + "`python -m http.server`, and open `http://localhost:8000` in your browser.");
       return;
     }
+    if (box.dataset.live !== "figure_merges") early("examples.json");
     const observer = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       observer.disconnect();

@@ -1,6 +1,6 @@
 // What the live figures of the chapters have in common: a German sentence, what the model writes,
 // a row of controls, and one line that says what happened. Each figure adds its own part.
-import { h, model, megabytes, plain, startsWord, surprise, newPlaces } from "./shared.js";
+import { h, model, megabytes, letters, startsWord, surprise, newPlaces } from "./shared.js";
 
 export const lang = { get src() { return model.src; }, get tgt() { return model.tgt; } };
 
@@ -45,7 +45,7 @@ export function frame(root, { text, label = "German sentence", controls = [], pa
   function show(rows) {
     output.replaceChildren(...rows.map(([name, result, before]) => {
       const pieces = result.target.pieces.filter((piece) => piece !== "<eos>"), fresh = before ? newPlaces(before.target.pieces, pieces) : new Set();
-      return h("div", { class: "live-output" }, h("small", {}, name), h("p", { lang: lang.tgt }, pieces.length ? pieces.flatMap((piece, i) => [startsWord(piece) && i ? " " : "", fresh.has(i) ? h("mark", {}, plain(piece)) : plain(piece)]) : "(it stops at once)"));
+      return h("div", { class: "live-output" }, h("small", {}, name), h("p", { lang: lang.tgt }, pieces.length ? pieces.flatMap((piece, i) => [startsWord(piece) && i ? " " : "", fresh.has(i) ? h("mark", {}, letters(piece)) : letters(piece)]) : "(it stops at once)"));
     }));
   }
   return { update, show, input, says, box, get text() { return input.value.trim(); } };

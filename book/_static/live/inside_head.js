@@ -45,7 +45,7 @@ export function makeInsideHead({ ask, lang }) {
       line("sum", null, h("p", {}, `q · k = `, h("b", {}, sum.toFixed(2)), `,  divided by √${dk} = ${Math.sqrt(dk).toFixed(2)}:  `, h("b", {}, inside.scaled.toFixed(2)))),
       line("softmax", "over all keys: the scores become shares of 100 %", bars(keys, inside.weights, key, kind === "decoder" ? lang.tgt : lang.src)),
       line("v", "each key's value, as faint as its share is small", h("div", { class: "live-values" },
-        [...inside.weights].map((w, i) => w >= 0.03 ? h("div", { style: `opacity:${Math.max(0.25, Math.sqrt(w)).toFixed(2)}` }, h("small", {}, `${percent(w)} of ${plain(keys[i])}`), strip(values[i], value, "value")) : null))),
+        [...inside.weights].map((w, i) => w >= 0.03 ? h("div", { style: `--faint:${Math.max(0.25, Math.sqrt(w)).toFixed(2)}` }, h("small", {}, `${percent(w)} of ${plain(keys[i])}`), strip(values[i], value, "value")) : null))),
       line("output", "their weighted sum: what this head hands on", strip(inside.output, value, "value")));
   }
 

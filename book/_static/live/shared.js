@@ -37,7 +37,8 @@ function set(element, properties) {
 export const percent = (p) => (p >= 0.9995 ? "100 %" : p < 0.0005 ? "0 %" : p < 0.01
   ? `${(100 * p).toFixed(1)} %` : `${Math.round(100 * p)} %`);
 // "▁" marks where a word begins. On the page a gap does, since few fonts have the character.
-export const plain = (piece) => piece.replaceAll("▁", "") || "␣";
+export const letters = (piece) => piece.replaceAll("▁", "");
+export const plain = (piece) => letters(piece) || "␣";
 export const startsWord = (piece) => piece.startsWith("▁") || piece === "<eos>";
 export const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

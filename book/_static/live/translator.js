@@ -1,5 +1,5 @@
 // The translator page: its state, its address, its layout. The parts draw; this file decides.
-import { h, model, KINDS, KIND_NAMES, headName, megabytes, percent, plain, startsWord, weightsOf,
+import { h, model, KINDS, KIND_NAMES, headName, megabytes, percent, plain, letters, startsWord, weightsOf,
   difference, surprise, roving, newPlaces } from "./shared.js";
 import { makeArcs } from "./arcs.js";
 import { makeHeads } from "./heads.js";
@@ -95,7 +95,7 @@ export async function mount(root, { base }) {
     numbers: ["Numbers", makeTable({ lang })],
   };
   const story = makeStory({ apply, remember: (step) => { state.story = step; address(); }, focusInput: () => input.focus(),
-    chapterAddress: (name) => new URL(`../../${name}.html`, base).href });
+    chapterAddress: (name) => new URL(`../../book/${name}.html`, base).href });
 
   const button = (text, action, properties = {}) => h("button", { type: "button", class: "live-button", onclick: action, ...properties }, text);
   const pinOff = button("Switch off", () => state.pin && toggle("heads", state.pin), { "aria-pressed": "false" });
@@ -314,7 +314,7 @@ export async function mount(root, { base }) {
     output.lang = lang.tgt;
     const fresh = before === result ? new Set() : newPlaces(before.target.pieces, result.target.pieces);
     output.replaceChildren(...result.target.pieces.slice(0, result.target.pieces.at(-1) === "<eos>" ? -1 : undefined).flatMap((piece, i) => {
-      return [startsWord(piece) && i ? " " : "", fresh.has(i) ? h("mark", {}, plain(piece)) : plain(piece)];
+      return [startsWord(piece) && i ? " " : "", fresh.has(i) ? h("mark", {}, letters(piece)) : letters(piece)];
     }));
     if (!result.target.pieces.length || result.target.pieces[0] === "<eos>") output.textContent = "(it stops at once)";
     const other = before !== result && before.text !== result.text;

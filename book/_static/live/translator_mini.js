@@ -1,5 +1,5 @@
 // The translator in small: input, output, the lines between them. It stands on the cover and in the tour.
-import { h, model, percent, plain, startsWord, surprise, weightsOf, megabytes } from "./shared.js";
+import { h, model, percent, letters, startsWord, surprise, weightsOf, megabytes } from "./shared.js";
 import { makeArcs } from "./arcs.js";
 
 export async function mount(root, { base }) {
@@ -12,7 +12,7 @@ export async function mount(root, { base }) {
   input.value = text;
   const output = h("p", { class: "live-result", role: "status", "aria-live": "polite" });
   const note = h("span", { class: "live-note" });
-  const more = h("a", { class: "live-more", href: new URL("../../translator.html", base).href }, "Reach inside: the full translator");
+  const more = h("a", { class: "live-more", href: new URL("../../book/translator.html", base).href }, "Reach inside: the full translator");
   const arcs = makeArcs({ lang, onword: (position) => { at = position === at ? null : position; draw(); } });
   const chips = h("div", { class: "live-examples", role: "group", "aria-label": "Example sentences" }, examples.slice(0, 4).map((example) => chip(example.sentence)),
     h("button", { type: "button", class: "live-chip", onclick: () => { input.value = surprise(); change(); } }, "Surprise me"));
@@ -47,9 +47,9 @@ export async function mount(root, { base }) {
     busy = false;
   }
   function draw() {
-    more.href = new URL("../../translator.html", base).href + (text === examples[0].sentence ? "" : `#${new URLSearchParams({ de: text })}`);
+    more.href = new URL("../../book/translator.html", base).href + (text === examples[0].sentence ? "" : `#${new URLSearchParams({ de: text })}`);
     output.lang = lang.tgt;
-    output.textContent = result.target.pieces.filter((piece) => piece !== "<eos>").map((piece, i) => (startsWord(piece) && i ? " " : "") + plain(piece)).join("");
+    output.textContent = result.target.pieces.filter((piece) => piece !== "<eos>").map((piece, i) => (startsWord(piece) && i ? " " : "") + letters(piece)).join("");
     // As on the cover: the second layer, without the ends.
     arcs.draw({ result, before: null, kind: "cross", weights: weightsOf(result, "cross", 1), at });
     chips.querySelectorAll("button").forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.text === text)));
