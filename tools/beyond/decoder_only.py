@@ -1,7 +1,7 @@
 """The recorded runs of the chapter on decoder-only models. Resumable: the same command goes on.
 
-    python tools/beyond/decoder_only.py translation --seeds 0 1 2
-    python tools/beyond/decoder_only.py translation --arms "prefix" --seeds 0
+    python tools/beyond/decoder_only.py multi30k
+    python tools/beyond/decoder_only.py mini --arms prefix --seeds 0
 
 Each run has its folder in runs/beyond/, and what all of them found is written to results/beyond/.
 Seed 0 of every arm comes first, so that stopping early leaves a fair table.
@@ -24,6 +24,7 @@ from transformer_lib import fast  # noqa: E402
 from transformer_lib.beyond.one_stream import (  # noqa: E402
     PrefixLanguageModel,
     stream_batches,
+    stream_loss,
     translate_streams,
 )
 from transformer_lib.config import PAD, ModelConfig, TrainConfig, to_dict  # noqa: E402
@@ -43,6 +44,7 @@ SIZES = {
     "d_model": 128, "n_heads": 4, "d_ff": 256, "positional": "rotary", "dropout": 0.2,
     "n_encoder_layers": 3, "n_decoder_layers": 2,
 }  # fmt: skip
+SMALL = {"d_model": 64, "d_ff": 128, "dropout": 0.1}
 # Name of the arm: the model, its changes of SIZES, and which parts of the stream the loss counts.
 ARMS = {
     "encoder-decoder": (Transformer, {}, None),
@@ -55,9 +57,16 @@ TRAIN = TrainConfig(
     checkpoint_every=100, keep_checkpoints=1, validate_every=100, log_every=10, device="cpu",
     precision="bf16", fast=True, progress=False,
 )  # fmt: skip
+# Data: sizes, vocabulary, settings of the training.
+DATA = {
+    "multi30k": (SIZES, 5000, to_dict(TRAIN)),
+    "mini": (SIZES | SMALL, 400, to_dict(TRAIN) | {
+        "max_steps": 400, "warmup": 100, "cooldown": 130, "validate_every": 50,
+    }),
+}  # fmt: skip
 
 
-def stream_loss(model, batch, smoothing=0.0):
+def fast_loss(model, batch, smoothing=0.0):
     """beyond.one_stream.stream_loss, with the logits a block at a time."""
     read, predicted = batch
     counted = predicted != PAD
@@ -86,25 +95,26 @@ def parameters(model):
     return total - model.config.vocab_size * model.config.d_model, total
 
 
-def translation(arm: str, seed: int, config: TrainConfig, pairs) -> dict:
+def translation(data: str, arm: str, config: TrainConfig, pairs) -> dict:
     """Train one arm with one seed; returns what is recorded of it."""
-    folder = RUNS / "one-stream" / f"{arm.replace(', ', '-').replace(' ', '-')}-{seed}"
+    seed, (sizes, vocab_size, _) = config.seed, DATA[data]
+    folder = RUNS / f"one-stream-{data}" / f"{arm.replace(', ', '-').replace(' ', '-')}-{seed}"
     found = folder / "result.json"
     if found.exists():
         return json.loads(found.read_text(encoding="utf8"))
     kind, changes, count_source = ARMS[arm]
-    tokenizer = train_tokenizer((text for pair in pairs["train"] for text in pair), 5000)
+    tokenizer = train_tokenizer((text for pair in pairs["train"] for text in pair), vocab_size)
     sources, targets = encode_pairs(tokenizer, pairs["train"])
     held_out = encode_pairs(tokenizer, pairs["validation"])
     torch.manual_seed(seed)
-    model = kind(ModelConfig(tokenizer.get_vocab_size(), **{**SIZES, **changes}))
+    model = kind(ModelConfig(tokenizer.get_vocab_size(), **{**sizes, **changes}))
     if count_source is None:
         batches = translation_batches(sources, targets, config.max_tokens, seed)
         loss, valid = fast.translation_loss, lambda: validation_loss(model, *held_out)
     else:
         batches = stream_batches(sources, targets, config.max_tokens, seed, count_source)
         english = stream_batches(*held_out, 4096, seed)
-        loss, valid = stream_loss, lambda: mean_loss(model, english)
+        loss, valid = fast_loss, lambda: mean_loss(model, english)
     clock, processor = time.time(), time.process_time()
     metrics = fit(
         model,
@@ -113,7 +123,7 @@ def translation(arm: str, seed: int, config: TrainConfig, pairs) -> dict:
         config,
         folder,
         lambda: {"validation_loss": valid()},
-        data_info={"data": "multi30k", "arm": arm},
+        data_info={"data": data, "arm": arm},
     )
     seconds, cpu = time.time() - clock, time.process_time() - processor
 
@@ -124,7 +134,7 @@ def translation(arm: str, seed: int, config: TrainConfig, pairs) -> dict:
 
     blocks, total = parameters(model)
     result = {
-        "arm": arm, "seed": seed, "block_parameters": blocks, "parameters": total,
+        "data": data, "arm": arm, "seed": seed, "block_parameters": blocks, "parameters": total,
         "updates": config.max_steps, "seconds": seconds, "cpu_seconds": cpu,
         "model": to_dict(model.config), "train": to_dict(config),
     }  # fmt: skip
@@ -159,7 +169,7 @@ def by_length(ids, said, references, edges=(0, 13, 18, 100)) -> list[dict]:
 
 
 def collect(topic: str) -> None:
-    """Write what the runs of a topic found, and the weights of seed 0, to results/beyond/."""
+    """Write what the runs of a topic found to results/beyond/."""
     runs = [
         json.loads(path.read_text(encoding="utf8"))
         for path in sorted((RUNS / topic).glob("*/result.json"))
@@ -170,20 +180,20 @@ def collect(topic: str) -> None:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("topic", choices=["translation"])
+    raw = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("data", choices=list(DATA))
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--max-steps", type=int, default=TRAIN.max_steps)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    pairs = load_parallel("multi30k")
+    pairs, settings = load_parallel(options.data), DATA[options.data][-1]
     for seed in options.seeds:
         for arm in options.arms:
-            config = TrainConfig(**{**to_dict(TRAIN), "seed": seed, "max_steps": options.max_steps})
-            found = translation(arm, seed, config, pairs)
+            config = TrainConfig(**settings | {"seed": seed})
+            found = translation(options.data, arm, config, pairs)
             print(arm, seed, found["validation"], found["cpu_seconds"], flush=True)
-            collect("one-stream")
+            collect(f"one-stream-{options.data}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Translation without an encoder: source and target are one text, and the model goes on with it.
 
-A pair becomes the stream `source <eos> <bos> target <eos>`. <bos> stands where the source ends, so
-it says "now the translation".
+A pair becomes the stream `source <eos> <bos> target <eos>` (Liu et al. 2018). <bos> stands where
+the source ends, so it says "now the translation". A text alone is a stream whose source is empty.
 """
 
 import torch
@@ -51,7 +51,7 @@ def stream_loss(model: nn.Module, batch: tuple[Tensor, Tensor], smoothing: float
 
 class PrefixLanguageModel(LanguageModel):
     """A language model that reads what stands before the first <bos>, the prefix, in both
-    directions, and writes the rest from left to right (Liu et al. 2018; Raffel et al. 2020).
+    directions, and writes the rest from left to right (Dong et al. 2019; Raffel et al. 2020).
     """
 
     def mask(self, ids: Tensor, start: int = 0) -> Tensor:
