@@ -53,7 +53,7 @@ ARMS = {
     "causal, both parts": (LanguageModel, {"n_encoder_layers": 0, "n_decoder_layers": 6}, True),
 }
 TRAIN = TrainConfig(
-    max_steps=500, max_tokens=1024, peak_lr=5e-3, warmup=125, cooldown=170, average=1,
+    max_steps=1000, max_tokens=2048, peak_lr=5e-3, warmup=300, cooldown=330, average=1,
     checkpoint_every=100, keep_checkpoints=1, validate_every=100, log_every=10, device="cpu",
     precision="bf16", fast=True, progress=False,
 )  # fmt: skip
@@ -61,7 +61,8 @@ TRAIN = TrainConfig(
 DATA = {
     "multi30k": (SIZES, 5000, to_dict(TRAIN)),
     "mini": (SIZES | SMALL, 400, to_dict(TRAIN) | {
-        "max_steps": 400, "warmup": 100, "cooldown": 130, "validate_every": 50,
+        "max_steps": 400, "max_tokens": 1024, "warmup": 100, "cooldown": 130,
+        "validate_every": 50,
     }),
 }  # fmt: skip
 
