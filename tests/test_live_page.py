@@ -585,7 +585,7 @@ def tap(page, css):
     cdp = page.browser.execute_cdp_cmd
     cdp("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
     cdp("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    time.sleep(0.15)
+    time.sleep(0.5)  # two taps within 0.3 s are one double tap
 
 
 def test_on_a_phone_with_a_finger(browser, address):
