@@ -577,11 +577,22 @@ def test_without_javascript_a_picture_stands_there(page):
 
 
 def tap(page, css):
-    """A finger on the middle of the element."""
-    box = page.js("const one = document.querySelector(arguments[0]); one.scrollIntoView({block: 'center',"
-                  " inline: 'nearest', behavior: 'instant'}); const r = one.getBoundingClientRect();"
-                  "return [r.x + r.width / 2, r.y + r.height / 2]", css)  # fmt: skip
-    point = {"x": box[0], "y": box[1]}
+    """A finger on the middle of the element, which nothing may cover."""
+    page.js(
+        "document.querySelector(arguments[0]).scrollIntoView("
+        "{block: 'center', inline: 'nearest', behavior: 'instant'})",
+        css,
+    )
+    time.sleep(0.3)
+    x, y, hit = page.js(
+        "const one = document.querySelector(arguments[0]);"
+        "const r = one.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2;"
+        "const top = document.elementFromPoint(x, y);"
+        "return [x, y, one.contains(top) || (top?.outerHTML ?? 'nothing').slice(0, 200)]",
+        css,
+    )
+    assert hit is True, f"{css} at {x:.0f}, {y:.0f} is covered by {hit}"
+    point = {"x": x, "y": y}
     cdp = page.browser.execute_cdp_cmd
     cdp("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
     cdp("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
