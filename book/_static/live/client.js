@@ -1,11 +1,13 @@
 // The page's side of the model: every call is a promise that the worker answers.
 //
-//   const live = new LiveModel(new URL("./multi30k-de-en.bin", import.meta.url)); // File, ArrayBuffer
+//   const live = new LiveModel(new URL("./multi30k-de-en.bin", import.meta.url));
+//                                                    // or a File, or an ArrayBuffer
 //   await live.load(({loaded, total}) => ...)
 //     -> {name, src, tgt, config, parameters, bytes, lengthPenalty, scores}
 //   await live.tokenize(text) -> {ids, pieces, unknown: [characters], tooLong}
 //   await live.translate(text, {
-//       method: "greedy" | "beam" | "sample", beamSize, lengthPenalty, temperature, topK, topP, seed,
+//       method: "greedy" | "beam" | "sample", beamSize, lengthPenalty,
+//       temperature, topK, topP, seed,
 //       switches, prefix: [ids], keep: 8, attention: true, tree: false, padTo })
 //     -> {source: {ids, pieces}, target: {ids, pieces}, text, score, confidence, ms,
 //         steps: [{position, chosen, p, top: [{id, piece, p, q}]}],   q: when sampling, the chance
@@ -24,15 +26,17 @@
 //         text, target: {ids, pieces, p}}
 //   await live.insideHead(text, {targetIds, head: "cross.3.1", query, key, switches})
 //     -> {q, k, products, score, bias, scaled, scores, weights, masked, v, output}
-//   await live.depth(text, {targetIds, keep, switches}) -> [{layer, top: [[{id, piece, p}]], p: [..]}]
-//   await live.patch(text, otherText, {name: "encoder.2", position, otherPosition, ...as translate})
+//   await live.depth(text, {targetIds, keep, switches})
+//     -> [{layer, top: [[{id, piece, p}] of each position], p: [..]}]
+//   await live.patch(text, otherText, {name: "encoder.2", position, otherPosition, ...})
+//     -> as translate, whose options it takes
 //   await live.tensors(text, {targetIds, names, switches}) -> {name: {shape, data}}; without names,
 //     all names with their shapes.
 //
 // A newer call supersedes an older one of the same name, which rejects with {name: "Superseded"}.
 // To run two side by side, give them different names with {slot: "..."} in the options.
 
-import { LiveError } from "./model_file.js";
+import { LiveError } from "./errors.js";
 
 const CALLS = ["tokenize", "translate", "headScan", "insideHead", "depth", "patch", "tensors"];
 
@@ -54,20 +58,23 @@ export class LiveModel {
     worker.onmessage = ({ data }) => this.answer(data);
     worker.onerror = (event) => {
       event.preventDefault?.();
-      const message = "The model's worker could not start. Opened from a disk? Serve the folder: python -m http.server.";
+      const message =
+        "The model's worker could not start. Opened from a disk? Serve the folder: make serve.";
       this.stop(new LiveError("NoWorker", message));
     };
     return worker;
   }
 
-  /** One job of a slot is with the worker, the newest other one waits, older ones are superseded. */
+  /** One job of a slot is with the worker, the newest other one waits, the rest are superseded. */
   ask(call, args, onProgress) {
-    if (!this.worker) return Promise.reject(new LiveError("NotLoaded", "The model is not loaded yet: call load() first."));
+    const early = new LiveError("NotLoaded", "The model is not loaded: call load() first.");
+    if (!this.worker) return Promise.reject(early);
     const slot = args.at(-1)?.slot ?? call;
     return new Promise((resolve, reject) => {
       const job = { id: this.next++, call, args, slot, resolve, reject, onProgress };
       const { running, waiting } = this.slots.get(slot) ?? {};
-      for (const old of [running, waiting]) old?.reject(new LiveError("Superseded", "A newer request took its place."));
+      const superseded = new LiveError("Superseded", "A newer request took its place.");
+      for (const old of [running, waiting]) old?.reject(superseded);
       if (running) this.worker.postMessage({ cancel: running.id });
       this.slots.set(slot, running ? { running, waiting: job } : { running: job });
       if (!running) this.send(job);

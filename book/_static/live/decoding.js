@@ -119,10 +119,11 @@ export function beamSearch(model, memory, options) {
       candidate.kept = !ended && !last && going.length < n;
       if (candidate.kept) going.push(candidate);
     });
-    tree.push({ step, hypotheses: candidates.map(({ parent, ...rest }) => ({ ...rest, parent: parent.id })) });
+    const entry = ({ parent, ...rest }) => ({ ...rest, parent: parent.id });
+    tree.push({ step, hypotheses: candidates.map(entry) });
     // A forced <eos> ends the search as well: nothing goes on.
     if (finished >= n || !going.length) break;
-    beam = going.map((candidate) => ({ ...extend(candidate), cache: candidate.parent.cache.copy() }));
+    beam = going.map((next) => ({ ...extend(next), cache: next.parent.cache.copy() }));
   }
   return { ...extend(best), ids: extend(best).ids.slice(1), score: best.score, tree };
 }

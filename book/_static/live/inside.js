@@ -2,13 +2,15 @@
 // client.js tells what each answer looks like.
 
 import { beamSearch, bets, greedyDecode, sample } from "./decoding.js";
-import { LiveError, readModelFile } from "./model_file.js";
+import { require } from "./errors.js";
+import { Intervention } from "./intervention.js";
+import { readModelFile } from "./model_file.js";
 import { dot, logSumExp } from "./tensor.js";
 import { BOS, EOS, PAD, Tokenizer, UNK } from "./tokenizer.js";
-import { Intervention, KeyValueCache, Transformer } from "./transformer.js";
+import { KeyValueCache, Transformer } from "./transformer.js";
 
 const METHODS = { greedy: greedyDecode, beam: beamSearch, sample };
-const HIDDEN_PADDING = 8; // pads that a sentence gets when the page shows what padding does
+const SHOWN_PADDING = 8; // pads that a sentence gets when the page shows what padding does
 
 export class Inside {
   /** buffer: the bytes of a file of tools/export_live.py. */
@@ -23,31 +25,39 @@ export class Inside {
   }
 
   info() {
-    const { name, src, tgt, config, parameters, scores, length_penalty: lengthPenalty } = this.header;
-    return { name, src, tgt, config, parameters, scores, lengthPenalty, bytes: this.bytes };
+    const { name, src, tgt, config, parameters, scores, length_penalty } = this.header;
+    const { bytes } = this;
+    return { name, src, tgt, config, parameters, scores, bytes, lengthPenalty: length_penalty };
   }
 
   tokenize(text) {
     const ids = this.tokenizer.encode(text);
     const tooLong = ids.length > this.header.config.max_len;
-    return { ids, pieces: this.tokenizer.pieces(ids), unknown: this.tokenizer.unknown(text), tooLong };
+    return { ...this.named(ids), unknown: this.unknown(text), tooLong };
+  }
+
+  /** The characters (or words) of a text that this vocabulary has never seen. */
+  unknown(text) {
+    const { tokenizer } = this;
+    const parts = tokenizer.words(text).flatMap((w) => (tokenizer.kind === "word" ? [w] : [...w]));
+    return [...new Set(parts.filter((part) => tokenizer.encodeWord(part).includes(UNK)))];
   }
 
   translate(text, options = {}) {
     const began = performance.now();
     const { method = "greedy", attention = true, tree = false, switches, patches } = options;
-    if (!METHODS[method]) throw new LiveError("BadOption", `There is no method "${method}": use greedy, beam or sample.`);
+    require(METHODS[method], `There is no method "${method}": use greedy, beam or sample.`);
     const run = new Intervention(switches, { patches });
     const source = this.source(text, options);
-    const found = METHODS[method](this.model, this.model.encode(source, run), this.settings(source, options, run));
-    const lengthPenalty = options.lengthPenalty ?? this.header.length_penalty;
+    const settings = this.settings(source, options, run);
+    const found = METHODS[method](this.model, this.model.encode(source, run), settings);
     const chances = found.steps.map(({ p }) => p);
     return {
       source: this.named(source),
       target: this.named(found.ids),
       text: this.tokenizer.decode(found.ids),
-      score: found.total / found.ids.length ** lengthPenalty,
-      confidence: chances.reduce((sum, p) => sum + p, 0) / chances.length,
+      score: found.total / found.ids.length ** settings.lengthPenalty,
+      confidence: mean(chances),
       steps: found.steps.map((step) => ({ ...step, top: this.spelled(step.top) })),
       ...(attention && { attention: this.attention(source, found.ids, options) }),
       ...(tree && found.tree && { tree: this.spelledTree(found.tree) }),
@@ -57,14 +67,13 @@ export class Inside {
 
   /** Ids of a text, with padding behind them where it is asked for. */
   source(text, { switches, padTo } = {}) {
-    if (!text.trim()) throw new LiveError("Empty", "There is nothing to translate yet: write a sentence.");
+    require(text.trim(), "There is nothing to translate yet: write a sentence.", "Empty");
     const ids = this.tokenizer.encode(text);
     const longest = this.header.config.max_len;
-    if (ids.length > longest) {
-      throw new LiveError("TooLong", `This text has ${ids.length} pieces, the model reads ${longest}: take one sentence at a time.`);
-    }
-    const length = Math.min(padTo ?? (switches?.padding ? ids.length + HIDDEN_PADDING : 0), longest);
-    while (ids.length < length) ids.push(PAD);
+    const message = `This text has ${ids.length} pieces, the model reads ${longest}: shorten it.`;
+    require(ids.length <= longest, message, "TooLong");
+    const wanted = padTo ?? (switches?.padding ? ids.length + SHOWN_PADDING : 0);
+    while (ids.length < Math.min(wanted, longest)) ids.push(PAD);
     return ids;
   }
 
@@ -72,11 +81,10 @@ export class Inside {
   settings(source, options, run) {
     const { vocab_size: size, max_len: longest } = this.header.config;
     const { beamSize = 5, temperature = 1, topK: k, topP: p, prefix = [] } = options;
-    const require = (fits, message) => {
-      if (!fits) throw new LiveError("BadOption", message);
-    };
-    require(prefix.every((id) => Number.isInteger(id) && id >= 0 && id < size), `A forced piece must be an id from 0 to ${size - 1}.`);
-    require(beamSize >= 1 && 2 * beamSize <= size, `The beam must hold 1 to ${size >> 1} hypotheses, not ${beamSize}.`);
+    const isId = (id) => Number.isInteger(id) && id > PAD && id < size;
+    require(prefix.every(isId), `A forced piece must be an id from 1 to ${size - 1}.`);
+    const fits = Number.isInteger(beamSize) && beamSize >= 1 && 2 * beamSize <= size;
+    require(fits, `The beam must hold 1 to ${size >> 1} hypotheses, not ${beamSize}.`);
     require(temperature > 0, `The temperature must be above 0, not ${temperature}.`);
     require(k === undefined || k >= 1, `top-k must be at least 1, not ${k}.`);
     require(p === undefined || (p > 0 && p <= 1), `top-p must be above 0 and at most 1, not ${p}.`);
@@ -86,7 +94,7 @@ export class Inside {
   }
 
   named(ids) {
-    return { ids, pieces: this.tokenizer.pieces(ids) };
+    return { ids, pieces: ids.map((id) => this.tokenizer.tokens[id]) };
   }
 
   spelled(top) {
@@ -96,16 +104,17 @@ export class Inside {
   spelledTree(tree) {
     return tree.map(({ step, hypotheses }) => ({
       step,
-      hypotheses: hypotheses.map(({ id, parent, token, logp, total, score, kept, finished }) => (
-        { id, parent, token, piece: this.tokenizer.tokens[token], logp, total, score, kept, finished }
+      hypotheses: hypotheses.map(({ top, ...hypothesis }) => (
+        { ...hypothesis, piece: this.tokenizer.tokens[hypothesis.token] }
       )),
     }));
   }
 
   /** One pass over source and target together, every position at once. -> {run, hidden, memory} */
   read(source, target, run, memory = this.model.encode(source, run)) {
-    const hidden = this.model.decode([[BOS, ...target.slice(0, -1)]], memory, [new KeyValueCache()], run);
-    return { run, memory, hidden }; // hidden: (T, D)
+    const before = [BOS, ...target.slice(0, -1)]; // what stands before each token
+    const hidden = this.model.decode([before], memory, [new KeyValueCache()], run); // (T, D)
+    return { run, memory, hidden };
   }
 
   /** Logits of each position that is read, padding excluded: (T, V). */
@@ -117,7 +126,9 @@ export class Inside {
 
   /** The target of a request: the ids that the page gives, else what greedy decoding writes. */
   target(text, { targetIds, switches, padTo } = {}) {
-    return targetIds ?? this.translate(text, { switches, padTo, attention: false }).target.ids;
+    if (!targetIds) return this.translate(text, { switches, padTo, attention: false }).target.ids;
+    require(targetIds.length, "The target is empty: give the ids of at least one piece.");
+    return targetIds;
   }
 
   /** All attention weights of one pass; null for a layer whose sublayer is switched off. */
@@ -143,20 +154,22 @@ export class Inside {
     const target = options.targetIds ?? greedy;
     const plain = this.read(source, target, new Intervention(switches));
     const before = chancesOf(this.logits(plain.hidden), target);
-    const { n_encoder_layers: encoder, n_decoder_layers: decoder, n_heads: heads } = this.header.config;
-    const result = { target: { ...this.named(target), p: before }, text: this.tokenizer.decode(greedy) };
-    for (const [kind, layers] of Object.entries({ encoder, decoder, cross: decoder })) {
+    const { n_encoder_layers, n_decoder_layers, n_heads: heads } = this.header.config;
+    const sizes = { encoder: n_encoder_layers, decoder: n_decoder_layers, cross: n_decoder_layers };
+    const given = { ...this.named(target), p: before };
+    const result = { target: given, text: this.tokenizer.decode(greedy) };
+    for (const [kind, layers] of Object.entries(sizes)) {
       result[kind] = [];
       for (let layer = 0; layer < layers; layer++) {
         result[kind].push([]);
         for (let head = 0; head < heads; head++) {
           await pause();
-          const off = { ...switches, heads: [...(switches.heads ?? []), `${kind}.${layer}.${head}`] };
-          const run = new Intervention(off);
+          const off = [...(switches.heads ?? []), `${kind}.${layer}.${head}`];
+          const run = new Intervention({ ...switches, heads: off });
           const memory = kind === "encoder" ? this.model.encode(source, run) : plain.memory;
           const logits = this.logits(this.read(source, target, run, memory).hidden);
           const p = chancesOf(logits, target);
-          const shift = p.reduce((sum, chance, t) => sum + Math.abs(chance - before[t]), 0) / p.length;
+          const shift = mean(p.map((chance, t) => Math.abs(chance - before[t])));
           const ids = this.writtenAnew({ source, memory, run, logits, target, greedy, options });
           const changed = ids.join() !== greedy.join();
           result[kind][layer].push({ changed, text: this.tokenizer.decode(ids), shift, p });
@@ -183,41 +196,43 @@ export class Inside {
   /** The arithmetic of one head for one query and one key: the numbers of chapter 02. */
   insideHead(text, options) {
     const { head: address, query: i, key: j } = options;
-    const [kind, layer, head] = String(address).split(".").map((part, n) => (n ? Number(part) : part));
+    const [kind, ...numbers] = String(address).split(".");
+    const [layer, head] = numbers.map(Number);
     const stack = kind === "encoder" ? this.model.encoderLayers : this.model.decoderLayers;
     const attention = kind === "cross" ? stack[layer]?.cross : stack[layer]?.own;
-    if (!["encoder", "decoder", "cross"].includes(kind) || !(head < attention?.nHeads)) {
-      throw new LiveError("BadOption", `There is no head "${address}": name one as "cross.3.1".`);
-    }
+    const known = ["encoder", "decoder", "cross"].includes(kind) && head < attention?.nHeads;
+    require(known, `There is no head "${address}": name one as "cross.3.1".`);
     const source = this.source(text, options);
     const keep = ["q", "k", "v", "weights", "output"].map((part) => `${attention.name}.${part}`);
     const run = new Intervention(options.switches, { keep });
     const memory = this.model.encode(source, run);
     if (kind !== "encoder") this.read(source, this.target(text, options), run, memory);
     const [q, k, v, weights, output] = keep.map((name) => run.kept[name]);
-    if (!(i >= 0 && i < q.length && j >= 0 && j < k.length)) {
-      throw new LiveError("BadOption", `This head has ${q.length} queries and ${k.length} keys, counted from 0.`);
-    }
+    require(q, `"${address}" is switched off with its whole sublayer: there is nothing inside.`);
+    const there = i >= 0 && i < q.length && j >= 0 && j < k.length;
+    require(there, `This head has ${q.length} queries and ${k.length} keys, counted from 0.`);
     const width = q[0].length / attention.nHeads;
     const slice = (row) => row.slice(head * width, (head + 1) * width); // (K)
     const [query, key] = [slice(q[i]), slice(k[j])];
-    const bias = attention.distanceBias(head, 0, run)?.(i, j) ?? 0;
+    const bias = attention.distanceBias(head, q.map((_, t) => t), run)?.(i, j) ?? 0;
     const score = dot(query, key);
+    const row = weights[head][i]; // (T_key)
     return {
-      q: query, k: key, products: query.map((value, f) => value * key[f]), score, bias,
-      scaled: score / Math.sqrt(width), weights: weights[head][i], v: slice(v[j]), output: slice(output[i]),
-      masked: weights[head][i][j] === 0,
-      scores: Float32Array.from(k, (row) => dot(query, slice(row)) / Math.sqrt(width)), // before masks
+      q: query, k: key, v: slice(v[j]), output: slice(output[i]), weights: row,
+      products: query.map((value, f) => value * key[f]), score, bias,
+      scaled: score / Math.sqrt(width), masked: row[j] === 0,
+      scores: Float32Array.from(k, (other) => dot(query, slice(other)) / Math.sqrt(width)),
     };
   }
 
   /** The guess after each decoder layer, read as if the others were not there. Chapter 18. */
   depth(text, options = {}) {
     const [source, target] = [this.source(text, options), this.target(text, options)];
-    const run = new Intervention(options.switches, { keep: (name) => /^decoder\.\d+$/.test(name) });
+    const keep = (name) => /^decoder\.\d+$/.test(name);
+    const run = new Intervention(options.switches, { keep });
     this.read(source, target, run);
     return this.model.decoderLayers.map((_, layer) => {
-      const logits = this.logits(this.model.close(run.kept[`decoder.${layer}`], run));
+      const logits = this.logits(this.model.close("decoder", run.kept[`decoder.${layer}`], run));
       const top = logits.map((row) => this.spelled(bets(row, options.keep ?? 5)));
       return { layer: layer + 1, top, p: chancesOf(logits, target) };
     });
@@ -226,9 +241,12 @@ export class Inside {
   /** Put an activation of one sentence into another, and translate that. Chapter 18. */
   patch(text, otherText, options) {
     const { name, position, otherPosition = position } = options;
-    if (String(name).endsWith(".weights")) throw new LiveError("BadOption", "Attention weights have no single position: patch an activation.");
-    const other = this.kept(otherText, { ...options, targetIds: options.otherTargetIds, names: [name] })[name];
-    if (!other[otherPosition]) throw new LiveError("BadOption", `"${name}" of the other sentence has the positions 0 to ${other.length - 1}.`);
+    const fits = name && !name.endsWith(".weights");
+    require(fits, "Attention weights belong to no single position: patch another tensor.");
+    const asked = { ...options, targetIds: options.otherTargetIds, names: [name] };
+    const other = this.kept(otherText, asked)[name];
+    const range = `"${name}" of the other sentence has the positions 0 to ${other.length - 1}.`;
+    require(other[otherPosition], range);
     const patches = { [name]: new Map([[position, other[otherPosition]]]) };
     return this.translate(text, { ...options, patches });
   }
@@ -244,22 +262,29 @@ export class Inside {
   kept(text, options) {
     const [source, target] = [this.source(text, options), this.target(text, options)];
     const keep = options.names ?? (() => true);
-    const { run, hidden } = this.read(source, target, new Intervention(options.switches, { keep }));
-    if (!options.names || options.names.includes("logits")) run.kept.logits = this.model.project(hidden);
-    const missing = options.names?.find((name) => !run.kept[name]);
-    if (missing) throw new LiveError("BadOption", `There is no tensor "${missing}": ask without names for the list.`);
+    const run = new Intervention(options.switches, { keep });
+    const { hidden } = this.read(source, target, run);
+    const { names = ["logits"] } = options;
+    if (names.includes("logits")) run.kept.logits = this.model.project(hidden);
+    const missing = names.find((name) => !run.kept[name]);
+    require(!missing, `There is no tensor "${missing}": ask without names for the list.`);
     return run.kept;
   }
 
   /** Rows -> {shape, data}: queries, keys and values as (H, T, K), weights as (H, T, S). */
   shaped(name, rows) {
-    const heads = this.header.config.n_heads;
-    if (name.endsWith(".weights")) return { shape: [heads, rows[0].length, rows[0][0].length], data: flat(rows.flat()) };
-    if (!/\.[qkv]$/.test(name)) return { shape: [rows.length, rows[0].length], data: flat(rows) };
-    const width = rows[0].length / heads;
-    const split = Array.from({ length: heads }, (_, h) => rows.map((row) => row.subarray(h * width, (h + 1) * width)));
-    return { shape: [heads, rows.length, width], data: flat(split.flat()) };
+    if (!/\.(q|k|v|weights)$/.test(name)) {
+      return { shape: [rows.length, rows[0].length], data: flat(rows) };
+    }
+    const { cross, own } = this.model.decoderLayers[0] ?? this.model.encoderLayers[0];
+    const heads = name.endsWith(".weights") ? rows : (cross ?? own).splitHeads(rows);
+    return { shape: [heads.length, heads[0].length, heads[0][0].length], data: flat(heads.flat()) };
   }
+}
+
+/** The mean of some numbers. */
+function mean(values) {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 /** Rows of equal length -> one Float32Array, row after row. */

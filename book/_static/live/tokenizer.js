@@ -52,21 +52,9 @@ export class Tokenizer {
     return ids;
   }
 
-  /** The characters of a text that this vocabulary has never seen. */
-  unknown(text) {
-    const isUnknown = (part) => this.encodeWord(part).includes(UNK);
-    const parts = this.words(text).flatMap((word) => (this.kind === "word" ? [word] : [...word]));
-    return [...new Set(parts.filter(isUnknown))];
-  }
-
   /** Ids -> text: special tokens are left out, "▁" becomes a space but in the first piece. */
   decode(ids) {
     const pieces = ids.filter((id) => id > UNK).map((id) => this.tokens[id]);
     return pieces.map((piece, i) => piece.replaceAll(SPACE, i ? " " : "")).join("");
-  }
-
-  /** The tokens behind the ids, as they are in the vocabulary. */
-  pieces(ids) {
-    return ids.map((id) => this.tokens[id]);
   }
 }

@@ -1,6 +1,7 @@
-// The Transformer of the book, forward only: ids in, logits out. The names are the library's, a
-// sentence is one array of rows, and every part can be watched, switched off or overwritten.
+// The Transformer of the book, forward only: ids in, logits out, in the library's own names. The
+// rows of a sentence are an array; places[t] is the position at which row t stands.
 
+import { Intervention } from "./intervention.js";
 import {
   add, dot, gelu, layerNorm, linear, relu, rmsNorm, rotate, silu, sinusoidalTable, softmax,
 } from "./tensor.js";
@@ -10,9 +11,9 @@ import {
  *  is added to the score. Returns output (T_query, K) and weights (T_query, T_key). */
 export function scaledDotProductAttention(q, k, v, mask = () => true, bias = () => 0) {
   const scale = 1 / Math.sqrt(q[0].length);
-  const weights = q.map((query, i) =>
-    softmax(Float32Array.from(k, (key, j) => mask(i, j) ? dot(query, key) * scale + bias(i, j) : -Infinity)),
-  ); // (T_query, T_key)
+  const score = (i, j) => (mask(i, j) ? dot(q[i], k[j]) * scale + bias(i, j) : -Infinity);
+  const scores = q.map((_, i) => Float32Array.from(k, (_, j) => score(i, j))); // (T_query, T_key)
+  const weights = scores.map(softmax);
   const output = weights.map((row) => {
     const sum = new Float32Array(v[0].length); // (K)
     row.forEach((weight, j) => v[j].forEach((value, f) => (sum[f] += weight * value)));
@@ -29,93 +30,70 @@ export class MultiHeadAttention {
     Object.assign(this, { kind, layer, nHeads: n_heads });
     this.name = kind === "cross" ? `decoder.${layer}.cross` : `${kind}.${layer}.attention`;
     this.positional = kind === "cross" ? "none" : positional;
-    this.maps = Object.fromEntries(
-      ["w_q", "w_k", "w_v", "w_o"].map((map) => [map, model.linearMap(`${stem}.${map}`)]),
-    );
+    for (const map of ["w_q", "w_k", "w_v", "w_o"]) this[map] = model.linearMap(`${stem}.${map}`);
   }
 
-  /** (T, D) -> (T, D): the queries, keys or values of all heads, side by side in a row. */
-  project(map, rows, start, run) {
-    const projected = this.maps[map](rows);
-    const turn = this.positional === "rotary" && !run.switches.positions && map !== "w_v";
-    const placed = turn ? projected.map((row, t) => this.rotateHeads(row, start + t)) : projected;
-    return run.touch(`${this.name}.${map.at(-1)}`, placed, start);
+  /** (T, D) -> (H, T, K): each head gets its own slice of the features. */
+  splitHeads(rows) {
+    const width = rows[0].length / this.nHeads;
+    const slice = (h) => rows.map((row) => row.subarray(h * width, (h + 1) * width));
+    return Array.from({ length: this.nHeads }, (_, h) => slice(h));
   }
 
-  rotateHeads(row, position) {
-    const width = row.length / this.nHeads;
-    const heads = Array.from({ length: this.nHeads }, (_, h) => row.subarray(h * width, (h + 1) * width));
-    return Float32Array.from(heads.flatMap((head) => [...rotate(head, position)]));
-  }
-
-  /** Attention of projected rows, the heads joined and mixed: (T_query, D). The first query stands
-   *  at position `start`. */
-  attend(q, k, v, mask, start, run) {
-    const width = q[0].length / this.nHeads; // K
-    const slice = (rows, h) => rows.map((row) => row.subarray(h * width, (h + 1) * width));
-    const joined = q.map((row) => new Float32Array(row.length)); // (T_query, D)
-    const weights = [];
-    for (let h = 0; h < this.nHeads; h++) {
-      const bias = this.distanceBias(h, start, run);
-      const head = scaledDotProductAttention(slice(q, h), slice(k, h), slice(v, h), mask, bias);
-      weights.push(head.weights);
-      if (run.headIsOff(this.kind, this.layer, h)) continue; // its slice stays zero
-      head.output.forEach((row, t) => joined[t].set(row, h * width));
+  /** (T, D) -> (T, D): the q, k or v of all heads, side by side in a row. */
+  project(part, rows, places, run) {
+    const projected = this[`w_${part}`](rows);
+    if (this.positional === "rotary" && !run.switches.positions && part !== "v") {
+      for (const head of this.splitHeads(projected)) {
+        head.forEach((row, t) => row.set(rotate(row, places[t]))); // chapter 06
+      }
     }
-    run.touch(`${this.name}.weights`, weights, start);
-    return this.maps.w_o(run.touch(`${this.name}.output`, joined, start));
+    return run.touch(`${this.name}.${part}`, projected, places);
+  }
+
+  /** Attention of projected rows, the heads joined again: (T_query, D). */
+  attend(q, k, v, mask, places, run) {
+    const joined = q.map((row) => new Float32Array(row.length)); // (T_query, D)
+    const [qs, ks, vs, outputs] = [q, k, v, joined].map((rows) => this.splitHeads(rows));
+    const weights = qs.map((_, h) => {
+      const bias = this.distanceBias(h, places, run);
+      const head = scaledDotProductAttention(qs[h], ks[h], vs[h], mask, bias);
+      const off = run.headIsOff(this.kind, this.layer, h); // then its slice stays zero
+      if (!off) head.output.forEach((row, t) => outputs[h][t].set(row));
+      return head.weights;
+    });
+    run.touch(`${this.name}.weights`, weights);
+    return joined;
+  }
+
+  /** Let the joined heads speak to each other: (T, D) -> (T, D). */
+  mix(joined, places, run) {
+    return this.w_o(run.touch(`${this.name}.output`, joined, places));
   }
 
   /** ALiBi: scores fall with the distance, in each head at its own rate. Chapter 06. */
-  distanceBias(head, start, run) {
+  distanceBias(head, places, run) {
     if (this.positional !== "alibi" || run.switches.positions) return undefined;
     const slope = 2 ** ((-8 * (head + 1)) / this.nHeads);
-    return (i, j) => -slope * Math.abs(start + i - j);
+    return (i, j) => -slope * Math.abs(places[i] - j);
   }
 }
 
 /** Keys and values of the tokens already seen, layer by layer. Chapter 15. Rows are only added to
  *  new arrays, so that hypotheses of a beam can share their past. */
 export class KeyValueCache {
-  constructor() {
-    Object.assign(this, { length: 0, layers: [] });
+  constructor(length = 0, layers = []) {
+    Object.assign(this, { length, layers });
   }
 
   copy() {
-    return Object.assign(new KeyValueCache(), { length: this.length, layers: [...this.layers] });
+    return new KeyValueCache(this.length, [...this.layers]);
   }
 
   append(layer, keys, values) {
     const past = this.layers[layer] ?? { keys: [], values: [] };
     this.layers[layer] = { keys: [...past.keys, ...keys], values: [...past.values, ...values] };
     return this.layers[layer];
-  }
-}
-
-/** What a forward pass switches off, keeps and overwrites. Chapter 18.
- *  switches: see client.js; keep: names of tensors, or a function of the name; patches: name ->
- *  Map of position -> row. */
-export class Intervention {
-  constructor(switches = {}, { keep = [], patches = {} } = {}) {
-    this.switches = switches;
-    this.off = Object.fromEntries(
-      ["heads", "blocks", "residuals", "skips", "norms"].map((part) => [part, new Set(switches[part])]),
-    );
-    this.wanted = typeof keep === "function" ? keep : (name) => keep.includes(name);
-    Object.assign(this, { kept: {}, patches });
-  }
-
-  headIsOff(kind, layer, head) {
-    const { heads, blocks } = this.off;
-    return blocks.has(kind) || blocks.has(`${kind}.${layer}`) || heads.has(`${kind}.${layer}.${head}`);
-  }
-
-  /** Every named tensor passes through here. Its first row stands at position `start`. */
-  touch(name, rows, start = 0) {
-    const patch = this.patches[name];
-    const result = patch ? rows.map((row, t) => patch.get(start + t) ?? row) : rows;
-    if (this.wanted(name)) this.kept[name] = result;
-    return result;
   }
 }
 
@@ -129,17 +107,17 @@ export class Transformer {
     if (positional === "learned") this.position = tensors["position.table"];
     this.encoderLayers = this.stack("encoder", config.n_encoder_layers);
     this.decoderLayers = this.stack("decoder", config.n_decoder_layers);
-    const embedding = (name) => tensors[config.tie_embeddings ? "src_embedding.lookup.weight" : name];
-    this.embeddings = { src: embedding("src_embedding.lookup.weight"), tgt: embedding("tgt_embedding.lookup.weight") };
-    this.output = embedding("output.weight"); // (V, D)
+    this.src = tensors["src_embedding.lookup.weight"]; // (V, D), and with ties the only one
+    this.tgt = config.tie_embeddings ? this.src : tensors["tgt_embedding.lookup.weight"];
+    this.output = config.tie_embeddings ? this.src : tensors["output.weight"];
   }
 
   stack(kind, size) {
     return Array.from({ length: size }, (_, i) => {
       const stem = `${kind}.layers.${i}`;
-      const cross = kind === "decoder" && new MultiHeadAttention(this, "cross", i, `${stem}.cross_attention`);
-      const own = new MultiHeadAttention(this, kind, i, `${stem}.self_attention`);
-      return { stem, own, cross, feedForward: this.feedForward(kind, i, `${stem}.feed_forward`) };
+      const attention = (kind, name) => new MultiHeadAttention(this, kind, i, `${stem}.${name}`);
+      const cross = kind === "decoder" ? attention("cross", "cross_attention") : null;
+      return { stem, own: attention(kind, "self_attention"), cross };
     });
   }
 
@@ -150,103 +128,113 @@ export class Transformer {
   }
 
   /** Widen, bend, come back (eq. 2): the same small network at every token. Chapter 08. */
-  feedForward(kind, layer, stem) {
+  feedForward(name, stem, x, places, run) {
+    const map = (part, rows) => this.linearMap(`${stem}.feed_forward.${part}`)(rows);
     const { activation } = this.config;
-    const [expand, contract] = [this.linearMap(`${stem}.expand`), this.linearMap(`${stem}.contract`)];
-    const gate = activation === "swiglu" && this.linearMap(`${stem}.gate`);
+    const gates = activation === "swiglu" ? map("gate", x) : null; // (T, d_ff)
     const bend = { relu, gelu }[activation];
-    return (x, start, run) => {
-      let hidden = expand(x); // (T, D) -> (T, d_ff)
-      if (gate) {
-        const gates = gate(x); // (T, d_ff)
-        hidden = hidden.map((row, t) => row.map((value, i) => silu(gates[t][i]) * value));
-      } else hidden = hidden.map((row) => row.map(bend));
-      return contract(run.touch(`${kind}.${layer}.feed_forward.hidden`, hidden, start)); // (T, D)
-    };
+    const hidden = map("expand", x).map((row, t) =>
+      row.map((value, i) => (gates ? silu(gates[t][i]) * value : bend(value))),
+    ); // (T, D) -> (T, d_ff)
+    return map("contract", run.touch(`${name}.hidden`, hidden, places)); // (T, D)
   }
 
   /** Normalise every row by the norm of that name in the weights. Chapter 07. */
   norm(name, stem, rows, run) {
     if (run.off.norms.has(name)) return rows;
-    const [weight, bias] = [this.tensors[`${stem}.weight`].data, this.tensors[`${stem}.bias`]?.data];
-    return rows.map((row) => (this.config.norm === "rms" ? rmsNorm(row, weight) : layerNorm(row, weight, bias)));
+    const [weight, bias] = ["weight", "bias"].map((part) => this.tensors[`${stem}.${part}`]?.data);
+    const normed = this.config.norm === "rms" ? rmsNorm : layerNorm;
+    return rows.map((row) => normed(row, weight, bias));
   }
 
   /** x + sublayer(norm(x)), or norm(x + sublayer(x)) as the paper draws it. Chapters 07 and 08. */
-  residual(name, stem, x, sublayer, start, run) {
+  residual(name, stem, x, sublayer, places, run) {
     if (run.off.residuals.has(name)) return x;
     const first = this.config.norm_first;
-    const y = run.touch(name, sublayer(first ? this.norm(name, stem, x, run) : x), start);
+    const y = run.touch(name, sublayer(first ? this.norm(name, stem, x, run) : x), places);
     const sum = run.off.skips.has(name) ? y : x.map((row, t) => add(row, y[t]));
     return first ? sum : this.norm(name, stem, sum, run);
   }
 
-  /** Ids to vectors: a row of the embedding times sqrt(D), plus the position. Chapters 05, 06. */
-  embed(side, ids, start, run) {
-    const { data, shape: [, width] } = this.embeddings[side]; // (V, D)
-    const row = (table, i) => table.data.subarray(i * width, (i + 1) * width);
-    const place = run.switches.positions ? undefined : this.position;
+  /** The sublayers of one layer, each inside a residual. Chapters 09 and 10. */
+  layer(name, stem, x, sublayers, places, run) {
+    sublayers.forEach(([part, sublayer], i) => {
+      x = this.residual(`${name}.${part}`, `${stem}.residuals.${i}.norm`, x, sublayer, places, run);
+    });
+    return run.touch(name, x, places);
+  }
+
+  /** The norm that closes a pre-norm stack; post-norm needs none. */
+  close(stack, x, run) {
+    return this.config.norm_first ? this.norm(`${stack}.final`, `${stack}.norm`, x, run) : x;
+  }
+
+  /** Ids to vectors: rows of the table (V, D) times sqrt(D), plus positions. Chapters 05, 06. */
+  embed(table, ids, places, run) {
+    const width = this.config.d_model;
+    const row = ({ data }, i) => data.subarray(i * width, (i + 1) * width);
+    const position = run.switches.positions ? undefined : this.position;
     return ids.map((id, t) => {
-      const x = row({ data }, id).map((value) => value * Math.fround(Math.sqrt(width))); // (D)
-      return place ? add(x, row(place, start + t)) : x;
+      const x = row(table, id).map((value) => value * Math.sqrt(width)); // (D)
+      return position ? add(x, row(position, places[t])) : x;
     });
   }
 
-  /** Source ids -> memory: {rows (S, D), mask}. Chapter 09. */
+  /** Source ids -> memory: its rows (S, D), and what reading it needs. Chapter 09. */
   encode(ids, run = new Intervention()) {
+    const places = ids.map((_, t) => t);
     const mask = run.switches.padding ? undefined : (i, j) => ids[j] !== this.config.pad_id;
-    let x = run.touch("encoder.embedding", this.embed("src", ids, 0, run));
-    this.encoderLayers.forEach(({ stem, own, feedForward }, i) => {
-      x = this.residual(`encoder.${i}.attention`, `${stem}.residuals.0.norm`, x, (y) => {
-        const [q, k, v] = ["w_q", "w_k", "w_v"].map((map) => own.project(map, y, 0, run));
-        return own.attend(q, k, v, mask, 0, run);
-      }, 0, run);
-      const apply = (y) => feedForward(y, 0, run);
-      x = this.residual(`encoder.${i}.feed_forward`, `${stem}.residuals.1.norm`, x, apply, 0, run);
-      x = run.touch(`encoder.${i}`, x);
+    let x = run.touch("encoder.embedding", this.embed(this.src, ids, places, run), places);
+    this.encoderLayers.forEach(({ stem, own }, i) => {
+      const attention = (y) => {
+        const [q, k, v] = ["q", "k", "v"].map((part) => own.project(part, y, places, run));
+        return own.mix(own.attend(q, k, v, mask, places, run), places, run);
+      };
+      const name = `encoder.${i}`;
+      const network = (y) => this.feedForward(`${name}.feed_forward`, stem, y, places, run);
+      const sublayers = Object.entries({ attention, feed_forward: network });
+      x = this.layer(name, stem, x, sublayers, places, run);
     });
-    if (this.config.norm_first) x = this.norm("encoder.final", "encoder.norm", x, run);
-    return { rows: run.touch("memory", x), mask, projected: [] };
+    const rows = run.touch("memory", this.close("encoder", x, run), places);
+    return { rows, places, mask, projected: [] };
   }
 
   /** New ids of each hypothesis -> hidden rows, one after the other: (hypotheses * T, D). Every
    *  hypothesis has its own cache; all read the same memory. Chapter 10. */
   decode(sequences, memory, caches, run = new Intervention()) {
-    const start = caches[0].length;
-    const length = sequences[0].length; // T
-    const causal = run.switches.causal ? undefined : (i, j) => j <= start + i;
-    let x = sequences.flatMap((ids) => this.embed("tgt", ids, start, run));
-    x = run.touch("decoder.embedding", x, start);
-    this.decoderLayers.forEach(({ stem, own, cross, feedForward }, i) => {
-      const sublayer = (name, place, apply) => {
-        x = this.residual(`decoder.${i}.${name}`, `${stem}.residuals.${place}.norm`, x, apply, start, run);
-      };
-      sublayer("attention", 0, (y) =>
-        caches.flatMap((cache, h) => {
-          const rows = y.slice(h * length, (h + 1) * length); // (T, D)
-          const [q, k, v] = ["w_q", "w_k", "w_v"].map((map) => own.project(map, rows, start, run));
+    const [start, length] = [caches[0].length, sequences[0].length]; // T
+    const places = sequences.flatMap((ids) => ids.map((_, t) => start + t));
+    const causal = run.switches.causal ? undefined : (i, j) => j <= places[i];
+    let x = this.embed(this.tgt, sequences.flat(), places, run);
+    x = run.touch("decoder.embedding", x, places);
+    this.decoderLayers.forEach(({ stem, own, cross }, i) => {
+      const attention = (y) => {
+        const projected = ["q", "k", "v"].map((part) => own.project(part, y, places, run));
+        const joined = caches.flatMap((cache, h) => {
+          const part = (rows) => rows.slice(h * length, (h + 1) * length); // (T, D)
+          const [q, k, v] = projected.map(part);
           const { keys, values } = cache.append(i, k, v); // (start + T, D)
-          return own.attend(q, keys, values, causal, start, run);
-        }),
-      );
-      sublayer("cross", 1, (y) => {
+          return own.attend(q, keys, values, causal, places, run);
+        });
+        return own.mix(joined, places, run);
+      };
+      const reading = (y) => {
         // The memory never changes: its keys and values are computed once.
-        memory.projected[i] ??= ["w_k", "w_v"].map((map) => cross.project(map, memory.rows, 0, run));
-        return cross.attend(cross.project("w_q", y, start, run), ...memory.projected[i], memory.mask, start, run);
-      });
-      sublayer("feed_forward", 2, (y) => feedForward(y, start, run));
-      x = run.touch(`decoder.${i}`, x, start);
+        const project = (part) => cross.project(part, memory.rows, memory.places, run);
+        const [keys, values] = (memory.projected[i] ??= ["k", "v"].map(project));
+        const q = cross.project("q", y, places, run);
+        return cross.mix(cross.attend(q, keys, values, memory.mask, places, run), places, run);
+      };
+      const name = `decoder.${i}`;
+      const network = (y) => this.feedForward(`${name}.feed_forward`, stem, y, places, run);
+      const sublayers = Object.entries({ attention, cross: reading, feed_forward: network });
+      x = this.layer(name, stem, x, sublayers, places, run);
     });
     for (const cache of caches) cache.length += length;
-    return run.touch("hidden", this.close(x, run), start);
+    return run.touch("hidden", this.close("decoder", x, run), places);
   }
 
-  /** The norm that closes a pre-norm decoder; post-norm needs none. */
-  close(x, run) {
-    return this.config.norm_first ? this.norm("decoder.final", "decoder.norm", x, run) : x;
-  }
-
-  /** hidden (T, D) -> logits (T, V): how well each token of the vocabulary fits next. Chapter 11. */
+  /** hidden (T, D) -> logits (T, V): how well each token would fit next. Chapter 11. */
   project(hidden) {
     return linear(hidden, this.output);
   }

@@ -1,8 +1,8 @@
 // The model's own thread, so that the page never waits. Messages in: {id, call, args} or {cancel};
 // out: {id, result}, {id, error: {name, message}} or {id, progress}.
 
+import { LiveError, require } from "./errors.js";
 import { Inside } from "./inside.js";
-import { LiveError } from "./model_file.js";
 
 let inside = null;
 const cancelled = new Set();
@@ -12,8 +12,8 @@ const calls = {
     inside = await Inside.open(await bytesOf(source, (progress) => postMessage({ id, progress })));
     return inside.info();
   },
-  headScan({ id }, ...args) {
-    return inside.headScan(...args.slice(0, 2), () => breathe(id));
+  headScan({ id }, text, options) {
+    return inside.headScan(text, options, () => breathe(id));
   },
 };
 
@@ -43,7 +43,8 @@ async function bytesOf(source, report) {
 }
 
 function missing(source) {
-  return new LiveError("WeightsMissing", `The model could not be loaded from ${source}. Check the connection and try again.`);
+  const message = `The model could not be loaded from ${source}. Check the connection, try again.`;
+  return new LiveError("WeightsMissing", message);
 }
 
 /** Let other messages in between two steps of a long call. */
@@ -55,8 +56,9 @@ async function breathe(id) {
 onmessage = async ({ data: { id, call, args = [], cancel } }) => {
   if (cancel !== undefined) return void cancelled.add(cancel);
   try {
-    if (call !== "load" && !inside) throw new LiveError("NotLoaded", "The model is not loaded yet: call load() first.");
-    const result = await (calls[call] ? calls[call]({ id, source: args[0] }, ...args) : inside[call](...args));
+    require(call === "load" || inside, "The model is not loaded: call load() first.", "NotLoaded");
+    const own = calls[call];
+    const result = await (own ? own({ id, source: args[0] }, ...args) : inside[call](...args));
     postMessage({ id, result });
   } catch (error) {
     postMessage({ id, error: { name: error.name, message: error.message } });
