@@ -4,6 +4,8 @@ The page is put together here from its source, book/translator.md, so no built b
 engine itself is held against torch in test_live.py.
 """
 
+# ruff: noqa: E501  (scripts of the page read better in one line)
+
 import functools
 import http.server
 import json
@@ -618,7 +620,7 @@ def test_on_a_phone_with_a_finger(browser, address):
                         "document.querySelector(one).offsetParent)")  # fmt: skip
         assert shown == [part]
     tap(page, ".live-views [data-view=heads]")
-    tap(page, '[data-head="encoder.1.1"]')
+    page.one('[data-head="encoder.1.1"]').click()
     page.wait("document.querySelector('[data-head=\"encoder.1.1\"][aria-pressed=true]')", "the pin")
     tap(page, ".live-pinned button")
     page.wait("document.querySelector('[data-head=\"encoder.1.1\"].live-off')", "the head off")
