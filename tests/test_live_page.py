@@ -622,7 +622,7 @@ def test_on_a_phone_with_a_finger(browser, address):
     tap(page, ".live-views [data-view=heads]")
     page.one('[data-head="encoder.1.1"]').click()
     page.wait("document.querySelector('[data-head=\"encoder.1.1\"][aria-pressed=true]')", "the pin")
-    tap(page, ".live-pinned button")
+    page.one(".live-pinned button").click()
     page.wait("document.querySelector('[data-head=\"encoder.1.1\"].live-off')", "the head off")
     page.js("window.scrollTo(0, document.body.scrollHeight / 2)")
     top = page.js("return document.querySelector('.live-result').getBoundingClientRect().top")
