@@ -18,6 +18,7 @@ from transformer_lib import data, load_pretrained
 from transformer_lib.attention import MultiHeadAttention, record_attention
 from transformer_lib.batching import pad
 from transformer_lib.decoding import beam_search, greedy_decode
+from transformer_lib.positional import PositionalScheme
 from transformer_lib.runs.export import export_live, load_exported
 from transformer_lib.tokenization import BOS, PAD, encode_source
 
@@ -230,7 +231,7 @@ def switched_off(model, switches):
         if name in norms:
             replace(norms[name], "forward", lambda x: x)
     if switches.get("positions"):
-        position, model.position = model.position, None
+        positions, model.embed.positions = model.embed.positions, PositionalScheme()
     try:
         yield
     finally:
@@ -241,7 +242,7 @@ def switched_off(model, switches):
             if had:
                 part.__dict__[name] = old
         if switches.get("positions"):
-            model.position = position
+            model.embed.positions = positions
 
 
 @torch.inference_mode()

@@ -104,7 +104,7 @@ export class Transformer {
     Object.assign(this, { config, tensors });
     const { positional, max_len, d_model } = config;
     if (positional === "sinusoidal") this.position = sinusoidalTable(max_len, d_model);
-    if (positional === "learned") this.position = tensors["position.table"];
+    if (positional === "learned") this.position = tensors["embed.positions.table"];
     this.encoderLayers = this.stack("encoder", config.n_encoder_layers);
     this.decoderLayers = this.stack("decoder", config.n_decoder_layers);
     this.src = tensors["src_embedding.lookup.weight"]; // (V, D), and with ties the only one
