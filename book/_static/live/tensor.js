@@ -20,10 +20,7 @@ export function linear(rows, weight, bias) {
         s2 += xi * w[c + i];
         s3 += xi * w[d + i];
       }
-      y[o] = s0;
-      y[o + 1] = s1;
-      y[o + 2] = s2;
-      y[o + 3] = s3;
+      [y[o], y[o + 1], y[o + 2], y[o + 3]] = [s0, s1, s2, s3];
     }
   }
   for (let o = whole; o < outputs; o++) {
@@ -45,13 +42,20 @@ export function add(a, b) {
   return a.map((value, i) => value + b[i]);
 }
 
+/** The sum of the rows, each times its weight: (T), (T, K) -> (K). */
+export function weightedSum(weights, rows) {
+  const sum = new Float32Array(rows[0].length);
+  for (let t = 0; t < rows.length; t++) {
+    for (let i = 0; i < sum.length; i++) sum[i] += weights[t] * rows[t][i];
+  }
+  return sum;
+}
+
 /** Positive numbers that sum to 1; the largest is taken off first, or exp overflows. Chapter 02. */
 export function softmax(scores) {
-  const largest = scores.reduce((a, b) => Math.max(a, b), -Infinity);
-  if (largest === -Infinity) return scores.map(() => 0); // nothing may be attended to
-  const powers = scores.map((score) => Math.exp(score - largest));
-  const sum = powers.reduce((a, b) => a + b, 0);
-  return powers.map((power) => power / sum);
+  const total = logSumExp(scores);
+  if (Number.isNaN(total)) return scores.map(() => 0); // nothing may be attended to
+  return scores.map((score) => Math.exp(score - total));
 }
 
 /** log(sum(exp(x))): what log-softmax takes off each logit. Chapter 12. */

@@ -4,6 +4,7 @@
 import { Intervention } from "./intervention.js";
 import {
   add, dot, gelu, layerNorm, linear, relu, rmsNorm, rotate, silu, sinusoidalTable, softmax,
+  weightedSum,
 } from "./tensor.js";
 
 /** softmax(q k^T / sqrt(d_k)) v, with its weights (eq. 1). Chapter 02.
@@ -11,15 +12,12 @@ import {
  *  is added to the score. Returns output (T_query, K) and weights (T_query, T_key). */
 export function scaledDotProductAttention(q, k, v, mask = () => true, bias = () => 0) {
   const scale = 1 / Math.sqrt(q[0].length);
-  const score = (i, j) => (mask(i, j) ? dot(q[i], k[j]) * scale + bias(i, j) : -Infinity);
-  const scores = q.map((_, i) => Float32Array.from(k, (_, j) => score(i, j))); // (T_query, T_key)
-  const weights = scores.map(softmax);
-  const output = weights.map((row) => {
-    const sum = new Float32Array(v[0].length); // (K)
-    row.forEach((weight, j) => v[j].forEach((value, f) => (sum[f] += weight * value)));
-    return sum;
+  const weights = q.map((query, i) => {
+    const scores = new Float32Array(k.length).fill(-Infinity); // (T_key)
+    k.forEach((key, j) => mask(i, j) && (scores[j] = dot(query, key) * scale + bias(i, j)));
+    return softmax(scores);
   });
-  return { output, weights };
+  return { output: weights.map((row) => weightedSum(row, v)), weights };
 }
 
 /** Several attentions side by side, each on its slice of the features (sec. 3.2.2). Chapter 04. */
@@ -84,10 +82,6 @@ export class MultiHeadAttention {
 export class KeyValueCache {
   constructor(length = 0, layers = []) {
     Object.assign(this, { length, layers });
-  }
-
-  copy() {
-    return new KeyValueCache(this.length, [...this.layers]);
   }
 
   append(layer, keys, values) {
