@@ -123,10 +123,8 @@ export function beamSearch(model, memory, options) {
     tree.push({ step, hypotheses: candidates.map(entry) });
     // A forced <eos> ends the search as well: nothing goes on.
     if (finished >= n || !going.length) break;
-    beam = going.map((next) => {
-      const { length, layers } = next.parent.cache;
-      return { ...extend(next), cache: new KeyValueCache(length, [...layers]) };
-    });
+    const copy = ({ length, layers }) => new KeyValueCache(length, [...layers]);
+    beam = going.map((next) => ({ ...extend(next), cache: copy(next.parent.cache) }));
   }
   return { ...extend(best), ids: extend(best).ids.slice(1), score: best.score, tree };
 }
