@@ -92,35 +92,12 @@ class Uncached:
     """Our model for `beam_search`, but every step computes the whole prefix anew."""
 
     def __init__(self, model: Transformer):
-        self.model, self.config, self.training = model, model.config, False
-        self.encode, self.project, self.eval, self.train = (
-            model.encode, model.project, model.eval, model.train,
-        )  # fmt: skip
+        self.config, self.training = model.config, False
+        self.model, self.eval, self.train, self.step = model, model.eval, model.train, model.step
 
-    def new_cache(self) -> "Prefixes":
-        """What stands in for a cache: the ids alone."""
-        return Prefixes()
-
-    def decode(self, ids, memory, src_mask, cache):
-        """As Transformer.decode with a cache: ids (B, 1) are the new tokens."""
-        prefix = ids if cache.ids is None else torch.cat([cache.ids, ids], dim=1)
-        cache.ids = prefix
-        beam = len(ids) // len(memory)
-        memory, src_mask = (x.repeat_interleave(beam, dim=0) for x in (memory, src_mask))
-        return self.model.decode(prefix, memory, src_mask)
-
-
-class Prefixes:
-    """The ids of every hypothesis so far, (B, length), reordered as a cache would be."""
-
-    ids: Tensor | None = None
-
-    def select(self, rows: Tensor) -> None:
-        """Keep these hypotheses."""
-        self.ids = self.ids[rows]
-
-    def select_sentences(self, rows: Tensor) -> None:
-        """Nothing is kept of the memory."""
+    def start(self, src_ids, bos_id, use_cache=False):
+        """A state without a cache: each step is then given the whole prefix."""
+        return self.model.start(src_ids, bos_id, use_cache=False)
 
 
 # ------------------------------------------------------------------------------------- CTranslate2
@@ -166,7 +143,7 @@ def save_for_ctranslate2(model: Transformer, tokens: list[str], folder: str) -> 
             norm(other, residual.norm)
 
     for theirs, ours in ((spec.encoder, model.encoder), (spec.decoder, model.decoder)):
-        theirs.position_encodings.encodings = array(model.position.table)
+        theirs.position_encodings.encodings = array(model.embed.positions.table)
         if c.norm_first:
             norm(theirs.layer_norm, ours.norm)
         for a, b in zip(theirs.layer, ours.layers, strict=True):
@@ -214,8 +191,8 @@ def marian_pair(like: ModelConfig):
         max_len=like.max_len, norm_first=False,
     )).eval()  # fmt: skip
     # Marian puts all sines before all cosines; ours alternate, as the paper writes them.
-    table = ours.position.table
-    ours.position.table = torch.cat([table[:, 0::2], table[:, 1::2]], dim=1)
+    table = ours.embed.positions.table
+    ours.embed.positions.table = torch.cat([table[:, 0::2], table[:, 1::2]], dim=1)
     ours.src_embedding.lookup.weight.data.copy_(marian.model.shared.weight)
     names = {"w_q": "q_proj", "w_k": "k_proj", "w_v": "v_proj", "w_o": "out_proj"}
     for mine, other in ((ours.encoder, marian.model.encoder), (ours.decoder, marian.model.decoder)):

@@ -4,7 +4,8 @@ import pytest
 import torch
 from hypothesis import settings
 
-from transformer_lib import ModelConfig, Transformer, multi30k
+from transformer_lib import ModelConfig, Transformer
+from transformer_lib.corpora import multi30k
 
 # The examples are the same in every run: a failure here is a failure everywhere.
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=25)

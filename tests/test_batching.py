@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from transformer_lib import data
 from transformer_lib.batching import TokenBatchSampler, pad, padding_share
-from transformer_lib.tokenization import encode_source, encode_target, train_tokenizer
+from transformer_lib.tokenization import encode_pairs, train_tokenizer
 
 pairs_of_lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1)
 
@@ -93,8 +93,7 @@ def test_neighbours_in_the_order_differ_by_one_token():
 def test_padding_on_multi30k_is_below_5_percent():
     train = data.load_parallel("multi30k")["train"]
     tokenizer = train_tokenizer([text for pair in train for text in pair], 10_000)
-    sources = encode_source(tokenizer, [source for source, _ in train])
-    targets = encode_target(tokenizer, [target for _, target in train])
+    sources, targets = encode_pairs(tokenizer, train)
     lengths = [(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
     for direction in (lengths, [(t, s) for s, t in lengths]):
         batches = list(TokenBatchSampler(direction, max_tokens=4096))

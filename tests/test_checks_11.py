@@ -19,8 +19,8 @@ SHAPES = {
 def forward(model, src, tgt, read=True, cross=True, causal=True, embedding="tgt_embedding"):
     padding = masks.padding_mask(src, 0)
     own = masks.causal_mask(tgt.size(1)) & masks.padding_mask(tgt, 0) if causal else None
-    memory = model.encoder(model.embed(model.src_embedding, src), padding if read else None)
-    x = model.embed(getattr(model, embedding), tgt)
+    memory = model.encoder(model.embed(model.src_embedding(src)), padding if read else None)
+    x = model.embed(getattr(model, embedding)(tgt))
     return model.output(model.decoder(x, memory, padding if cross else None, own))
 
 

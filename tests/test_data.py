@@ -1,12 +1,15 @@
 """Sentence pairs: both layouts, the order of sources, and errors that name the line."""
 
 import json
+import os
 import socket
-import sys
+import threading
+import time
 
 import pytest
 
-from transformer_lib.data import _without_waiting, load_parallel
+from transformer_lib.corpora import folder, hub, mini
+from transformer_lib.data import load_parallel
 
 ROWS = [{"de": f"Satz {i} .", "en": f"sentence {i} ."} for i in range(5)]
 
@@ -51,9 +54,8 @@ def test_auto_takes_the_folder_of_the_environment(tmp_path, monkeypatch):
         load_parallel("auto")
 
 
-def test_auto_falls_back_to_mini_and_says_so(monkeypatch, capsys):
+def test_auto_falls_back_to_mini_and_says_so(without_datasets, monkeypatch, capsys):
     monkeypatch.delenv("MULTI30K_DIR", raising=False)
-    monkeypatch.setitem(sys.modules, "datasets", None)  # as if it were not installed
     pairs = load_parallel("auto")
     assert pairs == load_parallel("mini")
     assert "mini corpus" in capsys.readouterr().out
@@ -64,6 +66,7 @@ def test_mini_is_the_same_every_time_and_goes_both_ways():
     assert forth == load_parallel("mini")
     assert set(forth) == {"train", "validation", "test"}
     assert back["test"] == [(target, source) for source, target in forth["test"]]
+    assert forth == mini.mini_corpus()  # which is (German, English)
     with pytest.raises(ValueError, match="the mini corpus has 'de' and 'en', not 'fr'"):
         load_parallel("mini", "fr", "en")
 
@@ -113,78 +116,145 @@ def test_a_folder_may_hold_only_a_test_split(tmp_path):
     assert list(load_parallel(write(tmp_path, test=ROWS))) == ["test"]
 
 
+def module(name, text, tmp_path, monkeypatch):
+    """Let every new process find a Python module of this name and text first."""
+    places = tmp_path / "modules"
+    places.mkdir(exist_ok=True)
+    (places / f"{name}.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(places), prepend=os.pathsep)
+
+
 @pytest.fixture
-def hub(monkeypatch):
-    """A hub of one data set, with no network."""
-    datasets = pytest.importorskip("datasets")
+def without_datasets(tmp_path, monkeypatch):
+    """As if `datasets` were not installed."""
+    module("datasets", "raise ImportError('not here')", tmp_path, monkeypatch)
+    module("huggingface_hub", "raise ImportError('not here')", tmp_path, monkeypatch)
 
-    def unreachable(*_, **__):
-        raise OSError("no network in tests")
 
-    monkeypatch.setattr(socket, "create_connection", unreachable)
-    monkeypatch.setattr(datasets, "get_dataset_config_names", lambda name: ["de-en", "fr-en"])
+FAKE_DATASETS = """
+import json
 
-    def serve(splits):
-        asked = []
+def get_dataset_config_names(name):
+    return ["de-en", "fr-en"]
 
-        def load_dataset(path, **options):
-            asked.append((path, options))
-            if splits is None:
-                raise FileNotFoundError("not in the cache")
-            return splits
+def load_dataset(*asked):
+    print(json.dumps(asked), file=open({log!r}, "a"))
+    {does}
+"""
 
-        monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-        return asked
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """A hub of one data set, with no network. Returns the file of what was asked for."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+    def serve(does):
+        log = tmp_path / "asked"
+        text = FAKE_DATASETS.format(log=str(log), does=does)
+        module("datasets", text, tmp_path, monkeypatch)
+        return log
 
     return serve
 
 
-def test_a_hub_data_set_may_name_the_pair_in_either_order(hub):
-    asked = hub({"train": [{"translation": GOOD}], "dev": [{"translation": GOOD}]})
+def test_a_hub_data_set_may_name_the_pair_in_either_order(served):
+    rows = [{"translation": GOOD}]
+    log = served(f"return {{'train': {rows}, 'dev': {rows}}}")
     pairs = load_parallel("some/books", "en", "de")
-    assert asked == [("some/books", {"name": "de-en"})]
+    assert json.loads(log.read_text()) == ["some/books", "de-en"]
     assert pairs == {"train": [(GOOD["en"], GOOD["de"])], "validation": [(GOOD["en"], GOOD["de"])]}
 
 
-def test_errors_of_hub_data_sets(hub):
-    hub({"train": [GOOD, {"de": "allein", "en": ""}]})
-    with pytest.raises(ValueError, match="some/set, split train, row 2: the 'en' side is empty"):
+@pytest.mark.parametrize(
+    ("does", "error", "message"),
+    [
+        (
+            f"return {{'train': [{GOOD}, {{'de': 'allein', 'en': ''}}]}}",
+            ValueError,
+            "some/set, split train, row 2: the 'en' side is empty",
+        ),
+        (
+            "return {'other': []}",
+            ValueError,
+            r"some/set has no split that is known; it has \['other'\]",
+        ),
+        (
+            "raise FileNotFoundError('not in the cache')",
+            ConnectionError,
+            "some/set is neither on the hub nor in its cache: not in the cache",
+        ),
+        ("raise ValueError('no such part')", ValueError, "no such part"),
+        ("import os; os.abort()", RuntimeError, "reading some/set failed"),
+    ],
+)
+def test_errors_of_hub_data_sets(served, does, error, message):
+    served(does)
+    with pytest.raises(error, match=message):
         load_parallel("some/set")
-    hub({"other": [GOOD]})
-    with pytest.raises(
-        ValueError, match=r"some/set has no split that is known; it has \['other'\]"
-    ):
-        load_parallel("some/set")
-    hub(None)
+
+
+@pytest.fixture
+def silent_hub(monkeypatch, tmp_path):
+    """A hub on this machine that accepts every connection and never says a word."""
+    connections = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept():
+            while True:
+                try:
+                    connections.append(server.accept()[0])
+                except OSError:  # the test is over
+                    return
+
+        threading.Thread(target=accept, daemon=True).start()
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+        monkeypatch.setattr(hub, "_silent_hubs", set())
+        monkeypatch.setattr(hub, "PATIENCE", 1)  # the rest of the 15 s is for imports
+        yield connections
+        server.shutdown(socket.SHUT_RDWR)
+    for connection in connections:
+        connection.close()
+
+
+def test_a_hub_that_never_answers_is_asked_once_and_for_seconds(silent_hub):
+    pytest.importorskip("datasets")
+    start = time.monotonic()
     with pytest.raises(ConnectionError, match="some/set is neither on the hub nor in its cache"):
-        load_parallel("some/set")
+        hub.load("some/set", "de", "en")
+    assert time.monotonic() - start < 11 and silent_hub  # 15 with the patience of every day
+    asked = len(silent_hub)
+    with pytest.raises(ConnectionError, match="other/set is neither on the hub nor in its cache"):
+        hub.load("other/set", "de", "en")
+    assert len(silent_hub) == asked
 
 
-def test_the_source_that_was_used_is_told(tmp_path, monkeypatch):
+def test_what_is_cached_is_used_when_the_hub_is_silent(silent_hub, served, monkeypatch):
+    served(f"return {{'test': [{GOOD}]}}")
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    assert load_parallel("some/set") == {"test": [(GOOD["de"], GOOD["en"])]}
+
+
+def test_a_folder_of_another_format_needs_no_hub(tmp_path, silent_hub):
+    pytest.importorskip("datasets")
+    given, empty = tmp_path / "given", tmp_path / "empty"
+    given.mkdir(), empty.mkdir()
+    (given / "train.csv").write_text("de,en\nein Hund,a dog\n", encoding="utf-8")
+    assert folder.load(given, "de", "en") == {"train": [("ein Hund", "a dog")]}
+    with pytest.raises(ValueError, match="holds no data that `datasets` reads"):
+        folder.load(empty, "de", "en")
+    assert not silent_hub
+
+
+def test_the_source_that_was_used_is_told(tmp_path, without_datasets, monkeypatch):
     folder = write(tmp_path, train=ROWS)
     assert load_parallel(folder).source == folder
     monkeypatch.setenv("MULTI30K_DIR", folder)
     assert load_parallel("auto").source == "multi30k"
     monkeypatch.delenv("MULTI30K_DIR")
-    monkeypatch.setitem(sys.modules, "datasets", None)
     assert load_parallel("auto").source == "mini"
-
-
-@pytest.mark.parametrize("behind_a_proxy", [False, True])
-def test_without_a_hub_the_cache_is_asked_at_once(hub, monkeypatch, behind_a_proxy):
-    import datasets
-    import huggingface_hub
-
-    proxies = {"https": "proxy:3128"} if behind_a_proxy else {}
-    monkeypatch.setattr("transformer_lib.data.getproxies", lambda: proxies)
-    modules = (datasets.config, huggingface_hub.constants)
-    for module in modules:
-        monkeypatch.setattr(module, "HF_HUB_OFFLINE", False)
-    with pytest.raises(RuntimeError), _without_waiting():
-        # Behind a proxy, a direct connection that fails says nothing about the hub.
-        assert all(module.HF_HUB_OFFLINE is not behind_a_proxy for module in modules)
-        raise RuntimeError
-    assert not any(module.HF_HUB_OFFLINE for module in modules)
 
 
 def test_a_folder_is_the_same_from_wherever_it_is_named(tmp_path, monkeypatch):
@@ -197,18 +267,6 @@ def test_a_folder_is_the_same_from_wherever_it_is_named(tmp_path, monkeypatch):
     assert all(pairs["train"] == [("Hund", "dog")] for pairs in found)
 
 
-def test_a_notebook_without_widgets_gets_no_warning_with_its_data(tmp_path, monkeypatch, recwarn):
-    """`datasets` imports a progress bar that warns where ipywidgets is missing."""
-    warns = 'import warnings\nwarnings.warn("IProgress not found. Please update jupyter")\n'
-    (tmp_path / "datasets.py").write_text(warns + "raise ImportError")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "datasets", raising=False)
-    with pytest.raises(ImportError, match="pip install datasets"):
-        load_parallel("someone/some_data", "de", "en")
-    assert not recwarn.list
-
-
-def test_without_datasets_a_mistyped_folder_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "datasets", None)
+def test_without_datasets_a_mistyped_folder_is_named(without_datasets):
     with pytest.raises(ImportError, match="my_foldr is no folder of .jsonl files; other data need"):
         load_parallel("my_foldr")

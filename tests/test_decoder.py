@@ -1,12 +1,16 @@
 """The decoder: what it reads, what it caches, and hypotheses that share a memory."""
 
+import pytest
 import torch
 from conftest import assert_equal, tiny_config, tiny_model
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_lib.decoder import Decoder, DecoderCache, DecoderLayer
+from transformer_lib.cache import DecoderCache
+from transformer_lib.decoder import Decoder, DecoderLayer
+from transformer_lib.encoder import Encoder
 from transformer_lib.masks import causal_mask
+from transformer_lib.positional import SCHEMES, PositionalScheme
 
 
 def inputs(batch=2, length=4, source=5):
@@ -40,17 +44,17 @@ def test_memory_behind_the_source_mask_is_not_read():
 def test_cross_attention_has_no_positions():
     for positional in ("rotary", "alibi"):
         layer = DecoderLayer(tiny_config(positional=positional))
-        assert layer.self_attention.position is not None
-        assert layer.cross_attention.position is None
+        assert type(layer.self_attention.positions) is SCHEMES[positional]
+        assert type(layer.cross_attention.positions) is PositionalScheme
 
 
 def test_the_memory_is_projected_once():
     decoder, cache = tiny_model().decoder, DecoderCache(2)
     x, memory = inputs()
     decoder(x[:, :1], memory, cache=cache)
-    kept = [layer.memory[0] for layer in cache.layers]
+    kept = [layer.memory.keys for layer in cache.layers]
     decoder(x[:, 1:2], memory, cache=cache)
-    assert all(layer.memory[0] is keys for layer, keys in zip(cache.layers, kept, strict=True))
+    assert all(layer.memory.keys is keys for layer, keys in zip(cache.layers, kept, strict=True))
     assert cache.length == 2
 
 
@@ -72,11 +76,10 @@ def test_hypotheses_that_share_a_memory_equal_copies_of_it(batch, beam, steps, s
 def test_cached_sentences_can_be_left_out():
     decoder, cache = tiny_model().decoder, DecoderCache(2)
     x, memory = inputs(3)
-    cache.select_sentences(torch.tensor([0]))  # nothing kept yet, nothing to do
+    cache.select(torch.tensor([0]), torch.tensor([0]))  # nothing kept yet, nothing to do
     decoder(x[:, :1], memory, cache=cache)
     rows = torch.tensor([2, 0])
-    cache.select(rows)
-    cache.select_sentences(rows)
+    cache.select(rows, rows)
     expected = decoder(x[rows, :2], memory[rows], tgt_mask=causal_mask(2))[:, 1:]
     assert_equal(decoder(x[rows, 1:2], memory[rows], cache=cache), expected)
 
@@ -84,3 +87,16 @@ def test_cached_sentences_can_be_left_out():
 def test_a_decoder_without_cache_starts_at_nothing():
     assert DecoderCache(2).length == 0
     assert Decoder(tiny_config(n_decoder_layers=0)).layers.__len__() == 0
+
+
+def test_a_decoder_alone_is_an_encoder_with_a_causal_mask():
+    decoder = Decoder(tiny_config(), cross_attention=False).double()
+    encoder = Encoder(tiny_config()).double()
+    encoder.load_state_dict(decoder.state_dict())
+    x, _ = inputs()
+    assert_equal(decoder(x, tgt_mask=causal_mask(4)), encoder(x, causal_mask(4)))
+
+
+def test_a_forgotten_memory_is_named():
+    with pytest.raises(ValueError, match="no memory to read: pass one, or build with cross_att"):
+        Decoder(tiny_config())(torch.randn(2, 4, 16))

@@ -5,7 +5,8 @@ import torch
 from conftest import assert_equal, tiny_config
 from torch import nn
 
-from transformer_lib.encoder import Encoder, EncoderLayer, Residual
+from transformer_lib.blocks import Residual
+from transformer_lib.encoder import Encoder, EncoderLayer
 from transformer_lib.normalization import LayerNorm
 
 

@@ -226,8 +226,8 @@ def marian_and_ours():
         for layer, theirs in zip(mine.layers, other.layers, strict=True):
             copy_marian_layer(layer, theirs)
     # Marian puts all sines before all cosines; ours alternate, as the paper writes them.
-    table = ours.position.table
-    ours.position.table = torch.cat([table[:, 0::2], table[:, 1::2]], dim=1)
+    table = ours.embed.positions.table
+    ours.embed.positions.table = torch.cat([table[:, 0::2], table[:, 1::2]], dim=1)
     return marian, ours
 
 

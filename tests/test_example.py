@@ -55,7 +55,7 @@ def test_queries_keys_and_values_are_those_inside_the_model(model):
     for head in range(2):
         q, k, v = example.queries_keys_values(model, head)
         assert q.shape == k.shape == v.shape == (3, 2)
-        weights = (q @ k.T / math.sqrt(2)).softmax(-1)  # (3, 3): by hand, as in chapter 02
+        weights = (q @ k.T / math.sqrt(2)).softmax(-1)  # (3, 3)
         heads.append(weights @ v)
     with torch.no_grad():
         by_hand = layer.self_attention.w_o(torch.cat(heads, dim=-1))

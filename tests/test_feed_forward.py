@@ -21,13 +21,27 @@ def test_gelu_is_x_times_the_normal_distribution():
     assert_equal(ffn(x), ffn.contract(hidden), 1e-5)
 
 
+def test_gelu_tanh_is_the_approximation_of_gpt_2():
+    ffn, x = FeedForward(6, 10, "gelu_tanh"), torch.randn(2, 3, 6)
+    hidden = ffn.expand(x)
+    inner = (2 / torch.pi) ** 0.5 * (hidden + 0.044715 * hidden**3)
+    assert_equal(ffn(x), ffn.contract(0.5 * hidden * (1 + inner.tanh())), 1e-5)
+
+
+def test_without_biases_zero_stays_zero():
+    for activation in ("relu", "swiglu"):
+        ffn = FeedForward(6, 10, activation, bias=False)
+        assert all(p.dim() == 2 for p in ffn.parameters())
+        assert ffn(torch.zeros(1, 2, 6)).eq(0).all()
+
+
 def test_swiglu_gates_one_projection_by_another():
     ffn, x = FeedForward(6, 10, "swiglu"), torch.randn(2, 3, 6)
     gate = ffn.gate(x)
     assert_equal(ffn(x), ffn.contract(gate * torch.sigmoid(gate) * ffn.expand(x)), 1e-5)
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "swiglu"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "swiglu"])
 def test_each_position_on_its_own(activation):
     ffn, x = FeedForward(6, 10, activation), torch.randn(2, 5, 6)
     order = torch.randperm(5)
@@ -43,5 +57,5 @@ def test_two_thirds_of_d_ff_give_swiglu_as_many_weights():
 
 
 def test_an_unknown_activation_is_named():
-    with pytest.raises(ValueError, match="activation is 'tanh'; it must be 'relu', 'gelu' or"):
+    with pytest.raises(ValueError, match="activation is 'tanh'; it must be one of .*'relu'"):
         FeedForward(6, 10, "tanh")

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transformer_lib.batching import pad
-from transformer_lib.config import ACTIVATIONS, POSITIONALS
 from transformer_lib.decoding import beam_search, greedy_decode
+from transformer_lib.feed_forward import ACTIVATIONS
 from transformer_lib.masks import causal_mask, padding_mask
+from transformer_lib.positional import SCHEMES
 
 VOCAB = 14
 
@@ -30,8 +31,8 @@ def models(draw, **fixed):
         "n_decoder_layers": draw(st.integers(1, 2)),
         "norm": draw(st.sampled_from(["layer", "rms"])),
         "norm_first": draw(st.booleans()),
-        "positional": draw(st.sampled_from(POSITIONALS)),
-        "activation": draw(st.sampled_from(ACTIVATIONS)),
+        "positional": draw(st.sampled_from([*SCHEMES])),
+        "activation": draw(st.sampled_from([*ACTIVATIONS])),
         "tie_embeddings": draw(st.booleans()),
         "dropout": 0.5,  # off in evaluation: no law may notice it
         "attention_dropout": 0.5,
@@ -138,7 +139,7 @@ def test_without_positions_the_encoder_is_permutation_equivariant(model, src, ra
     assert_equal(model.encode(src[:, order]), model.encode(src)[:, order])
 
 
-@pytest.mark.parametrize("positional", [p for p in POSITIONALS if p != "none"])
+@pytest.mark.parametrize("positional", [p for p in SCHEMES if p != "none"])
 def test_with_positions_it_is_not(positional):
     model, src = tiny_model(positional=positional), random_ids(1, 7)
     order = [3, 1, 4, 0, 5, 2, 6]

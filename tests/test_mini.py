@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from transformer_lib import mini
+from transformer_lib.corpora import mini
 
 CASES = ("nominative", "accusative", "dative")
 # The endings that show gender and case (columns: masculine, feminine, neuter, plural).

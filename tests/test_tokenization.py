@@ -13,6 +13,7 @@ from transformer_lib.tokenization import (
     PAD,
     SPECIAL_TOKENS,
     UNK,
+    encode_pairs,
     encode_source,
     encode_target,
     load_tokenizer,
@@ -82,6 +83,12 @@ def test_frames_of_source_and_target(bpe):
     assert encode_target(bpe, TEXTS) == [[BOS] + ids + [EOS] for ids in plain]
     assert bpe.decode(encode_target(bpe, TEXTS)[0]) == TEXTS[0]  # special tokens are not text
     assert encode_source(bpe, [""]) == [[EOS]]
+
+
+def test_pairs_are_their_sources_and_their_targets(bpe):
+    pairs = list(zip(TEXTS, TEXTS[::-1], strict=True))
+    assert encode_pairs(bpe, pairs) == (encode_source(bpe, TEXTS), encode_target(bpe, TEXTS[::-1]))
+    assert encode_pairs(bpe, []) == ([], [])
 
 
 @pytest.mark.parametrize("kind", ["bpe", "word"])

@@ -1,5 +1,6 @@
 """Figures: they show the numbers they were given, say so in words, and fail with a clear reason."""
 
+import base64
 import html
 import json
 import re
@@ -12,6 +13,7 @@ import torch
 from IPython.display import HTML
 
 from transformer_lib import visualize
+from transformer_lib.visualize import curves, diagrams
 
 QUERIES, KEYS = ["Ein", "Mann", "Ein", "."], ["A", "man", "a", "man", "."]
 
@@ -52,6 +54,45 @@ def test_each_role_has_a_colour_of_its_own():
     assert set(visualize.ROLE_COLOURS) == roles
     assert len(set(visualize.ROLE_COLOURS.values())) == len(roles)
     assert sorted(visualize.SERIES_COLOURS) == sorted(visualize.ROLE_COLOURS.values())
+
+
+def lightness(colour):
+    """Relative luminance of "#rrggbb" (WCAG 2), 0 to 1."""
+    parts = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ (0.2126, 0.7152, 0.0722))
+
+
+def test_more_is_always_darker():
+    steps = [lightness(colour) for colour in visualize.SEQUENTIAL]
+    assert steps == sorted(steps, reverse=True) and steps[0] > 0.85 and steps[-1] < 0.05
+
+
+def test_one_scale_for_more_and_less_in_every_figure():
+    import matplotlib
+
+    visualize.use_theme()
+    config = visualize.attention_heatmap(attention(4, 5), QUERIES, KEYS).to_dict()["config"]
+    assert config["range"]["heatmap"] == config["range"]["ramp"] == visualize.SEQUENTIAL
+    drawn = matplotlib.colormaps[matplotlib.rcParams["image.cmap"]]
+    ends = [matplotlib.colors.to_hex(drawn(value)) for value in (0.0, 1.0)]
+    assert ends == [visualize.SEQUENTIAL[0], visualize.SEQUENTIAL[-1]]
+
+
+def test_numbers_in_a_heatmap_can_be_read_on_their_cells():
+    """At least 4.5 to 1 for every weight, on the colour between the steps of the scale."""
+    chart = visualize.attention_heatmap(attention(2, 3), ["q", "r"], ["a", "b", "c"]).to_dict()
+    ink = chart["layer"][1]["encoding"]["color"]
+    limit = float(ink["condition"]["test"].removeprefix("datum.weight > "))
+    import matplotlib
+
+    scale = matplotlib.colormaps["transformer_lib"]
+    for weight in np.linspace(0, 1, 101):
+        paper = lightness(matplotlib.colors.to_hex(scale(weight)))
+        name = ink["condition"]["value"] if weight > limit else ink["value"]
+        text = {"white": 1.0, "black": 0.0}[name]
+        contrast = (max(paper, text) + 0.05) / (min(paper, text) + 0.05)
+        assert contrast >= 4.5, (weight, contrast)
 
 
 def test_the_theme_leaves_the_colour_of_text_to_the_page():
@@ -152,7 +193,7 @@ SVG = (
 def shown(monkeypatch, tmp_path):
     """The HTML that show_image displays, with two diagrams in a folder of our own."""
     pages = []
-    monkeypatch.setattr(visualize, "IMAGES", tmp_path)
+    monkeypatch.setattr(diagrams, "IMAGES", tmp_path)
     monkeypatch.setattr("IPython.display.display", lambda page: pages.append(page.data))
     (tmp_path / "encoder.svg").write_text(SVG)
     (tmp_path / "decoder.svg").write_text(SVG)
@@ -390,17 +431,43 @@ def test_a_band_spans_the_seeds_around_their_mean():
     assert [layer["mark"]["type"] for layer in plain["layer"]] == ["line", "point"]
 
 
-def test_series_differ_in_more_than_colour_and_can_be_chosen_by_keyboard():
+def test_series_differ_in_more_than_colour_and_a_click_in_the_legend_chooses_one():
     chart = visualize.line_chart(RUNS, "step", "loss", "norm")
     encoding = chart.to_dict()["layer"][0]["encoding"]
     assert encoding["strokeDash"]["field"] == encoding["color"]["field"] == "norm"
-    params = params_of(chart)
-    assert params["menu_choice"]["bind"]["options"] == [None, "pre", "post"]
-    assert params["legend_choice"]["bind"] == "legend"
+    assert params_of(chart)["shown"]["bind"] == "legend"
     dashes = [tuple(dash) for dash in visualize.SERIES_DASHES]
     assert len(set(dashes)) == len(dashes) == len(visualize.SERIES_COLOURS)
     one = visualize.line_chart(RUNS[:3], "step", "loss", "norm")
-    assert "menu_choice" not in params_of(one)  # nothing to choose
+    assert "shown" not in params_of(one)  # nothing to choose
+
+
+def marks_of(specification):
+    for mark in specification.get("marks", []):
+        yield mark
+        yield from marks_of(mark)
+
+
+@pytest.mark.parametrize("band", [False, True])
+def test_a_tooltip_finds_what_it_names(band):
+    """`nearest` lays cells over the points. The datum of a cell is the point, and the point's is
+    the row: a tooltip of a cell reads its numbers from `datum.datum` and the name of the series
+    from what the point has too, its description."""
+    vl_convert = pytest.importorskip("vl_convert")
+    chart = visualize.line_chart(RUNS, "step", "loss", "norm", band=band).to_dict()
+    marks = list(marks_of(vl_convert.vegalite_to_vega(chart)))
+    (points,) = [mark for mark in marks if mark["type"] == "symbol"]
+    (cells,) = [mark for mark in marks if mark["name"].endswith("voronoi")]
+    tooltip = cells["encode"]["update"]["tooltip"]["signal"]
+    read = set(re.findall(r'(datum(?:\.datum)?)\["([^"]+)"\]', tooltip))
+    value = "mean_loss" if band else "loss"
+    assert {("datum.datum", "step"), ("datum.datum", value)} <= read
+    of_the_point = {field for where, field in read if where == "datum"}
+    assert of_the_point == {"description"}  # or none, once Vega-Lite reads it from the row
+    said = points["encode"]["update"]["description"]["signal"]
+    assert 'datum["description"]' in said and "norm" in tooltip
+    (named,) = [t for t in chart["layer"][0]["transform"] if t.get("as") == "description"]
+    assert named["calculate"] == 'datum["norm"]'
 
 
 def test_axes_are_as_asked():
@@ -466,28 +533,29 @@ def notebook(monkeypatch):
 
 def test_a_live_curve_redraws_at_most_once_a_second(notebook, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(visualize.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(curves.time, "monotonic", lambda: now[0])
     curve = visualize.LiveCurve("step", ["loss", "bleu"])
     for step in range(30):  # three seconds, ten steps each
         now[0] = 100 + step / 10
         curve({"step": step, "loss": 30 - step, "bleu": step if step % 10 == 9 else None})
     assert len(notebook) == 3
     curve.draw()
-    lines = re.findall(r'points="([^"]*)"', notebook[-1])
-    assert [len(line.split()) for line in lines] == [31, 4]  # the last point is drawn twice
-    assert "Training: step 29, loss 1, bleu 29" in text_alternative(HTML(notebook[-1]))
+    (loss, bleu) = curve._figure().axes[0].lines
+    assert loss.get_xydata().tolist() == [[step, 30 - step] for step in range(30)]
+    assert bleu.get_xydata().tolist() == [[step, step] for step in (9, 19, 29)]
+    assert loss.get_color() != bleu.get_color() and not loss.is_dashed() and bleu.is_dashed()
+    picture = notebook[-1]
+    assert 'alt="Training: step 29, loss 1, bleu 29"' in picture
+    data = base64.b64decode(re.search(r'src="data:image/png;base64,([^"]+)"', picture)[1])
+    assert data.startswith(b"\x89PNG")
 
 
-def test_a_live_curve_stays_in_its_frame_and_small(notebook):
+def test_a_live_curve_of_many_points_stays_small(notebook):
     curve = visualize.LiveCurve(y="loss", seconds=0)
     for step in range(3000):
         curve.points["loss"].append((step, np.sin(step)))
     curve({"step": 3000, "loss": float("nan")})
-    assert len(notebook) == 1 and len(notebook[0]) < 12_000
-    width, height = map(float, re.search(r'viewBox="0 0 (\d+) (\d+)"', notebook[0]).groups())
-    for point in re.search(r'points="([^"]*)"', notebook[0])[1].split():
-        x, y = map(float, point.split(","))
-        assert 0 < x < width and 0 < y < height
+    assert len(notebook) == 1 and len(notebook[0]) < 250_000
 
 
 def test_a_live_curve_prints_outside_a_notebook(monkeypatch, capsys):

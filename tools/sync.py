@@ -3,7 +3,7 @@
 For every notebook under book/ and every lab master under labs/ this
 - writes the setup cell, where the first code cell has the tag `setup`;
 - writes the library's own source into each cell tagged `lib:<module>.<Name>`
-  (a function, a class, or Class.method);
+  (a function, a class, Class.method, or a constant);
 - removes outputs, execution counts and editor metadata, and gives each cell a stable id.
 
     python tools/sync.py                  write all notebooks
@@ -12,6 +12,7 @@ For every notebook under book/ and every lab master under labs/ this
 """
 
 import argparse
+import ast
 import importlib
 import importlib.util
 import inspect
@@ -57,7 +58,21 @@ def library_source(name: str) -> str:
         if not hasattr(found, attribute):
             raise ValueError(f"lib:{name}: {module_name} has no {attribute!r}")
         found = getattr(found, attribute)
-    return textwrap.dedent(inspect.getsource(found)).rstrip("\n")
+    if inspect.isroutine(found) or inspect.isclass(found):
+        return textwrap.dedent(inspect.getsource(found)).rstrip("\n")
+    return constant_source(importlib.import_module(module_name), parts[-1])
+
+
+def constant_source(module, name: str) -> str:
+    """The statement that assigns a constant, with what stands behind it on its last line."""
+    text = inspect.getsource(module)
+    for node in ast.parse(text).body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and any(
+            isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id == name
+            for part in ast.walk(node)
+        ):
+            return "\n".join(text.splitlines()[node.lineno - 1 : node.end_lineno])
+    raise ValueError(f"{module.__name__} assigns no {name!r}; tag a function, class or constant")
 
 
 def kept(metadata: dict, keys: tuple) -> dict:

@@ -6,10 +6,10 @@ Text flows through the modules in this order:
     tokenization   text to ids and back
     batching       ids to padded batches of sentences of like length
     masks          which position may look at which
-    model          ids to logits: embeddings, positional, attention, normalization,
-                   feed_forward, encoder, decoder
+    models         ids to logits: embeddings, positional, attention, normalization,
+                   feed_forward, dropout, blocks, encoder, decoder
     loss           how wrong the logits are
-    training       schedule, checkpoint: many small corrections; diversification: more pairs
+    training       schedule: many small corrections; fast: the same in less time
     decoding       logits to a sentence: greedy, sampling, beam search
     evaluation     how good the sentences are: BLEU and its relatives
     visualize      what went on inside
@@ -17,6 +17,7 @@ Text flows through the modules in this order:
 `python -m transformer_lib --help` trains, translates and evaluates without a line of code.
 """
 
+import pkgutil
 from importlib import import_module
 
 __version__ = "0.1.0"
@@ -26,25 +27,24 @@ __all__ = ["ModelConfig", "TrainConfig", "Transformer", "Translator", "load_pret
 _HOME = {
     "ModelConfig": "config",
     "TrainConfig": "config",
-    "Transformer": "model",
+    "Transformer": "models.transformer",
     "Translator": "translator",
-    "load_pretrained": "translator",
+    "load_pretrained": "runs.pretrained",
 }
-_MODULES = {
-    "attention", "batching", "checkpoint", "checks", "config", "data", "decoder", "decoding",
-    "diversification", "dropout", "embeddings", "encoder", "evaluation", "example",
-    "feed_forward", "loss", "masks", "mini", "model", "normalization", "positional", "run_size",
-    "schedule", "tokenization", "training", "translator", "visualize",
-}  # fmt: skip
+
+
+def _modules() -> set[str]:
+    """The modules and subpackages that lie in this folder."""
+    return {found.name for found in pkgutil.iter_modules(__path__) if found.name[0] != "_"}
 
 
 def __getattr__(name: str):
     if name in _HOME:
         return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    if name in _MODULES:
+    if name in _modules():
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted([*__all__, *_MODULES])
+    return sorted([*__all__, *_modules()])

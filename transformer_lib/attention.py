@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_lib.positional import AlibiBias, RotaryEmbedding
+from transformer_lib.cache import KeyValueCache
+from transformer_lib.positional import PositionalScheme
 
 
 def scaled_dot_product_attention(
@@ -50,8 +51,10 @@ def scaled_dot_product_attention(
 class MultiHeadAttention(nn.Module):
     """n_heads attentions in parallel on slices of d_model / n_heads features (sec. 3.2.2).
 
-    position: a RotaryEmbedding or AlibiBias that acts inside this attention, or None.
-    Raises ValueError when d_model is not divisible by n_heads, or inputs are not d_model wide.
+    positions: a scheme that acts inside this attention (RotaryEmbedding, AlibiBias), or None.
+    n_kv_heads: with fewer heads for keys and values, each serves n_heads / n_kv_heads heads of
+    queries (grouped-query attention, Ainslie et al. 2023).
+    Raises ValueError when the sizes do not divide, or inputs are not d_model wide.
     """
 
     def __init__(
@@ -60,61 +63,50 @@ class MultiHeadAttention(nn.Module):
         n_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
-        position: RotaryEmbedding | AlibiBias | None = None,
+        positions: PositionalScheme | None = None,
+        n_kv_heads: int | None = None,
     ):
         super().__init__()
-        if d_model % n_heads:
-            raise ValueError(
-                f"d_model {d_model} is not divisible by n_heads {n_heads}: each head gets "
-                "d_model / n_heads numbers, so choose sizes that divide."
-            )
+        n_kv_heads = n_kv_heads or n_heads
+        _check_sizes(d_model, n_heads, n_kv_heads, positions)
         self.d_model, self.n_heads, self.dropout = d_model, n_heads, dropout
+        self.d_head = d_model // n_heads  # K
         self.w_q = nn.Linear(d_model, d_model, bias=bias)
-        self.w_k = nn.Linear(d_model, d_model, bias=bias)
-        self.w_v = nn.Linear(d_model, d_model, bias=bias)
+        self.w_k = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
+        self.w_v = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
         self.w_o = nn.Linear(d_model, d_model, bias=bias)
-        self.position = position
+        self.positions = positions or PositionalScheme()  # which does nothing
 
     def forward(
         self,
         query: Tensor,
-        key: Tensor,
-        value: Tensor,
+        key: Tensor | None,
+        value: Tensor | None,
         mask: Tensor | None = None,
         need_weights: bool = False,
-        cache: "KeyValueCache | None" = None,
+        cache: KeyValueCache | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Queries attend to keys and take their values.
 
         query: (B, T_query, D); key, value: (B, T_key, D); mask: bool, True = may attend,
         broadcastable to (B, n_heads, T_query, T_key). With a cache, keys and values of earlier
-        calls are put before those of this call.
+        calls are put before those of this call; key and value None: there are no others.
         Returns (B, T_query, D), and the weights (B, n_heads, T_query, T_key) if need_weights.
         """
-        for name, x in (("query", query), ("key", key), ("value", value)):
-            if x.dim() != 3 or x.size(-1) != self.d_model:
-                raise ValueError(
-                    f"{name} has shape {tuple(x.shape)}; expected (batch, tokens, {self.d_model})."
-                )
-        if key.shape != value.shape or query.size(0) != key.size(0):
-            raise ValueError(
-                f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)} "
-                "do not fit: all need one batch size, and every key its value."
-            )
+        _check_inputs(self.d_model, query, key, value, cache)
         start = 0 if cache is None else cache.length
         q = self.split_heads(self.w_q(query))  # (B, H, T_query, K)
-        k = self.split_heads(self.w_k(key))  # (B, H, T_key, K)
-        v = self.split_heads(self.w_v(value))  # (B, H, T_key, K)
-        if isinstance(self.position, RotaryEmbedding):
-            q, k = self.position(q, start), self.position(k, start)
-        if cache is not None:
-            k, v = cache.append(k, v)
-        return self.attend(q, k, v, mask, need_weights, start)
-
-    def attend(self, q, k, v, mask=None, need_weights=False, start=0):
-        """Attention of split heads, (B, H, T, K) each, the heads joined again: (B, T_query, D)."""
-        if isinstance(self.position, AlibiBias):
-            bias = self.position(q.size(-2), k.size(-2), start)  # (1, H, T_query, T_key)
+        if key is None:
+            k, v = cache.keys, cache.values
+        else:
+            k = self.split_heads(self.w_k(key))  # (B, n_kv_heads, T_key, K)
+            v = self.split_heads(self.w_v(value))
+            q, k = self.positions.turn(q, k, start)
+            if cache is not None:
+                k, v = cache.append(k, v)
+        k, v = self.share_heads(k), self.share_heads(v)  # (B, H, T_key, K)
+        bias = self.positions.bias(q.size(-2), k.size(-2), start)  # (1, H, T_query, T_key)
+        if bias is not None:
             mask = bias if mask is None else bias.masked_fill(~mask, -math.inf)
         dropout_p = self.dropout if self.training else 0.0
         if need_weights:
@@ -125,42 +117,48 @@ class MultiHeadAttention(nn.Module):
 
     def split_heads(self, x: Tensor) -> Tensor:
         """(B, T, D) -> (B, H, T, K): each head gets its own slice of the features."""
-        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+        return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
+
+    def share_heads(self, x: Tensor) -> Tensor:
+        """(B, n_kv_heads, T, K) -> (B, H, T, K): each stands for its group of queries' heads."""
+        group = self.n_heads // x.size(1)
+        return x if group == 1 else x.repeat_interleave(group, dim=1)
 
     def join_heads(self, x: Tensor) -> Tensor:
         """(B, H, T, K) -> (B, T, D): the slices side by side again."""
         return x.transpose(1, 2).flatten(2)
 
 
-class KeyValueCache:
-    """Keys and values of the tokens already seen, so that a decoding step computes only the new.
+def _check_sizes(d_model, n_heads, n_kv_heads, positions):
+    if d_model % n_heads:
+        raise ValueError(
+            f"d_model {d_model} is not divisible by n_heads {n_heads}: each head gets "
+            "d_model / n_heads numbers, so choose sizes that divide."
+        )
+    if n_heads % n_kv_heads:
+        raise ValueError(
+            f"n_heads {n_heads} is not divisible by n_kv_heads {n_kv_heads}: each head of keys "
+            "serves n_heads / n_kv_heads heads of queries, so choose numbers that divide."
+        )
+    if not isinstance(positions, PositionalScheme | None):
+        raise TypeError(
+            f"positions is {positions!r}; expected a scheme such as RotaryEmbedding(d_head), or "
+            "None. (A name goes into ModelConfig(positional=...).)"
+        )
 
-    With the causal mask, earlier tokens never look at later ones, so what was computed for them
-    stays right. One cache serves one attention. keys, values: (B, H, length, K) or None.
-    """
 
-    def __init__(self):
-        self.keys: Tensor | None = None
-        self.values: Tensor | None = None
-
-    @property
-    def length(self) -> int:
-        """How many tokens are kept."""
-        return 0 if self.keys is None else self.keys.size(2)
-
-    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Add (B, H, T_new, K) keys and values; returns all of them, (B, H, length, K)."""
-        if self.keys is not None:
-            keys = torch.cat([self.keys, keys], dim=2)
-            values = torch.cat([self.values, values], dim=2)
-        self.keys, self.values = keys, values
-        return keys, values
-
-    def select(self, rows: Tensor) -> None:
-        """Keep the batch rows named by `rows` (integers, repeats allowed), in that order."""
-        if self.keys is not None:
-            self.keys = self.keys.index_select(0, rows)
-            self.values = self.values.index_select(0, rows)
+def _check_inputs(d_model, query, key, value, cache):
+    if key is None and value is None and cache is not None and cache.length:
+        key = value = query[:, :0]  # the cache holds them
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if x is None or x.dim() != 3 or x.size(-1) != d_model:
+            shape = None if x is None else tuple(x.shape)
+            raise ValueError(f"{name} has shape {shape}; expected (batch, tokens, {d_model}).")
+    if key.shape != value.shape or query.size(0) != key.size(0):
+        raise ValueError(
+            f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)} "
+            "do not fit: all need one batch size, and every key its value."
+        )
 
 
 @contextmanager

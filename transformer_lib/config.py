@@ -1,62 +1,61 @@
 """The sizes of a model and of a training run, each in one dataclass."""
 
 import dataclasses
-import json
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import KW_ONLY, dataclass
 
-NORMS = ("layer", "rms", "batch")  # "batch" is for comparison only: see chapter 07
-POSITIONALS = ("sinusoidal", "learned", "rotary", "alibi", "none")
-ACTIVATIONS = ("relu", "gelu", "swiglu")
+from transformer_lib.feed_forward import ACTIVATIONS
+from transformer_lib.normalization import NORMS
+from transformer_lib.positional import SCHEMES
+
+PAD, BOS, EOS, UNK = range(4)  # ids of the special tokens, in every vocabulary
 
 
 @dataclass(frozen=True)
-class ModelConfig:
-    """Sizes of a Transformer. The defaults are the paper's base model (table 3), with pre-norm.
+class BlockConfig:
+    """Sizes and choices of the layers, whatever they read. The defaults are the paper's base model
+    (table 3), with pre-norm.
 
     Raises ValueError, naming the field, when a value cannot make a model.
     """
 
-    vocab_size: int  # V: one vocabulary, shared by source and target
     d_model: int = 512  # D: width of every token's vector
     n_heads: int = 8  # H: each head works on d_model / n_heads numbers
     d_ff: int = 2048  # width inside the feed-forward sublayer
-    n_encoder_layers: int = 6
-    n_decoder_layers: int = 6
+    n_encoder_layers: int = 6  # a model without an encoder does not read this
+    n_decoder_layers: int = 6  # nor one without a decoder this
     dropout: float = 0.1  # on each sublayer's output and on the embeddings (sec. 5.4)
     attention_dropout: float = 0.0  # on attention weights; not in the paper
     max_len: int = 256  # longest sequence, in tokens
-    pad_id: int = 0
+    _: KW_ONLY
     norm_first: bool = True  # True: pre-norm; False: post-norm, as the paper draws it
-    norm: str = "layer"
-    positional: str = "sinusoidal"
-    activation: str = "relu"
-    tie_embeddings: bool = True  # one matrix for source, target and output (sec. 3.4)
+    norm: str = "layer"  # "layer" | "rms" | "batch" (for comparison only: it mixes sentences)
+    eps: float = 1e-5  # inside the norm's root
+    positional: str = "sinusoidal"  # "sinusoidal" | "learned" | "rotary" | "alibi" | "none"
+    rotary_base: float = 10000.0  # of the wavelengths of rotary positions
+    activation: str = "relu"  # "relu" | "gelu" | "gelu_tanh" | "swiglu"
+    bias: bool = True  # in the linear maps of attention and feed-forward network
+    n_kv_heads: int | None = None  # heads of keys and values; None: as many as of queries
 
     def __post_init__(self):
-        for name in ("vocab_size", "d_model", "n_heads", "d_ff", "max_len"):
+        for name in ("d_model", "n_heads", "d_ff", "max_len"):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         for name in ("n_encoder_layers", "n_decoder_layers"):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         for name in ("dropout", "attention_dropout"):
             _require(0 <= getattr(self, name) < 1, name, getattr(self, name), "in [0, 1)")
-        _require(
-            0 <= self.pad_id < self.vocab_size,
-            "pad_id",
-            self.pad_id,
-            f"an id below vocab_size {self.vocab_size}",
-        )
-        for name, known in (
-            ("norm", NORMS),
-            ("positional", POSITIONALS),
-            ("activation", ACTIVATIONS),
-        ):
-            _require(getattr(self, name) in known, name, getattr(self, name), f"one of {known}")
+        for name in ("eps", "rotary_base"):
+            _require(getattr(self, name) > 0, name, getattr(self, name), "above 0")
+        for name, known in (("norm", NORMS), ("positional", SCHEMES), ("activation", ACTIVATIONS)):
+            given = getattr(self, name)
+            _require(given in known, name, given, f"one of {tuple(known)}")
         if self.d_model % self.n_heads:
             raise ValueError(
                 f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}: each head "
                 "gets d_model / n_heads numbers, so choose sizes that divide."
             )
+        kv = self.n_kv_heads
+        fits = kv is None or (kv >= 1 and self.n_heads % kv == 0)
+        _require(fits, "n_kv_heads", kv, f"None or a divisor of n_heads {self.n_heads}")
         if self.positional == "rotary" and (self.d_model // self.n_heads) % 2:
             raise ValueError(
                 f"rotary positions turn pairs of numbers, but a head has "
@@ -70,6 +69,25 @@ class ModelConfig:
 
 
 @dataclass(frozen=True)
+class _Vocabulary:  # a class of its own, so that vocab_size is ModelConfig's first field
+    vocab_size: int  # V: one vocabulary, shared by source and target
+
+
+@dataclass(frozen=True)
+class ModelConfig(BlockConfig, _Vocabulary):
+    """BlockConfig and a vocabulary: the sizes of a model that reads and writes tokens."""
+
+    pad_id: int = PAD  # the id of padding; no other is possible
+    tie_embeddings: bool = True  # one matrix for source, target and output (sec. 3.4)
+    scale_embeddings: bool = True  # times sqrt(d_model) (sec. 3.4); not in GPT, BERT and Llama
+
+    def __post_init__(self):
+        super().__post_init__()
+        _require(self.vocab_size >= 1, "vocab_size", self.vocab_size, "at least 1")
+        _require(self.pad_id == PAD, "pad_id", self.pad_id, f"{PAD}, the id of <pad> everywhere")
+
+
+@dataclass(frozen=True)
 class TrainConfig:
     """How to train. The defaults follow Transformer-Tiny on Multi30k (Wu et al. 2021).
 
@@ -80,7 +98,6 @@ class TrainConfig:
     max_steps: int = 8000  # updates of the weights
     max_tokens: int = 4096  # tokens in one batch, padding included
     accumulate: int = 1  # batches whose gradients are added before an update
-    both_directions: int = 0  # the first epochs, in which each pair is also translated backwards
     schedule: str = "inverse_sqrt"  # "inverse_sqrt" | "noam" | "constant"
     peak_lr: float = 5e-3  # for "noam", the paper's formula sets the rate instead
     warmup: int = 2000  # updates
@@ -99,6 +116,7 @@ class TrainConfig:
     seed: int = 0
     device: str = "auto"  # "auto" | "cpu" | "cuda" | "cuda:1"
     precision: str = "auto"  # "auto": bf16 on a GPU that has it, else fp32 | "fp32" | "bf16"
+    fast: bool = False  # the same training in less time: see transformer_lib.fast
     tensorboard: bool = False
     progress: bool = True  # a progress bar on the terminal or in the notebook
 
@@ -116,7 +134,7 @@ class TrainConfig:
             "log_every",
         ):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
-        for name in ("both_directions", "warmup", "cooldown"):
+        for name in ("warmup", "cooldown"):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         _require(self.clip_norm >= 0, "clip_norm", self.clip_norm, "at least 0 (0: no clipping)")
         _require(self.peak_lr > 0, "peak_lr", self.peak_lr, "above 0")
@@ -154,28 +172,6 @@ def from_dict(cls, values: dict, where: str = "the configuration"):
         return cls(**values)
     except TypeError as error:  # a field is missing or of another type
         raise ValueError(f"{where} does not make a {cls.__name__}: {error}.") from None
-
-
-def recorded(run: dict) -> dict:
-    """A run's config.json with the settings that did not exist when it was trained.
-
-    Such a setting was added with a default that changes nothing, so that is what it was.
-    """
-    filled = {}
-    for part, cls in (("model", ModelConfig), ("train", TrainConfig)):
-        defaults = {field.name: field.default for field in dataclasses.fields(cls)}
-        known = {k: v for k, v in defaults.items() if v is not dataclasses.MISSING}
-        filled[part] = json.loads(json.dumps(known | run.get(part, {})))  # JSON has no tuples
-    filled["data"] = {"start_from": None, "teachers": []} | run.get("data", {})
-    return run | filled
-
-
-def write_json(path, value) -> None:
-    """Write JSON so that a reader sees the old file or the new one, never half of one."""
-    path = Path(path)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(path)
 
 
 def _require(condition: bool, name: str, given, expected: str) -> None:

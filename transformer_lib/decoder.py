@@ -2,103 +2,69 @@
 
 from torch import Tensor, nn
 
-from transformer_lib.attention import KeyValueCache, MultiHeadAttention
-from transformer_lib.config import ModelConfig
-from transformer_lib.encoder import Residual, final_norm, self_attention
-from transformer_lib.feed_forward import FeedForward
+from transformer_lib.blocks import Residual, final_norm, make_attention, make_feed_forward
+from transformer_lib.cache import DecoderCache, LayerCache
+from transformer_lib.config import BlockConfig
 
 
 class DecoderLayer(nn.Module):
-    """Masked self-attention, cross-attention to the memory, feed-forward (figure 1, right)."""
+    """Masked self-attention, cross-attention to the memory, feed-forward (figure 1, right).
 
-    def __init__(self, config: ModelConfig):
+    cross_attention=False: a layer of a decoder-only model, which has no memory to read.
+    """
+
+    def __init__(self, config: BlockConfig, cross_attention: bool = True):
         super().__init__()
-        self.self_attention = self_attention(config)
-        self.cross_attention = MultiHeadAttention(
-            config.d_model, config.n_heads, config.attention_dropout
-        )
-        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.activation)
-        self.residuals = nn.ModuleList([Residual(config) for _ in range(3)])
+        self.self_attention = make_attention(config)
+        self.cross_attention = make_attention(config, to_itself=False) if cross_attention else None
+        self.feed_forward = make_feed_forward(config)
+        n_sublayers = 3 if cross_attention else 2
+        self.residuals = nn.ModuleList([Residual(config) for _ in range(n_sublayers)])
 
     def forward(
         self,
         x: Tensor,
-        memory: Tensor,
+        memory: Tensor | None = None,
         src_mask: Tensor | None = None,
         tgt_mask: Tensor | None = None,
-        cache: "LayerCache | None" = None,
+        cache: LayerCache | None = None,
     ) -> Tensor:
         """x: (B, T, D); memory: (B, S, D); src_mask: bool, (B, 1, 1, S); tgt_mask: bool,
         broadcastable to (B, H, T, T). Returns (B, T, D).
+
+        Several hypotheses of one sentence (beam search) may share its row of the memory.
         """
-        own = None if cache is None else cache.own
+        own, kept = (None, None) if cache is None else (cache.own, cache.memory)
         x = self.residuals[0](x, lambda y: self.self_attention(y, y, y, tgt_mask, cache=own)[0])
-        x = self.residuals[1](x, lambda y: self.read_memory(y, memory, src_mask, cache))
-        return self.residuals[2](x, self.feed_forward)
+        if self.cross_attention is not None:
+            x = self.residuals[1](x, lambda y: self.read_memory(y, memory, src_mask, kept))
+        return self.residuals[-1](x, self.feed_forward)
 
-    def read_memory(self, x, memory, src_mask, cache):
+    def read_memory(self, y, memory, src_mask, cache):
         """Cross-attention: queries from the target, keys and values from the source."""
-        if cache is None:
-            return self.cross_attention(x, memory, memory, src_mask)[0]
-        attention = self.cross_attention
-        if cache.memory is None:  # the memory never changes: project it once
-            cache.memory = (
-                attention.split_heads(attention.w_k(memory)),
-                attention.split_heads(attention.w_v(memory)),
-            )
-        # Several hypotheses of one sentence (beam search) share its memory: they enter as further
-        # queries of that sentence instead of copies of it.
-        queries = x.reshape(memory.size(0), -1, x.size(-1))  # (B * beam, T, D) -> (B, beam * T, D)
-        q = attention.split_heads(attention.w_q(queries))
-        return attention.attend(q, *cache.memory, src_mask)[0].view_as(x)
-
-
-class LayerCache:
-    """What one decoder layer keeps between decoding steps.
-
-    own: keys and values of the target so far; memory: those of the source, computed once.
-    """
-
-    def __init__(self):
-        self.own = KeyValueCache()
-        self.memory: tuple[Tensor, Tensor] | None = None
-
-
-class DecoderCache:
-    """A LayerCache for each decoder layer; pass the same one to every decoding step."""
-
-    def __init__(self, n_layers: int):
-        self.layers = [LayerCache() for _ in range(n_layers)]
-
-    @property
-    def length(self) -> int:
-        """Target tokens seen so far."""
-        return self.layers[0].own.length if self.layers else 0
-
-    def select(self, rows: Tensor) -> None:
-        """Reorder the hypotheses: keep these rows of the target's keys and values."""
-        for layer in self.layers:
-            layer.own.select(rows)
-
-    def select_sentences(self, rows: Tensor) -> None:
-        """Keep these sentences of the memory; the caller keeps the same rows of memory itself."""
-        for layer in self.layers:
-            if layer.memory is not None:
-                layer.memory = tuple(x[rows] for x in layer.memory)
+        if memory is None:
+            raise ValueError("no memory to read: pass one, or build with cross_attention=False.")
+        # Hypotheses that share a memory are further queries of it: no copy of it is made.
+        queries = y.reshape(len(memory), -1, y.size(-1))  # (B * beam, T, D) -> (B, beam * T, D)
+        if cache is not None and cache.length:
+            memory = None  # it never changes: its keys and values are in the cache
+        return self.cross_attention(queries, memory, memory, src_mask, cache=cache)[0].view_as(y)
 
 
 class Decoder(nn.Module):
-    """A stack of decoder layers."""
+    """A stack of decoder layers. cross_attention=False: the stack of a decoder-only model."""
 
-    def __init__(self, config: ModelConfig):
+    def __init__(self, config: BlockConfig, cross_attention: bool = True):
         super().__init__()
-        self.layers = nn.ModuleList([DecoderLayer(config) for _ in range(config.n_decoder_layers)])
+        self.layers = nn.ModuleList(
+            [DecoderLayer(config, cross_attention) for _ in range(config.n_decoder_layers)]
+        )
         self.norm = final_norm(config)
 
     def forward(
         self,
         x: Tensor,
-        memory: Tensor,
+        memory: Tensor | None = None,
         src_mask: Tensor | None = None,
         tgt_mask: Tensor | None = None,
         cache: DecoderCache | None = None,

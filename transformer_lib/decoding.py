@@ -1,22 +1,29 @@
 """From a source sentence to target ids, one token at a time: greedy, sampling, beam search.
 
-Every method encodes the source once and keeps keys and values of past tokens (`KeyValueCache`), so
-a step computes only the newest token. Sentences that have ended leave the batch.
+Every method works with any model that has a `config` and two methods:
+
+    ids, state = model.start(src_ids, bos_id, use_cache)   # ids (B, T) to go on from
+    logits = model.step(new_ids, state)                    # (B, V), of the token after them
+
+For an encoder-decoder model src_ids are sources, and ids the <bos> of each. For a decoder-only
+model they are prompts of one length, and ids the same prompts. The source is encoded once, and the
+state keeps keys and values of past tokens (`KeyValueCache`), so a step computes only the newest
+token. Sentences that have ended leave the batch.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from transformer_lib import masks
-from transformer_lib.model import Transformer
+from transformer_lib.batching import TokenBatchSampler, pad
+from transformer_lib.config import PAD
 
 
 def greedy_decode(
-    model: Transformer,
+    model: nn.Module,
     src_ids: Tensor,
     max_len: int | None = None,
     bos_id: int = 1,
@@ -25,8 +32,9 @@ def greedy_decode(
 ) -> Tensor:
     """Take the most probable token at every step.
 
-    src_ids: (B, S), padded. Returns (B, L) ids, L <= max_len: without <bos>, with <eos> where the
-    sentence ended, padded behind it. max_len defaults to the sentence's own length + 50 (sec. 6.1).
+    src_ids: (B, S), padded. Returns (B, L) new ids, L <= max_len: without <bos>, with <eos> where
+    the sentence ended, padded behind it. max_len defaults to the sentence's own length + 50 (sec.
+    6.1).
     use_cache=False computes the whole prefix anew at each step: slower, same ids.
     """
 
@@ -37,7 +45,7 @@ def greedy_decode(
 
 
 def sample(
-    model: Transformer,
+    model: nn.Module,
     src_ids: Tensor,
     temperature: float = 1.0,
     top_k: int | None = None,
@@ -51,7 +59,7 @@ def sample(
 
     temperature below 1 sharpens the distribution, above 1 flattens it. top_k keeps only the k most
     probable tokens; top_p (nucleus, Holtzman et al. 2020) the fewest whose probabilities reach p.
-    generator makes the draws repeatable. Shapes as in greedy_decode.
+    generator makes the draws repeatable, on whatever device it is. Shapes as in greedy_decode.
     """
     if temperature <= 0:
         raise ValueError(
@@ -71,7 +79,9 @@ def sample(
             probabilities = probabilities.masked_fill(before >= top_p, 0)
         if top_k is not None:
             probabilities[:, top_k:] = 0
-        rank = torch.multinomial(probabilities, 1, generator=generator)  # (B, 1)
+        if generator is not None:  # the same draws for a model on any device
+            probabilities = probabilities.to(generator.device)
+        rank = torch.multinomial(probabilities, 1, generator=generator).to(ids.device)  # (B, 1)
         return ids.gather(-1, rank).squeeze(-1)
 
     return _generate(model, src_ids, max_len, bos_id, eos_id, True, draw)
@@ -79,7 +89,7 @@ def sample(
 
 @torch.inference_mode()
 def _generate(
-    model: Transformer,
+    model: nn.Module,
     src_ids: Tensor,
     max_len: int | None,
     bos_id: int,
@@ -88,19 +98,14 @@ def _generate(
     choose: Callable[[Tensor], Tensor],
 ) -> Tensor:
     """Extend every sentence by choose(logits (B, V)) -> ids (B,) until <eos> or max_len."""
-    limits = _length_limits(model, src_ids, max_len)  # (B,)
-    pad_id = model.config.pad_id
-    output = torch.full((len(src_ids), int(limits.max())), pad_id, device=src_ids.device)
     with evaluating(model):
-        src_mask = masks.padding_mask(src_ids, pad_id)
-        memory = model.encode(src_ids, src_mask)
-        cache = model.new_cache() if use_cache else None
-        live = torch.arange(len(src_ids), device=src_ids.device)  # sentences not ended
-        ids = torch.full((len(src_ids), 1), bos_id, device=src_ids.device)
+        ids, state = model.start(src_ids, bos_id, use_cache)  # (B, T) what stands there already
+        limits = _length_limits(model, src_ids, max_len, ids.size(1))  # (B,)
+        output = torch.full((len(ids), int(limits.max())), PAD, device=ids.device)
+        live = torch.arange(len(ids), device=ids.device)  # sentences not ended
         for step in range(output.size(1)):
-            hidden = model.decode(ids[:, -1:] if use_cache else ids, memory, src_mask, cache=cache)
-            logits = model.project(hidden[:, -1])  # (B_live, V)
-            logits[:, pad_id] = -math.inf  # padding is no word, and later steps would not see it
+            logits = model.step(ids[:, state.length :], state)  # (B_live, V)
+            logits[:, PAD] = -math.inf  # padding is no word, and later steps would not see it
             token = choose(logits)  # (B_live,)
             output[live, step] = token
             going = ((token != eos_id) & (limits[live] > step + 1)).nonzero().squeeze(-1)
@@ -109,16 +114,13 @@ def _generate(
             ids = torch.cat([ids, token[:, None]], dim=1)
             if len(going) < len(live):
                 live, ids = live[going], ids[going]
-                memory, src_mask = memory[going], src_mask[going]
-                if cache is not None:
-                    cache.select(going)
-                    cache.select_sentences(going)
+                state.select(going, going)
     return output
 
 
 @torch.inference_mode()
 def beam_search(
-    model: Transformer,
+    model: nn.Module,
     src_ids: Tensor,
     beam_size: int = 5,
     max_len: int | None = None,
@@ -142,23 +144,21 @@ def beam_search(
         raise ValueError(
             f"length_penalty is {length_penalty}; it must lie between -100 and 100 (usual: 1)."
         )
-    limits = _length_limits(model, src_ids, max_len)  # (B,)
-    pad_id, device, n = model.config.pad_id, src_ids.device, beam_size
-    best_ids = torch.full((len(src_ids), int(limits.max())), pad_id, device=device)
-    best_scores = torch.full((len(src_ids),), -math.inf, device=device)
+    device, n = src_ids.device, beam_size
     with evaluating(model):
-        src_mask = masks.padding_mask(src_ids, pad_id)
-        memory = model.encode(src_ids, src_mask)
-        cache = model.new_cache()
-        live = torch.arange(len(src_ids), device=device)  # (A,) sentences not done
+        ids, state = model.start(src_ids, bos_id)  # (B, T) what stands there already
+        first = ids.size(1)  # where the new tokens begin
+        limits = _length_limits(model, src_ids, max_len, first)  # (B,)
+        best_ids = torch.full((len(ids), int(limits.max())), PAD, device=device)
+        best_scores = torch.full((len(ids),), -math.inf, device=device)
+        live = torch.arange(len(ids), device=device)  # (A,) sentences not done
         n_finished = torch.zeros_like(live)
-        ids = torch.full((len(live) * n, 1), bos_id, device=device)  # (A * n, length)
+        ids = ids.repeat_interleave(n, dim=0)  # (A * n, length) hypotheses
         totals = torch.full((len(live), n), -math.inf, device=device)  # sums of log-probabilities
-        totals[:, 0] = 0.0  # at first all n prefixes are <bos>: only one may count
+        totals[:, 0] = 0.0  # at first all n prefixes are the same: only one may count
         for step in range(best_ids.size(1)):
-            hidden = model.decode(ids[:, -1:], memory, src_mask, cache=cache)
-            logits = model.project(hidden[:, -1])  # (A * n, V)
-            logits[:, pad_id] = -math.inf  # padding is no word
+            logits = model.step(ids[:, state.length :], state)  # (A * n, V)
+            logits[:, PAD] = -math.inf  # padding is no word
             # 2n candidates are enough: at most n of them can be <eos>.
             top, tokens = logits.topk(2 * n, dim=-1)  # (A * n, 2n)
             log_p = (top - logits.logsumexp(-1, keepdim=True)).view(len(live), n, 2 * n)
@@ -176,7 +176,7 @@ def beam_search(
             better = (score > best_scores[live]).nonzero().squeeze(-1)
             rows = live[better]
             best_scores[rows] = score[better].float()
-            prefix = ids[origin[better, rank[better]], 1:]  # (better, step)
+            prefix = ids[origin[better, rank[better]], first:]  # (better, step)
             best_ids[rows, :step] = prefix
             best_ids[rows, step] = tokens[better, rank[better]]
             n_finished = n_finished + ended[:, :n].sum(1)
@@ -190,31 +190,47 @@ def beam_search(
             origin = origin[going].gather(1, kept).flatten()  # (A' * n,) rows of ids and cache
             tokens = tokens[going].gather(1, kept).view(-1, 1)
             ids = torch.cat([ids[origin], tokens], dim=1)
-            cache.select(origin)
-            if len(going) < len(live):
-                live, n_finished = live[going], n_finished[going]
-                memory, src_mask = memory[going], src_mask[going]
-                cache.select_sentences(going)
-    longest = int((best_ids != pad_id).sum(1).max())
+            state.select(origin, going if len(going) < len(live) else None)
+            live, n_finished = live[going], n_finished[going]
+    longest = int((best_ids != PAD).sum(1).max())
     return best_ids[:, :longest], best_scores
 
 
-def _length_limits(model: Transformer, src_ids: Tensor, max_len: int | None) -> Tensor:
-    """How many tokens each sentence may get, (B,): max_len, or its own length + 50 (sec. 6.1)."""
-    longest = model.config.max_len
+def _length_limits(model: nn.Module, src_ids: Tensor, max_len: int | None, first: int) -> Tensor:
+    """How many tokens each sentence may get, (B,): max_len, or its own length + 50 (sec. 6.1).
+
+    first: how many tokens stand there already; the last one written is never read.
+    """
+    longest = model.config.max_len - first + 1
     if max_len is None:
         # Each sentence by its own length, so that it does not matter who shares its batch.
-        return ((src_ids != model.config.pad_id).sum(-1) + 50).clamp(max=longest)
+        return ((src_ids != PAD).sum(-1) + 50).clamp(max=longest)
     if not 1 <= max_len <= longest:
         raise ValueError(
             f"max_len is {max_len}; this model writes between 1 and {longest} tokens "
-            "(ModelConfig.max_len)."
+            f"after the {first} it starts from (ModelConfig.max_len {model.config.max_len})."
         )
     return torch.full(src_ids.shape[:1], max_len, device=src_ids.device)
 
 
+def in_batches(
+    decode: Callable[[Tensor], Iterable], sources: list[list[int]], max_tokens: int, device="cpu"
+) -> list:
+    """What decode(src_ids (B, S)) gives for each source, B results a call, in the sources' order.
+
+    Sentences of like length share a batch of at most max_tokens source tokens.
+    """
+    lengths = [len(ids) for ids in sources]
+    results = [None] * len(sources)
+    for batch in TokenBatchSampler(lengths, max([max_tokens, *lengths]), shuffle=False):
+        src_ids = pad([sources[i] for i in batch]).to(device)
+        for i, result in zip(batch, decode(src_ids), strict=True):
+            results[i] = result
+    return results
+
+
 @contextmanager
-def evaluating(model: torch.nn.Module):
+def evaluating(model: nn.Module):
     """Dropout off inside the block; the model's mode is restored after it."""
     was_training = model.training
     model.eval()

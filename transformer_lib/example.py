@@ -2,8 +2,8 @@
 
 "Hunde spielen" becomes "Dogs play" from chapter to chapter. The model has d_model 4, two heads, one
 encoder and one decoder layer, and weights rounded to one decimal (tools/make_example.py trained
-them on SENTENCES). A number computed by hand in chapter 02 is the number inside the whole model of
-chapter 11.
+them on SENTENCES). A number computed by hand for scaled dot-product attention is the number inside
+the whole model.
 """
 
 import json
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from transformer_lib.config import ModelConfig
-from transformer_lib.model import Transformer
+from transformer_lib.models.transformer import Transformer
 
 WEIGHTS = Path(__file__).with_name("example.json")  # in tenths
 VOCABULARY = [
@@ -61,7 +61,7 @@ def tiny_model() -> Transformer:
 @torch.no_grad()
 def encoder_input(model: Transformer) -> Tensor:
     """What the first self-attention of the encoder reads for SOURCE: (1, 3, 4)."""
-    x = model.embed(model.src_embedding, ids(SOURCE))  # (1, 3, 4): embedding plus position
+    x = model.embed(model.src_embedding(ids(SOURCE)))  # (1, 3, 4): embedding plus position
     return model.encoder.layers[0].residuals[0].norm(x)
 
 

@@ -7,8 +7,10 @@ One meaning everywhere: boolean, True = may attend, broadcastable to
 import torch
 from torch import Tensor
 
+from transformer_lib.config import PAD
 
-def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
+
+def padding_mask(ids: Tensor, pad_id: int = PAD) -> Tensor:
     """True at real tokens, so that no query attends to padding keys.
 
     ids: (B, T) integers. Returns (B, 1, 1, T) bool: the same keys are hidden from every head and
@@ -28,3 +30,17 @@ def causal_mask(size: int, device=None) -> Tensor:
     Returns (1, 1, size, size) bool.
     """
     return torch.ones(1, 1, size, size, dtype=torch.bool, device=device).tril()
+
+
+def decoder_mask(ids: Tensor, start: int = 0) -> Tensor | None:
+    """What the tokens of a decoder may read: nothing later, and no padding.
+
+    ids: (B, T), of which the first stands at position `start`: the ones before it are in a cache,
+    which holds no padding. Returns (B or 1, 1, T, start + T) bool, or None where a single new token
+    reads all before it.
+    """
+    length = ids.size(-1)
+    if start and length == 1:
+        return None
+    causal = causal_mask(start + length, device=ids.device)[:, :, start:]
+    return causal if start else causal & padding_mask(ids)

@@ -48,7 +48,7 @@ class BatchNorm(nn.Module):
     """Batch normalisation of each feature over all tokens of a batch (Ioffe and Szegedy 2015).
 
     Here for comparison: it mixes sentences, counts padding, and behaves differently in training
-    (statistics of the batch) and in use (running averages). Chapter 07 measures what that costs.
+    (statistics of the batch) and in use (running averages). Its chapter measures what that costs.
     Equal to torch.nn.BatchNorm1d on the flattened tokens.
     """
 
@@ -75,6 +75,10 @@ class BatchNorm(nn.Module):
         return (x - mean) / torch.sqrt(variance + self.eps) * self.weight + self.bias
 
 
-def make_norm(kind: str, d_model: int) -> nn.Module:
+# The names that ModelConfig.norm may take.
+NORMS: dict[str, type[nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm}
+
+
+def make_norm(kind: str, d_model: int, eps: float = 1e-5) -> nn.Module:
     """The normalisation named by ModelConfig.norm: "layer", "rms" or "batch"."""
-    return {"layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm}[kind](d_model)
+    return NORMS[kind](d_model, eps)

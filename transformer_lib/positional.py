@@ -3,6 +3,8 @@
 Two ways to tell it. SinusoidalEncoding and LearnedEncoding add a vector to the embedding, once,
 before the first layer. RotaryEmbedding and AlibiBias act inside every self-attention: one turns
 queries and keys by an angle that grows with the position, the other lowers scores with distance.
+
+A new scheme is a subclass of PositionalScheme and a line in SCHEMES.
 """
 
 import math
@@ -11,7 +13,31 @@ import torch
 from torch import Tensor, nn
 
 
-class SinusoidalEncoding(nn.Module):
+class PositionalScheme(nn.Module):
+    """The three places at which a model can be told where a token stands.
+
+    A scheme overrides the hooks it uses. The class itself overrides none: positions "none".
+    """
+
+    @classmethod
+    def build(cls, config) -> "PositionalScheme":
+        """The scheme for a model of these sizes."""
+        return cls()
+
+    def add(self, x: Tensor, start: int = 0) -> Tensor:
+        """Before the first layer: x (B, T, D), the first token at position `start` -> (B, T, D)."""
+        return x
+
+    def turn(self, q: Tensor, k: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
+        """In each self-attention: queries and keys, (B, H, T, K) each -> the same shapes."""
+        return q, k
+
+    def bias(self, n_queries: int, n_keys: int, start: int = 0) -> Tensor | None:
+        """What to add to each self-attention's scores: (1, H, n_queries, n_keys), or None."""
+        return None
+
+
+class SinusoidalEncoding(PositionalScheme):
     """Fixed sines and cosines of geometrically growing wavelength, added to x (sec. 3.5).
 
     Feature 2i of position p holds sin(p / 10000^(2i / d_model)), feature 2i + 1 the cosine.
@@ -22,23 +48,30 @@ class SinusoidalEncoding(nn.Module):
         super().__init__()
         self.register_buffer("table", sinusoidal_table(max_len, d_model), persistent=False)
 
+    @classmethod
+    def build(cls, config):
+        return cls(config.d_model, config.max_len)
+
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
         """x: (B, T, D), whose first token stands at position `start` -> (B, T, D)."""
         return x + positions_of(self.table, x.size(1), start)
 
+    def add(self, x: Tensor, start: int = 0) -> Tensor:
+        return self(x, start)
+
 
 def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
     """The encoding of positions 0..max_len-1: (max_len, d_model) float32."""
-    position = torch.arange(max_len, dtype=torch.float64)[:, None]  # (max_len, 1)
+    step = torch.arange(max_len, dtype=torch.float64)[:, None]  # (max_len, 1)
     # 10000^(-2i/d_model) written as exp of a log; float64 keeps large angles exact.
     frequency = torch.exp(
         torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10000.0) / d_model)
     )  # (d_model / 2,)
-    angle = position * frequency  # (max_len, d_model / 2)
+    angle = step * frequency  # (max_len, d_model / 2)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
 
 
-class LearnedEncoding(nn.Module):
+class LearnedEncoding(PositionalScheme):
     """One trained vector per position, added to x (Gehring et al. 2017; table 3 row E)."""
 
     def __init__(self, d_model: int, max_len: int = 256):
@@ -47,9 +80,16 @@ class LearnedEncoding(nn.Module):
         # The size of an embedding after its sqrt(d_model) factor is 1; positions start smaller.
         nn.init.normal_(self.table, std=0.02)
 
+    @classmethod
+    def build(cls, config):
+        return cls(config.d_model, config.max_len)
+
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
         """x: (B, T, D), whose first token stands at position `start` -> (B, T, D)."""
         return x + positions_of(self.table, x.size(1), start)
+
+    def add(self, x: Tensor, start: int = 0) -> Tensor:
+        return self(x, start)
 
 
 def positions_of(table: Tensor, length: int, start: int) -> Tensor:
@@ -62,7 +102,7 @@ def positions_of(table: Tensor, length: int, start: int) -> Tensor:
     return table[start : start + length]
 
 
-class RotaryEmbedding(nn.Module):
+class RotaryEmbedding(PositionalScheme):
     """Turn each pair of features of queries and keys by position * frequency (Su et al. 2021).
 
     The dot product of a query at position m and a key at position n then depends on m and n only
@@ -75,20 +115,28 @@ class RotaryEmbedding(nn.Module):
             raise ValueError(
                 f"rotary positions turn pairs of features: d_head {d_head} must be even."
             )
-        frequency = base ** (-torch.arange(0, d_head, 2) / d_head)
-        self.register_buffer("frequency", frequency, persistent=False)  # (K / 2,)
+        self.d_head, self.base = d_head, base
+
+    @classmethod
+    def build(cls, config):
+        return cls(config.d_model // config.n_heads, config.rotary_base)
 
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
         """x: (B, H, T, K) queries or keys, the first at position `start` -> (B, H, T, K)."""
-        position = torch.arange(start, start + x.size(-2), device=x.device)
-        angle = position[:, None] * self.frequency  # (T, K / 2)
+        # At least float32: in half precision neighbouring positions would share an angle.
+        exact = {"dtype": torch.promote_types(x.dtype, torch.float32), "device": x.device}
+        frequency = self.base ** (-torch.arange(0, self.d_head, 2, **exact) / self.d_head)
+        angle = torch.arange(start, start + x.size(-2), **exact)[:, None] * frequency  # (T, K / 2)
         cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
         even, odd = x[..., 0::2], x[..., 1::2]  # (B, H, T, K / 2) each
         turned = torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1)
         return turned.flatten(-2)  # (B, H, T, K / 2, 2) -> (B, H, T, K)
 
+    def turn(self, q: Tensor, k: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
+        return self(q, start), self(k, start)
 
-class AlibiBias(nn.Module):
+
+class AlibiBias(PositionalScheme):
     """Lower each attention score by slope * distance (Press et al. 2022).
 
     Head h of n_heads has slope 2^(-8 h / n_heads), h = 1..n_heads: some heads see far, some near.
@@ -101,9 +149,46 @@ class AlibiBias(nn.Module):
         slopes = 2.0 ** (-8.0 * torch.arange(1, n_heads + 1) / n_heads)
         self.register_buffer("slopes", slopes, persistent=False)  # (H,)
 
+    @classmethod
+    def build(cls, config):
+        return cls(config.n_heads)
+
     def forward(self, n_queries: int, n_keys: int, start: int = 0) -> Tensor:
         """Bias to add to the scores: (1, H, n_queries, n_keys); query 0 stands at `start`."""
         query = torch.arange(start, start + n_queries, device=self.slopes.device)
         key = torch.arange(n_keys, device=self.slopes.device)
         distance = (query[:, None] - key[None, :]).abs()  # (Tq, Tk)
         return (-self.slopes[:, None, None] * distance)[None]  # (1, H, Tq, Tk)
+
+    def bias(self, n_queries: int, n_keys: int, start: int = 0) -> Tensor:
+        return self(n_queries, n_keys, start)
+
+
+# The one list of the names that ModelConfig.positional may take.
+SCHEMES: dict[str, type[PositionalScheme]] = {
+    "sinusoidal": SinusoidalEncoding,
+    "learned": LearnedEncoding,
+    "rotary": RotaryEmbedding,
+    "alibi": AlibiBias,
+    "none": PositionalScheme,
+}
+
+
+def make_positions(config, *hooks: str) -> PositionalScheme:
+    """The scheme named by config.positional where it uses one of `hooks` ("add", "turn", "bias").
+
+    Elsewhere a scheme that does nothing. Raises TypeError for a scheme that overrides no hook: a
+    model would silently have no positions.
+    """
+    scheme = SCHEMES[config.positional]
+    used = [
+        hook
+        for hook in ("add", "turn", "bias")
+        if getattr(scheme, hook) is not getattr(PositionalScheme, hook)
+    ]
+    if not used and scheme is not PositionalScheme:
+        raise TypeError(
+            f"{scheme.__name__} ({config.positional!r}) overrides none of add, turn and bias, so "
+            "the model would have no positions: override one of them."
+        )
+    return scheme.build(config) if set(used) & set(hooks) else PositionalScheme()

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-SPECIAL_TOKENS = ["<pad>", "<bos>", "<eos>", "<unk>"]
-PAD, BOS, EOS, UNK = range(4)
+from transformer_lib.config import BOS, EOS, PAD, UNK
+
+SPECIAL_TOKENS = ["<pad>", "<bos>", "<eos>", "<unk>"]  # in the order of their ids
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int, kind: str = "bpe") -> Tokenizer:
@@ -86,12 +87,21 @@ def require_fit(tokenizer: Tokenizer, vocab_size: int, pad_id: int) -> None:
         )
 
 
-def encode_source(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
+def encode_source(tokenizer: Tokenizer, texts: Iterable[str]) -> list[list[int]]:
     """Ids of each text with <eos> at the end."""
-    return [encoding.ids + [EOS] for encoding in tokenizer.encode_batch(texts)]
+    return [encoding.ids + [EOS] for encoding in tokenizer.encode_batch(list(texts))]
 
 
-def encode_target(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
+def encode_target(tokenizer: Tokenizer, texts: Iterable[str]) -> list[list[int]]:
     """Ids of each text between <bos> and <eos>: the decoder reads all but the last of them and
     predicts all but the first."""
-    return [[BOS] + encoding.ids + [EOS] for encoding in tokenizer.encode_batch(texts)]
+    return [[BOS, *ids] for ids in encode_source(tokenizer, texts)]
+
+
+def encode_pairs(
+    tokenizer: Tokenizer, pairs: Iterable[tuple[str, str]]
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Ids of the sources and of the targets of sentence pairs, as training reads them."""
+    pairs = list(pairs)
+    sources = encode_source(tokenizer, (source for source, _ in pairs))
+    return sources, encode_target(tokenizer, (target for _, target in pairs))

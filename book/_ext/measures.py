@@ -11,6 +11,7 @@ from pathlib import Path
 
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
+from reading_order import chapters
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -44,10 +45,10 @@ class FillChapterTable(SphinxPostTransform):
 
 
 def chapter_table(env) -> nodes.table:
-    """One row for each numbered chapter, and a row of sums."""
+    """One row for each chapter in reading order, and a row of sums."""
     measured = NbMetadataCollector.get_doc_data(env)
     rows, sums = [], [0, 0, 0.0]
-    for docname in sorted(name for name in env.found_docs if re.match(r"book/\d\d_", name)):
+    for docname in chapters():
         source = json.loads(Path(env.doc2path(docname)).read_text(encoding="utf8"))
         reading, exercises = map(int, STATED.search("".join(source["cells"][0]["source"])).groups())
         seconds = (measured[docname].get("exec_data") or {}).get("runtime")  # None: was not run

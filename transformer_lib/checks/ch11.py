@@ -7,7 +7,7 @@ import torch
 from transformer_lib import masks
 from transformer_lib.checks import NotAttempted, exercise, expect, expect_close, expect_shape, same
 from transformer_lib.config import ModelConfig
-from transformer_lib.model import Transformer
+from transformer_lib.models.transformer import Transformer
 
 SMALL = ModelConfig(
     vocab_size=30, d_model=8, n_heads=2, d_ff=16, n_encoder_layers=1, n_decoder_layers=1,
@@ -54,9 +54,9 @@ def forward(answer):
 
     def run(read=src_mask, cross=src_mask, own=causal, embedding=None, positions=True):
         embedding = embedding or model.tgt_embedding
-        embed = model.embed if positions else lambda lookup, ids: lookup(ids)
-        memory = model.encoder(embed(model.src_embedding, src), read)
-        return model.output(model.decoder(embed(embedding, tgt), memory, cross, own))
+        embed = model.embed if positions else lambda x: x
+        memory = model.encoder(embed(model.src_embedding(src)), read)
+        return model.output(model.decoder(embed(embedding(tgt)), memory, cross, own))
 
     with torch.no_grad():
         given = answer(model, src, tgt)

@@ -1,0 +1,323 @@
+"""Grade a folder of notebooks that students handed in: `make grade SUBMISSIONS=folder`.
+
+Each notebook is run by one.py in a process of its own, its kernel behind walls (contain.py), with
+limits of time, memory and output. No submission can stop the others. The folder OUT gets
+
+    grades.csv       one row for each student and lab, and one for each file not graded, with notes
+    tasks.csv        one row for each test and written question
+    marks.csv        points and comments for the written answers: the one file to edit by hand
+    marking/         a page for each written question, all answers in a row, without names
+    feedback/        one page for each student and lab, which asks no other host for anything
+    class.html       which task, which mistake, how many
+    upload/          feedback under the original file names, and tables for Canvas and Moodle
+
+More folders may be graded into the same OUT, and `make marks` writes all pages anew with the points
+entered since: nothing graded or entered before is lost (records.py).
+
+A file belongs to the student after whom its folder is named, or else to the one in its own name,
+as Moodle and Canvas write it. The lab is found from what the notebook holds. Of two hand-ins by
+one student for one lab, the newest file counts. labs/README.md says more.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import nbformat
+import psutil
+from nbgrader.utils import is_grade, is_locked, is_solution
+
+from . import contain, pages
+from .masters import MASTERS, ROOT, first_line, read, student_version, tasks
+from .records import Records, Unreadable, key
+
+BYTES = 50 * 2**20  # a larger file is no lab
+
+
+# ------------------------------------------------------------------------------------------- labs
+
+
+def load_labs(folder: Path) -> dict[str, dict]:
+    """For each lab its cells as they are graded, its title, its tasks and what it is known by."""
+    labs = {}
+    for path in sorted(folder.glob("lab*.ipynb")):
+        master = read(path)
+        cells = student_version(master)
+        for cell, original in zip(cells.cells, master.cells, strict=True):
+            cell.metadata["shown"] = cell.source.strip()
+            if is_locked(original):
+                cell.source = original.source  # with the hidden tests
+        labs[path.stem] = {
+            "cells": cells, "title": first_line(cells.cells[0]).lstrip("# "), "marks": marks(cells),
+            "questions": questions(master),
+            "task_of": {cell.metadata.nbgrader.grade_id: title
+                        for title, graded in tasks(master).items() for cell in graded},
+        }  # fmt: skip
+    return labs
+
+
+def questions(master) -> dict[str, dict]:
+    """For each written question its text and what the master says about marking it."""
+    found = {}
+    for before, cell in zip(master.cells, master.cells[1:], strict=False):
+        if is_grade(cell) and is_solution(cell):
+            text = re.sub(r"\A.*?(?=^## )", "", before.source, flags=re.DOTALL | re.MULTILINE)
+            found[cell.metadata.nbgrader.grade_id] = {"text": text, "rubric": cell.source}
+    return found
+
+
+def marks(notebook) -> set[str]:
+    """What a lab is known by: ids of graded cells, its title, the lines that name its tasks."""
+    ids = {cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells}
+    lines = {first_line(cell) for cell in notebook.cells}
+    return {name for name in ids if name} | {
+        line for line in lines if re.match("# (Lab|Task) ", line)}
+
+
+def which_lab(notebook, labs: dict) -> str | None:
+    """The lab that shares most marks with the notebook; marks of several labs do not count."""
+    known = [mark for lab in labs.values() for mark in lab["marks"]]
+    own = {mark for mark in marks(notebook) if known.count(mark) == 1}
+    shared = {name: len(own & lab["marks"]) for name, lab in labs.items()}
+    best = max(shared, key=shared.get)
+    return best if shared[best] else None
+
+
+# ------------------------------------------------------------------------------------ submissions
+
+
+def find_files(folder: Path) -> list[Path]:
+    """All files handed in, without what systems and Jupyter leave behind."""
+    return sorted(
+        path for path in folder.rglob("*") if path.is_file() and not any(
+            part.startswith((".", "__MACOSX")) for part in path.relative_to(folder).parts)
+    )  # fmt: skip
+
+
+def student_of(path: Path, folder: Path, labs: dict) -> tuple[str, str]:
+    """The student's name, and the same with the numbers that Moodle or Canvas added.
+
+    Found in the name of the folder, or of the file, whichever says more than the lab's name.
+    """
+    for name in [*path.relative_to(folder).parts[:-1], path.stem]:
+        copied = r"(?: ?\(\d+\)| - Copy)"  # a second download
+        for lab in [*labs, *(lab.partition("_")[0] for lab in labs)]:
+            lab = rf"(?<![^\W_]){lab}(?![^\W_])(?:-\d+)?{copied}*"
+            if re.search(lab, name, re.IGNORECASE):
+                name = re.sub(rf"{lab}|{copied}+$", "", name, flags=re.IGNORECASE)
+        name = re.sub(r"assignsubmission_file|_LATE(?=_)", "", name)
+        full = re.sub(r"[\s_-]*_[\s_-]*", "_", name).strip(" _-")
+        if full:
+            return re.sub(r"(_\d+)+$", "", full), full
+    return path.stem, path.stem
+
+
+def load(path: Path) -> nbformat.NotebookNode:
+    """What counts in a notebook: types, sources and ids. Nothing else in it has to be right."""
+    if path.suffix != ".ipynb":
+        raise ValueError("not a notebook")
+    if path.stat().st_size > BYTES:
+        raise ValueError(f"larger than {BYTES >> 20} MB")
+    cells = []
+    try:
+        for old in json.loads(path.read_text(encoding="utf-8-sig"))["cells"]:
+            cell = {"cell_type": str(old["cell_type"]), "id": str(old.get("id", "")),
+                    "source": "".join(old.get("source", "")), "metadata": {}}
+            with contextlib.suppress(KeyError, TypeError):
+                name = str(old["metadata"]["nbgrader"]["grade_id"])
+                cell["metadata"] = {"nbgrader": {"grade_id": name}}
+            cells.append(cell)
+    except Exception as error:  # whatever is wrong with it, the others are graded
+        raise ValueError(f"cannot be read as a notebook ({type(error).__name__})") from error
+    return nbformat.from_dict({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def collect(folder: Path, labs: dict) -> tuple[list[dict], list[dict]]:
+    """The submissions to grade, and rows for the files that are not."""
+    newest, rows = {}, []
+    for path in find_files(folder):
+        student, full = student_of(path, folder, labs)
+        row = {"student": student, "file": str(path.relative_to(folder)), "status": "not graded",
+               "folder": folder.resolve().name, "id": (re.findall(r"_(\d+)", full) or [""])[0]}
+        rows.append(row)
+        try:
+            notebook = load(path)
+            lab = which_lab(notebook, labs)
+            if lab is None:
+                raise ValueError("this is none of the labs")
+        except ValueError as problem:
+            row["note"] = str(problem)
+            continue
+        row |= {"lab": lab, "notebook": notebook}
+        row["time"] = [path.stat().st_mtime, len(path.name), path.name]
+        other = newest.get(key(row))
+        if other is None or row["time"] > other["time"]:
+            newest[key(row)] = row
+    for row in rows:
+        if "lab" in row:
+            taken = newest[key(row)]
+            if row is not taken:
+                row["note"] = f"handed in more than once, the newest file counts: {taken['file']}"
+    return list(newest.values()), [row for row in rows if "note" in row]
+
+
+# ---------------------------------------------------------------------------------------- grading
+
+
+def run_one(submission: dict, lab: dict, limits: dict) -> dict:
+    """The result of grade_one.py, or {"failed": why}."""
+    job = {"submission": submission["notebook"], "lab": lab["cells"], "limits": limits,
+           "page": not limits.get("quick")}
+    with tempfile.TemporaryDirectory(prefix="lab", ignore_cleanup_errors=True) as home:
+        environment = {"PATH": os.environ["PATH"], "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8",
+                       "PYTHONPATH": str(ROOT)}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "labs.grader.one"], cwd=home, env=environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        try:
+            answer, _ = process.communicate(json.dumps(job), limits["notebook"] * 3 + 120)
+            return json.loads(answer)
+        except subprocess.TimeoutExpired:
+            return {"failed": "it ran longer than the time of a notebook and was stopped"}
+        except json.JSONDecodeError:
+            return {"failed": "the process that graded it was ended"}
+        finally:
+            if process.poll() is None:
+                for child in psutil.Process(process.pid).children(recursive=True):
+                    child.kill()
+                process.kill()
+                process.wait()
+
+
+def grade(submission: dict, lab: dict, limits: dict) -> dict:
+    """Adds points, status and note to the submission; keeps the result for the feedback page."""
+    result = run_one(submission, lab, limits)
+    if "failed" in result:  # once more: the computer may have been short of time or memory
+        result = run_one(submission, lab, limits)
+    if "failed" in result:
+        reason = result["failed"].partition("\n")[0][:200]
+        return submission | {"note": f"could not be graded, look at it yourself: {reason}"}
+    graded = {cell["id"]: cell for cell in result["cells"] if "of" in cell}
+    automatic = [cell for cell in graded.values() if cell["type"] == "code"]
+    written = [cell for cell in graded.values() if cell["type"] == "markdown"]
+    if all(cell["points"] == 0 for cell in written):
+        result["notes"].append("no written answer")
+    return submission | {
+        "result": result, "graded": graded, "status": "graded", "note": "; ".join(result["notes"]),
+        "automatic": sum(cell["points"] for cell in automatic),
+        "automatic_of": sum(cell["of"] for cell in automatic),
+        "written_of": sum(cell["of"] for cell in written),
+    }  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------ command
+
+
+def walls(parser, uncontained: bool) -> str | None:
+    """How kernels are contained; ends the program where nothing works and nobody allowed that."""
+    if uncontained:
+        print("WARNING: --uncontained: submissions run with all your rights. They can read and "
+              "delete your files, use the network and find the answers.", file=sys.stderr)
+        return None
+    if not contain.methods():
+        parser.error(
+            "submissions cannot be contained here: neither bwrap nor unshare works. Install "
+            "bubblewrap (apt-get install bubblewrap), or grade on a Linux machine that has it. "
+            "Ubuntu 24.04 also needs: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0. "
+            "To run students' code with all your rights nevertheless: --uncontained "
+            "(make grade ... ARGS=--uncontained)")
+    return contain.methods()[0]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="labs.grader", description=__doc__.split("\n")[0])
+    parser.add_argument("submissions", type=Path, nargs="?",
+                        help="the folder of notebooks; without it only the pages are made anew, "
+                        "with the marks entered since")
+    parser.add_argument("--out", type=Path, default=Path("graded"), help="default: graded")
+    parser.add_argument("--marks", type=Path, nargs="*", default=[],
+                        help="files saved by a marking page (those in OUT are found)")
+    parser.add_argument("--jobs", type=int, default=1, help="notebooks at the same time (1)")
+    parser.add_argument("--cell", type=float, default=60, help="seconds for a cell (60)")
+    parser.add_argument("--notebook", type=float, default=600, help="seconds for a notebook (600)")
+    parser.add_argument("--memory", type=float, default=4, help="GB for a process (4)")
+    parser.add_argument("--grace", type=float, default=10,
+                        help="seconds in which a cell must obey an interrupt (10)")
+    parser.add_argument("--quick", action="store_true",
+                        help="run each notebook once, for the marks alone: half the time, and no "
+                        "output on the feedback pages")
+    parser.add_argument("--uncontained", action="store_true",
+                        help="run submissions with all your rights, where nothing can contain them")
+    parser.add_argument("--labs", type=Path, default=MASTERS, help="the folder of the masters")
+    options = parser.parse_args(arguments)
+    limits = {name: getattr(options, name)
+              for name in ("cell", "notebook", "memory", "grace", "quick")}
+    labs = load_labs(options.labs)
+    if not labs:
+        parser.error(f"there is no lab in {options.labs}")
+    for path in options.marks:
+        if not path.is_file():
+            parser.error(f"there is no file {path}")
+    if options.submissions is None:
+        if not (options.out / "results").is_dir():
+            parser.error(f"nothing has been graded into {options.out}; name a folder of notebooks")
+    elif not options.submissions.is_dir():
+        parser.error(f"there is no folder {options.submissions}")
+    elif not find_files(options.submissions):
+        parser.error(f"the folder {options.submissions} is empty")
+    else:
+        limits["walls"] = walls(parser, options.uncontained)
+
+    records = Records(options.out)
+    try:
+        records.read_marks(options.marks)  # before anything is written
+        if options.submissions is not None:
+            grade_folder(options.submissions, records, labs, limits, options.jobs)
+            records.read_marks()
+    except Unreadable as problem:
+        print(f"{problem}. Nothing was changed; correct the file and try again.", file=sys.stderr)
+        return 1
+    pages.write_all(records, labs)
+    return 0
+
+
+def grade_folder(folder: Path, records: Records, labs: dict, limits: dict, jobs: int):
+    """Grade all notebooks of a folder and keep what came out, each as soon as it is there."""
+    start = time.monotonic()
+    submissions, rows = collect(folder, labs)
+    for submission in list(submissions):
+        old = records.graded.get(key(submission))
+        if old and old["time"] > submission["time"]:
+            submissions.remove(submission)
+            rows.append(submission | {"note": "handed in more than once, the newest file counts: "
+                                              f"{old['folder']}/{old['file']}"})
+    for row in rows:
+        records.other(row)
+        print(f"{row['file']}: not graded: {row['note']}")
+    graded = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        for done in pool.map(lambda one: grade(one, labs[one["lab"]], limits), submissions):
+            points = "not graded"
+            if done["status"] == "graded":
+                graded += 1
+                points = f"{done['automatic']:g} of {done['automatic_of']:g}"
+                records.keep({name: value for name, value in done.items() if name != "notebook"})
+            else:
+                records.other(done)
+            print(f"{done['student']}, {done['lab']}: {points}"
+                  + (f" ({done['note']})" if done["note"] else ""), flush=True)
+    print(f"{graded} of {len(rows) + len(submissions)} files graded in "
+          f"{time.monotonic() - start:.0f} s. Marks and feedback: {records.out}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

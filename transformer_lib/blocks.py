@@ -1,0 +1,66 @@
+"""What the layers of encoder and decoder share: the residual, the attention and norm that a
+configuration asks for, and how weights start.
+"""
+
+from torch import Tensor, nn
+
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.config import BlockConfig
+from transformer_lib.dropout import Dropout
+from transformer_lib.feed_forward import FeedForward
+from transformer_lib.normalization import make_norm
+from transformer_lib.positional import make_positions
+
+
+class Residual(nn.Module):
+    """x plus a sublayer of x, with the norm and the dropout that go with it (sec. 3.1, 5.4).
+
+    Pre-norm: x + dropout(sublayer(norm(x))); the path of x itself is never touched.
+    Post-norm, as the paper draws it: norm(x + dropout(sublayer(x))).
+    """
+
+    def __init__(self, config: BlockConfig):
+        super().__init__()
+        self.norm = make_norm(config.norm, config.d_model, config.eps)
+        self.dropout = Dropout(config.dropout)
+        self.norm_first = config.norm_first
+
+    def forward(self, x: Tensor, sublayer) -> Tensor:
+        """x: (B, T, D); sublayer: a function (B, T, D) -> (B, T, D). Returns (B, T, D)."""
+        if self.norm_first:
+            return x + self.dropout(sublayer(self.norm(x)))
+        return self.norm(x + self.dropout(sublayer(x)))
+
+
+def make_attention(config: BlockConfig, to_itself: bool = True) -> MultiHeadAttention:
+    """An attention of these sizes: to the sequence itself, with positions that act there, or to a
+    memory, which has an order of its own.
+    """
+    return MultiHeadAttention(
+        config.d_model,
+        config.n_heads,
+        config.attention_dropout,
+        config.bias,
+        make_positions(config, "turn", "bias") if to_itself else None,
+        config.n_kv_heads,
+    )
+
+
+def make_feed_forward(config: BlockConfig) -> FeedForward:
+    """The feed-forward network of these sizes."""
+    return FeedForward(config.d_model, config.d_ff, config.activation, config.bias)
+
+
+def final_norm(config: BlockConfig) -> nn.Module:
+    """Pre-norm leaves a stack's sum unnormalised, so one norm closes it; post-norm needs none."""
+    if not config.norm_first:
+        return nn.Identity()
+    return make_norm(config.norm, config.d_model, config.eps)
+
+
+def init_weights(*stacks: nn.Module) -> None:
+    """Xavier keeps the variance of activations and gradients steady through a linear map."""
+    for stack in stacks:
+        for parameter in stack.parameters():
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)

@@ -1,0 +1,51 @@
+"""A folder of JSON lines, read here so that an error can name its line, or of another format."""
+
+import json
+from pathlib import Path
+
+from transformer_lib.corpora import hub
+from transformer_lib.corpora.rows import SPLITS, to_pair
+
+
+def find(name: str) -> Path | None:
+    """The folder of this name, as an absolute path: the same from wherever it is named.
+
+    None for what is no folder; ValueError for a path to a folder that does not exist.
+    """
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return path.resolve()
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ValueError(f"there is no folder {name}; give an existing folder or a hub name.")
+    return None
+
+
+def load(folder: Path, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
+    """Split -> (source, target) strings. Formats other than `.jsonl` are left to `datasets`."""
+    files = {}
+    for split, names in SPLITS.items():
+        paths = [folder / f"{name}.jsonl" for name in names]
+        if found := [path for path in paths if path.exists()]:
+            files[split] = found[0]
+    if not files:
+        return hub.load(str(folder), src, tgt)
+    return {split: read_json_lines(path, src, tgt) for split, path in files.items()}
+
+
+def read_json_lines(path: Path, src: str, tgt: str) -> list[tuple[str, str]]:
+    """(source, target) strings of a file with one JSON object a line."""
+    rows = []
+    text = path.read_text(encoding="utf-8-sig").removesuffix("\n")  # Windows may begin with a BOM
+    for number, line in enumerate(text.split("\n") if text else [], start=1):
+        where = f"{path.name}, line {number}"
+        try:
+            row = json.loads(line)
+        except ValueError:
+            raise ValueError(
+                f"{where}: not valid JSON: {line[:60]!r}; expected an object such as "
+                f'{{"{src}": "...", "{tgt}": "..."}}.'
+            ) from None
+        rows.append(to_pair(row, src, tgt, where))
+    if not rows:
+        raise ValueError(f"{path.name} is empty; expected one JSON object a line.")
+    return rows

@@ -1,0 +1,132 @@
+"""A data set of the Hugging Face hub, read by `datasets` in a process of its own.
+
+A hub that accepts a connection and then says nothing would hold `datasets` for minutes, and whether
+to work from the cache alone (HF_HUB_OFFLINE) is settled when it is imported. So another process
+imports it: one that asks the hub first, and where no answer comes one that reads the cache.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from transformer_lib.corpora.rows import SPLITS, to_pair
+
+PATIENCE = 5  # seconds in which the hub must answer
+ERRORS = {error.__name__: error for error in (ConnectionError, ImportError, ValueError)}
+_SILENT_STATUS = 3  # how a process ends to which the hub did not answer
+_silent_hubs = set()  # asked once, remembered for as long as this program runs
+
+
+def load(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
+    """Split -> (source, target) strings of a hub data set, or of a folder that `datasets` reads.
+
+    Where the hub does not answer, what `datasets` has cached of it is used.
+    Raises ImportError without `datasets`, ConnectionError where neither hub nor cache has the data,
+    ValueError for no known split or for a row that is no pair of sentences.
+    """
+    hub = os.environ.get("HF_ENDPOINT", "")
+    if not Path(name).is_dir() and hub not in _silent_hubs:
+        found = _in_a_process(name, src, tgt, offline=False)
+        if found is not None:
+            return found
+        _silent_hubs.add(hub)
+    return _in_a_process(name, src, tgt, offline=True)
+
+
+def _in_a_process(name: str, src: str, tgt: str, offline: bool) -> dict | None:
+    """What `main` found or raised in a new process; None where the hub did not answer it."""
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    env |= {"HF_HUB_OFFLINE": "1"} if offline else {}
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "answer.json"
+        command = [sys.executable, "-m", __name__, name, src, tgt, str(answer), str(PATIENCE)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, errors="replace")
+        if done.returncode == _SILENT_STATUS and not offline:
+            return None
+        if not answer.exists():
+            raise RuntimeError(f"reading {name} failed: {done.stderr.strip()[-2000:]}")
+        found = json.loads(answer.read_text(encoding="utf-8"))
+    if "error" in found:
+        raise ERRORS[found["error"]](found["message"])
+    return {split: [tuple(pair) for pair in pairs] for split, pairs in found["pairs"].items()}
+
+
+# ---------------------------------------------------------------------------- in the other process
+
+
+def main(name: str, src: str, tgt: str, answer: str, patience: str) -> None:
+    """Write what `load` returns or raises into the file `answer`."""
+    if not Path(name).is_dir() and not os.environ.get("HF_HUB_OFFLINE"):
+        _ask(name, float(patience))
+    try:
+        found = {"pairs": _read(name, src, tgt)}
+    except tuple(ERRORS.values()) as error:
+        kind = next(kind for kind, known in ERRORS.items() if isinstance(error, known))
+        found = {"error": kind, "message": str(error)}
+    Path(answer).write_text(json.dumps(found), encoding="utf-8")
+
+
+def _read(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
+    local = Path(name).is_dir()
+    try:
+        from datasets import get_dataset_config_names, load_dataset
+    except ImportError:
+        raise ImportError(
+            f"{name} is no folder of .jsonl files; other data needs one package: "
+            "pip install datasets."
+        ) from None
+    try:
+        # Data sets such as opus_books name a configuration by its languages, in either order.
+        known = [] if local else get_dataset_config_names(name)
+        wanted = [pair for pair in (f"{src}-{tgt}", f"{tgt}-{src}") if pair in known]
+        loaded = load_dataset(name, *wanted[:1])
+    except Exception as error:  # of `datasets` or of the libraries below it
+        if local:
+            raise ValueError(
+                f"the folder {name} holds no data that `datasets` reads: {error}"
+            ) from None
+        if isinstance(error, ValueError):  # it was found, and is not as expected
+            raise
+        raise ConnectionError(f"{name} is neither on the hub nor in its cache: {error}") from None
+    pairs = {}
+    for split, names in SPLITS.items():
+        found = next((known for known in names if known in loaded), None)
+        if found is not None:
+            pairs[split] = [
+                to_pair(row, src, tgt, f"{name}, split {found}, row {number}")
+                for number, row in enumerate(loaded[found], start=1)
+            ]
+    if not pairs:
+        raise ValueError(f"{name} has no split that is known; it has {sorted(loaded)}.")
+    return pairs
+
+
+def _ask(name: str, patience: float) -> None:
+    """End this process with _SILENT_STATUS unless the hub says something about the data set."""
+    try:
+        from huggingface_hub import HfApi
+        from huggingface_hub.utils import HfHubHTTPError
+    except ImportError:
+        return  # then `datasets` is missing too
+    # The timeout is for one step of the talk; a name that is not found may take longer.
+    limit = threading.Timer(1.5 * patience, os._exit, [_SILENT_STATUS])
+    limit.daemon = True
+    limit.start()
+    try:
+        HfApi().dataset_info(name, timeout=patience)
+    except HfHubHTTPError as error:  # an answer, unless it comes from a proxy or a broken server
+        if error.response is not None and error.response.status_code >= 500:
+            sys.exit(_SILENT_STATUS)
+    except Exception:  # of the library that makes the connection, which differs with the version
+        sys.exit(_SILENT_STATUS)
+    finally:
+        limit.cancel()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

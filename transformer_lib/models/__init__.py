@@ -1,0 +1,1 @@
+"""Whole models, each a page of the blocks beside it."""

@@ -1,0 +1,45 @@
+"""Figures: the last step of the flow, where what the model computed becomes something to look at.
+
+Everything visual is decided here, once: the colour of each role, the chart theme, and how a figure
+describes itself to somebody who cannot see it. The chapters only call these functions.
+
+- `matrix` shows a small tensor as a table of numbers, `show_image` a diagram of `images/`.
+- `attention_heatmap` and `line_chart` are Altair charts that answer to mouse and keyboard.
+- `head_view`, `model_view` and `neuron_view` show attention with BertViz.
+- `LiveCurve` draws metrics while a model trains.
+- `live_figure` is the place where the model runs in the reader's page.
+
+Altair, matplotlib, BertViz and IPython are imported when a figure is drawn, so that importing
+`transformer_lib` stays fast and works where none of them is installed.
+"""
+
+from transformer_lib.visualize.attention import attention_heatmap
+from transformer_lib.visualize.bertviz_views import head_view, model_view, neuron_view
+from transformer_lib.visualize.curves import LiveCurve, line_chart
+from transformer_lib.visualize.diagrams import show_image
+from transformer_lib.visualize.live import live_figure
+from transformer_lib.visualize.numbers import matrix
+from transformer_lib.visualize.theme import (
+    ROLE_COLOURS,
+    SEQUENTIAL,
+    SERIES_COLOURS,
+    SERIES_DASHES,
+    use_theme,
+)
+
+__all__ = [
+    "ROLE_COLOURS",
+    "SEQUENTIAL",
+    "SERIES_COLOURS",
+    "SERIES_DASHES",
+    "LiveCurve",
+    "attention_heatmap",
+    "head_view",
+    "line_chart",
+    "live_figure",
+    "matrix",
+    "model_view",
+    "neuron_view",
+    "show_image",
+    "use_theme",
+]

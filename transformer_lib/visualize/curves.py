@@ -1,0 +1,202 @@
+"""Curves: metrics by step, when they are known and while they come in."""
+
+import base64
+import html
+import io
+import itertools
+import json
+import math
+import time
+
+from transformer_lib.visualize.theme import SERIES_COLOURS, SERIES_DASHES, themed_altair, use_theme
+
+
+def line_chart(
+    rows,
+    x,
+    y,
+    series=None,
+    title=None,
+    description=None,
+    x_title=None,
+    y_title=None,
+    band=False,
+    log_x=False,
+    log_y=False,
+    zero=False,
+):
+    """Lines of a metric, with the numbers under the pointer; a click in the legend shows one alone.
+
+    rows: dicts (as in `metrics.jsonl`) or a DataFrame. x, y, series: the keys to plot; rows
+    without a finite x and y are left out.
+    x_title, y_title: axis titles with units. zero: make the y axis start at zero.
+    band: several rows per x (say, seeds) give their mean as the line and min to max as a band.
+    description: the text alternative; without it, first and last value of each series are told.
+    Returns an Altair chart. Raises ValueError when no row can be drawn.
+    """
+    alt = themed_altair()
+    if hasattr(rows, "to_dict"):
+        rows = rows.to_dict("records")
+    rows = list(rows)
+    fields = [field for field in (x, y, series) if field]
+    data = [
+        {field: _plain(row[field]) for field in fields}
+        for row in rows
+        if all(row.get(field) is not None for field in fields) and _finite(row[x], row[y])
+    ]
+    if not data:
+        raise ValueError(
+            f"none of {len(rows)} rows has finite {x!r} and {y!r}"
+            + (f" and a {series!r}." if series else ".")
+            + (f" Keys of the first row: {', '.join(map(str, rows[0]))}." if rows else "")
+        )
+    names = list(dict.fromkeys(row[series] for row in data)) if series else []
+
+    x_scale = alt.Scale(type="log", nice=False) if log_x else alt.Scale(zero=False, nice=False)
+    y_scale = alt.Scale(type="log", nice=False) if log_y else alt.Scale(zero=zero)
+    y_field = f"mean({y}):Q" if band else f"{y}:Q"
+    y_title = y_title or y
+    base = alt.Chart(alt.InlineData(values=data)).encode(
+        x=alt.X(f"{x}:Q", title=x_title or x, scale=x_scale)
+    )
+    line = {"y": alt.Y(y_field, title=y_title, scale=y_scale)}
+    tooltip = [alt.Tooltip(f"{x}:Q", title=x_title or x)]
+    tooltip.append(alt.Tooltip(y_field, title=y_title, format=".4~g"))
+    near = alt.selection_point(
+        name="near", fields=[x], nearest=True, on="pointerover", clear="pointerout", empty=False
+    )
+    dots = {"opacity": alt.condition(near, alt.value(1), alt.value(0))}
+    shown = None  # the series that a click in the legend has chosen
+    if series:
+        colours = alt.Scale(domain=names, range=SERIES_COLOURS)
+        dashes = alt.Scale(domain=names, range=SERIES_DASHES)
+        legend = alt.Legend(symbolType="stroke", symbolOpacity=1, symbolSize=300)
+        colour = alt.Color(f"{series}:N", scale=colours, title=series, legend=legend)
+        base = base.encode(color=colour)
+        # Never by colour alone: each series has a dash pattern of its own.
+        line["strokeDash"] = alt.StrokeDash(
+            f"{series}:N", scale=dashes, title=series, legend=legend
+        )
+        # Under `nearest`, Vega-Lite 6 looks for a name in the mark instead of in the row it draws
+        # (numbers it finds). `description` is the field that a mark can have too.
+        base = base.transform_calculate(description=f"datum[{json.dumps(series)}]")
+        dots["description"] = alt.Description("description:N")
+        tooltip.insert(0, alt.Tooltip("description:N", title=series))
+        if len(names) > 1:
+            shown = alt.selection_point(name="shown", fields=[series], bind="legend")
+
+    def visible(opacity):
+        if shown is None:
+            return alt.value(opacity)
+        return alt.condition(shown, alt.value(opacity), alt.value(opacity / 8))
+
+    curves = base.mark_line(strokeWidth=2).encode(**line, opacity=visible(1))
+    points = base.mark_point(size=50, filled=True).encode(y=line["y"], tooltip=tooltip, **dots)
+    if shown is not None:
+        curves = curves.add_params(shown)
+        points = points.transform_filter(shown)  # no tooltip for a series put aside
+    chart_layers = [curves, points.add_params(near)]
+    if band:
+        low, high = alt.Y(f"min({y}):Q", title=y_title, scale=y_scale), alt.Y2(f"max({y}):Q")
+        chart_layers.insert(0, base.mark_area().encode(y=low, y2=high, opacity=visible(0.25)))
+    return alt.layer(*chart_layers).properties(
+        title=title or f"{y_title} by {x_title or x}",
+        description=description or _describe_curves(data, x, y, series),
+        width="container",
+        height=260,
+    )
+
+
+def _plain(value):
+    return value.item() if hasattr(value, "item") else value
+
+
+def _finite(*values):
+    return all(math.isfinite(value) for value in values)
+
+
+def _describe_curves(data, x, y, series):
+    parts = []
+    for name in dict.fromkeys(row.get(series) for row in data):
+        rows = sorted((row for row in data if row.get(series) == name), key=lambda row: row[x])
+        first, last = rows[0], rows[-1]
+        parts.append(
+            (f"{name}: " if series else "")
+            + f"{first[y]:.4g} at {first[x]:.6g} to {last[y]:.4g} at {last[x]:.6g}"
+        )
+    return f"Line chart of {y} by {x}. " + "; ".join(parts) + "."
+
+
+class LiveCurve:
+    """A small chart that grows while a model trains: pass it the metrics, as often as you like.
+
+        curve = LiveCurve("step", ["train_loss", "valid_loss"])
+        for metrics in train(...):
+            curve(metrics)
+        curve.draw()
+
+    It redraws at most once every `seconds`; rows may hold only some of the metrics. It works in
+    Colab and Jupyter, and leaves the last picture in the notebook; elsewhere it prints a line.
+    """
+
+    def __init__(self, x="step", y=("loss",), title="Training", seconds=1.0):
+        self.x, self.y = x, [y] if isinstance(y, str) else list(y)
+        self.title, self.seconds = title, seconds
+        self.points = {name: [] for name in self.y}
+        self.drawn_at = -math.inf
+        self.handle = None
+
+    def __call__(self, metrics):
+        for name, points in self.points.items():
+            value = metrics.get(name)
+            if value is not None and _finite(value):
+                points.append((float(metrics[self.x]), float(value)))
+        if time.monotonic() - self.drawn_at >= self.seconds:
+            self.draw()
+
+    def draw(self):
+        """Draw now. Call it once after training, so that the last numbers are in the picture."""
+        from IPython import get_ipython
+        from IPython.display import HTML, display
+
+        if not any(self.points.values()):
+            return
+        self.drawn_at = time.monotonic()
+        if get_ipython() is None:
+            print(self._summary())
+        elif self.handle is None:
+            self.handle = display(HTML(self._picture()), display_id=True)
+        else:
+            self.handle.update(HTML(self._picture()))
+
+    def _summary(self):
+        latest = [f"{name} {points[-1][1]:.4g}" for name, points in self.points.items() if points]
+        step = max(points[-1][0] for points in self.points.values() if points)
+        return f"{self.title}: {self.x} {step:g}, " + ", ".join(latest)
+
+    def _figure(self):
+        """A picture and not an Altair chart: that would load its library anew at each update."""
+        import matplotlib.figure
+
+        use_theme()
+        figure = matplotlib.figure.Figure(figsize=(6.4, 2.6), layout="constrained")
+        axes = figure.subplots()
+        styles = itertools.cycle(zip(SERIES_COLOURS, SERIES_DASHES, strict=True))
+        for (name, points), (colour, dashes) in zip(self.points.items(), styles, strict=False):
+            if points:
+                style = {"color": colour, "linestyle": (0, dashes) if dashes[1] else "solid"}
+                label = f"{name} {points[-1][1]:.4g}"
+                axes.plot(*zip(*points, strict=True), label=label, **style)
+        axes.set(title=self.title, xlabel=self.x)
+        axes.legend(frameon=False)
+        return figure
+
+    def _picture(self):
+        """The figure as HTML, with the latest numbers as its text alternative."""
+        drawn = io.BytesIO()
+        self._figure().savefig(drawn, format="png", dpi=144)
+        encoded = base64.b64encode(drawn.getvalue()).decode()
+        return (
+            f'<img alt="{html.escape(self._summary())}" style="width:100%;max-width:640px" '
+            f'src="data:image/png;base64,{encoded}">'
+        )

@@ -1,0 +1,45 @@
+"""The diagrams of `images/` as a part of the page."""
+
+import html
+import itertools
+import re
+from pathlib import Path
+
+IMAGES = Path(__file__).parents[2] / "images"
+_figure_ids = itertools.count(1)
+
+
+def show_image(name, alt):
+    """Display the diagram `images/<name>.svg` with a text alternative.
+
+    The SVG becomes part of the page, so a drawing that uses `currentColor` follows light and dark
+    mode. Its ids get a prefix of their own, so two diagrams on a page never share an arrowhead.
+    alt: one or two sentences that say what the diagram shows.
+    Raises FileNotFoundError that lists the diagrams there are, and ValueError without alt.
+    """
+    from IPython.display import HTML, display
+
+    if not (isinstance(alt, str) and alt.strip()):
+        raise ValueError(f"show_image({name!r}) needs alt: say in words what the diagram shows.")
+    path = IMAGES / (name if name.endswith(".svg") else f"{name}.svg")
+    if not path.is_file():
+        known = ", ".join(sorted(file.stem for file in IMAGES.glob("*.svg"))) or "none"
+        raise FileNotFoundError(f"no diagram {name!r} in {IMAGES}. Diagrams there: {known}.")
+    svg = path.read_text(encoding="utf-8")
+    display(HTML(f'<figure style="margin:1em 0;overflow-x:auto">{_inline(svg, alt)}</figure>'))
+
+
+def _inline(svg, alt):
+    svg = svg[svg.index("<svg") :]  # without the XML declaration and comments before it
+    prefix = f"figure-{next(_figure_ids)}-"
+    for name in set(re.findall(r'\bid="([^"]+)"', svg)):
+        exact = re.escape(name)
+        svg = re.sub(rf'\bid="{exact}"', f'id="{prefix}{name}"', svg)
+        svg = re.sub(rf"url\((['\"]?)#{exact}\1\)", f"url(#{prefix}{name})", svg)
+        svg = re.sub(rf'href="#{exact}"', f'href="#{prefix}{name}"', svg)
+    opening, rest = svg.split(">", 1)
+    # The caller's words replace whatever name the file gives itself.
+    opening = re.sub(r'\s(?:role|aria-[a-z]+|style)="[^"]*"', "", opening)
+    label = html.escape(" ".join(alt.split()))
+    style = "max-width:100%;height:auto"
+    return f'{opening} role="img" aria-label="{label}" style="{style}">{rest}'

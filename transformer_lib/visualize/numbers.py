@@ -1,0 +1,112 @@
+"""Tensors as numbers: a small table, shaded by size."""
+
+import html
+import math
+
+import numpy as np
+
+from transformer_lib.visualize.theme import ROLE_COLOURS
+
+MAX_MATRIX_CELLS = 2_000
+
+
+def to_array(tensor, name="tensor"):
+    """A torch tensor, numpy array or nested list as a numpy array on the CPU."""
+    if hasattr(tensor, "detach"):
+        tensor = tensor.detach().cpu()
+        if tensor.is_floating_point():
+            tensor = tensor.float()  # numpy has no bfloat16
+        return tensor.numpy()
+    array = np.asarray(tensor)
+    if array.dtype == object:
+        raise TypeError(
+            f"{name} must hold numbers in rows of equal length, got {type(tensor).__name__}: "
+            "pass a tensor, an array or a nested list."
+        )
+    return array
+
+
+def _cell(value):
+    if isinstance(value, (bool, np.bool_)):
+        return "✓" if value else "·"
+    if isinstance(value, (int, np.integer)):
+        return str(value)
+    if math.isfinite(value):
+        return f"{value:.2f}".replace("-0.00", "0.00")
+    return {math.inf: "∞", -math.inf: "−∞"}.get(value, "NaN")
+
+
+def matrix(tensor, row_labels=None, column_labels=None, title=None, role="query"):
+    """A small tensor as a table of numbers, shaded by size, with its shape written below.
+
+    tensor: any shape up to `MAX_MATRIX_CELLS` numbers, floats, integers or booleans. A vector is
+    shown as one row; leading dimensions give one table per slice.
+    row_labels, column_labels: one per row and column of a slice.
+    role: a key of `ROLE_COLOURS` for positive numbers; negative ones are shaded in vermilion.
+    Returns an IPython HTML object. Raises ValueError when a label is missing, the role is unknown
+    or the tensor is too large to read.
+    """
+    from IPython.display import HTML
+
+    array = to_array(tensor)
+    if role not in ROLE_COLOURS:
+        raise ValueError(f"role must be one of {', '.join(ROLE_COLOURS)}, got {role!r}.")
+    if array.size > MAX_MATRIX_CELLS:
+        raise ValueError(
+            f"the tensor of shape {array.shape} has {array.size} numbers; a table stays readable "
+            f"up to {MAX_MATRIX_CELLS}. Slice it first."
+        )
+    leading, last = array.shape[:-2], array.shape[-2:] if array.ndim > 1 else (1, array.size)
+    slices = array.reshape(math.prod(leading), *last)  # (slices, rows, columns)
+    for labels, size, kind in (
+        (row_labels, slices.shape[1], "row"),
+        (column_labels, slices.shape[2], "column"),
+    ):
+        if labels is not None and len(labels) != size:
+            raise ValueError(
+                f"got {len(labels)} {kind}_labels for a tensor of shape {tuple(array.shape)}, "
+                f"which has {size} {kind}s."
+            )
+
+    finite = np.abs(array[np.isfinite(array)].astype(float)) if array.size else np.zeros(0)
+    largest = finite.max() if finite.size and finite.max() > 0 else 1.0
+    names = [str(list(index)) if index else "" for index in np.ndindex(leading)]
+    tables = [
+        _table(part, name, row_labels, column_labels, largest, ROLE_COLOURS[role])
+        for part, name in zip(slices, names, strict=True)
+    ]
+    shape = f"shape {tuple(array.shape)}"
+    caption = f"<strong>{html.escape(title)}</strong>, {shape}" if title else shape
+    return HTML(
+        '<figure style="margin:0.5em 0">'
+        '<div style="display:flex;flex-wrap:wrap;gap:1em;overflow-x:auto" tabindex="0">'
+        f"{''.join(tables)}</div><figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _table(part, name, row_labels, column_labels, largest, colour):
+    border = "padding:0.2em 0.5em;border:1px solid #8888;text-align:right;"
+    head = ""
+    if column_labels is not None:
+        corner = "<td></td>" if row_labels is not None else ""
+        cells = (f'<th scope="col">{html.escape(str(label))}</th>' for label in column_labels)
+        head = f"<thead><tr>{corner}{''.join(cells)}</tr></thead>"
+    body = []
+    for i, row in enumerate(part):
+        label = ""
+        if row_labels is not None:
+            label = f'<th scope="row">{html.escape(str(row_labels[i]))}</th>'
+        cells = []
+        for value in row:
+            number = float(value)
+            # At 40 % the shade never hides the number, whatever the colour of the page.
+            share = min(abs(number) / largest, 1.0) if math.isfinite(number) else 0.0
+            hue = colour if number >= 0 else ROLE_COLOURS["loss"]
+            style = f"{border}background:{hue}{round(102 * share):02x}"
+            cells.append(f'<td style="{style}">{_cell(value)}</td>')
+        body.append(f"<tr>{label}{''.join(cells)}</tr>")
+    caption = f"<caption>{name}</caption>" if name else ""
+    return (
+        '<table style="border-collapse:collapse;width:auto;margin:0;color:inherit;'
+        f'font-variant-numeric:tabular-nums">{caption}{head}<tbody>{"".join(body)}</tbody></table>'
+    )
