@@ -7,12 +7,12 @@ import pytest
 import torch
 from conftest import tiny_config
 from tokenizers import Tokenizer, models
-from transformer_lib.checkpoint import save_model
 
 from transformer_lib import Transformer, data, evaluation, load_pretrained
 from transformer_lib.runs import export
+from transformer_lib.runs.checkpoint import save_model
+from transformer_lib.runs.pretrained import find_run
 from transformer_lib.tokenization import train_tokenizer
-from transformer_lib.translator import find_run
 
 TEXTS = ["Ein Hund läuft.", "Zwei Hunde schlafen im Gras.", "A dog runs.", "Two dogs sleep."]
 

@@ -25,9 +25,10 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from transformer_lib.config import ModelConfig, from_dict, to_dict
-from transformer_lib.model import Transformer
+from transformer_lib.models.transformer import Transformer
+from transformer_lib.runs.pretrained import find_run, load_pretrained, run_info
 from transformer_lib.tokenization import SPECIAL_TOKENS, train_tokenizer
-from transformer_lib.translator import Translator, find_run, load_pretrained, run_info
+from transformer_lib.translator import Translator
 
 MAGIC, VERSION = b"BOOKLIVE", 1
 KINDS = {"BPE": "bpe", "WordLevel": "word"}
