@@ -1,0 +1,98 @@
+"""Handwritten digits of 8 by 8 pixels, two small networks that read them, and their training."""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_lib.config import BlockConfig
+from transformer_lib.models.vision_transformer import VisionTransformer
+
+
+class Digits(NamedTuple):
+    """Pictures (N, 1, 8, 8) with values from 0 to 1, and their labels (N,)."""
+
+    images: Tensor
+    labels: Tensor
+
+
+def load_digits(n_train: int = 1200) -> tuple[Digits, Digits, Digits]:
+    """(training, validation, test) of the 1,797 digits that come with scikit-learn.
+
+    The test set is the last 397 of one fixed shuffle, the validation set the 200 before it, and
+    the training set the first n_train, at most 1,200.
+    """
+    from sklearn import datasets
+
+    if not 1 <= n_train <= 1200:
+        raise ValueError(f"n_train is {n_train}; it must be from 1 to 1200: the rest is for tests.")
+    found = datasets.load_digits()
+    order = torch.randperm(len(found.target), generator=torch.Generator().manual_seed(0))
+    images = torch.tensor(found.images, dtype=torch.float32)[order, None] / 16  # (N, 1, 8, 8)
+    labels = torch.tensor(found.target)[order]
+    cuts = slice(n_train), slice(1200, 1400), slice(1400, None)
+    return tuple(Digits(images[cut], labels[cut]) for cut in cuts)
+
+
+def vision_transformer(positional: str = "learned", channels: int = 1) -> VisionTransformer:
+    """Two layers of width 32 over 16 patches of 2 by 2 pixels: about 18,000 parameters."""
+    config = BlockConfig(
+        32, 4, 64, 2, dropout=0.0, max_len=17, positional=positional, activation="gelu"
+    )
+    return VisionTransformer(config, n_classes=10, patch=2, channels=channels)
+
+
+def conv_net() -> nn.Module:
+    """Three convolutions and a linear map, with as many parameters as the ViT."""
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(),
+        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(32, 40, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(160, 10),
+    )  # fmt: skip
+
+
+def with_stem() -> nn.Module:
+    """A ViT that reads what one convolution found, instead of the pixels."""
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), vision_transformer(channels=8)
+    )  # fmt: skip
+
+
+def shuffle_patches(images: Tensor, order: Tensor, patch: int = 2) -> Tensor:
+    """The picture with its patches in another order: place i gets patch order[i]."""
+    cut = F.unfold(images, patch, stride=patch)[:, :, order]  # (B, C * patch * patch, N)
+    return F.fold(cut, images.shape[2:], patch, stride=patch)
+
+
+def shift(images: Tensor) -> Tensor:
+    """All pictures moved by one random step: -1, 0 or 1 pixel down, and across."""
+    down, across = (int(torch.randint(3, ())) for _ in range(2))
+    return F.pad(images, (1, 1, 1, 1))[..., down : down + 8, across : across + 8]
+
+
+def train(
+    model: nn.Module, data: Digits, n_updates: int, rate: float = 2e-3, change=lambda images: images
+) -> list[float]:
+    """Train with Adam on batches of 64, the rate falling in a line to 0; returns the losses.
+
+    change: what is done to the pictures of a batch, such as `shift`.
+    """
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    losses = []
+    for step in range(n_updates):
+        optimizer.param_groups[0]["lr"] = rate * (1 - step / n_updates)
+        chosen = torch.randint(len(data.labels), (64,))
+        loss = F.cross_entropy(model(change(data.images[chosen])), data.labels[chosen])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@torch.no_grad()
+def accuracy(model: nn.Module, data: Digits) -> float:
+    """The share of right answers."""
+    return (model(data.images).argmax(-1) == data.labels).float().mean().item()
