@@ -34,27 +34,37 @@ MAKE = {
     "vit with a stem": digits.with_stem,
     "vit without positions": lambda: digits.vision_transformer("none"),
 }
-ARMS = [
-    (model, change, n, rate)
-    for rate in (RATE, RATE / 3)
+MAIN = [  # model, change, training pictures, rate, updates
+    (model, change, n, RATE, UPDATES)
     for n in (1200, 100, 300)
     for model, change in (
         ("vit", "as they are"), ("conv", "as they are"), ("vit", "shifted"), ("conv", "shifted"),
         ("vit with a stem", "as they are"), ("vit", "shuffled"), ("conv", "shuffled"),
         ("vit without positions", "as they are"),
     )
-    if (n == 1200 or not (change == "shuffled" or "without" in model))
-    and (rate == RATE or (change == "as they are" and model in ("vit", "conv")))
+    if n == 1200 or not ((model, change) == ("vit", "shuffled") or "without" in model)
 ]  # fmt: skip
+LONG = [
+    (model, change, 1200, RATE, 3 * UPDATES)
+    for model, change in (("vit", "shifted"), ("vit", "as they are"), ("conv", "as they are"))
+]
+SLOW = [
+    (model, "as they are", n, RATE / 3, UPDATES)
+    for model in ("vit", "conv")
+    for n in (1200, 100, 300)
+]  # the control for the learning rate: seed 0 alone
+PLAN = [(*arm, seed) for arms in (MAIN, LONG) for seed in range(SEEDS) for arm in arms]
+PLAN += [(*arm, 0) for arm in SLOW]
+KEY = ("model", "change", "n_train", "rate", "updates", "seed")
 CHANGES = {"as they are": lambda images: images, "shifted": digits.shift, "shuffled": shuffled}
 
 
-def run(model_name, change, n_train, rate, seed):
+def run(model_name, change, n_train, rate, updates, seed):
     train, validation, test = digits.load_digits(n_train)
     torch.manual_seed(seed)
     model = MAKE[model_name]()
     begin = time.process_time()
-    losses = digits.train(model, train, UPDATES, rate, CHANGES[change])
+    losses = digits.train(model, train, updates, rate, CHANGES[change])
     seconds = time.process_time() - begin
 
     def right(data, order=None):
@@ -63,7 +73,8 @@ def run(model_name, change, n_train, rate, seed):
 
     seen = ORDER if change == "shuffled" else None
     row = {
-        "model": model_name, "change": change, "n_train": n_train, "rate": rate, "seed": seed,
+        "model": model_name, "change": change, "n_train": n_train, "rate": rate,
+        "updates": updates, "seed": seed,
         "parameters": sum(p.numel() for p in model.parameters()),
         "last_loss": round(sum(losses[-20:]) / 20, 4), "train": right(train, seen),
         "validation": right(validation, seen), "test": right(test, seen),
@@ -77,24 +88,22 @@ def run(model_name, change, n_train, rate, seed):
 
 def main():
     torch.set_num_threads(1)
-    key = ("model", "change", "n_train", "rate", "seed")
     known = json.loads(FILE.read_text())["runs"] if FILE.exists() else []
-    done = {tuple(row[k] for k in key) for row in known}
+    done = {tuple(row[k] for k in KEY) for row in known}
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    for seed in range(SEEDS):
-        for arm in ARMS if seed == 0 else [arm for arm in ARMS if arm[3] == RATE]:
-            if (*arm, seed) in done:
-                continue
-            known.append(run(*arm, seed))
-            print({k: known[-1][k] for k in (*key, "test", "cpu_seconds")}, flush=True)
-            FILE.write_text(json.dumps({
-                "task": {"updates": UPDATES, "rate": RATE, "batch": 64, "test": 397,
-                         "order": ORDER.tolist(), "other_order": OTHER.tolist()},
-                "environment": {"torch": torch.__version__, "device": "one CPU core",
-                                "commit": commit.stdout.strip(),
-                                "date": datetime.date.today().isoformat()},
-                "runs": known,
-            }, indent=1) + "\n")  # fmt: skip
+    for arm in PLAN:
+        if arm in done:
+            continue
+        known.append(run(*arm))
+        print({k: known[-1][k] for k in (*KEY, "test", "cpu_seconds")}, flush=True)
+        FILE.write_text(json.dumps({
+            "task": {"updates": UPDATES, "rate": RATE, "batch": 64, "test": 397,
+                     "order": ORDER.tolist(), "other_order": OTHER.tolist()},
+            "environment": {"torch": torch.__version__, "device": "one CPU core",
+                            "commit": commit.stdout.strip(),
+                            "date": datetime.date.today().isoformat()},
+            "runs": known,
+        }, indent=1) + "\n")  # fmt: skip
 
 
 if __name__ == "__main__":
