@@ -31,7 +31,7 @@ WITH_PAGE = ["perfect", "empty", "partly", "prints", "long-error", "hides-errors
              "a large figure", "a long last line", "a display", *LEAKS, *BEYOND]  # fmt: skip
 TESTS = ("double_check", "double_hidden", "square_check", "square_hidden")
 # Short limits, yet long enough for a machine that is busy with other work.
-LIMITS = ["--cell", "10", "--grace", "6", "--memory", "1", "--jobs", "2", *UNCONTAINED]
+LIMITS = ["--cell", "20", "--grace", "6", "--memory", "1", "--jobs", "2", *UNCONTAINED]
 contained = pytest.mark.skipif(bool(UNCONTAINED), reason="neither bwrap nor unshare works here")
 
 
