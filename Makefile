@@ -13,17 +13,14 @@ export TOKENIZERS_PARALLELISM = false
 BIN       = .venv/bin
 READY     = .venv/.ready
 GRADE     = .venv-grade/bin/python
-# not the students' labs, whose answers are missing
-NOTEBOOKS = $(sort $(shell find book -name '*.ipynb' -not -path '*/.ipynb_checkpoints/*' \
-              -not -path 'book/labs/*'))
 SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
-book test check test-site labs grade test-labs bench seeds ablations: export OMP_NUM_THREADS ?= 1
+book test check test-site labs grade marks test-labs bench seeds ablations: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book test check test-site serve sync labs grade marks test-labs bench train seeds ablations \
+.PHONY: help book test check test-site serve sync printed labs grade marks test-labs bench train seeds ablations \
         repository clean
 
 help:  ## list the commands
@@ -51,9 +48,9 @@ book: $(READY)  ## execute the notebooks and build the site, strictly
 	@echo
 	@echo "The book is built. Open $(CURDIR)/$(SITE) or run: make serve"
 
-test: $(READY)  ## lint, unit tests and every notebook
+test: $(READY)  ## lint, unit tests and every notebook, as Colab would run it
 	$(BIN)/ruff check .
-	$(PYTEST) --nbmake --nbmake-timeout=120 --ignore=tests/test_site.py tests $(NOTEBOOKS)
+	$(PYTEST) --ignore=tests/test_site.py tests
 
 check: $(READY)  ## lint and the quick tests, in under a minute
 	$(BIN)/ruff check .
@@ -69,6 +66,9 @@ serve: $(READY)  ## show the built site at http://127.0.0.1:8000
 
 sync: $(READY)  ## write setup cells and library code into the notebooks, strip outputs
 	$(BIN)/python tools/sync.py
+
+printed: $(READY)  ## how much of the library the chapters print, and what they leave out
+	$(BIN)/python tools/printed.py
 
 labs: .venv-grade/.ready  ## make the students' labs from the masters; fails if one was stale
 	$(GRADE) -m labs.grader.masters $(ARGS)

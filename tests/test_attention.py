@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_lib.attention import (
-    KeyValueCache,
     MultiHeadAttention,
     record_attention,
     scaled_dot_product_attention,
@@ -207,15 +206,40 @@ def test_a_cache_fed_in_pieces_equals_one_causal_pass(kind, cuts):
     assert_equal(torch.cat(pieces, 1), attention(x, x, x, causal)[0])
 
 
-def test_a_cache_can_reorder_and_repeat_rows():
-    cache = KeyValueCache()
-    cache.select(torch.tensor([0]))  # nothing kept yet, nothing to do
-    keys, values = torch.randn(3, 2, 4, 5), torch.randn(3, 2, 4, 5)
-    cache.append(keys, values)
-    rows = torch.tensor([2, 0, 2, 1])
-    cache.select(rows)
-    assert torch.equal(cache.keys, keys[rows])
-    assert torch.equal(cache.values, values[rows])
+def test_no_new_keys_means_those_of_the_cache():
+    attention, cache = MultiHeadAttention(12, 3).double(), KeyValueCache()
+    x, memory = torch.randn(2, 5, 12).double(), torch.randn(2, 4, 12).double()
+    first = attention(x[:, :2], memory, memory, cache=cache)[0]
+    then = attention(x[:, 2:], None, None, cache=cache)[0]
+    assert_equal(torch.cat([first, then], 1), attention(x, memory, memory)[0])
+    assert cache.length == 4
+    for empty in (None, KeyValueCache()):
+        with pytest.raises(ValueError, match=r"key has shape None; expected \(batch, tokens, 12"):
+            attention(x, None, None, cache=empty)
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2])
+@pytest.mark.parametrize("kind", ["none", "rotary", "alibi"])
+def test_grouped_queries_are_heads_with_repeated_keys(kind, n_kv_heads):
+    grouped = MultiHeadAttention(
+        16, 4, positions=position_of(kind, n_heads=4), n_kv_heads=n_kv_heads
+    ).double()
+    full = MultiHeadAttention(16, 4, positions=position_of(kind, n_heads=4)).double()
+    state = grouped.state_dict()
+    for name in ("w_k.weight", "w_k.bias", "w_v.weight", "w_v.bias"):
+        heads = state[name].unflatten(0, (n_kv_heads, 4))  # K = 4
+        state[name] = heads.repeat_interleave(4 // n_kv_heads, 0).flatten(0, 1)
+    full.load_state_dict(state)
+    x, mask = torch.randn(2, 5, 16, dtype=torch.float64), causal_mask(5)
+    assert_equal(grouped(x, x, x, mask)[0], full(x, x, x, mask)[0])
+    taught = grouped(x, x, x, mask, need_weights=True)
+    assert_equal(taught[0], full(x, x, x, mask)[0])
+    assert taught[1].shape == (2, 4, 5, 5)
+
+
+def test_heads_of_keys_that_do_not_divide_are_an_error():
+    with pytest.raises(ValueError, match="n_heads 4 is not divisible by n_kv_heads 3.*divide"):
+        MultiHeadAttention(16, 4, n_kv_heads=3)
 
 
 def test_recorder_collects_every_attention_and_leaves_no_trace():

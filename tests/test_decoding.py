@@ -8,7 +8,13 @@ from conftest import assert_equal, random_ids, tiny_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transformer_lib.decoding import beam_search, evaluating, greedy_decode, sample
+from transformer_lib.decoding import (
+    beam_search,
+    evaluating,
+    greedy_decode,
+    in_batches,
+    sample,
+)
 
 EOS = 2
 
@@ -281,3 +287,39 @@ def test_the_length_limit_of_a_sentence_ignores_its_batch(decode):
     src_ids[0, 4:] = 0
     assert decode(model, src_ids).ne(0).sum(1).tolist() == [54, 59]
     assert decode(model, src_ids[:1, :4]).shape == (1, 54)
+
+
+@pytest.mark.parametrize("positional", ["sinusoidal", "learned", "rotary", "alibi"])
+def test_every_tensor_is_made_where_the_model_is(positional):
+    """torch.device("meta") takes whatever names no device to a place where nothing is computed."""
+    model, src, tgt = tiny_model(positional=positional), source_batch(), random_ids(4, 5)
+
+    def results():
+        generator = torch.Generator("cpu").manual_seed(0)
+        yield model(src, tgt)
+        yield greedy_decode(model, src, 6)
+        yield greedy_decode(model, src, use_cache=False)
+        yield from beam_search(model, src, 3)
+        yield sample(model, src, top_k=3, top_p=0.9, generator=generator, max_len=6)
+
+    expected = [*results()]
+    with torch.device("meta"):
+        given = [*results()]
+    for one, other in zip(given, expected, strict=True):
+        assert one.device.type == "cpu"
+        assert torch.equal(one, other)
+
+
+def test_batches_come_back_in_order():
+    sources = [[5] * n for n in (3, 9, 1, 4, 4, 7)]
+    seen = []
+
+    def lengths(src_ids):
+        seen.append(tuple(src_ids.shape))
+        return src_ids.ne(0).sum(1).tolist()
+
+    assert in_batches(lengths, sources, max_tokens=8) == [3, 9, 1, 4, 4, 7]
+    assert all(rows * longest <= 9 for rows, longest in seen)
+    assert len(seen) < len(sources)
+    with pytest.raises(ValueError):
+        in_batches(lambda src_ids: [0], sources, max_tokens=8)  # too few results

@@ -1,47 +1,55 @@
-"""Dropout: the law of torch.nn.Dropout, with fewer random numbers."""
+"""Dropout: the law of torch.nn.Dropout, for the plain version and the fast one."""
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_lib.dropout import Dropout
+from transformer_lib import dropout, fast
+
+both = pytest.mark.parametrize("Dropout", [dropout.Dropout, fast.Dropout], ids=["plain", "fast"])
 
 
+@both
 @given(st.sampled_from([0.1, 0.3, 0.5, 0.9]), st.integers(0, 20))
-def test_drops_a_share_p_and_scales_the_rest(p, seed):
+def test_drops_a_share_p_and_scales_the_rest(Dropout, p, seed):
     torch.manual_seed(seed)
     y = Dropout(p)(torch.ones(200, 200))
     assert (y == 0).float().mean().item() == pytest.approx(p, abs=0.015)
     assert y[y != 0].unique().tolist() == pytest.approx([1 / (1 - p)], rel=1e-4)
 
 
-def test_neighbours_are_dropped_independently():
-    # One draw of 64 bits decides for four numbers: their decisions must not be related.
+@both
+def test_neighbours_are_dropped_independently(Dropout):
+    # Fast: one draw of 64 bits decides for four numbers, which must not be related.
     kept = (Dropout(0.5)(torch.ones(100_000, 4)) != 0).float()
     correlation = torch.corrcoef(kept.T) - torch.eye(4)
     assert correlation.abs().max() < 0.02
 
 
+@both
 @given(st.lists(st.integers(0, 5), max_size=3))
-def test_keeps_any_shape(shape):
+def test_keeps_any_shape(Dropout, shape):
     assert Dropout(0.5)(torch.ones(shape)).shape == torch.Size(shape)
 
 
-def test_the_gradient_passes_where_the_number_passed():
+@both
+def test_the_gradient_passes_where_the_number_passed(Dropout):
     x = torch.ones(1000, requires_grad=True)
     y = Dropout(0.3)(x)
     y.sum().backward()
     assert torch.equal(x.grad, y.detach())
 
 
-def test_nothing_happens_outside_training_or_at_0():
+@both
+def test_nothing_happens_outside_training_or_at_0(Dropout):
     x = torch.randn(3, 4)
     assert Dropout(0.5).eval()(x) is x
     assert Dropout(0.0)(x) is x
 
 
-def test_same_seed_same_drops_and_otherwise_new_ones():
+@both
+def test_same_seed_same_drops_and_otherwise_new_ones(Dropout):
     dropout, x, results = Dropout(0.5), torch.ones(100), []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
@@ -50,11 +58,13 @@ def test_same_seed_same_drops_and_otherwise_new_ones():
     assert not torch.equal(results[0], results[2])
 
 
-def test_keeps_the_dtype():
+@both
+def test_keeps_the_dtype(Dropout):
     assert Dropout(0.5)(torch.ones(4, dtype=torch.bfloat16)).dtype == torch.bfloat16
 
 
+@both
 @pytest.mark.parametrize("p", [-0.1, 1.0, 1.5])
-def test_a_share_outside_0_to_1_is_named(p):
+def test_a_share_outside_0_to_1_is_named(Dropout, p):
     with pytest.raises(ValueError, match=rf"dropout is {p}; it must be in \[0, 1\)"):
         Dropout(p)

@@ -199,6 +199,26 @@ def test_a_paired_bootstrap_tells_a_difference_from_none():
     assert (same.delta, same.p_value) == (0, 1)
 
 
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
+def test_the_bootstraps_agree_with_those_of_sacrebleu(metric):
+    """Equal but for the luck of a thousand draws. sacrebleu's p-value counts the draws of one side
+    only. Ours also give an interval for the difference, and score by CER and WER."""
+    from sacrebleu.significance import PairedTest
+
+    scorer = {"bleu": sacrebleu.BLEU(), "chrf": sacrebleu.CHRF(), "ter": sacrebleu.TER()}[metric]
+    (good, references), (bad, _) = corpus(8, size=200), corpus(8, size=200, noise=0.34)
+    test = PairedTest(
+        [("bad", bad), ("good", good)], {metric: scorer}, [references], "bs", n_samples=1000
+    )
+    expected = list(test()[1].values())[1][1]
+    interval = evaluation.bootstrap(good, references, metric=metric)
+    assert interval.mean == pytest.approx(expected.mean, abs=0.3)
+    assert (interval.high - interval.low) / 2 == pytest.approx(expected.ci, rel=0.15)
+    found = evaluation.paired_bootstrap(good, bad, references, metric=metric)
+    assert 0.01 < expected.p_value < 0.4  # neither is sure
+    assert 1.3 < found.p_value / expected.p_value < 3
+
+
 def test_the_p_value_is_small_by_chance_as_often_as_it_says():
     # Two systems that differ by luck alone: p < 0.2 must come up about once in five.
     rng = random.Random(0)
@@ -229,6 +249,17 @@ def test_a_breakdown_scores_each_group_as_a_corpus():
     assert evaluation.breakdown(hypotheses, references, [0] * 40, "ter")[0].score == pytest.approx(
         evaluation.score(hypotheses, references).ter
     )
+
+
+def test_a_breakdown_adds_counts_up_and_takes_no_mean():
+    # One 4-gram in three sentences: its mean count, 1/3, would pass for a whole one.
+    hypotheses = ["a man runs fast", "a dog", "a man"]
+    references = ["a man runs fast", "a dog runs", "the man"]
+    (group,) = evaluation.breakdown(hypotheses, references, [0, 0, 0]).values()
+    expected = sacrebleu.BLEU().corpus_score(hypotheses, [references]).score
+    assert group.score == pytest.approx(expected) and group.score > 0
+    (group,) = evaluation.breakdown(["", ""], ["a", ""], [0, 0], "wer").values()
+    assert group.score == 100  # one edit of one word, of which the mean is half a word
 
 
 @given(st.integers(0, 60), st.integers(1, 10))

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_lib.masks import causal_mask, padding_mask
+from transformer_lib.masks import causal_mask, decoder_mask, padding_mask
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=1, max_size=4),
@@ -37,3 +37,22 @@ def test_masks_combine_with_and():
 def test_padding_mask_of_other_shapes_says_what_to_do(shape):
     with pytest.raises(ValueError, match=r"expects ids of shape \(B, T\), got \(.*unsqueeze\(0\)"):
         padding_mask(torch.ones(shape, dtype=torch.long), 0)
+
+
+def test_a_decoder_reads_neither_padding_nor_the_future():
+    ids = torch.tensor([[5, 6, 0], [7, 0, 0]])
+    assert torch.equal(decoder_mask(ids), padding_mask(ids, 0) & causal_mask(3))
+
+
+@given(st.integers(1, 5), st.integers(1, 4))
+def test_new_tokens_read_the_cache_and_each_other_backwards(start, length):
+    ids = torch.randint(4, 20, (2, length))
+    mask, whole = decoder_mask(ids, start), causal_mask(start + length)
+    if length == 1:
+        assert mask is None and whole[:, :, start:].all()
+    else:
+        assert torch.equal(mask, whole[:, :, start:])
+
+
+def test_a_first_token_of_padding_is_hidden_from_itself():
+    assert decoder_mask(torch.tensor([[5], [0]])).flatten().tolist() == [True, False]

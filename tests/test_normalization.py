@@ -80,6 +80,12 @@ def test_batch_norm_of_one_token_is_an_error():
         BatchNorm(8)(torch.randn(1, 1, 8))
 
 
+def test_batch_norm_of_two_tokens_is_torchs():
+    ours, theirs, x = BatchNorm(8), torch.nn.BatchNorm1d(8), torch.randn(1, 2, 8)
+    assert_equal(ours(x)[0], theirs(x[0]), 1e-5)
+    assert_equal(ours.running_var, theirs.running_var, 1e-5)
+
+
 def test_make_norm_builds_what_the_config_names():
     assert isinstance(make_norm("layer", 4), LayerNorm)
     assert isinstance(make_norm("rms", 4), RMSNorm)

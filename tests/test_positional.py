@@ -1,18 +1,23 @@
 """Positions: the formulas of the papers, and what each scheme promises."""
 
+import cmath
 import math
 
 import pytest
 import torch
-from conftest import assert_equal
+from conftest import assert_equal, tiny_config
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.positional import (
+    SCHEMES,
     AlibiBias,
     LearnedEncoding,
+    PositionalScheme,
     RotaryEmbedding,
     SinusoidalEncoding,
+    make_positions,
     sinusoidal_table,
 )
 
@@ -60,6 +65,13 @@ def test_a_position_past_the_table_is_an_error(make):
             encoding(torch.zeros(1, length, 8), start)
 
 
+def test_learned_positions_start_smaller_than_a_word():
+    # A scaled embedding has size 1 per feature; 0.02 is what BERT and GPT-2 start from.
+    table = LearnedEncoding(64, 500).table
+    assert table.std().item() == pytest.approx(0.02, rel=0.05)
+    assert table.mean().item() == pytest.approx(0, abs=0.001)
+
+
 def test_learned_positions_learn():
     encoding = LearnedEncoding(8, 10)
     encoding(torch.zeros(2, 3, 8)).sum().backward()
@@ -89,11 +101,40 @@ def test_rotary_turns_and_does_not_stretch():
     assert not torch.allclose(rotary(x)[:, :, 1:], x[:, :, 1:])
 
 
+def turned_by_hand(x, start=0, base=10000.0):
+    """Su et al. 2021, sec. 3.2.2, with Python's complex numbers: x (..., T, K)."""
+    pairs, d_head = x.shape[-1] // 2, x.shape[-1]
+    turns = [
+        [cmath.exp(1j * p * base ** (-2 * i / d_head)) for i in range(pairs)]
+        for p in range(start, start + x.shape[-2])
+    ]
+    as_complex = torch.view_as_complex(x.unflatten(-1, (pairs, 2)).contiguous())
+    turned = as_complex * torch.tensor(turns, dtype=torch.complex128)
+    return torch.view_as_real(turned).flatten(-2)
+
+
 def test_rotary_is_multiplication_by_a_complex_number():
     rotary, x = RotaryEmbedding(6).double(), torch.randn(1, 1, 9, 6, dtype=torch.float64)
-    angle = torch.arange(9)[:, None] * rotary.frequency
-    turned = torch.view_as_complex(x.unflatten(-1, (3, 2))) * torch.exp(1j * angle)
-    assert_equal(rotary(x), torch.view_as_real(turned).flatten(-2))
+    assert_equal(rotary(x), turned_by_hand(x))
+    assert_equal(RotaryEmbedding(6, base=50.0)(x), turned_by_hand(x, base=50.0))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_rotary_angles_are_exact_in_every_precision(dtype):
+    x = torch.randn(1, 2, 5, 8).to(dtype)
+    rotary = RotaryEmbedding(8).to(dtype)
+    for start in (0, 200):
+        turned = rotary(x, start)
+        assert turned.dtype == dtype
+        # Rounded once or twice on the way, never in the angle: 200 * 2**-9 would be far off.
+        limit = 4 * torch.finfo(dtype).eps
+        assert_equal(turned.double(), turned_by_hand(x.double(), start), max(limit, 5e-5))
+
+
+def test_the_configuration_sets_the_base():
+    rotary = make_positions(tiny_config(positional="rotary", rotary_base=50.0), "turn")
+    x = torch.randn(1, 1, 9, 4, dtype=torch.float64)
+    assert_equal(rotary.turn(x, x)[1], turned_by_hand(x, base=50.0))
 
 
 def test_rotary_needs_pairs():
@@ -118,3 +159,51 @@ def test_alibi_falls_with_distance(n_queries, n_keys, start):
             for j in range(n_keys):
                 expected = -(2 ** (-8 * (h + 1) / 3)) * abs(start + i - j)
                 assert bias[0, h, i, j].item() == pytest.approx(expected, abs=1e-6)
+
+
+# ------------------------------------------------------------------------------ the three hooks
+
+
+def test_a_scheme_acts_where_it_says_and_nowhere_else():
+    places = {"sinusoidal": {"add"}, "learned": {"add"}, "rotary": {"turn"}, "alibi": {"bias"}}
+    x, q = torch.randn(1, 4, 16), torch.randn(1, 4, 4, 4)
+    for name in SCHEMES:
+        config, acts = tiny_config(positional=name), set()
+        for hook in ("add", "turn", "bias"):
+            scheme = make_positions(config, hook)
+            if not torch.equal(scheme.add(x), x):
+                acts.add("add")
+            if not torch.equal(scheme.turn(q, q)[0], q):
+                acts.add("turn")
+            if scheme.bias(4, 4) is not None:
+                acts.add("bias")
+        assert acts == places.get(name, set()), name
+
+
+def test_a_registered_scheme_is_wired_up_by_its_name_alone(monkeypatch):
+    class Backwards(PositionalScheme):
+        def bias(self, n_queries, n_keys, start=0):
+            return torch.arange(n_keys).float().expand(1, 1, n_queries, n_keys)
+
+    monkeypatch.setitem(SCHEMES, "backwards", Backwards)
+    config, x = tiny_config(positional="backwards"), torch.randn(2, 5, 16)
+    from transformer_lib.encoder import Encoder
+
+    encoder, order = Encoder(config), [4, 0, 3, 1, 2]
+    assert isinstance(encoder.layers[1].self_attention.positions, Backwards)
+    assert not torch.allclose(encoder(x[:, order]), encoder(x)[:, order], atol=1e-3)
+
+
+def test_a_registered_scheme_without_a_hook_is_an_error(monkeypatch):
+    class Forgotten(PositionalScheme):
+        def forward(self, x):
+            return x + 1
+
+    monkeypatch.setitem(SCHEMES, "forgotten", Forgotten)
+    with pytest.raises(TypeError, match="Forgotten .'forgotten'. overrides none of add, turn and"):
+        make_positions(tiny_config(positional="forgotten"), "add")
+
+
+def test_a_name_instead_of_a_scheme_is_an_error():
+    with pytest.raises(TypeError, match="positions is 'rotary'; expected a scheme such as Rotary"):
+        MultiHeadAttention(12, 3, positions="rotary")

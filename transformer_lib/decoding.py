@@ -32,8 +32,9 @@ def greedy_decode(
 ) -> Tensor:
     """Take the most probable token at every step.
 
-    src_ids: (B, S), padded, or prompts. Returns (B, L) new ids, L <= max_len: without <bos>, with
-    <eos> where the sentence ended, padded behind it. max_len defaults to the sentence's own length + 50 (sec. 6.1).
+    src_ids: (B, S), padded. Returns (B, L) new ids, L <= max_len: without <bos>, with <eos> where
+    the sentence ended, padded behind it. max_len defaults to the sentence's own length + 50 (sec.
+    6.1).
     use_cache=False computes the whole prefix anew at each step: slower, same ids.
     """
 

@@ -16,6 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transformer_lib.scoring import sacre
+from transformer_lib.scoring.texts import check_texts, tokens_of
+
 MAX_ORDER = 4  # BLEU counts n-grams of one to four words
 METRICS = ("bleu", "chrf", "ter", "cer", "wer")
 
@@ -32,33 +35,6 @@ class Scores:
     signature: str  # sacrebleu's settings and version, without which a score means little
 
 
-@dataclass(frozen=True)
-class Interval:
-    """The mean of the resampled scores, and the bounds between which 95 % of them lie."""
-
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """System a against system b on the same sentences: `delta` is the score of a less that of b."""
-
-    delta: float
-    low: float  # 95 % of the resampled differences lie between low and high
-    high: float
-    p_value: float  # how often chance alone gives a difference as large, in either direction
-
-
-@dataclass(frozen=True)
-class Group:
-    """The sentences of one key in a `breakdown`: how many, and their corpus score."""
-
-    sentences: int
-    score: float
-
-
 def score(hypotheses, references):
     """The scores to report, each over the whole corpus.
 
@@ -67,9 +43,9 @@ def score(hypotheses, references):
     strings. Sources: BLEU Papineni et al. 2002; chrF Popović 2015; TER Snover et al. 2006;
     sacrebleu Post 2018.
     """
-    _check(hypotheses, references)
+    check_texts(hypotheses, references)
     values, signatures = {}, []
-    for name, metric in _sacrebleu_metrics().items():
+    for name, metric in sacre.metrics().items():
         result = metric.corpus_score(hypotheses, [references])
         values[name] = result.score
         signatures.append(f"{result.name} {metric.get_signature()}")
@@ -89,9 +65,9 @@ def bleu(hypotheses, references, tokenize="none"):
     brevity penalty. hypotheses, references: strings, or lists of tokens. tokenize: "none" splits
     strings at spaces; "13a" cuts them up as sacrebleu does by default.
     """
-    _check(hypotheses, references, also=list)
+    check_texts(hypotheses, references, also=list)
     hypotheses, references = [
-        [_tokens(text, tokenize) for text in texts] for texts in (hypotheses, references)
+        [tokens_of(text, tokenize) for text in texts] for texts in (hypotheses, references)
     ]
     counts = [bleu_counts(*pair) for pair in zip(hypotheses, references, strict=True)]
     return float(bleu_from_counts(np.sum(counts, axis=0)))
@@ -139,18 +115,6 @@ def _ngrams(tokens, n):
     return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
 
 
-def _tokens(text, tokenize):
-    if isinstance(text, list):
-        return text
-    if tokenize == "13a":
-        from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-
-        text = Tokenizer13a()(text.rstrip())
-    elif tokenize != "none":
-        raise ValueError(f'tokenize must be "none" or "13a", got {tokenize!r}.')
-    return text.split()
-
-
 def lowercased_tokenised_bleu(hypotheses, references, language):
     """BLEU as older papers report it: lowercased, punctuation normalised, tokenised by Moses.
 
@@ -158,7 +122,7 @@ def lowercased_tokenised_bleu(hypotheses, references, language):
     results on it are in this unit. It differs from cased BLEU: compare like with like.
     language: of both lists, "en" or "de". Needs the package sacremoses.
     """
-    _check(hypotheses, references)
+    check_texts(hypotheses, references)
     try:
         from sacremoses import MosesPunctNormalizer, MosesTokenizer
     except ImportError:
@@ -194,15 +158,34 @@ def edit_distance(a, b):
 # --------------------------------------------------------------------------------------- bootstrap
 
 
+@dataclass(frozen=True)
+class Interval:
+    """The mean of the resampled scores, and the bounds between which 95 % of them lie."""
+
+    mean: float
+    low: float
+    high: float
+
+
 def bootstrap(hypotheses, references, n=1000, seed=0, metric="bleu"):
     """A 95 % interval for a corpus score: how it would vary with other sentences of the same kind.
 
     Draws as many sentences as there are, with replacement, n times, and scores each draw (Koehn
     2004). metric: "bleu", "chrf", "ter", "cer" or "wer". Returns Interval.
     """
-    _check(hypotheses, references)
+    check_texts(hypotheses, references)
     statistics, total = _statistics(metric, hypotheses, references)
     return _interval(total(_draws(len(references), n, seed) @ statistics))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """System a against system b on the same sentences: `delta` is the score of a less that of b."""
+
+    delta: float
+    low: float  # 95 % of the resampled differences lie between low and high
+    high: float
+    p_value: float  # how often chance alone gives a difference as large, in either direction
 
 
 def paired_bootstrap(a, b, references, n=1000, seed=0, metric="bleu"):
@@ -213,8 +196,8 @@ def paired_bootstrap(a, b, references, n=1000, seed=0, metric="bleu"):
     observed difference lies from zero (Berg-Kirkpatrick et al. 2012, here in both directions).
     a, b: lists of hypotheses. metric: as for `bootstrap`. Returns Comparison.
     """
-    _check(a, references)
-    _check(b, references)
+    check_texts(a, references)
+    check_texts(b, references)
     draws = _draws(len(references), n, seed)
     observed, resampled = [], []
     for hypotheses in (a, b):
@@ -246,7 +229,7 @@ def _statistics(metric, hypotheses, references):
     """
     pairs = list(zip(hypotheses, references, strict=True))
     if metric == "bleu":
-        tokens = [[_tokens(text, "13a") for text in pair] for pair in pairs]
+        tokens = [[tokens_of(text, "13a") for text in pair] for pair in pairs]
         return np.array([bleu_counts(*pair) for pair in tokens]), bleu_from_counts
     if metric in ("cer", "wer"):
         split = str.split if metric == "wer" else str
@@ -254,15 +237,7 @@ def _statistics(metric, hypotheses, references):
         counts = [(edit_distance(*pair), len(pair[1])) for pair in items]
         return np.array(counts), _rate
     if metric in ("chrf", "ter"):
-        scorer = _sacrebleu_metrics()[metric]
-        counts = scorer._extract_corpus_statistics(hypotheses, [references])
-
-        def total(sums):
-            rows = np.atleast_2d(sums)
-            scores = [scorer._compute_score_from_stats(list(row)).score for row in rows]
-            return np.array(scores).reshape(np.shape(sums)[:-1])
-
-        return np.array(counts, dtype=float), total
+        return sacre.statistics(metric, hypotheses, references)
     raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}.")
 
 
@@ -279,15 +254,19 @@ def sentence_scores(hypotheses, references, metric="chrf"):
     metric: as for `bootstrap`. A sentence has few 4-grams, so its BLEU is rough: it is taken over
     the orders that the sentence has; chrF says more.
     """
-    _check(hypotheses, references)
+    check_texts(hypotheses, references)
     if metric == "bleu":
-        from sacrebleu.metrics import BLEU
-
-        scorer = BLEU(effective_order=True)
-        pairs = zip(hypotheses, references, strict=True)
-        return [scorer.sentence_score(text, [reference]).score for text, reference in pairs]
+        return sacre.sentence_bleu(hypotheses, references)
     statistics, total = _statistics(metric, hypotheses, references)
     return [float(value) for value in total(statistics)]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The sentences of one key in a `breakdown`: how many, and their corpus score."""
+
+    sentences: int
+    score: float
 
 
 def breakdown(hypotheses, references, keys, metric="bleu"):
@@ -296,7 +275,7 @@ def breakdown(hypotheses, references, keys, metric="bleu"):
     keys: one per sentence; sentences with equal keys form a group. `length_bucket` and
     `rare_word_counts` make useful keys. Returns {key: Group(sentences, score)}, sorted by key.
     """
-    _check(hypotheses, references)
+    check_texts(hypotheses, references)
     if len(keys) != len(references):
         raise ValueError(f"got {len(keys)} keys for {len(references)} sentences: pass one each.")
     statistics, total = _statistics(metric, hypotheses, references)
@@ -322,30 +301,3 @@ def rare_word_counts(texts, training_texts, at_most=5):
     """
     seen = Counter(word for text in training_texts for word in text.lower().split())
     return [sum(seen[word] <= at_most for word in text.lower().split()) for text in texts]
-
-
-# ------------------------------------------------------------------------------------------- shared
-
-
-def _sacrebleu_metrics():
-    from sacrebleu.metrics import BLEU, CHRF, TER
-
-    return {"bleu": BLEU(), "chrf": CHRF(), "ter": TER()}
-
-
-def _check(hypotheses, references, also=str):
-    for name, texts in (("hypotheses", hypotheses), ("references", references)):
-        if isinstance(texts, str):
-            raise TypeError(f"{name} is one string; pass a list of strings, one per sentence.")
-        for index, text in enumerate(texts):
-            if not isinstance(text, (str, also)):
-                raise TypeError(
-                    f"{name}[{index}] is a {type(text).__name__}; every sentence must be a string."
-                )
-    if len(hypotheses) != len(references):
-        raise ValueError(
-            f"got {len(hypotheses)} hypotheses and {len(references)} references: every sentence "
-            "needs one of each, in the same order."
-        )
-    if len(references) == 0:
-        raise ValueError("there is nothing to score: both lists are empty.")

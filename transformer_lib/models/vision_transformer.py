@@ -1,0 +1,43 @@
+"""An encoder that reads a picture: its patches are the tokens."""
+
+import torch
+from torch import Tensor, nn
+
+from transformer_lib.blocks import init_weights
+from transformer_lib.config import BlockConfig
+from transformer_lib.embeddings import Embed
+from transformer_lib.encoder import Encoder
+
+
+class VisionTransformer(nn.Module):
+    """One of n_classes for each picture (Dosovitskiy et al. 2021), n_encoder_layers deep.
+
+    A picture is cut into squares of `patch` pixels; each becomes a vector by one linear map. A
+    learned vector in front of them gathers what the head reads. config.max_len: at least the
+    number of patches, and one.
+    """
+
+    def __init__(self, config: BlockConfig, n_classes: int, patch: int, channels: int = 1):
+        super().__init__()
+        self.config, self.patch = config, patch
+        self.project_patches = nn.Linear(channels * patch * patch, config.d_model)
+        self.first = nn.Parameter(torch.zeros(1, 1, config.d_model))
+        self.embed = Embed(config)
+        self.encoder = Encoder(config)
+        self.output = nn.Linear(config.d_model, n_classes)
+        init_weights(self.encoder)
+
+    def patches(self, images: Tensor) -> Tensor:
+        """images: (B, C, height, width) -> (B, N, C * patch * patch), row by row."""
+        if images.dim() != 4 or images.size(2) % self.patch or images.size(3) % self.patch:
+            raise ValueError(
+                f"images have shape {tuple(images.shape)}; expected (batch, channels, height, "
+                f"width) with sides that are multiples of {self.patch}."
+            )
+        return nn.functional.unfold(images, self.patch, stride=self.patch).transpose(1, 2)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """images: (B, C, height, width) -> logits (B, n_classes)."""
+        x = self.project_patches(self.patches(images))  # (B, N, D)
+        x = torch.cat([self.first.expand(len(x), -1, -1), x], dim=1)  # (B, 1 + N, D)
+        return self.output(self.encoder(self.embed(x))[:, 0])

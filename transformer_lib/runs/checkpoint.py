@@ -1,0 +1,179 @@
+"""Weights and training state on disk: safetensors and JSON, nothing pickled."""
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from transformer_lib.config import ModelConfig, from_dict, to_dict
+from transformer_lib.models.transformer import Transformer
+from transformer_lib.runs.files import remove, replacing, write_json
+
+
+def save_weights(path: str | Path, state: dict[str, Tensor], dtype: torch.dtype | None = None):
+    """Write named tensors to a safetensors file. dtype: convert first, for example to bfloat16."""
+    tensors, seen = {}, set()
+    for name, tensor in state.items():
+        if tensor.data_ptr() not in seen or not tensor.numel():  # a tied matrix is stored once
+            seen.add(tensor.data_ptr())
+            keep = tensor.dtype if dtype is None or not tensor.is_floating_point() else dtype
+            tensors[name] = tensor.detach().to("cpu", keep).contiguous()
+    try:
+        with replacing(path) as partial:
+            save_file(tensors, partial)
+            partial.chmod(0o644)  # safetensors makes files that only their owner can read
+    except (OSError, SafetensorError) as error:
+        raise OSError(
+            f"could not write {path} ({error}); free some space or choose another folder. "
+            "Files saved earlier are untouched."
+        ) from None
+
+
+def load_weights(path: str | Path) -> dict[str, Tensor]:
+    """Read a safetensors file. Raises ValueError when it is missing, cut short or damaged."""
+    if not Path(path).exists():
+        raise ValueError(
+            f"there are no weights at {path}: the run has not finished, or the file was not copied."
+        )
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise ValueError(
+            f"{path} is damaged or cut short ({error}); use an earlier checkpoint or copy it again."
+        ) from None
+
+
+def load_state(model: torch.nn.Module, state: dict[str, Tensor], where: str | Path) -> None:
+    """Copy named tensors into the model, or say which do not fit."""
+    own = model.state_dict()
+    shared = {tensor.data_ptr(): name for name, tensor in own.items() if name in state}
+    missing = [name for name in own if name not in state and own[name].data_ptr() not in shared]
+    surplus = [name for name in state if name not in own]
+    misfits = [
+        f"{name} is {tuple(state[name].shape)}, the model expects {tuple(own[name].shape)}"
+        for name in own
+        if name in state and state[name].shape != own[name].shape
+    ]
+    problems = [f"missing: {missing[:3]}"] * bool(missing) + [f"surplus: {surplus[:3]}"] * bool(
+        surplus
+    )
+    problems += misfits[:3]
+    if problems:
+        raise ValueError(
+            f"the weights in {where} belong to another model ({'; '.join(problems)}); "
+            "build the model from the config.json beside them."
+        )
+    model.load_state_dict(state, strict=False)
+
+
+def save_model(folder: str | Path, model: Transformer, dtype: torch.dtype | None = None) -> None:
+    """Write model.safetensors and config.json (its ModelConfig under "model") into a folder."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "config.json", {"model": to_dict(model.config)})
+    save_weights(folder / "model.safetensors", model.state_dict(), dtype)
+
+
+def read_config(folder: str | Path) -> dict:
+    """config.json of a run folder. Raises ValueError when it is missing or damaged."""
+    path = Path(folder) / "config.json"
+    if not path.exists():
+        raise ValueError(f"there is no model in {folder}: it holds no config.json.")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        config = None
+    if not isinstance(config, dict) or "model" not in config:
+        raise ValueError(f"{path} is damaged: expected JSON with the sizes under 'model'.")
+    return config
+
+
+def load_model(folder: str | Path) -> Transformer:
+    """The model of a run folder, in float32 and ready to use (dropout off)."""
+    config = read_config(folder)
+    model = Transformer(from_dict(ModelConfig, config["model"], f"{folder}/config.json"))
+    weights = Path(folder) / "model.safetensors"
+    load_state(model, load_weights(weights), weights)
+    return model.eval()
+
+
+def save_checkpoint(run_dir: Path, step: int, tensors: dict[str, dict[str, Tensor]], state: dict):
+    """Write checkpoints/step-000123/ with one safetensors file per group and state.json."""
+    root = Path(run_dir) / "checkpoints"
+    final = root / f"step-{step:07d}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with replacing(final, root / "partial") as partial:
+            partial.mkdir()
+            for group, values in tensors.items():
+                save_weights(partial / f"{group}.safetensors", values)
+            write_json(partial / "state.json", state)
+            if final.exists():  # saved twice at the same step
+                remove(final)
+    except OSError as error:
+        raise OSError(
+            f"the checkpoint of step {step} could not be saved in {root} "
+            f"({error.__context__ or error}). "
+            "Checkpoints saved earlier are whole; free some space and start the same command again."
+        ) from None
+    return final
+
+
+def load_checkpoint(path: Path) -> dict:
+    """What save_checkpoint wrote: each group of tensors by name, and the entries of state.json."""
+    try:
+        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        if not isinstance(state, dict):
+            raise ValueError
+    except (OSError, ValueError):
+        raise _damaged(path, "state.json") from None
+    try:
+        return state | {file.stem: load_weights(file) for file in path.glob("*.safetensors")}
+    except ValueError as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, what) -> ValueError:
+    return ValueError(
+        f"the checkpoint {path} is damaged ({what}); delete it to go on from the one before."
+    )
+
+
+def discard_all_but(run_dir: str | Path, newest: int, every: int = 1) -> None:
+    """Delete all but the newest checkpoints at multiples of `every` steps, and the very last."""
+    kept = checkpoints(run_dir)
+    regular = [path for path in kept if step_of(path) % every == 0]
+    for path in kept[:-1]:
+        if path not in regular[-newest:]:
+            remove(path)
+
+
+def discard_remains(run_dir: str | Path) -> None:
+    """Delete what a killed process left of a checkpoint that it wrote or deleted."""
+    for name in ("partial", "old"):
+        remove(Path(run_dir) / "checkpoints" / name)
+
+
+def checkpoints(run_dir: str | Path) -> list[Path]:
+    """The whole checkpoints of a run, oldest first."""
+    paths = (Path(run_dir) / "checkpoints").glob("step-*")
+    return sorted((path for path in paths if path.name[5:].isdecimal()), key=step_of)
+
+
+def step_of(checkpoint: Path) -> int:
+    """The step at which a checkpoint was saved: 123 for .../step-0000123."""
+    return int(checkpoint.name.removeprefix("step-"))
+
+
+def average(paths: list[Path]) -> dict[str, Tensor]:
+    """The mean of the models in several checkpoints (sec. 6.1)."""
+    if not paths:
+        raise ValueError("no checkpoints to average.")
+    total: dict[str, Tensor] = {}
+    for path in paths:
+        for name, tensor in load_weights(path / "model.safetensors").items():
+            total[name] = total.get(name, 0) + tensor.double()
+    return {name: (tensor / len(paths)).float() for name, tensor in total.items()}

@@ -1,0 +1,5 @@
+"""What `evaluation` stands on: checks of its input, and the counts that sacrebleu keeps.
+
+texts      lists of sentences that fit together; one sentence as tokens
+sacre      sacrebleu's metrics and their statistics
+"""

@@ -1,0 +1,32 @@
+"""sacrebleu's metrics (Post 2018), imported when they are needed."""
+
+import numpy as np
+
+
+def metrics():
+    """The corpus metrics that are reported, with sacrebleu's default settings."""
+    from sacrebleu.metrics import BLEU, CHRF, TER
+
+    return {"bleu": BLEU(), "chrf": CHRF(), "ter": TER()}
+
+
+def statistics(metric, hypotheses, references):
+    """The counts of each sentence, (sentences, k), and a function from their sums to scores."""
+    scorer = metrics()[metric]
+    counts = scorer._extract_corpus_statistics(hypotheses, [references])
+
+    def total(sums):
+        rows = np.atleast_2d(sums)
+        scores = [scorer._compute_score_from_stats(list(row)).score for row in rows]
+        return np.array(scores).reshape(np.shape(sums)[:-1])
+
+    return np.array(counts, dtype=float), total
+
+
+def sentence_bleu(hypotheses, references):
+    """BLEU of each sentence, over the orders of n-grams that it has."""
+    from sacrebleu.metrics import BLEU
+
+    scorer = BLEU(effective_order=True)
+    pairs = zip(hypotheses, references, strict=True)
+    return [scorer.sentence_score(text, [reference]).score for text, reference in pairs]

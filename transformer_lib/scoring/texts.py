@@ -1,0 +1,39 @@
+"""Hypotheses and references: do they fit together, and where does a sentence fall into tokens?"""
+
+
+def check_texts(hypotheses, references, also=str):
+    """Raise TypeError or ValueError, naming the trouble, unless each hypothesis has a reference.
+
+    also: another type that a sentence may have, such as list for tokens.
+    """
+    for name, texts in (("hypotheses", hypotheses), ("references", references)):
+        if isinstance(texts, str):
+            raise TypeError(f"{name} is one string; pass a list of strings, one per sentence.")
+        for index, text in enumerate(texts):
+            if not isinstance(text, (str, also)):
+                raise TypeError(
+                    f"{name}[{index}] is a {type(text).__name__}; every sentence must be a string."
+                )
+    if len(hypotheses) != len(references):
+        raise ValueError(
+            f"got {len(hypotheses)} hypotheses and {len(references)} references: every sentence "
+            "needs one of each, in the same order."
+        )
+    if len(references) == 0:
+        raise ValueError("there is nothing to score: both lists are empty.")
+
+
+def tokens_of(text, tokenize):
+    """The tokens of a sentence, as BLEU counts them: "none" splits at spaces, "13a" as sacrebleu.
+
+    A list of tokens stays as it is.
+    """
+    if isinstance(text, list):
+        return text
+    if tokenize == "13a":
+        from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+        text = Tokenizer13a()(text.rstrip())
+    elif tokenize != "none":
+        raise ValueError(f'tokenize must be "none" or "13a", got {tokenize!r}.')
+    return text.split()
