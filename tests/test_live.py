@@ -368,6 +368,22 @@ def test_greedy_and_beam_output_is_the_librarys(page):
     assert min(equal.values()) >= total - 1
 
 
+def test_the_length_penalty_is_the_librarys(page):
+    """Hypotheses of unlike lengths compete here: each penalty must choose as it does in Python."""
+    translator, texts = shipped(), [pair[0] for pair in captions()[:8]]
+    chosen = []
+    for penalty in (-3.0, 0.0, 6.0):
+        ids, scores = beam_search(
+            translator.model, pad(encode_source(translator.tokenizer, texts)),
+            length_penalty=penalty,
+        )  # fmt: skip
+        found = written(page, SHIPPED.name, texts, method="beam", lengthPenalty=penalty)
+        assert [f["ids"] for f in found] == [row[row != PAD].tolist() for row in ids]
+        assert [f["score"] for f in found] == pytest.approx(scores.tolist(), abs=1e-3, rel=1e-3)
+        chosen.append([len(f["ids"]) for f in found])
+    assert sum(chosen[0]) < sum(chosen[1]) < sum(chosen[2]), "the penalty decided nothing"
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_greedy_and_beam_output_is_the_librarys_on_995_of_1000(page):
