@@ -235,7 +235,7 @@ def switched_off(model, switches):
         if name in norms:
             replace(norms[name], "forward", lambda x: x)
     if switches.get("positions"):
-        positions, model.embed.positions = model.embed.positions, PositionalScheme()
+        replace(model.embed, "positions", PositionalScheme())
     try:
         yield
     finally:
@@ -245,8 +245,6 @@ def switched_off(model, switches):
             part.__dict__.pop(name)
             if had:
                 part.__dict__[name] = old
-        if switches.get("positions"):
-            model.embed.positions = positions
 
 
 @torch.inference_mode()
