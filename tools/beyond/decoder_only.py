@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))
 from transformer_lib import fast  # noqa: E402
 from transformer_lib.beyond.one_stream import (  # noqa: E402
     PrefixLanguageModel,
+    TwoPartLanguageModel,
     stream_batches,
     stream_loss,
     translate_streams,
@@ -45,12 +46,15 @@ SIZES = {
     "n_encoder_layers": 3, "n_decoder_layers": 2,
 }  # fmt: skip
 SMALL = {"d_model": 64, "d_ff": 128, "dropout": 0.1}
+STACK = {"n_encoder_layers": 0, "n_decoder_layers": 6}
 # Name of the arm: the model, its changes of SIZES, and which parts of the stream the loss counts.
 ARMS = {
     "encoder-decoder": (Transformer, {}, None),
-    "causal": (LanguageModel, {"n_encoder_layers": 0, "n_decoder_layers": 6}, False),
-    "prefix": (PrefixLanguageModel, {"n_encoder_layers": 0, "n_decoder_layers": 6}, False),
-    "causal, both parts": (LanguageModel, {"n_encoder_layers": 0, "n_decoder_layers": 6}, True),
+    "causal": (LanguageModel, STACK, False),
+    "prefix": (PrefixLanguageModel, STACK, False),
+    # Half as many layers, of twice the parameters.
+    "prefix, own weights": (TwoPartLanguageModel, STACK | {"n_decoder_layers": 3}, False),
+    "causal, both parts": (LanguageModel, STACK, True),
 }
 TRAIN = TrainConfig(
     max_steps=1000, max_tokens=2048, peak_lr=5e-3, warmup=300, cooldown=330, average=1,
