@@ -127,8 +127,9 @@ def test_padding_behind_changes_nothing(kind):
 @kinds
 def test_translations_stand_in_the_sources_order(kind):
     model = model_of(kind)
-    written = translate_streams(model, SOURCES, max_rows=1)
-    for source, ids in zip(SOURCES, written, strict=True):
+    sources = [*SOURCES, [6, 9, EOS], [7, 7, 5, EOS]]  # some of one length, in two batches
+    written = translate_streams(model, sources, max_rows=1)
+    for source, ids in zip(sources, written, strict=True):
         alone = greedy_decode(model, torch.tensor([source + [BOS]]))[0].tolist()
         assert ids == alone
 
