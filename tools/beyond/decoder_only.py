@@ -53,6 +53,8 @@ ARMS = {
     "prefix": (PrefixLanguageModel, STACK, False),
     # Half as many layers, of twice the parameters.
     "prefix, own weights": (TwoPartLanguageModel, STACK | {"n_decoder_layers": 3}, False),
+    # Half the parameters: were the layers too many for so few updates?
+    "prefix, 3 layers": (PrefixLanguageModel, STACK | {"n_decoder_layers": 3}, False),
     "causal, both parts": (LanguageModel, STACK, True),
 }
 TRAIN = TrainConfig(
