@@ -299,7 +299,9 @@ export async function mount(root, { base }) {
     const name = peeked ?? state.pin, [kind, layer, head] = name ? name.split(".") : ["cross", layerShown(), null];
     const weights = weightsOf(result, kind, Number(layer), head === null ? null : Number(head));
     arcs.draw({ result, before, kind, weights, at: atNow(), from: state.from });
-    caption.textContent = name ? `Head ${headName(name)}: ${kind === "encoder" ? "German looks at German" : kind === "decoder" ? "each English word looks at what is written before it" : "English looks at German"}${peeked && peeked !== state.pin ? " (preview)" : ""}. ${arcs.element.dataset.note ?? ""}`
+    const silent = state.blocks.has(kind) || state.blocks.has(`${kind}.${layer}`) || state.heads.has(name);
+    arcs.element.classList.toggle("live-silent", silent);
+    caption.textContent = silent ? "Switched off: it looks, but nothing of what it sees is handed on." : name ? `Head ${headName(name)}: ${kind === "encoder" ? "German looks at German" : kind === "decoder" ? "each English word looks at what is written before it" : "English looks at German"}${peeked && peeked !== state.pin ? " (preview)" : ""}. ${arcs.element.dataset.note ?? ""}`
       : `Where each English word looks in the German: layer ${layer}, the mean of its heads. Point at a word; choose one for its bets.`;
     return { kind, weights, name: name ? `Head ${headName(name)} of “${KIND_NAMES[kind]}”` : `Cross-attention of layer ${layer}, mean of its heads` };
   }
