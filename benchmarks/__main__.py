@@ -14,10 +14,10 @@ import torch
 from benchmarks import decoding, startup, training
 from benchmarks.timing import Row
 from transformer_lib import load_pretrained
-from transformer_lib.config import write_json
 from transformer_lib.data import load_parallel
+from transformer_lib.runs.files import write_json
+from transformer_lib.runs.pretrained import run_info
 from transformer_lib.tokenization import encode_pairs, encode_source, train_tokenizer
-from transformer_lib.translator import run_info
 
 FULL = dict(
     data="auto", pairs=None, sentences=None, few=200, rounds=7, step_batches=5, epoch_batches=8,

@@ -6,8 +6,9 @@ import pytest
 import torch
 from conftest import random_ids, tiny_config
 
-from transformer_lib import Transformer, checkpoint
-from transformer_lib.checkpoint import (
+from transformer_lib import Transformer
+from transformer_lib.runs import checkpoint
+from transformer_lib.runs.checkpoint import (
     average,
     checkpoints,
     discard_all_but,

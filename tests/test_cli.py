@@ -1,5 +1,6 @@
 """The command line, as a stranger uses it: commands, help, exit codes, one line for an error."""
 
+import dataclasses
 import io
 import json
 import os
@@ -12,12 +13,13 @@ import time
 import pytest
 import torch
 
-from transformer_lib import checkpoint, data
-from transformer_lib.__main__ import _recipe, main
+from transformer_lib import ModelConfig, TrainConfig, data
+from transformer_lib.cli import HELP, NOT_OFFERED, _parser, _recipe, main
 from transformer_lib.corpora import hub
 from transformer_lib.evaluation import lowercased_tokenised_bleu, score
+from transformer_lib.runs import checkpoint
 from transformer_lib.tokenization import train_tokenizer
-from transformer_lib.translator import Translation, load_pretrained
+from transformer_lib.translator import Translation
 
 TINY = (
     "--vocab-size 200 --d-model 16 --n-heads 2 --d-ff 16 --n-encoder-layers 1 --n-decoder-layers 1 "
@@ -197,56 +199,48 @@ def test_like_repeats_a_recorded_run(trained, tmp_path, monkeypatch, capsys):
     assert "used 1 batches for an update; 2 processes cannot share them" in error
 
 
-def test_a_run_starts_from_another_and_learns_from_teachers(trained, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    few = tmp_path / "few"
-    few.mkdir()
-    for split, rows in data.load_parallel("mini").items():
-        lines = [json.dumps({"de": source, "en": target}) for source, target in rows[:6]]
-        (few / f"{split}.jsonl").write_text("\n".join(lines))
-    run = tmp_path / "further"
-    given = ["--start-from", str(trained), "--teachers", str(trained), "--data", str(few)]
-    # So small a rate that the weights stay what they were.
-    short = ["--max-steps", "1", "--average", "1", "--warmup", "1", "--peak-lr", "1e-9"]
-    short += ["--device", "cpu", "--no-progress", "--dropout", "0.1"]
-    assert main(["train", *given, *short, "--run", str(run)]) == 0
-    assert "Teachers wrote 6 new pairs for 6 real ones" in capsys.readouterr().out
-    before, after = (load_pretrained(folder).model for folder in (trained, run))
-    for (name, weight), other in zip(before.named_parameters(), after.parameters(), strict=True):
-        torch.testing.assert_close(other, weight, atol=1e-6, rtol=1e-3, msg=name)
-    assert (run / "tokenizer.json").read_bytes() == (trained / "tokenizer.json").read_bytes()
-    config = json.loads((run / "config.json").read_text())
-    assert config["data"]["start_from"] == str(trained)
-    assert config["data"]["teachers"] == [str(trained)]
-    assert config["model"]["dropout"] == 0.1
-    # The recipe repeats it; another start in the same folder is another run.
-    assert main(["train", "--like", str(run), "--run", str(tmp_path / "again")]) == 0
-    for name in ("config.json", "model.safetensors"):
-        assert (tmp_path / "again" / name).read_bytes() == (run / name).read_bytes()
-    (tmp_path / "copy").mkdir()
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
-        (tmp_path / "copy" / name).write_bytes((trained / name).read_bytes())
-    error = fails(
-        capsys,
-        ["train", "--like", str(run), "--start-from", str(tmp_path / "copy"), "--run", str(run)],
-    )
-    assert f"start_from = '{trained}', not" in error
+@pytest.mark.parametrize(("part", "name", "value"), [
+    ("train", "both_directions", 18), ("data", "start_from", "a-run"), ("data", "teachers", ["b"]),
+])  # fmt: skip
+def test_a_recorded_run_of_settings_that_are_gone_translates(
+    trained, tmp_path, capsys, part, name, value
+):
+    for file in ("tokenizer.json", "model.safetensors"):
+        (tmp_path / file).write_bytes((trained / file).read_bytes())
+    about = json.loads((trained / "config.json").read_text())
+    about[part][name] = value
+    (tmp_path / "config.json").write_text(json.dumps(about))
+    assert main(["translate", "--run", str(tmp_path), "Ein Hund."]) == 0
+    error = fails(capsys, ["train", "--like", str(tmp_path)])
+    assert f"was trained with {name} = {value!r}, a setting that is gone" in error
+    about[part][name] = {"both_directions": 0, "start_from": None, "teachers": []}[name]
+    (tmp_path / "config.json").write_text(json.dumps(about))
+    assert name not in _recipe(str(tmp_path), own_batches=False)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--d-ff", "32"], "has d_ff = 16, not 32"),
-        (["--vocab-size", "100"], "has vocab_size = "),
-        (["--tokenizer", "word"], "has tokenizer = 'bpe', not 'word'"),
-        (["--start-from", "nothing"], "there is no trained run 'nothing'"),
-        (["--teachers", "nothing"], "there is no trained run 'nothing'"),
-    ],
-)
-def test_a_start_that_does_not_fit_is_named(trained, tmp_path, capsys, arguments, message):
-    start = ["train", "--data", "mini", "--start-from", str(trained), "--run", str(tmp_path / "x")]
-    assert message in fails(capsys, [*start, *arguments])
-    assert not (tmp_path / "x").exists()
+def test_older_runs_were_trained_with_what_fast_now_asks_for(trained, tmp_path):
+    about = json.loads((trained / "config.json").read_text())
+    assert _recipe(str(trained), own_batches=False)["fast"] is False
+    del about["train"]["fast"]
+    (tmp_path / "config.json").write_text(json.dumps(about))
+    assert _recipe(str(tmp_path), own_batches=False)["fast"] is True
+
+
+@pytest.mark.parametrize(("device", "has", "precision"), [
+    ("cuda", True, "bf16"), ("cuda", False, "auto"), ("cpu", False, "bf16"),
+])  # fmt: skip
+def test_a_recipe_in_bf16_keeps_it_where_the_device_has_it(
+    trained, tmp_path, capsys, monkeypatch, device, has, precision
+):
+    about = json.loads((trained / "config.json").read_text())
+    about["train"] |= {"precision": "bf16", "device": "auto"}
+    (tmp_path / "config.json").write_text(json.dumps(about))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has)
+    capsys.readouterr()
+    assert _recipe(str(tmp_path), own_batches=False, device=device)["precision"] == precision
+    said = capsys.readouterr().out
+    assert ("which this GPU only emulates: precision is auto here" in said) == (precision == "auto")
 
 
 # -------------------------------------------------------------------------------------- translate
@@ -403,7 +397,7 @@ def test_scores_are_replaced_whole_or_not_at_all(trained, monkeypatch, capsys):
             raise OSError("No space left on device")
         return dumps(value, **options)
 
-    monkeypatch.setattr("transformer_lib.__main__.json.dumps", full)
+    monkeypatch.setattr("transformer_lib.runs.files.json.dumps", full)
     assert "No space left" in fails(capsys, evaluate)
     assert (trained / "translations.jsonl").read_text() == before
 
@@ -478,8 +472,6 @@ def test_help_has_examples_that_work_as_written(command, capsys):
     said = capsys.readouterr().out
     examples = [line.strip() for line in said.split("examples:")[1].splitlines() if "-m" in line]
     assert len(examples) >= 2
-    from transformer_lib.__main__ import _parser
-
     for line in examples:
         import shlex
 
@@ -488,6 +480,8 @@ def test_help_has_examples_that_work_as_written(command, capsys):
 
 
 def test_every_setting_is_explained(capsys):
+    fields = [*dataclasses.fields(ModelConfig), *dataclasses.fields(TrainConfig)]
+    assert set(HELP) == {field.name for field in fields} - NOT_OFFERED | {"eps"}
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     said = " ".join(capsys.readouterr().out.split())

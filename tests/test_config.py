@@ -4,14 +4,7 @@ import json
 
 import pytest
 
-from transformer_lib.config import (
-    BlockConfig,
-    ModelConfig,
-    TrainConfig,
-    from_dict,
-    to_dict,
-    write_json,
-)
+from transformer_lib.config import BlockConfig, ModelConfig, TrainConfig, from_dict, to_dict
 
 
 def test_the_contracts_order_of_the_fields():
@@ -64,7 +57,6 @@ def test_model_sizes_that_cannot_work_are_named(changes, message):
         ({"accumulate": 0}, "accumulate is 0; it must be at least 1"),
         ({"warmup": -1}, "warmup is -1; it must be at least 0"),
         ({"cooldown": -1}, "cooldown is -1; it must be at least 0"),
-        ({"both_directions": -1}, "both_directions is -1; it must be at least 0"),
         ({"peak_lr": 0.0}, "peak_lr is 0.0; it must be above 0"),
         ({"label_smoothing": 1.0}, r"label_smoothing is 1.0; it must be in \[0, 1\)"),
         ({"average": 11}, "average is 11; it must be at most keep_checkpoints 10"),
@@ -79,11 +71,9 @@ def test_training_values_that_cannot_work_are_named(changes, message):
 
 
 @pytest.mark.parametrize("config", [ModelConfig(50, d_model=8, n_heads=2), TrainConfig(seed=3)])
-def test_json_and_back(tmp_path, config):
-    write_json(tmp_path / "config.json", to_dict(config))
-    values = json.loads((tmp_path / "config.json").read_text())
+def test_json_and_back(config):
+    values = json.loads(json.dumps(to_dict(config)))
     assert from_dict(type(config), values) == config
-    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
 
 def test_a_slip_in_a_name_is_an_error():

@@ -12,9 +12,9 @@ import torch
 from tiny_run import contents, run, without_timings
 from torch.distributed.run import get_args_parser
 
-from transformer_lib import checkpoint
-from transformer_lib.__main__ import EXAMPLES, _parser
-from transformer_lib.training import read_metrics
+from transformer_lib.cli import EXAMPLES, _parser
+from transformer_lib.runs import checkpoint
+from transformer_lib.runs.files import read_json_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -74,7 +74,7 @@ def unbroken(tmp_path_factory):
 
 
 def assert_close_runs(one: Path, two: Path):
-    ours, theirs = (read_metrics(folder / "metrics.jsonl") for folder in (one, two))
+    ours, theirs = (read_json_lines(folder / "metrics.jsonl") for folder in (one, two))
     assert [e["step"] for e in ours] == [e["step"] for e in theirs]
     for a, b in zip(without_timings(ours), without_timings(theirs), strict=True):
         assert a == pytest.approx(b, rel=1e-5, abs=1e-5)
@@ -94,7 +94,7 @@ def test_two_processes_equal_one_with_the_same_global_batch(unbroken, tmp_path):
     assert_close_runs(unbroken, tmp_path / "one")
     # Neither half of the batch alone gives these numbers.
     _, half = run(tmp_path / "half", **SETTINGS)
-    assert half[0]["loss"] != pytest.approx(read_metrics(unbroken / "metrics.jsonl")[0]["loss"])
+    assert half[0]["loss"] != pytest.approx(read_json_lines(unbroken / "metrics.jsonl")[0]["loss"])
     # One process may take over the run of two, with the same global batch, and only so.
     with pytest.raises(ValueError, match="accumulate x processes = 2, not 1"):
         run(unbroken, **SETTINGS)

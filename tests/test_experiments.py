@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_lib.__main__ import _parser
+from transformer_lib.cli import _parser
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -148,12 +148,12 @@ def test_a_finished_run_is_shown_to_train_which_refuses_other_settings(commands,
 
 
 def test_a_setting_that_an_older_run_did_not_record_is_compared(tmp_path):
-    for name, train in (("old", {}), ("new", {"both_directions": 18}), ("same", {})):
+    for name, train in (("old", {}), ("new", {"cooldown": 18}), ("same", {})):
         (tmp_path / name).mkdir()
         config = {"model": {}, "train": train | {"seed": 1}, "data": {}}
         (tmp_path / name / "config.json").write_text(json.dumps(config))
     differ = experiments.other_settings(tmp_path / "old", tmp_path / "new")
-    assert differ == ["both_directions = 0, not 18"]
+    assert differ == ["cooldown = 0, not 18"]
     assert experiments.other_settings(tmp_path / "old", tmp_path / "same") == []
 
 

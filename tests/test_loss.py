@@ -1,4 +1,4 @@
-"""The loss: torch's numbers, padding left out, and the blockwise version equal to the plain one."""
+"""The loss: torch's numbers, padding left out."""
 
 import math
 
@@ -8,7 +8,7 @@ from conftest import assert_equal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_lib.loss import label_smoothed_cross_entropy, projected_cross_entropy
+from transformer_lib.loss import label_smoothed_cross_entropy
 
 smoothings = st.sampled_from([0.0, 0.1, 0.5])
 
@@ -58,75 +58,24 @@ def test_a_forbidden_word_costs_nothing_without_smoothing():
 
 def test_nothing_to_count_is_0_with_a_gradient_of_0():
     logits = torch.randn(2, 3, 5, requires_grad=True)
-    hidden, weight = torch.randn(2, 3, 4, requires_grad=True), torch.randn(5, 4, requires_grad=True)
-    padding = torch.zeros(2, 3, dtype=torch.long)
-    for loss, inputs in (
-        (label_smoothed_cross_entropy(logits, padding), [logits]),
-        (projected_cross_entropy(hidden, weight, padding), [hidden, weight]),
-    ):
-        assert loss.item() == 0
-        assert all(grad.eq(0).all() for grad in torch.autograd.grad(loss, inputs))
+    loss = label_smoothed_cross_entropy(logits, torch.zeros(2, 3, dtype=torch.long))
+    assert loss.item() == 0
+    assert torch.autograd.grad(loss, logits)[0].eq(0).all()
+
+
+def test_what_padded_rows_hold_does_not_matter():
+    logits = torch.randn(2, 3, 5)
+    logits[0, 1] = math.inf
+    logits.requires_grad_()
+    targets = torch.tensor([[1, 0, 2], [3, 4, 0]])
+    loss = label_smoothed_cross_entropy(logits, targets)
+    expected = label_smoothed_cross_entropy(logits[targets != 0], targets[targets != 0])
+    assert_equal(loss, expected, 1e-6)
 
 
 def test_large_logits_do_not_overflow():
     logits, targets = torch.tensor([[1e4, 0.0, -1e4]]), torch.tensor([1])
     assert label_smoothed_cross_entropy(logits, targets, 0.0).item() == pytest.approx(1e4)
-    hidden = torch.tensor([[1e4]])
-    weight = torch.tensor([[1.0], [0.0], [-1.0]])
-    assert projected_cross_entropy(hidden, weight, targets, 0.0).item() == pytest.approx(1e4)
-
-
-@given(
-    smoothings, st.integers(1, 300), st.integers(2, 30), st.floats(0, 0.9), st.floats(0.5, 3),
-    st.integers(0, 99),
-)  # fmt: skip
-def test_blockwise_loss_equals_the_plain_one(smoothing, n, vocab, padding, factor, seed):
-    # 300 rows make three blocks of 128 on a CPU; the factor stands for accumulation.
-    torch.manual_seed(seed)
-    hidden, weight = torch.randn(n, 6), torch.randn(vocab, 6)
-    targets = torch.randint(1, vocab, (n,)).masked_fill(torch.rand(n) < padding, 0)
-    results = []
-    for blockwise in (True, False):
-        h, w = hidden.clone().requires_grad_(), weight.clone().requires_grad_()
-        if blockwise:
-            loss = projected_cross_entropy(h, w, targets, smoothing)
-        else:
-            loss = label_smoothed_cross_entropy(h @ w.T, targets, smoothing)
-        (factor * loss).backward()
-        results.append((loss.detach(), h.grad, w.grad))
-    for given_value, expected in zip(*results, strict=True):
-        assert_equal(given_value, expected, 1e-5)
-
-
-def test_blockwise_loss_takes_batches_of_sentences():
-    hidden, weight, targets = torch.randn(2, 3, 4), torch.randn(9, 4), torch.randint(0, 9, (2, 3))
-    assert_equal(
-        projected_cross_entropy(hidden, weight, targets),
-        label_smoothed_cross_entropy(hidden @ weight.T, targets),
-        1e-5,
-    )
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_blockwise_loss_in_other_precisions(dtype):
-    hidden = torch.randn(9, 64, dtype=dtype, requires_grad=True)
-    weight = torch.randn(9, 64, dtype=dtype, requires_grad=True)
-    targets = torch.tensor([1, 2, 3, 4, 5, 0, 6, 7, 8])
-    loss = projected_cross_entropy(hidden, weight, targets)
-    assert all(g.dtype == dtype for g in torch.autograd.grad(loss, (hidden, weight)))
-    # The inputs may be coarse; what is computed from them is not.
-    expected = label_smoothed_cross_entropy(hidden.double() @ weight.double().T, targets)
-    tolerance = 1e-9 if dtype == torch.float64 else 1e-5
-    assert_equal(loss.detach().double(), expected.detach(), tolerance)
-
-
-def test_blockwise_loss_with_torchs_own_ignore_index():
-    hidden, weight, targets = torch.randn(3, 4), torch.randn(9, 4), torch.tensor([1, -100, 0])
-    assert_equal(
-        projected_cross_entropy(hidden, weight, targets, ignore_index=-100),
-        label_smoothed_cross_entropy(hidden @ weight.T, targets, ignore_index=-100),
-        1e-5,
-    )
 
 
 def test_shapes_that_do_not_fit_are_named():

@@ -15,11 +15,11 @@ from torch import nn
 from transformer_lib import data, decoding, masks
 from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_lib.blocks import Residual
-from transformer_lib.checkpoint import load_weights
 from transformer_lib.encoder import EncoderLayer
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.normalization import LayerNorm
 from transformer_lib.positional import SinusoidalEncoding, sinusoidal_table
+from transformer_lib.runs.checkpoint import load_weights
 from transformer_lib.tokenization import UNK, train_tokenizer
 
 

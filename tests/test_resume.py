@@ -15,7 +15,11 @@ import torch
 from safetensors import SafetensorError
 from tiny_run import assert_same_run, contents, run
 
-from transformer_lib import checkpoint, training
+from transformer_lib import training
+from transformer_lib.runs import checkpoint
+from transformer_lib.runs import folder as run_folder
+from transformer_lib.runs.files import read_json_lines
+from transformer_lib.runs.folder import RunFolder
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +35,14 @@ class Crash(Exception):
 
 def before_step(monkeypatch, step, action):
     """Do something when the update of `step` is about to begin."""
-    update = training._Run._update
+    rate = training.learning_rate  # what every update asks for first
 
-    def patched(self, *arguments):
-        if self.step == step:
+    def patched(config, now, d_model):
+        if now == step:
             action()
-        return update(self, *arguments)
+        return rate(config, now, d_model)
 
-    monkeypatch.setattr(training._Run, "_update", patched)
+    monkeypatch.setattr(training, "learning_rate", patched)
 
 
 def crash():
@@ -64,18 +68,30 @@ def test_a_crash_loses_nothing(unbroken, tmp_path, monkeypatch, step):
     assert_same_run(tmp_path, unbroken)
 
 
-@pytest.mark.parametrize("step", [2, 7, 9, 10])
-def test_a_run_in_both_directions_resumes_as_well(tmp_path, monkeypatch, step):
-    """The epoch in both directions is broken off, ends, or has ended when the crash comes."""
-    settings = dict(both_directions=1, max_tokens=400)
-    _, metrics = run(tmp_path / "unbroken", **settings)
-    epochs = [entry["epoch"] for entry in metrics if "epoch" in entry]
-    assert epochs[1] < 1 < epochs[-1]  # both kinds of epoch are there
+def test_a_fast_run_resumes_as_well(tmp_path, monkeypatch):
+    run(tmp_path / "unbroken", fast=True)
     with monkeypatch.context() as patch, pytest.raises(Crash):
-        before_step(patch, step, crash)
-        run(tmp_path / "broken", **settings)
-    run(tmp_path / "broken", **settings)
+        before_step(patch, 8, crash)
+        run(tmp_path / "broken", fast=True)
+    run(tmp_path / "broken", fast=True)
     assert_same_run(tmp_path / "broken", tmp_path / "unbroken")
+
+
+def test_a_run_from_before_fast_was_a_setting_goes_on_with_it(tmp_path):
+    """Those runs were trained with what it now asks for."""
+    run(tmp_path, max_steps=4, fast=True)
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    del config["train"]["fast"]
+    config["train"]["both_directions"] = 0  # a setting that is gone, with what changed nothing
+    path.write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="fast = True, not False"):
+        run(tmp_path)
+    run(tmp_path, fast=True)
+    config["train"]["both_directions"] = 2
+    path.write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="both_directions = 2, a setting that is gone"):
+        run(tmp_path, fast=True)
 
 
 @pytest.mark.parametrize("steps", [(1,), (5,), (8,), (9,), (12,), (3, 4, 7, 11)])
@@ -119,19 +135,19 @@ def test_signals_are_given_back(tmp_path):
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
 
-@pytest.mark.parametrize("name", ["save_weights", "load_weights", "write_json", "_validate"])
+@pytest.mark.parametrize("name", ["save_weights", "load_weights", "write_json", "measure"])
 def test_a_crash_after_the_last_step_loses_nothing(unbroken, tmp_path, monkeypatch, name):
     """Averaging, scoring and writing the result come after the last checkpoint."""
 
-    def finish(self):
-        owner = {"write_json": training, "_validate": training._Run}.get(name, checkpoint)
+    def finish(*arguments):
+        owner = {"write_json": run_folder, "measure": RunFolder}.get(name, checkpoint)
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, lambda *arguments: crash())
-            whole(self)
+            whole(*arguments)
 
-    whole = training._Run._finish
+    whole = RunFolder.finish
     with monkeypatch.context() as patch, pytest.raises(Crash):
-        patch.setattr(training._Run, "_finish", finish)
+        patch.setattr(RunFolder, "finish", finish)
         run(tmp_path)
     run(tmp_path)
     assert_same_run(tmp_path, unbroken)
@@ -158,7 +174,7 @@ def test_a_finished_run_is_only_read(unbroken, tmp_path):
     written = (tmp_path / "copy" / "model.safetensors").stat().st_mtime_ns
     model, metrics = run(tmp_path / "copy")
     assert_same_run(tmp_path / "copy", unbroken)
-    assert metrics == training.read_metrics(unbroken / "metrics.jsonl")
+    assert metrics == read_json_lines(unbroken / "metrics.jsonl")
     assert (tmp_path / "copy" / "model.safetensors").stat().st_mtime_ns == written
     stored = checkpoint.load_model(unbroken).state_dict()
     assert all(torch.equal(stored[name], value) for name, value in model.state_dict().items())
@@ -190,10 +206,10 @@ def test_a_setting_that_an_older_run_did_not_record_had_its_default(unbroken, tm
     shutil.copytree(unbroken, tmp_path / "run")
     path = tmp_path / "run" / "config.json"
     config = json.loads(path.read_text())
-    del config["train"]["both_directions"], config["model"]["attention_dropout"]
+    del config["train"]["cooldown"], config["model"]["attention_dropout"]
     path.write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="both_directions = 0, not 1"):
-        run(tmp_path / "run", both_directions=1)
+    with pytest.raises(ValueError, match="cooldown = 0, not 1"):
+        run(tmp_path / "run", cooldown=1)
     run(tmp_path / "run")
 
 
@@ -276,8 +292,8 @@ def test_a_full_disk_at_the_log_is_named(tmp_path, monkeypatch):
     run(tmp_path, max_steps=2)
     (tmp_path / "metrics.jsonl").unlink()
     # The finished run would only read; two more steps write.
-    monkeypatch.setattr(training._Run, "_write_metrics", lambda *_: None)
-    monkeypatch.setattr(training, "read_metrics", lambda *_: [])  # /dev/full has no end
+    monkeypatch.setattr(run_folder, "write_json_lines", lambda *_: None)
+    monkeypatch.setattr(run_folder, "read_json_lines", lambda *_: [])  # /dev/full has no end
     (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
     with pytest.raises(OSError, match="cannot write to .*No space left.*earlier are whole"):
         run(tmp_path, max_steps=4)
@@ -400,7 +416,7 @@ from pathlib import Path
 
 sys.path.insert(0, sys.argv[2])
 from tiny_run import assert_same_run, run
-from transformer_lib import checkpoint
+from transformer_lib.runs import checkpoint
 
 root, rng = Path(sys.argv[1]), random.Random(int(sys.argv[3]))
 SETTINGS = dict(max_steps=25, checkpoint_every=1)

@@ -10,19 +10,21 @@ import torch
 from tiny_run import MODEL, TRAIN, contents, data, run, without_timings
 from torch import nn
 
-from transformer_lib import ModelConfig, TrainConfig, Transformer, checkpoint, schedule, training
+from transformer_lib import ModelConfig, TrainConfig, Transformer, schedule, training
 from transformer_lib.decoding import greedy_decode
 from transformer_lib.evaluation import score
 from transformer_lib.loss import label_smoothed_cross_entropy
+from transformer_lib.runs import checkpoint
+from transformer_lib.runs.device import pick_device, uses_bf16
+from transformer_lib.runs.files import read_json_lines
+from transformer_lib.runs.translation import translate_ids
 from transformer_lib.tokenization import (
-    BOS,
-    EOS,
     encode_source,
     encode_target,
     load_tokenizer,
     train_tokenizer,
 )
-from transformer_lib.training import TrainingDiverged, read_metrics
+from transformer_lib.training import TrainingDiverged
 
 # Adam divides by the gradient's size: where the true gradient is 0 (a bias of the keys), an eps
 # of 1e-9 turns rounding errors into full steps. Where sums are compared, eps is larger.
@@ -49,7 +51,7 @@ def test_it_can_learn_a_handful_of_pairs_by_heart(tmp_path):
     losses = [entry["loss"] for entry in metrics if "loss" in entry]
     assert losses[0] > 1 and losses[-1] < 0.02
     sources = encode_source(words, [source for source, _ in few["train"]])
-    written = training.translate_ids(model, words, sources)
+    written = translate_ids(model, words, sources)
     assert written == [target for _, target in few["train"]]
 
 
@@ -58,14 +60,14 @@ def test_the_loss_is_that_of_the_logits():
     torch.manual_seed(0)
     sizes = dict(d_model=16, n_heads=2, d_ff=32, n_encoder_layers=1, n_decoder_layers=1)
     model = Transformer(ModelConfig(tokenizer.get_vocab_size(), **sizes)).double().eval()
-    batches = training._Batches(
+    batches = training.translation_batches(
         encode_source(tokenizer, ["Hund", "Ein Mann schläft."]),
         encode_target(tokenizer, ["dog", "A man sleeps."]),
         max_tokens=50,
         seed=0,
     )
     src, tgt = batches.tensors([0, 1], "cpu")
-    loss = training.TranslationLoss(model, smoothing=0.1)(src, tgt)
+    loss = training.translation_loss(model, (src, tgt), smoothing=0.1)
     expected = label_smoothed_cross_entropy(model(src, tgt[:, :-1]), tgt[:, 1:], 0.1)
     torch.testing.assert_close(loss, expected)
     assert batches.n_tokens([0, 1]) == (tgt[:, 1:] != 0).sum()
@@ -79,7 +81,7 @@ def test_one_update_is_adam_on_the_mean_over_the_global_batch(tmp_path):
     training.set_seed(0)
     by_hand = Transformer(trained.config)
     optimizer = torch.optim.Adam(by_hand.parameters(), lr=0, betas=(0.9, 0.98), eps=EPS)
-    batches = training._Batches(
+    batches = training.translation_batches(
         encode_source(tokenizer, [s for s, _ in pairs["train"]]),
         encode_target(tokenizer, [t for _, t in pairs["train"]]),
         TRAIN["max_tokens"],
@@ -125,7 +127,7 @@ def test_accumulated_batches_equal_one_big_batch(tmp_path):
 @pytest.mark.parametrize("name", ["inverse_sqrt", "noam", "constant"])
 def test_the_rate_follows_the_schedule(name):
     config = TrainConfig(schedule=name, peak_lr=0.01, warmup=10)
-    rates = [training.learning_rate(config, step, 64) for step in range(1, 41)]
+    rates = [schedule.learning_rate(config, step, 64) for step in range(1, 41)]
     assert rates[:10] == sorted(rates[:10]) and rates[0] < rates[9]
     assert rates[9:] == sorted(rates[9:], reverse=True)
     expected = {
@@ -135,7 +137,7 @@ def test_the_rate_follows_the_schedule(name):
     }[name]
     assert rates[-1] == pytest.approx(expected)
     ending = dataclasses.replace(config, max_steps=40, cooldown=10)
-    cooled = [training.learning_rate(ending, step, 64) for step in range(1, 41)]
+    cooled = [schedule.learning_rate(ending, step, 64) for step in range(1, 41)]
     assert cooled[:31] == rates[:31]
     assert cooled[35] == pytest.approx(rates[35] / 2)
     assert cooled[39] == pytest.approx(rates[39] / 10)
@@ -143,32 +145,13 @@ def test_the_rate_follows_the_schedule(name):
 
 def test_every_sentence_is_seen_once_an_epoch():
     sequences = [[4] * n for n in range(1, 30)]
-    batches = training._Batches(sequences, [[1] + s for s in sequences], max_tokens=60, seed=3)
+    targets = [[1] + s for s in sequences]
+    batches = training.translation_batches(sequences, targets, max_tokens=60, seed=3)
     stream, seen = iter(batches), []
     while batches.epoch == 0:
         seen += next(stream)
     first = seen[: len(sequences)]
     assert sorted(first) == list(range(len(sequences))) and first != sorted(first)
-
-
-def test_the_first_epochs_may_see_each_pair_in_both_directions():
-    """Bidirectional training: every pair and its reverse once an epoch, later the pairs alone."""
-    sources = [[10 + n, EOS] for n in range(9)]
-    targets = [[BOS, 50 + n, 60 + n, EOS] for n in range(9)]
-    batches = training._Batches(sources, targets, max_tokens=12, seed=3, both_directions=2)
-    seen = {epoch: [] for epoch in range(4)}
-    for batch in batches:
-        if batches.epoch == 4:
-            break
-        src, tgt = batches.tensors(batch, "cpu")
-        assert tgt[:, 1:].numel() <= 12 and batches.n_tokens(batch) == (tgt[:, 1:] != 0).sum()
-        pairs = zip(src.tolist(), tgt.tolist(), strict=True)
-        seen[batches.epoch] += [tuple([i for i in side if i] for side in pair) for pair in pairs]
-    forward = list(zip(sources, targets, strict=True))
-    backward = [([50 + n, 60 + n, EOS], [BOS, 10 + n, EOS]) for n in range(9)]
-    assert sorted(seen[0]) == sorted(seen[1]) == sorted(forward + backward)
-    assert sorted(seen[2]) == sorted(seen[3]) == sorted(forward)
-    assert seen[0] != seen[1] and seen[2] != seen[3]
 
 
 def test_another_seed_is_another_run_and_the_same_seed_the_same(tmp_path):
@@ -209,7 +192,7 @@ def test_the_folder_holds_what_the_documentation_says(finished):
 
 def test_the_metrics_have_the_documented_keys(finished):
     folder, _, metrics = finished
-    assert metrics == read_metrics(folder / "metrics.jsonl")
+    assert metrics == read_json_lines(folder / "metrics.jsonl")
     logged = [e for e in metrics if "loss" in e]
     assert [e["step"] for e in logged] == [3, 6, 9, 12]
     for entry in logged:
@@ -256,7 +239,7 @@ def test_the_score_recorded_is_that_of_the_shipped_weights(finished):
     references = [target for _, target in pairs["validation"]]
     targets = encode_target(tokenizer, references)
     assert training.validation_loss(stored, sources, targets) == metrics[-1]["validation_loss"]
-    texts = training.translate_ids(stored, tokenizer, sources)
+    texts = translate_ids(stored, tokenizer, sources)
     assert score(texts, references).bleu == metrics[-1]["validation_bleu"]
     for name, value in model.state_dict().items():
         assert torch.equal(value, stored.state_dict()[name])
@@ -279,7 +262,7 @@ def test_translations_come_in_the_order_of_their_sources(finished):
     _, model, _ = finished
     tokenizer = data()[1]
     sources = encode_source(tokenizer, [source for source, _ in data()[0]["train"][:12]])
-    together = training.translate_ids(model, tokenizer, sources, max_tokens=40)
+    together = translate_ids(model, tokenizer, sources, max_tokens=40)
     alone = [
         tokenizer.decode(greedy_decode(model, torch.tensor([ids]))[0].tolist()) for ids in sources
     ]
@@ -312,10 +295,10 @@ def test_a_progress_bar_is_plain_text(tmp_path, capsys):
     assert "ipywidgets" not in sys.modules
 
 
-def test_read_metrics_stops_at_a_line_cut_short(tmp_path):
+def test_a_log_stops_at_a_line_cut_short(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"step": 1}\n{"step": 2}\n{"step":')
-    assert read_metrics(path) == [{"step": 1}, {"step": 2}]
+    assert read_json_lines(path) == [{"step": 1}, {"step": 2}]
 
 
 # ---------------------------------------------------------------------------------- precision
@@ -323,15 +306,15 @@ def test_read_metrics_stops_at_a_line_cut_short(tmp_path):
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "auto"])
 def test_what_bf16_switches_is_given_back(tmp_path, monkeypatch, precision):
-    inside, update = [], training._Run._update
+    inside, rate = [], training.learning_rate
 
-    def spy(self, *arguments):
+    def spy(config, step, d_model):
         inside.append((torch.get_float32_matmul_precision(), fused()))
-        if self.step == 2:
+        if step == 2:
             raise RuntimeError("stop here")
-        return update(self, *arguments)
+        return rate(config, step, d_model)
 
-    monkeypatch.setattr(training._Run, "_update", spy)
+    monkeypatch.setattr(training, "learning_rate", spy)
     fused = torch.backends.cuda.flash_sdp_enabled  # the switch of the CPU's fused attention too
     before = torch.get_float32_matmul_precision(), fused()
     with pytest.raises(RuntimeError, match="stop here"):
@@ -349,17 +332,17 @@ def test_bf16_on_a_cpu_trains_as_well(tmp_path):
 
 def test_devices_that_are_not_there_are_named(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert training.pick_device("auto") == torch.device("cpu")
+    assert pick_device("auto") == torch.device("cpu")
     with pytest.raises(
         ValueError, match="device is 'cuda:1', but no GPU is at hand; choose 'auto'"
     ):
-        training.pick_device("cuda:1")
+        pick_device("cuda:1")
     with pytest.raises(ValueError, match="device is 'gpu'; it must be 'auto', 'cpu'"):
-        training.pick_device("gpu")
+        pick_device("gpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setenv("LOCAL_RANK", "3")
-    assert training.pick_device("auto") == training.pick_device("cuda") == torch.device("cuda:3")
-    assert training.pick_device("cuda:1") == torch.device("cuda:1")
+    assert pick_device("auto") == pick_device("cuda") == torch.device("cuda:3")
+    assert pick_device("cuda:1") == torch.device("cuda:1")
 
 
 def test_bf16_is_chosen_only_where_the_gpu_multiplies_it(monkeypatch):
@@ -370,10 +353,10 @@ def test_bf16_is_chosen_only_where_the_gpu_multiplies_it(monkeypatch):
         return including_emulation or has[0]
 
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", supported)
-    assert training.uses_bf16("auto", cuda) and not training.uses_bf16("auto", torch.device("cpu"))
+    assert uses_bf16("auto", cuda) and not uses_bf16("auto", torch.device("cpu"))
     has[0] = False
-    assert not training.uses_bf16("auto", cuda) and training.uses_bf16("bf16", cuda)
-    assert not training.uses_bf16("fp32", cuda)
+    assert not uses_bf16("auto", cuda) and uses_bf16("bf16", cuda)
+    assert not uses_bf16("fp32", cuda)
 
 
 # ----------------------------------------------------------------------------------- divergence
@@ -381,19 +364,19 @@ def test_bf16_is_chosen_only_where_the_gpu_multiplies_it(monkeypatch):
 
 def poison(monkeypatch, step, value, where="loss"):
     """From `step` on, the loss or its gradient is `value`."""
-    forward, calls = training.TranslationLoss.forward, [0]
+    original, calls = training.translation_loss, [0]
 
-    def patched(self, *arguments):
-        calls[0] += self.training  # validation is not an update
-        loss = forward(self, *arguments)
-        if calls[0] < step or not self.training:
+    def patched(model, *arguments, **settings):
+        calls[0] += model.training  # validation is not an update
+        loss = original(model, *arguments, **settings)
+        if calls[0] < step or not model.training:
             return loss
         if where == "loss":
             return loss + value  # its gradient is as before
         loss.register_hook(lambda gradient: gradient * value)
         return loss
 
-    monkeypatch.setattr(training.TranslationLoss, "forward", patched)
+    monkeypatch.setattr(training, "translation_loss", patched)
 
 
 @pytest.mark.parametrize("value, where", [(math.nan, "loss"), (math.inf, "gradient")])

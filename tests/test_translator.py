@@ -8,8 +8,8 @@ from tiny_run import data, run
 
 from transformer_lib import ModelConfig, Transformer, Translator, load_pretrained
 from transformer_lib.decoding import beam_search
+from transformer_lib.runs.pretrained import find_run, results_dir, run_info
 from transformer_lib.tokenization import encode_source
-from transformer_lib.translator import find_run, results_dir, run_info
 
 TEXTS = ["Ein Mann schläft.", "Die Frau, die einen roten Hut trägt, spielt mit dem Hund.", "Hund"]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from transformer_lib import ModelConfig, TrainConfig, Transformer, tokenization, training
 from transformer_lib.data import load_parallel
+from transformer_lib.runs.files import read_json_lines
 
 MODEL = dict(
     d_model=16, n_heads=2, d_ff=32, n_encoder_layers=1, n_decoder_layers=1, dropout=0.2, max_len=64,
@@ -54,7 +55,7 @@ def contents(folder) -> dict:
         if path.suffix == ".safetensors":
             found[name] = path.read_bytes()
         elif path.name == "metrics.jsonl":
-            found[name] = without_timings(training.read_metrics(path))
+            found[name] = without_timings(read_json_lines(path))
         else:
             found[name] = json.loads(path.read_text(encoding="utf-8"))
             if path.name == "state.json":

@@ -27,9 +27,9 @@ from threading import Lock
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from transformer_lib.config import recorded, write_json  # noqa: E402
-from transformer_lib.training import WATCHING  # noqa: E402
-from transformer_lib.translator import results_dir  # noqa: E402
+from transformer_lib.runs.files import write_json  # noqa: E402
+from transformer_lib.runs.pretrained import results_dir  # noqa: E402
+from transformer_lib.runs.settings import WATCHING, todays  # noqa: E402
 
 RUNS = ROOT / "runs"
 SHIPPED = (
@@ -225,7 +225,7 @@ def seed_row(folder: Path) -> dict:
 
 def other_settings(*folders: Path) -> list[str]:
     """The settings, other than the seed, in which two runs differ."""
-    one, two = (recorded(read(folder, "config.json")) for folder in folders)
+    one, two = (todays(read(folder, "config.json"), str(folder)) for folder in folders)
     return [
         f"{name} = {one[part][name]!r}, not {two[part][name]!r}"
         for part in ("model", "train", "data")
@@ -241,7 +241,7 @@ def ablations(names: list[str], numbers: list[int], jobs: int) -> None:
         raise ValueError(f"no variant {unknown}; there are {sorted(VARIANTS)}.")
     pairs = [(name, seed) for seed in numbers for name in names]  # each seed through all variants
     folders = [RUNS / "ablations" / name.replace(" ", "-") / f"seed-{seed}" for name, seed in pairs]
-    options = [shlex.split(f"{BASE} {VARIANTS[name]} --seed {seed}") for name, seed in pairs]
+    options = [shlex.split(f"{BASE} {VARIANTS[name]} --fast --seed {seed}") for name, seed in pairs]
     goal = results_dir() / "ablations.json"
     done = {}
     if goal.exists():

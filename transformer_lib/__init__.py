@@ -9,7 +9,7 @@ Text flows through the modules in this order:
     models         ids to logits: embeddings, positional, attention, normalization,
                    feed_forward, dropout, blocks, encoder, decoder
     loss           how wrong the logits are
-    training       schedule, checkpoint: many small corrections; diversification: more pairs
+    training       schedule: many small corrections; fast: the same in less time
     decoding       logits to a sentence: greedy, sampling, beam search
     evaluation     how good the sentences are: BLEU and its relatives
     visualize      what went on inside
@@ -29,7 +29,7 @@ _HOME = {
     "TrainConfig": "config",
     "Transformer": "models.transformer",
     "Translator": "translator",
-    "load_pretrained": "translator",
+    "load_pretrained": "runs.pretrained",
 }
 
 

@@ -100,3 +100,52 @@ def padding_share(lengths: Sequence[tuple[int, int]], batches: list[list[int]]) 
             real += sum(side)
             total += max(side) * len(side)
     return 1 - real / total
+
+
+class Batches:
+    """An endless stream of batches, epoch after epoch, whose place can be saved.
+
+    columns: for each input of the loss, one list of ids per example. lengths: what the sampler
+    goes by. counts: how many tokens of each example the loss counts.
+    """
+
+    def __init__(
+        self, columns: list[list], lengths: list, counts: list[int], max_tokens: int, seed: int
+    ):
+        self.columns, self.counts = columns, counts
+        self.sampler = TokenBatchSampler(lengths, max_tokens, shuffle=True, seed=seed)
+        self.epoch, self.next_batch, self.per_epoch = 0, 0, 1
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """Each batch as the numbers of its examples: cheap to pass over."""
+        while True:
+            self.sampler.set_epoch(self.epoch)
+            batches = self.sampler.batches()
+            self.per_epoch = len(batches)
+            for batch in batches[self.next_batch :]:
+                self.next_batch += 1
+                yield batch
+            self.epoch, self.next_batch = self.epoch + 1, 0
+
+    def n_tokens(self, batch: list[int]) -> int:
+        """Tokens that the loss counts."""
+        return sum(self.counts[i] for i in batch)
+
+    def tensors(self, batch: list[int], device: torch.device) -> tuple[Tensor, ...]:
+        """One padded (B, longest) tensor per column."""
+        tensors = [pad([column[i] for i in batch]) for column in self.columns]
+        if torch.device(device).type == "cuda":  # pinned memory travels while the GPU computes
+            tensors = [tensor.pin_memory() for tensor in tensors]
+        return tuple(tensor.to(device, non_blocking=True) for tensor in tensors)
+
+    def epochs(self) -> float:
+        """How many epochs have passed."""
+        return self.epoch + self.next_batch / self.per_epoch
+
+    def state(self) -> dict:
+        """The place in the stream, as plain numbers."""
+        return {"epoch": self.epoch, "next_batch": self.next_batch}
+
+    def restore(self, state: dict) -> None:
+        """Go on from `state`."""
+        self.epoch, self.next_batch = state["epoch"], state["next_batch"]

@@ -1,9 +1,7 @@
 """The sizes of a model and of a training run, each in one dataclass."""
 
 import dataclasses
-import json
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
 
 from transformer_lib.feed_forward import ACTIVATIONS
 from transformer_lib.normalization import NORMS
@@ -100,7 +98,6 @@ class TrainConfig:
     max_steps: int = 8000  # updates of the weights
     max_tokens: int = 4096  # tokens in one batch, padding included
     accumulate: int = 1  # batches whose gradients are added before an update
-    both_directions: int = 0  # the first epochs, in which each pair is also translated backwards
     schedule: str = "inverse_sqrt"  # "inverse_sqrt" | "noam" | "constant"
     peak_lr: float = 5e-3  # for "noam", the paper's formula sets the rate instead
     warmup: int = 2000  # updates
@@ -119,6 +116,7 @@ class TrainConfig:
     seed: int = 0
     device: str = "auto"  # "auto" | "cpu" | "cuda" | "cuda:1"
     precision: str = "auto"  # "auto": bf16 on a GPU that has it, else fp32 | "fp32" | "bf16"
+    fast: bool = False  # the same training in less time: see transformer_lib.fast
     tensorboard: bool = False
     progress: bool = True  # a progress bar on the terminal or in the notebook
 
@@ -136,7 +134,7 @@ class TrainConfig:
             "log_every",
         ):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
-        for name in ("both_directions", "warmup", "cooldown"):
+        for name in ("warmup", "cooldown"):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         _require(self.clip_norm >= 0, "clip_norm", self.clip_norm, "at least 0 (0: no clipping)")
         _require(self.peak_lr > 0, "peak_lr", self.peak_lr, "above 0")
@@ -174,28 +172,6 @@ def from_dict(cls, values: dict, where: str = "the configuration"):
         return cls(**values)
     except TypeError as error:  # a field is missing or of another type
         raise ValueError(f"{where} does not make a {cls.__name__}: {error}.") from None
-
-
-def recorded(run: dict) -> dict:
-    """A run's config.json with the settings that did not exist when it was trained.
-
-    Such a setting was added with a default that changes nothing, so that is what it was.
-    """
-    filled = {}
-    for part, cls in (("model", ModelConfig), ("train", TrainConfig)):
-        defaults = {field.name: field.default for field in dataclasses.fields(cls)}
-        known = {k: v for k, v in defaults.items() if v is not dataclasses.MISSING}
-        filled[part] = json.loads(json.dumps(known | run.get(part, {})))  # JSON has no tuples
-    filled["data"] = {"start_from": None, "teachers": []} | run.get("data", {})
-    return run | filled
-
-
-def write_json(path, value) -> None:
-    """Write JSON so that a reader sees the old file or the new one, never half of one."""
-    path = Path(path)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(path)
 
 
 def _require(condition: bool, name: str, given, expected: str) -> None:

@@ -1,9 +1,110 @@
-"""The same numbers, or the same law, for less time; tests hold each to its plain version."""
+"""What is only fast: the same loss and the same dropout, in fewer passes over memory.
+
+Nothing here is needed to understand or to train a model. TrainConfig.fast switches it on; tests
+hold it equal to what the chapters print.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from transformer_lib import dropout
+
+
+def translation_loss(model: nn.Module, batch: tuple[Tensor, Tensor], smoothing: float) -> Tensor:
+    """training.translation_loss, with the logits a block at a time."""
+    src_ids, tgt_ids = batch  # (B, S), (B, T + 1)
+    read, predicted = tgt_ids[:, :-1], tgt_ids[:, 1:]  # (B, T) each
+    src_mask, tgt_mask = model.default_masks(src_ids, read)
+    hidden = model.decode(read, model.encode(src_ids, src_mask), src_mask, tgt_mask)
+    parameters = list(model.parameters())
+    return projected_cross_entropy(model.project, hidden, predicted, parameters, smoothing)
+
+
+def projected_cross_entropy(
+    project: Callable[[Tensor], Tensor],
+    hidden: Tensor,
+    targets: Tensor,
+    parameters: list[nn.Parameter],
+    smoothing: float = 0.1,
+    ignore_index: int = 0,
+) -> Tensor:
+    """label_smoothed_cross_entropy(project(hidden), ...), a few rows of logits at a time.
+
+    The logits are by far the largest tensor of a training step. Here they live one block at a
+    time, small enough to stay in the processor's cache, and each block's gradient is taken while
+    it is there. Same loss and gradients.
+
+    project: (rows, D) -> logits (rows, V), row by row. parameters: those whose gradients are
+    wanted; they may be more than project uses. hidden: (..., D); targets: (...) integers.
+    Returns a scalar.
+    """
+    hidden, targets = hidden.reshape(-1, hidden.size(-1)), targets.reshape(-1)
+    parameters = [p for p in parameters if p.requires_grad]
+    return _ProjectedCrossEntropy.apply(
+        project, targets, smoothing, ignore_index, hidden, *parameters
+    )
+
+
+class _ProjectedCrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, project, targets, smoothing, ignore_index, hidden, *parameters):
+        real = targets != ignore_index  # (N,)
+        n_real = real.sum().clamp(min=1)
+        targets = targets.masked_fill(~real, 0)  # any valid id: the row does not count
+        loss, d_hidden, d_parameters = 0.0, torch.empty_like(hidden), {}
+        wanted = range(len(parameters))  # those that project uses, as the first block tells
+        rows = 128 if hidden.device.type == "cpu" else 4096
+        for start in range(0, len(hidden), rows):
+            block = slice(start, start + rows)
+            with torch.enable_grad():
+                h = hidden[block].detach().requires_grad_()  # (rows, D)
+                projected = project(h)  # (rows, V)
+            # Half precision is too coarse for sums over a vocabulary.
+            logits = projected.detach().to(torch.promote_types(projected.dtype, torch.float32))
+            target, share = targets[block, None], real[block, None].to(logits.dtype) / n_real
+            largest = logits.amax(-1, keepdim=True)  # (rows, 1), kept out of exp's way
+            exp = (logits - largest).exp_()  # what follows happens in this memory
+            z = exp.sum(-1, keepdim=True)  # (rows, 1)
+            log_z = largest + z.log()
+            nll = log_z - logits.gather(-1, target)  # -log p(target)
+            uniform = log_z - logits.mean(-1, keepdim=True)  # the mean of -log p
+            loss = loss + (((1 - smoothing) * nll + smoothing * uniform) * share).sum()
+            # d loss / d logits = (softmax(logits) - smoothed target) * the row's share of the mean
+            gradient = exp.mul_(share / z).sub_(share * (smoothing / exp.size(-1)))
+            gradient.scatter_add_(-1, target, share * (smoothing - 1))
+            d_hidden[block], *d_block = torch.autograd.grad(
+                projected,
+                [h, *(parameters[i] for i in wanted)],
+                gradient.to(projected.dtype),
+                allow_unused=True,
+            )
+            d_block = {i: d for i, d in zip(wanted, d_block, strict=True) if d is not None}
+            wanted = list(d_block)
+            if not d_parameters:
+                d_parameters = d_block
+            else:
+                for i, d in d_block.items():
+                    d_parameters[i] += d
+        ctx.save_for_backward(d_hidden, *map(d_parameters.get, range(len(parameters))))
+        return loss
+
+    @staticmethod
+    def backward(ctx, d_loss):
+        return *[None] * 4, *(None if d is None else d * d_loss for d in ctx.saved_tensors)
+
+
+def accelerate(model: nn.Module) -> nn.Module:
+    """Give every dropout.Dropout in the model the place to a `Dropout` of this module; returns the
+    model, changed."""
+    for parent in model.modules():
+        for name, child in parent.named_children():
+            if type(child) is dropout.Dropout:
+                setattr(parent, name, Dropout(child.p).train(child.training))
+    return model
 
 
 class Dropout(dropout.Dropout):
@@ -23,3 +124,27 @@ class Dropout(dropout.Dropout):
         bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
         keep = bits.view(torch.int16)[: x.numel()].view(x.shape) >= dropped - 2**15
         return x * keep.to(x.dtype).mul_(1 / (1 - dropped / 2**16))
+
+
+@contextlib.contextmanager
+def rounded_products(device: torch.device, bf16: bool = True) -> Iterator[None]:
+    """Let the products of float32 matrices round inside: to bf16 on a CPU, where this is all that
+    "bf16" means, to TF32 on a GPU, for what autocast leaves in float32. Weights, sums and results
+    stay float32. Faster where the processor has the instructions; elsewhere nothing is rounded.
+
+    device: where the products are computed. bf16: False leaves all as it is. The settings are
+    torch's own, for all threads of the process, and are given back at the end of the block.
+    """
+    if not bf16:
+        yield
+        return
+    before, cpu = torch.get_float32_matmul_precision(), device.type == "cpu"
+    torch.set_float32_matmul_precision("medium" if cpu else "high")
+    # The CPU's fused attention rounds each of its many small products by itself, which costs more
+    # than it saves; unfused, one batched product serves all heads.
+    attention = sdpa_kernel(SDPBackend.MATH) if cpu else contextlib.nullcontext()
+    try:
+        with attention:
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)

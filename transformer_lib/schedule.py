@@ -1,10 +1,12 @@
 """Learning rates over time: rise linearly, then fall with the root of the step (sec. 5.3)."""
 
+from transformer_lib.config import TrainConfig
+
 
 def noam(step: int, d_model: int, warmup: int) -> float:
     """Eq. 3: d_model^-0.5 * min(step^-0.5, step * warmup^-1.5). Steps count from 1."""
     step = max(step, 1)
-    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5 if warmup else step**-0.5)
+    return d_model**-0.5 * min(step**-0.5, step * max(warmup, 1) ** -1.5)
 
 
 def inverse_sqrt(step: int, peak_lr: float, warmup: int) -> float:
@@ -20,3 +22,14 @@ def cooldown(step: int, max_steps: int, length: int) -> float:
     before does not depend on when the run will end.
     """
     return min(1.0, (max_steps + 1 - step) / max(length, 1))
+
+
+def learning_rate(config: TrainConfig, step: int, d_model: int) -> float:
+    """The rate of update `step` (from 1) under config.schedule and config.cooldown."""
+    if config.schedule == "noam":
+        rate = noam(step, d_model, config.warmup)
+    elif config.schedule == "constant":
+        rate = config.peak_lr * min(1.0, step / max(config.warmup, 1))
+    else:
+        rate = inverse_sqrt(step, config.peak_lr, config.warmup)
+    return rate * cooldown(step, config.max_steps, config.cooldown)

@@ -1,15 +1,11 @@
 """A trained model with its tokenizer: text in, text out, and a look inside."""
 
-import json
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from transformer_lib import checkpoint
 from transformer_lib.attention import record_attention
 from transformer_lib.decoding import beam_search, evaluating, in_batches
 from transformer_lib.models.transformer import Transformer
@@ -18,7 +14,6 @@ from transformer_lib.tokenization import (
     EOS,
     PAD,
     encode_source,
-    load_tokenizer,
     require_fit,
 )
 
@@ -121,51 +116,3 @@ class Translator:
         layers = range(self.model.config.n_decoder_layers)
         maps = [weights[f"decoder.layers.{i}.cross_attention"] for i in layers]
         return torch.stack(maps, dim=1).cpu()
-
-
-def results_dir() -> Path:
-    """The folder of recorded runs: RESULTS_DIR, or results/ of this repository."""
-    return Path(os.environ.get("RESULTS_DIR", Path(__file__).resolve().parents[1] / "results"))
-
-
-def find_run(name: str | Path) -> Path:
-    """A run folder by its path, or by its name in results/."""
-    for folder in (Path(name), results_dir() / name):
-        if (folder / "config.json").exists():
-            return folder
-    known = sorted(path.parent.name for path in results_dir().glob("*/config.json"))
-    raise ValueError(
-        f"there is no trained run {str(name)!r}; known in {results_dir()} are {known or 'none'} "
-        "(set RESULTS_DIR to look elsewhere), and a path to a run folder works too."
-    )
-
-
-def load_pretrained(name: str | Path = "multi30k-de-en", device: str = "cpu") -> Translator:
-    """A Translator from a run in results/ or from any run folder.
-
-    Its length penalty is the one with which the run's validation set was last scored and saved
-    (`evaluate --split validation --save`), else 1.
-    Raises ValueError when there is no such run, or its files are damaged or do not fit.
-    """
-    folder = find_run(name)
-    model = checkpoint.load_model(folder).to(device)
-    tokenizer = load_tokenizer(folder / "tokenizer.json")
-    return Translator(model, tokenizer, _chosen_length_penalty(folder))
-
-
-def _chosen_length_penalty(folder: Path) -> float:
-    path = folder / "scores-validation.json"
-    if not path.exists():
-        return 1.0
-    try:
-        return float(json.loads(path.read_text(encoding="utf-8"))["length_penalty"])
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(
-            f"{path} is damaged: it should be a JSON object with a number as length_penalty. "
-            "Delete it, or write it anew with `evaluate --split validation --save`."
-        ) from None
-
-
-def run_info(name: str | Path) -> dict:
-    """config.json of a run: its "model", "train" and "data" settings."""
-    return checkpoint.read_config(find_run(name))

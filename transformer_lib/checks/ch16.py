@@ -1,11 +1,13 @@
 """Checks for chapter 16, training on Multi30k."""
 
 import inspect
+import json
 
 import torch
 from torch import nn
 
 from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
+from transformer_lib.runs.pretrained import results_dir
 
 
 @exercise("16.1", hint="divide, and round to whole numbers")
@@ -157,3 +159,29 @@ def averaging(answer):
             torch.full((2, 2), value),
             "a state was changed by adding to it in place: start from a copy or from zero",
         )
+
+
+@exercise("16.7", hint="write down a BLEU score before you look")
+def further_training(guess):
+    path = results_dir() / "further-training.json"
+    further = json.loads(path.read_text(encoding="utf-8"))
+    before = {split: further["before"][split]["bleu"] for split in ("validation", "test")}
+    after = {
+        split: sum(seed[split]["bleu"] for seed in further["with_teachers"])
+        / len(further["with_teachers"])
+        for split in before
+    }
+    gain, found = after["validation"] - before["validation"], f"it was {after['test']:.2f}"
+    expect(
+        0 < guess < 100,
+        f"a BLEU score lies between 0 and 100; the run before has {before['test']:.2f}",
+    )
+    expect(
+        guess < before["test"] + gain / 2 or guess > before["test"] + 10,
+        f"that passes the gain on the validation set on to the test set, which had no part in "
+        f"the choices: {found}",
+    )
+    expect(
+        abs(guess - after["test"]) < 0.5,
+        f"{found}, close to the {before['test']:.2f} of the run before",
+    )

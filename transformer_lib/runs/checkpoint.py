@@ -1,11 +1,6 @@
-"""Weights and training state on disk: safetensors and JSON, nothing pickled.
-
-A file or folder is written under a temporary name and then renamed, so that an interruption
-leaves the previous one whole.
-"""
+"""Weights and training state on disk: safetensors and JSON, nothing pickled."""
 
 import json
-import shutil
 from pathlib import Path
 
 import torch
@@ -13,14 +8,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from transformer_lib.config import ModelConfig, from_dict, to_dict, write_json
+from transformer_lib.config import ModelConfig, from_dict, to_dict
 from transformer_lib.models.transformer import Transformer
+from transformer_lib.runs.files import remove, replacing, write_json
 
 
 def save_weights(path: str | Path, state: dict[str, Tensor], dtype: torch.dtype | None = None):
     """Write named tensors to a safetensors file. dtype: convert first, for example to bfloat16."""
-    path = Path(path)
-    partial = path.with_name(path.name + ".partial")
     tensors, seen = {}, set()
     for name, tensor in state.items():
         if tensor.data_ptr() not in seen or not tensor.numel():  # a tied matrix is stored once
@@ -28,11 +22,10 @@ def save_weights(path: str | Path, state: dict[str, Tensor], dtype: torch.dtype 
             keep = tensor.dtype if dtype is None or not tensor.is_floating_point() else dtype
             tensors[name] = tensor.detach().to("cpu", keep).contiguous()
     try:
-        save_file(tensors, partial)
-        partial.chmod(0o644)  # safetensors makes files that only their owner can read
-        partial.replace(path)
+        with replacing(path) as partial:
+            save_file(tensors, partial)
+            partial.chmod(0o644)  # safetensors makes files that only their owner can read
     except (OSError, SafetensorError) as error:
-        partial.unlink(missing_ok=True)
         raise OSError(
             f"could not write {path} ({error}); free some space or choose another folder. "
             "Files saved earlier are untouched."
@@ -110,18 +103,17 @@ def load_model(folder: str | Path) -> Transformer:
 def save_checkpoint(run_dir: Path, step: int, tensors: dict[str, dict[str, Tensor]], state: dict):
     """Write checkpoints/step-000123/ with one safetensors file per group and state.json."""
     root = Path(run_dir) / "checkpoints"
-    final, partial = root / f"step-{step:07d}", root / "partial"
-    shutil.rmtree(partial, ignore_errors=True)
+    final = root / f"step-{step:07d}"
     try:
-        partial.mkdir(parents=True)
-        for group, values in tensors.items():
-            save_weights(partial / f"{group}.safetensors", values)
-        write_json(partial / "state.json", state)
-        if final.exists():  # saved twice at the same step
-            _remove(final)
-        partial.rename(final)
+        root.mkdir(parents=True, exist_ok=True)
+        with replacing(final, root / "partial") as partial:
+            partial.mkdir()
+            for group, values in tensors.items():
+                save_weights(partial / f"{group}.safetensors", values)
+            write_json(partial / "state.json", state)
+            if final.exists():  # saved twice at the same step
+                remove(final)
     except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
         raise OSError(
             f"the checkpoint of step {step} could not be saved in {root} "
             f"({error.__context__ or error}). "
@@ -156,15 +148,13 @@ def discard_all_but(run_dir: str | Path, newest: int, every: int = 1) -> None:
     regular = [path for path in kept if step_of(path) % every == 0]
     for path in kept[:-1]:
         if path not in regular[-newest:]:
-            _remove(path)
+            remove(path)
 
 
-def _remove(checkpoint: Path) -> None:
-    """Rename first, so that an interruption leaves no half of a checkpoint under its name."""
-    old = checkpoint.with_name("old")
-    shutil.rmtree(old, ignore_errors=True)
-    checkpoint.rename(old)
-    shutil.rmtree(old)
+def discard_remains(run_dir: str | Path) -> None:
+    """Delete what a killed process left of a checkpoint that it wrote or deleted."""
+    for name in ("partial", "old"):
+        remove(Path(run_dir) / "checkpoints" / name)
 
 
 def checkpoints(run_dir: str | Path) -> list[Path]:

@@ -1,0 +1,401 @@
+"""The command line: python -m transformer_lib train | translate | evaluate."""
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+EXAMPLES = {
+    "train": """\
+examples:
+  python -m transformer_lib train                        # German to English, Multi30k or mini
+  python -m transformer_lib train --src en --tgt de --run runs/en-de
+  python -m transformer_lib train --data my_folder --max-steps 2000 --d-model 256 --d-ff 1024
+  python -m transformer_lib train --like multi30k-de-en  # a recorded run again, same settings
+  python -m transformer_lib train --like multi30k-de-en --data my_folder --seed 1
+  torchrun --nproc-per-node 2 -m transformer_lib train --run-dir runs/two   # two GPUs share a batch
+A run that was interrupted goes on when the same command is given again.""",
+    "translate": """\
+examples:
+  python -m transformer_lib translate "Zwei Hunde spielen im Schnee."
+  python -m transformer_lib translate --run runs/en-de --beam-size 1 "Two dogs play in the snow."
+  cat sentences.txt | python -m transformer_lib translate""",
+    "evaluate": """\
+examples:
+  python -m transformer_lib evaluate                     # the shipped model on its test set
+  python -m transformer_lib evaluate --run runs/en-de --split validation --save
+  python -m transformer_lib evaluate --split validation --length-penalty 0.5 1 1.5 2 --save
+The last command chooses a length penalty; the run then keeps it, for its test set, too.""",
+}
+
+# Fields of ModelConfig without an option: set by the tokenizer, fixed, or (eps) named like Adam's.
+NOT_OFFERED = {"vocab_size", "pad_id", "eps"}
+# Help for each other field of ModelConfig and of TrainConfig.
+HELP = {
+    "d_model": "D: width of every token's vector",
+    "n_heads": "H: each head works on d_model / n_heads numbers",
+    "d_ff": "width inside the feed-forward sublayer",
+    "n_encoder_layers": "layers that read the source",
+    "n_decoder_layers": "layers that write the target",
+    "dropout": "share of numbers left out, on each sublayer's output and on the embeddings",
+    "attention_dropout": "share of attention weights left out",
+    "max_len": "longest sequence, in tokens",
+    "norm_first": "normalise before each sublayer (pre-norm), not after it",
+    "norm": "layer, rms or batch",
+    "positional": "sinusoidal, learned, rotary, alibi or none",
+    "rotary_base": "of the wavelengths of rotary positions",
+    "activation": "relu, gelu, gelu_tanh or swiglu",
+    "bias": "in the linear maps of attention and feed-forward network",
+    "n_kv_heads": "heads of keys and values; None: as many as of queries",
+    "tie_embeddings": "one matrix for source, target and output",
+    "scale_embeddings": "multiply embeddings by the root of d_model",
+    "max_steps": "updates of the weights",
+    "max_tokens": "tokens in one batch, padding included",
+    "accumulate": "batches whose gradients are added before an update",
+    "schedule": "inverse_sqrt, noam or constant",
+    "peak_lr": "highest rate; noam takes that of the paper's formula instead",
+    "warmup": "updates",
+    "cooldown": "the last updates, over which the rate falls in a line, almost to zero",
+    "betas": "Adam's two memories",
+    "eps": "what Adam adds to its divisor",
+    "weight_decay": "share of the weights that is taken away, by L2 regularisation",
+    "label_smoothing": "share of the target that is spread over the vocabulary",
+    "clip_norm": "longest gradient; 0 turns clipping off",
+    "average": "the last checkpoints, averaged into the final weights; 1: no averaging",
+    "checkpoint_every": "updates",
+    "keep_checkpoints": "checkpoints left on the disk",
+    "validate_every": "updates",
+    "validation_bleu": "greedy decoding of the validation set at each validation",
+    "log_every": "updates",
+    "seed": "of weights, batches and dropout",
+    "device": "auto, cpu, cuda or cuda:1",
+    "precision": "auto (bf16 on a GPU that has it, else fp32), fp32 or bf16",
+    "fast": "the same training in less time",
+    "tensorboard": "write TensorBoard logs into the run folder",
+    "progress": "a progress bar on the terminal or in the notebook",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    parser, train = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        if getattr(options, "like", None):
+            given = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+            given.add_argument("--accumulate")
+            own_batches = given.parse_known_args(arguments)[0].accumulate is not None
+            # What the command line gives comes first.
+            train.set_defaults(**_recipe(options.like, own_batches, options.device))
+            options = parser.parse_args(arguments)
+        return options.command(options)
+    except KeyboardInterrupt:
+        return 130
+    except (ValueError, OSError, RuntimeError, ImportError) as error:
+        print("error:", " ".join(str(error).split()), file=sys.stderr)  # torch's span lines
+        return 1
+
+
+def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """The parser, and that of the command train, whose defaults a recipe may change."""
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer_lib",
+        description="Train and use a small translation Transformer.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="train | translate | evaluate")
+
+    def add(name, function, about):
+        command = commands.add_parser(
+            name,
+            help=about,
+            description=about,
+            epilog=EXAMPLES[name],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.set_defaults(command=function)
+        return command
+
+    train = add("train", _train, "Train a model on sentence pairs.")
+    train.add_argument("--like", metavar="RUN", help="take every setting not given from this run")
+    train.add_argument(
+        "--data",
+        default="auto",
+        help="auto, multi30k, mini, a folder, or a hub name (default: auto)",
+    )
+    train.add_argument("--src", default="de", help="source language (default: de)")
+    train.add_argument("--tgt", default="en", help="target language (default: en)")
+    train.add_argument(  # torchrun reads --run as one of its own options
+        "--run", "--run-dir", help="run folder (default: runs/<like or src-tgt>)"
+    )
+    train.add_argument(
+        "--tokenizer", default="bpe", choices=["bpe", "word"], help="kind of tokens (default: bpe)"
+    )
+    train.add_argument("--vocab-size", type=int, default=10_000, help="tokens (default: 10000)")
+    # The defaults are those of Transformer-Tiny, the size that suits 29,000 pairs.
+    sizes = {
+        "d_model": 128,
+        "n_heads": 4,
+        "d_ff": 256,
+        "n_encoder_layers": 4,
+        "n_decoder_layers": 4,
+        "dropout": 0.3,
+    }
+    from transformer_lib.config import ModelConfig, TrainConfig
+
+    _add_fields(train, ModelConfig, sizes, skip=NOT_OFFERED, title="model")
+    _add_fields(train, TrainConfig, {}, skip=set(), title="training")
+
+    translate = add("translate", _translate, "Translate sentences with a trained model.")
+    translate.add_argument("text", nargs="*", help="sentences; without any, one per line of input")
+    evaluate = add("evaluate", _evaluate, "Translate a data split and score it.")
+    evaluate.add_argument("--data", help="as for train (default: the run's own)")
+    evaluate.add_argument("--src", help="source language (default: the run's own)")
+    evaluate.add_argument("--tgt", help="target language (default: the run's own)")
+    evaluate.add_argument(
+        "--split", default="test", choices=["train", "validation", "test"], help="(default: test)"
+    )
+    evaluate.add_argument(
+        "--save",
+        action="store_true",
+        help="write scores.json and translations.jsonl into the run "
+        "(for other splits than test, scores-<split>.json and so on)",
+    )
+    penalty = "exponent; default: what the run chose on its validation set, else 1"
+    translate.add_argument("--length-penalty", type=float, help=penalty)
+    evaluate.add_argument(
+        "--length-penalty", type=float, nargs="+", help=f"{penalty}; of several the best is taken"
+    )
+    for command in (translate, evaluate):
+        command.add_argument(
+            "--run", default="multi30k-de-en", help="a name in results/ or a run folder"
+        )
+        command.add_argument("--beam-size", type=int, default=5, help="1 is greedy (default: 5)")
+        command.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
+    return parser, train
+
+
+def _add_fields(parser, cls, defaults: dict, skip: set[str], title: str) -> None:
+    """One option per field of a configuration class, with its type and default."""
+    group = parser.add_argument_group(title)
+    for field in dataclasses.fields(cls):
+        if field.name in skip:
+            continue
+        default = defaults.get(field.name, field.default)
+        about = f"{HELP[field.name]} (default: {default})".strip()
+        options = {"default": default, "help": about.replace("%", "%%")}
+        if isinstance(default, bool):
+            options["action"] = argparse.BooleanOptionalAction
+        elif isinstance(default, tuple):
+            options |= {"nargs": len(default), "type": float, "metavar": "X"}
+        else:
+            options |= {"type": int if default is None else type(default), "metavar": "X"}
+        group.add_argument("--" + field.name.replace("_", "-"), **options)
+
+
+def _fields(cls, options, skip=frozenset()) -> dict:
+    names = {field.name for field in dataclasses.fields(cls)} - skip
+    return {name: value for name, value in vars(options).items() if name in names}
+
+
+def _recipe(run: str, own_batches: bool, device: str = "auto") -> dict:
+    """The options that repeat a run, from its config.json.
+
+    own_batches: --accumulate is given. device: as given, "auto" otherwise.
+    """
+    from transformer_lib.runs.device import multiplies_bf16, pick_device
+    from transformer_lib.runs.pretrained import run_info
+    from transformer_lib.runs.settings import todays
+
+    about = run_info(run)
+    data = about.get("data", {})
+    if "train" not in about or not {"source", "src", "tgt"} <= data.keys():
+        raise ValueError(f"{run} was not trained by this command: its config.json holds no recipe.")
+    about = todays(about, run)
+    processes = int(os.environ.get("WORLD_SIZE", 1))
+    batches = about["train"]["accumulate"] * about.get("processes", 1)  # in one update
+    if batches % processes and not own_batches:
+        raise ValueError(
+            f"{run} used {batches} batches for an update; {processes} processes cannot share them. "
+            "Start fewer processes, or give --accumulate and --max-tokens yourself."
+        )
+    changed = {"accumulate": max(1, batches // processes), "run": f"runs/{Path(run).name}"}
+    where = device if device != "auto" else about["train"]["device"]
+    if about["train"]["precision"] == "bf16" and not multiplies_bf16(pick_device(where)):
+        changed["precision"] = "auto"
+        print(f"{run} was trained in bf16, which this GPU only emulates: precision is auto here.")
+    return (
+        {name: value for name, value in about["model"].items() if name not in NOT_OFFERED}
+        | about["train"]
+        | changed
+        | {
+            "data": data["source"],
+            "src": data["src"],
+            "tgt": data["tgt"],
+            "tokenizer": data.get("tokenizer", "bpe"),
+            "vocab_size": data.get("vocab_size", about["model"]["vocab_size"]),
+        }
+    )
+
+
+def _two_languages(src: str, tgt: str) -> None:
+    if src == tgt:
+        raise ValueError(
+            f"source and target are both {src!r}; give both languages, as in --src en --tgt de."
+        )
+
+
+def _train(options) -> int:
+    from transformer_lib import data, tokenization, training
+    from transformer_lib.config import ModelConfig, TrainConfig
+    from transformer_lib.models.transformer import Transformer
+
+    _two_languages(options.src, options.tgt)
+    first = int(os.environ.get("RANK", 0)) == 0
+    with contextlib.nullcontext() if first else contextlib.redirect_stdout(None):
+        config = TrainConfig(**_fields(TrainConfig, options))
+        run_dir = Path(options.run or f"runs/{options.src}-{options.tgt}")
+        pairs = data.load_parallel(options.data, options.src, options.tgt)
+        if not pairs.get("train"):
+            raise ValueError(
+                f"there are no train pairs to train on: {options.data} has "
+                f"{' and '.join(sorted(pairs))}; give it a split 'train'."
+            )
+        saved = run_dir / "tokenizer.json"
+        if saved.exists():
+            tokenizer = tokenization.load_tokenizer(saved)
+        else:
+            texts = [text for pair in pairs["train"] for text in pair]
+            tokenizer = tokenization.train_tokenizer(texts, options.vocab_size, options.tokenizer)
+        training.set_seed(config.seed)
+        n_tokens = tokenizer.get_vocab_size()
+        model = Transformer(ModelConfig(n_tokens, **_fields(ModelConfig, options, NOT_OFFERED)))
+        print(f"{model.count_parameters():,} parameters, {n_tokens:,} tokens; {run_dir}")
+        described = {
+            "source": pairs.source,
+            "src": options.src,
+            "tgt": options.tgt,
+            "tokenizer": options.tokenizer,
+            "vocab_size": options.vocab_size,
+        }
+        metrics = training.train(model, tokenizer, pairs, config, run_dir, data_info=described)
+        if metrics:
+            print("Done:", json.dumps(metrics[-1]))
+        print(f"Translate with: python -m transformer_lib translate --run {run_dir} ...")
+    return 0
+
+
+def _load(options):
+    from transformer_lib.runs.device import pick_device
+    from transformer_lib.runs.pretrained import load_pretrained
+
+    return load_pretrained(options.run, device=str(pick_device(options.device)))
+
+
+def _translate(options) -> int:
+    for stream, encoding in ((sys.stdin, "utf-8-sig"), (sys.stdout, "utf-8")):
+        if hasattr(stream, "reconfigure") and not stream.isatty():  # a pipe on Windows is not UTF-8
+            stream.reconfigure(encoding=encoding)
+    lines = [line.strip() for line in options.text or sys.stdin]
+    if not any(lines):
+        raise ValueError("nothing to translate: give sentences as arguments or on standard input.")
+    for line in lines:
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{line!a} is not valid UTF-8 text: convert it to UTF-8.") from None
+    translator = _load(options)
+    results = translator.translate(
+        [line for line in lines if line], options.beam_size, options.length_penalty, attention=False
+    )
+    texts = iter(result.text for result in results)
+    for line in lines:  # an empty line stays one, so that input and output can be laid side by side
+        print(next(texts) if line else "")
+    return 0
+
+
+def _evaluate(options) -> int:
+    from transformer_lib import data
+    from transformer_lib.evaluation import lowercased_tokenised_bleu, score
+    from transformer_lib.runs.files import write_json, write_json_lines
+    from transformer_lib.runs.pretrained import find_run, run_info
+
+    # The run's own data: "auto" could take another corpus and score that.
+    about = run_info(options.run).get("data", {})
+    source = None if options.data == "auto" else options.data
+    given = {"source": source, "src": options.src, "tgt": options.tgt}
+    chosen = {name: value or about.get(name) for name, value in given.items()}
+    missing = [name for name, value in chosen.items() if not value]
+    if missing:
+        raise ValueError(
+            f"{options.run} does not record its data ({', '.join(missing)}); "
+            "say which with --data, --src and --tgt."
+        )
+    _two_languages(chosen["src"], chosen["tgt"])
+    pairs = data.load_parallel(chosen["source"], chosen["src"], chosen["tgt"])
+    if options.split not in pairs:
+        raise ValueError(f"the data has no {options.split} split; it has {sorted(pairs)}.")
+    scored_on = {"source": pairs.source, "src": chosen["src"], "tgt": chosen["tgt"]}
+    other = [f"{name} {scored_on[name]}, not {about[name]}" for name in scored_on
+             if about.get(name, scored_on[name]) != scored_on[name]]  # fmt: skip
+    if options.save and other:
+        raise ValueError(
+            f"--save keeps the scores of {options.run} on its own data, and this is other data "
+            f"({'; '.join(other)}): leave out --save."
+        )
+    sources, references = zip(*pairs[options.split], strict=True)
+    translator = _load(options)
+    penalties = options.length_penalty or [translator.length_penalty]
+    if len(penalties) > 1 and options.split == "test":
+        raise ValueError(
+            f"{len(penalties)} length penalties for the test set would choose by what should only "
+            "measure: choose with --split validation --save, which the run then keeps."
+        )
+    start = time.perf_counter()
+    tried = {}  # penalty -> (scores, translations)
+    for penalty in penalties:
+        results = translator.translate(list(sources), options.beam_size, penalty, attention=False)
+        tried[penalty] = score([result.text for result in results], list(references)), results
+        if len(penalties) > 1:
+            print(f"length penalty {penalty:g}: BLEU {tried[penalty][0].bleu:.2f}", flush=True)
+    seconds = time.perf_counter() - start
+    penalty = max(tried, key=lambda penalty: tried[penalty][0].bleu)
+    scores, results = dataclasses.asdict(tried[penalty][0]), tried[penalty][1]
+    hypotheses = [result.text for result in results]
+    with contextlib.suppress(ImportError):  # the kind of BLEU in older papers; needs sacremoses
+        scores["lowercased_tokenised_bleu"] = lowercased_tokenised_bleu(
+            hypotheses, list(references), chosen["tgt"]
+        )
+    for name, value in scores.items():
+        print(f"{name:>25}  {value:.2f}" if isinstance(value, float) else f"{name:>25}  {value}")
+    if len(tried) > 1:
+        print(f"{'length penalty':>25}  {penalty:g}")
+    print(f"{len(results):,} sentences in {seconds:.1f} s")
+    if options.save:
+        folder = find_run(options.run)
+        suffix = "" if options.split == "test" else f"-{options.split}"
+        settings = {
+            "data": pairs.source,
+            "src": chosen["src"],
+            "tgt": chosen["tgt"],
+            "split": options.split,
+            "sentences": len(results),
+            "beam_size": options.beam_size,
+            "length_penalty": penalty,
+        }
+        if len(tried) > 1:
+            settings["length_penalties_tried"] = [
+                {"length_penalty": penalty, "bleu": scored.bleu}
+                for penalty, (scored, _) in tried.items()
+            ]
+        rows = [
+            {"index": index, "translation": result.text, "score": round(result.score, 4)}
+            for index, result in enumerate(results)
+        ]
+        write_json_lines(folder / f"translations{suffix}.jsonl", rows)
+        write_json(folder / f"scores{suffix}.json", settings | scores)
+    return 0
+

@@ -1,0 +1,12 @@
+"""Runs on disk and on machines: what stands behind the loop of transformer_lib.training.
+
+    files        written whole or not at all
+    checkpoint   weights and training state; reading them again
+    settings     what a run is, as its config.json says it; older runs too
+    folder       the folder of a run: its log, its checkpoints, where it stopped, its result
+    device       where to compute, and how exactly
+    processes    several processes that train one model (torchrun)
+    signals      Ctrl-C, after the update under way
+    progress     what happened since the last entry of the log, and the bar that shows it
+    pretrained   trained runs by name
+"""

@@ -1,0 +1,73 @@
+"""Where a run computes, how exactly, and from which seed."""
+
+import os
+import platform
+import random
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+
+
+def set_seed(seed: int) -> None:
+    """Seed Python's and torch's random numbers (every device)."""
+    random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def pick_device(name: str = "auto") -> torch.device:
+    """The named device; "auto" takes this process's GPU if there is one, "cuda" insists on it."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ValueError(
+            f"device is {name!r}; it must be 'auto', 'cpu', 'cuda' or 'cuda:1'."
+        ) from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device is {name!r}, but no GPU is at hand; choose 'auto' or 'cpu'.")
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+    return device
+
+
+def uses_bf16(precision: str, device: torch.device) -> bool:
+    """Whether a run of this TrainConfig.precision rounds to bf16 on this device."""
+    if precision != "auto":
+        return precision == "bf16"
+    return device.type == "cuda" and multiplies_bf16(device)
+
+
+def multiplies_bf16(device: torch.device) -> bool:
+    """Whether bf16 is worth while here: a GPU before compute capability 8.0 only emulates it."""
+    return device.type != "cuda" or torch.cuda.is_bf16_supported(including_emulation=False)
+
+
+def environment(device: torch.device) -> dict:
+    """Device, versions, commit and date."""
+    if device.type == "cuda":
+        name = torch.cuda.get_device_name(device)
+    else:
+        name = f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+    return {
+        "device": name,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "commit": _commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _commit() -> str | None:
+    try:
+        return subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

@@ -1,0 +1,320 @@
+"""The folder of a run: what it is, what happened, where it stopped, and its result.
+
+config.json and further files (a tokenizer) say what the run is, metrics.jsonl what happened,
+checkpoints/ lets it go on after any interruption, model.safetensors is its result.
+"""
+
+import contextlib
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from transformer_lib.config import TrainConfig, to_dict
+from transformer_lib.runs import checkpoint
+from transformer_lib.runs.device import environment
+from transformer_lib.runs.files import (
+    append_json_line,
+    read_json_lines,
+    write_json,
+    write_json_lines,
+    write_text,
+)
+from transformer_lib.runs.processes import Processes
+from transformer_lib.runs.progress import Meter
+from transformer_lib.runs.settings import WATCHING, todays
+
+
+class TrainingDiverged(RuntimeError):
+    """The loss or the gradient is no longer a number; earlier checkpoints are whole."""
+
+
+@dataclass
+class TrainingState:
+    """Everything that changes while a run trains, the random numbers' generators aside."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    batches: object  # with state() and restore()
+    meter: Meter
+
+
+class RunFolder:
+    """A run on disk. The first process writes; the others read, and wait for it.
+
+    on_log gets every entry of the log.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        config: TrainConfig,
+        processes: Processes,
+        device: torch.device,
+        on_log: Callable[[dict], None] | None = None,
+    ):
+        self.path, self.config, self.on_log = Path(path), config, on_log
+        self.processes, self.device = processes, device
+        self.metrics: list[dict] = []
+        self.checked = 0  # the last update whose loss and gradient were seen to be numbers
+        self._tensorboard = None
+
+    def __enter__(self) -> "RunFolder":
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self._tensorboard:
+            self._tensorboard.close()
+
+    # ---- begin, or go on --------------------------------------------------------------------
+
+    def resume(self, state: TrainingState, data_info: dict, files: dict[str, str]) -> int:
+        """Go on where an earlier part of this run stopped, bit for bit as if it had not; returns
+        that step, 0 in a new folder.
+
+        data_info and files (name -> text) say what the run is, beside the configurations.
+        Raises ValueError when the folder holds another run, or a damaged one.
+        """
+        settings = {
+            "model": to_dict(state.model.config),
+            "train": to_dict(self.config),
+            "data": data_info,
+            "processes": self.processes.world,
+        }
+        config_path, first = self.path / "config.json", self.processes.first
+        if first and not config_path.exists():
+            with self._writing():
+                self.path.mkdir(parents=True, exist_ok=True)
+                for name, text in files.items():
+                    write_text(self.path / name, text)
+                write_json(config_path, settings)  # last: where it is, the others are too
+        self.processes.wait()
+        before = todays(checkpoint.read_config(self.path), str(self.path))
+        self._require_same_run(before, settings)
+        step, kept = 0, checkpoint.checkpoints(self.path)
+        if kept:
+            step = self.checked = self._load(kept[-1], state)
+            self._require_open_end(step, before["train"]["max_steps"])
+        elif (self.path / "model.safetensors").exists():
+            raise ValueError(
+                f"{self.path} holds a finished model without its checkpoints; "
+                "choose a new run folder to train again."
+            )
+        if first:
+            with self._writing():
+                checkpoint.discard_remains(self.path)
+                write_json_lines(self.path / "metrics.jsonl", self.metrics)
+                if step < self.config.max_steps:  # what may change has perhaps changed
+                    write_json(config_path, settings)
+            if self.config.tensorboard:
+                self._open_tensorboard(step)
+        self.processes.share_weights(state.model)
+        return step
+
+    def _require_same_run(self, before: dict, now: dict) -> None:
+        """What may change between the parts of a run is how it is watched, and its length."""
+        # Two processes do in one update what one process does with twice the batches.
+        free = WATCHING | {"max_steps", "accumulate"}
+        settings = [
+            (name, before.get(part, {}).get(name, value), value)
+            for part in ("model", "train", "data")
+            for name, value in json.loads(json.dumps(now[part])).items()
+            if name not in free
+        ]
+        batches = [
+            run["train"].get("accumulate", 1) * run.get("processes", 1)
+            for run in (before, now)
+        ]
+        settings.append(("accumulate x processes", *batches))
+        for name, old, new in settings:
+            if old == new:
+                continue
+            what = f"{name} = {old!r}, not {new!r}"
+            if name == "checksum":
+                what = "other sentence pairs or another tokenizer"
+            raise ValueError(
+                f"{self.path} holds a run with {what}; "
+                "choose a new run folder, or the same settings to resume."
+            )
+
+    def _require_open_end(self, step: int, max_steps: int) -> None:
+        """A run may get another length, but not once its end, or the cooldown before it, began."""
+        last = min(max_steps, self.config.max_steps) - self.config.cooldown
+        if max_steps != self.config.max_steps and step > last:
+            raise ValueError(
+                f"{self.path} is at step {step}; its max_steps could change from {max_steps} to "
+                f"{self.config.max_steps} only up to step {max(last, 0)}, where the run ends or "
+                f"its cooldown begins. Give max_steps={max_steps}, or choose a new run folder."
+            )
+
+    def _load(self, path: Path, state: TrainingState) -> int:
+        saved = checkpoint.load_checkpoint(path)
+        needed = "model optimizer rng step epoch next_batch loss_sum n_tokens".split()
+        missing = [name for name in needed if name not in saved]
+        if missing:
+            raise ValueError(
+                f"the checkpoint {path} is damaged (it lacks {missing}); "
+                "delete it to go on from the one before."
+            )
+        checkpoint.load_state(state.model, saved["model"], path)
+        optimizer = state.optimizer.state_dict()
+        optimizer["state"] = {}
+        for key, value in saved["optimizer"].items():
+            i, name = key.split(".", 1)
+            optimizer["state"].setdefault(int(i), {})[name] = value
+        state.optimizer.load_state_dict(optimizer)
+        rank = self.processes.rank
+        if f"cpu.{rank}" in saved["rng"]:
+            torch.set_rng_state(saved["rng"][f"cpu.{rank}"])
+        if self.device.type == "cuda" and f"cuda.{rank}" in saved["rng"]:
+            torch.cuda.set_rng_state(saved["rng"][f"cuda.{rank}"], self.device)
+        state.batches.restore(saved)
+        state.meter.restore(saved)
+        # Entries written after this checkpoint will be written again.
+        log = self.path / "metrics.jsonl"
+        entries = read_json_lines(log) if log.exists() else []
+        done = saved["step"] >= self.config.max_steps
+        self.metrics = [
+            e for e in entries if e["step"] <= saved["step"] and (done or "averaged" not in e)
+        ]
+        if not done:
+            self.say(f"Resuming {self.path} at step {saved['step']}.")
+        return saved["step"]
+
+    # ---- while it trains --------------------------------------------------------------------
+
+    def save(self, step: int, state: TrainingState) -> None:
+        """Write a checkpoint, from which `resume` goes on."""
+        rng = {"cpu": torch.get_rng_state()}
+        if self.device.type == "cuda":
+            rng["cuda"] = torch.cuda.get_rng_state(self.device)
+        generators = self.processes.gather(rng)
+        values = {"step": step} | state.batches.state() | state.meter.state()
+        if self.processes.first:
+            tensors = {
+                "model": state.model.state_dict(),
+                "optimizer": {
+                    f"{i}.{name}": value
+                    for i, values in state.optimizer.state_dict()["state"].items()
+                    for name, value in values.items()
+                },
+                "rng": {
+                    f"{name}.{rank}": value
+                    for rank, generator in enumerate(generators)
+                    for name, value in generator.items()
+                },
+            }
+            checkpoint.save_checkpoint(self.path, step, tensors, values)
+            self._discard_old()
+        self.processes.wait()
+
+    def _discard_old(self) -> None:
+        """A checkpoint between the regular ones, from an interruption, goes once it is not the
+        newest: the final average must not depend on interruptions."""
+        checkpoint.discard_all_but(
+            self.path, self.config.keep_checkpoints, self.config.checkpoint_every
+        )
+
+    def log(self, entry: dict) -> dict:
+        """Add an entry to metrics.jsonl, TensorBoard and on_log; returns it."""
+        if not self.processes.first:
+            return entry
+        with self._writing():
+            append_json_line(self.path / "metrics.jsonl", entry)
+        self.metrics.append(entry)
+        if self._tensorboard:
+            for name, value in entry.items():
+                if name != "step":
+                    self._tensorboard.add_scalar(name, value, entry["step"])
+        if self.on_log:
+            self.on_log(entry)
+        return entry
+
+    def measure(self, step: int, validate: Callable[[], dict] | None) -> dict:
+        """What `validate` finds, in the first process; its numbers must be numbers."""
+        found = validate() if validate and self.processes.first else {}
+        for name, value in found.items():
+            if not math.isfinite(value):
+                self._diverged(step, f"the {name.replace('_', ' ')} is {value}")
+        return found
+
+    def say(self, text: str) -> None:
+        """Print, once for all processes."""
+        if self.processes.first:
+            print(text)
+
+    def require_numbers(self, step: int, loss: float, grad_norm: Tensor) -> None:
+        """Nothing is logged or saved from a run that has gone astray."""
+        if not math.isfinite(loss):
+            self._diverged(step, f"the loss is {loss}")
+        if not math.isfinite(grad_norm):
+            self._diverged(step, f"the gradient's norm is {float(grad_norm)}")
+        self.checked = step
+
+    def _diverged(self, step: int, what: str):
+        # A checkpoint is good if an update after it still went well.
+        kept = checkpoint.checkpoints(self.path)
+        good = [path.name for path in kept if checkpoint.step_of(path) < self.checked]
+        last = f"the last good checkpoint is {good[-1]}" if good else "there is no good checkpoint"
+        raise TrainingDiverged(
+            f"training diverged: {what} at step {step}; {last}. "
+            "Try a lower peak_lr, a longer warmup or gradient clipping, in a new run folder."
+        )
+
+    # ---- the end ----------------------------------------------------------------------------
+
+    def finish(
+        self, step: int, state: TrainingState, bf16: bool, validate: Callable[[], dict] | None
+    ) -> None:
+        """Average the last checkpoints into the run's result, load it, and score it."""
+        path = self.path / "model.safetensors"
+        done = any("averaged" in entry for entry in self.metrics)
+        first = self.processes.first
+        if first and not done:
+            self._discard_old()
+            paths = checkpoint.checkpoints(self.path)[-self.config.average :]
+            weights = checkpoint.average(paths)
+            if not all(tensor.half().isfinite().all() for tensor in weights.values()):
+                self._diverged(step, "not all averaged weights are finite in 16 bits")
+            checkpoint.save_weights(path, weights, torch.float16)
+        self.processes.wait()
+        checkpoint.load_state(state.model, checkpoint.load_weights(path), path)
+        if first and not done:
+            about = environment(self.device) | {
+                "processes": self.processes.world,
+                "precision": "bf16" if bf16 else "fp32",
+                "training_seconds": sum(entry.get("seconds", 0) for entry in self.metrics),
+            }
+            with self._writing():
+                write_json(self.path / "environment.json", about)
+            # Last, for this entry says that all the rest is there.
+            self.log({"step": step, "averaged": len(paths)} | self.measure(step, validate))
+        self.processes.wait()
+        state.model.eval()
+
+    # ---- writing ----------------------------------------------------------------------------
+
+    def _open_tensorboard(self, step: int) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise ImportError(
+                "TensorBoard logs need one package: pip install tensorboard."
+            ) from None
+        with self._writing():
+            self._tensorboard = SummaryWriter(self.path / "tensorboard", purge_step=step + 1)
+
+    @contextlib.contextmanager
+    def _writing(self):
+        """Say which folder could not be written."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(
+                f"cannot write to {self.path} ({error}); free some space or choose another run "
+                "folder. Checkpoints saved earlier are whole."
+            ) from None

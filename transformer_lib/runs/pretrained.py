@@ -1,0 +1,57 @@
+"""Trained runs, by name in results/ or by folder."""
+
+import json
+import os
+from pathlib import Path
+
+from transformer_lib.runs import checkpoint
+from transformer_lib.tokenization import load_tokenizer
+from transformer_lib.translator import Translator
+
+
+def results_dir() -> Path:
+    """The folder of recorded runs: RESULTS_DIR, or results/ of this repository."""
+    return Path(os.environ.get("RESULTS_DIR", Path(__file__).resolve().parents[2] / "results"))
+
+
+def find_run(name: str | Path) -> Path:
+    """A run folder by its path, or by its name in results/."""
+    for folder in (Path(name), results_dir() / name):
+        if (folder / "config.json").exists():
+            return folder
+    known = sorted(path.parent.name for path in results_dir().glob("*/config.json"))
+    raise ValueError(
+        f"there is no trained run {str(name)!r}; known in {results_dir()} are {known or 'none'} "
+        "(set RESULTS_DIR to look elsewhere), and a path to a run folder works too."
+    )
+
+
+def load_pretrained(name: str | Path = "multi30k-de-en", device: str = "cpu") -> Translator:
+    """A Translator from a run in results/ or from any run folder.
+
+    Its length penalty is the one with which the run's validation set was last scored and saved
+    (`evaluate --split validation --save`), else 1.
+    Raises ValueError when there is no such run, or its files are damaged or do not fit.
+    """
+    folder = find_run(name)
+    model = checkpoint.load_model(folder).to(device)
+    tokenizer = load_tokenizer(folder / "tokenizer.json")
+    return Translator(model, tokenizer, _chosen_length_penalty(folder))
+
+
+def _chosen_length_penalty(folder: Path) -> float:
+    path = folder / "scores-validation.json"
+    if not path.exists():
+        return 1.0
+    try:
+        return float(json.loads(path.read_text(encoding="utf-8"))["length_penalty"])
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(
+            f"{path} is damaged: it should be a JSON object with a number as length_penalty. "
+            "Delete it, or write it anew with `evaluate --split validation --save`."
+        ) from None
+
+
+def run_info(name: str | Path) -> dict:
+    """config.json of a run: its "model", "train" and "data" settings."""
+    return checkpoint.read_config(find_run(name))

@@ -1,0 +1,81 @@
+"""Several processes that train one model together, started by torchrun; or one alone."""
+
+import atexit
+import contextlib
+import os
+from collections.abc import Callable
+from functools import partial
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+class Processes:
+    """The processes of torchrun, or this one alone: rank 0 of a world of 1."""
+
+    def __init__(self, device: str = "auto"):
+        """device: that of TrainConfig; decides how the processes speak to each other."""
+        self.rank, self.world = 0, 1
+        if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+            if not dist.is_initialized():
+                gpu = device != "cpu" and torch.cuda.is_available()
+                if gpu:
+                    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+                dist.init_process_group("nccl" if gpu else "gloo")
+                atexit.register(dist.destroy_process_group)
+            self.rank, self.world = dist.get_rank(), dist.get_world_size()
+        self.first = self.rank == 0
+
+    def loss_of(self, model: nn.Module, loss: Callable, device: torch.device) -> Callable:
+        """batch -> loss(model, batch); its gradients become the mean over all processes'."""
+        if self.world == 1:
+            return partial(loss, model)
+        ids = [device.index] if device.type == "cuda" else None
+        return DistributedDataParallel(_LossOfModel(model, loss), device_ids=ids)
+
+    def exchange_gradients(self, loss_of: Callable, now: bool):
+        """Around a batch: whether its gradients, and those added before, go to all processes."""
+        return contextlib.nullcontext() if now or self.world == 1 else loss_of.no_sync()
+
+    def share_weights(self, model: nn.Module) -> None:
+        """Every process takes the weights of the first."""
+        if self.world > 1:
+            for tensor in model.state_dict().values():
+                dist.broadcast(tensor, 0)
+
+    def total(self, tensor: Tensor) -> Tensor:
+        """The sum over all processes."""
+        tensor = tensor.clone()
+        if self.world > 1:
+            dist.all_reduce(tensor)
+        return tensor
+
+    def any(self, flag: bool, device: torch.device) -> bool:
+        """Whether it is so in any process."""
+        return bool(self.total(torch.tensor(float(flag), device=device)))
+
+    def gather(self, value) -> list:
+        """The value of each process, in the order of their ranks."""
+        values = [value]
+        if self.world > 1:
+            values = [None] * self.world
+            dist.all_gather_object(values, value)
+        return values
+
+    def wait(self) -> None:
+        """Until all processes are here."""
+        if self.world > 1:
+            dist.barrier()
+
+
+class _LossOfModel(nn.Module):
+    """DistributedDataParallel wants a module whose output is what gradients are taken of."""
+
+    def __init__(self, model: nn.Module, loss: Callable):
+        super().__init__()
+        self.model, self.loss = model, loss
+
+    def forward(self, batch) -> Tensor:
+        return self.loss(self.model, batch)
