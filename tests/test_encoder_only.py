@@ -158,7 +158,7 @@ def test_the_detector_sees_guesses_and_judges_every_real_token(monkeypatch):
     with_it = replaced_loss(model, (ids,), 0.5, 50.0)
     torch.manual_seed(0)
     without = replaced_loss(model, (ids,), 0.5, 0.0)
-    assert_equal(with_it - without, torch.tensor(50 * math.log(2)).double())
+    assert_equal(with_it - without, torch.tensor(50 * math.log(2), dtype=torch.float64))
     shown = seen[0]
     assert (shown[ids < 4] == ids[ids < 4]).all() and (shown != ids).any()
 

@@ -5,7 +5,7 @@
 
 Checkpoints stand in runs/beyond/encoder-only/; what was found goes to
 results/beyond/encoder-only.json after each part. All parts of seed 0 come first, so that stopping
-early leaves a fair table. The weights of `base`, seed 0, go to results/beyond/encoder-only/.
+early leaves a fair table. --keep copies two models of seed 0 to results/beyond/encoder-only/.
 """
 
 import argparse
@@ -146,11 +146,6 @@ def base(data, seed):
     trained = learn(data, "base", seed, model, [data.train], masked_loss, 1500)
     places = one_place(data.held_out)
     said, original = said_at(model, places, model.config.vocab_size - 1)
-    if seed == 0 and data.source == "multi30k":
-        KEPT.mkdir(parents=True, exist_ok=True)
-        shutil.copy(data.runs / "base-0" / "model.safetensors", KEPT)
-        shutil.copy(data.runs / "english.json", KEPT / "tokenizer.json")
-        write_json(KEPT / "model.json", to_dict(model.config))
     return trained | {"gap": share(said == original)}
 
 
@@ -160,7 +155,6 @@ def next_token_loss(model, batch):
     return F.cross_entropy(logits[real], ids[:, 1:][real])
 
 
-@torch.no_grad()
 def left(data, seed):
     torch.manual_seed(seed)
     model = LanguageModel(data.config())
@@ -169,7 +163,8 @@ def left(data, seed):
     ids = pad([ids for ids, _ in places])
     at = torch.arange(len(places)), torch.tensor([place for _, place in places])
     before = at[0], at[1] - 1
-    said = model.project(model.decode(ids)[before]).argmax(-1)
+    with torch.no_grad():
+        said = model.project(model.decode(ids)[before]).argmax(-1)
     return trained | {"gap": share(said == ids[at])}
 
 
@@ -323,7 +318,8 @@ def replaced(data, seed, kind):
     cost = {"masked": flops(masked, masked_loss), "replaced": flops(model, replaced_loss)}
     steps = round(500 * cost["masked"] / cost[kind])
     if kind == "masked":
-        trained, body = learn(data, "aim-masked", seed, masked, [data.train], masked_loss, steps), masked
+        trained = learn(data, "aim-masked", seed, masked, [data.train], masked_loss, steps)
+        body = masked
     else:
         trained = learn(data, "aim-replaced", seed, model, [data.train], replaced_loss, steps)
         body = model.detector
@@ -426,13 +422,25 @@ EXPERIMENTS = {
 }
 
 
+def keep(data):
+    """The weights of the two models that the chapter asks to fill gaps."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for name in ("base", "left"):
+        shutil.copy(data.runs / f"{name}-0" / "model.safetensors", KEPT / f"{name}.safetensors")
+    shutil.copy(data.runs / "english.json", KEPT / "tokenizer.json")
+    write_json(KEPT / "config.json", {"model": to_dict(data.config()), "data": data.source})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS))
     parser.add_argument("--data", choices=["multi30k", "mini"], default="multi30k")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--keep", action="store_true", help="copy the chapter's weights, no more")
     args = parser.parse_args()
     torch.set_num_threads(1)
+    if args.keep:
+        return keep(Data(args.data))
     rows = json.loads(RESULTS.read_text(encoding="utf8"))["runs"] if RESULTS.exists() else []
     known = {(row["data"], row["experiment"], json.dumps(row["arm"]), row["seed"]) for row in rows}
     data, where = Data(args.data), environment(torch.device("cpu"))
