@@ -15,6 +15,7 @@ from transformer_lib.beyond.encoders import (
     disentangled_scores,
     distillation_loss,
     factorise,
+    from_bert,
     guessing_loss,
     mask_tokens,
     masked_loss,
@@ -24,7 +25,7 @@ from transformer_lib.beyond.encoders import (
     start_from,
     two_texts,
 )
-from transformer_lib.config import BOS, EOS
+from transformer_lib.config import BOS, EOS, ModelConfig
 from transformer_lib.models.classifier import Classifier, MaskedLanguageModel
 
 MASK = 19  # the last id of tiny_config's vocabulary of 20
@@ -220,3 +221,44 @@ def test_disentangled_scores_are_a_sum_of_three():
             assert_equal(found[:, :, i, j], slow / math.sqrt(12))
     plain = disentangled_scores(q, k, 0 * q_places, 0 * k_places) * math.sqrt(3)
     assert_equal(plain, q @ k.transpose(-2, -1) / 2)
+
+
+@torch.no_grad()
+def bert_equals_ours(theirs):
+    """Their model's logits from ours, every weight under its name."""
+    sizes = theirs.config
+    ours = MaskedLanguageModel(
+        ModelConfig(
+            sizes.vocab_size, sizes.hidden_size, sizes.num_attention_heads,
+            sizes.intermediate_size, sizes.num_hidden_layers, 0, 0.0, 0.0,
+            sizes.max_position_embeddings, positional="learned", activation="gelu",
+            norm_first=False, eps=sizes.layer_norm_eps, scale_embeddings=False,
+        ), n_segments=2,
+    ).to(theirs.dtype).eval()  # fmt: skip
+    ours.load_state_dict(from_bert(theirs.state_dict(), sizes.num_hidden_layers))
+    ids, segments = random_ids(3, 9, vocab_size=sizes.vocab_size), torch.randint(0, 2, (3, 9))
+    ids[1, 5:] = 0
+    mask = (ids != 0).long()
+    expected = theirs.eval()(ids, attention_mask=mask, token_type_ids=segments).logits
+    assert_equal(ours(ids, segments)[ids != 0], expected[ids != 0], 1e-4)
+    assert expected.std() > 0.1
+
+
+def test_the_weights_of_bert_find_their_names():
+    transformers = pytest.importorskip("transformers")
+    bert_equals_ours(transformers.BertForMaskedLM(transformers.BertConfig(
+        vocab_size=20, hidden_size=16, num_attention_heads=4, num_hidden_layers=2,
+        intermediate_size=24, max_position_embeddings=40, initializer_range=0.3,
+    )).double())  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_published_bert_gives_the_same_logits():
+    hub = pytest.importorskip("huggingface_hub")
+    transformers = pytest.importorskip("transformers")
+    name = "google-bert/bert-base-uncased"
+    try:
+        hub.hf_hub_download(name, "config.json", etag_timeout=5)
+    except Exception as error:
+        pytest.skip(f"the hub was not reached: {error}")
+    bert_equals_ours(transformers.BertForMaskedLM.from_pretrained(name, use_safetensors=True))

@@ -15,6 +15,38 @@ from transformer_lib.config import BOS, EOS, UNK, ModelConfig
 from transformer_lib.models.classifier import EncoderOnly, MaskedLanguageModel
 
 
+def from_bert(state: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]:
+    """The weights of a BertForMaskedLM of `transformers`, under MaskedLanguageModel's names."""
+    names = {
+        "embedding.lookup.weight": "bert.embeddings.word_embeddings.weight",
+        "embed.positions.table": "bert.embeddings.position_embeddings.weight",
+        "segments.weight": "bert.embeddings.token_type_embeddings.weight",
+        "output.weight": "bert.embeddings.word_embeddings.weight",
+        "output.bias": "cls.predictions.bias",
+    }
+    parts = {
+        "embed.norm": "bert.embeddings.LayerNorm",
+        "transform": "cls.predictions.transform.dense",
+        "norm": "cls.predictions.transform.LayerNorm",
+    }
+    for i in range(n_layers):
+        ours, theirs = f"encoder.layers.{i}.", f"bert.encoder.layer.{i}."
+        for part, other in (
+            ("self_attention.w_q", "attention.self.query"),
+            ("self_attention.w_k", "attention.self.key"),
+            ("self_attention.w_v", "attention.self.value"),
+            ("self_attention.w_o", "attention.output.dense"),
+            ("residuals.0.norm", "attention.output.LayerNorm"),
+            ("feed_forward.expand", "intermediate.dense"),
+            ("feed_forward.contract", "output.dense"),
+            ("residuals.1.norm", "output.LayerNorm"),
+        ):
+            parts[ours + part] = theirs + other
+    for part, other in parts.items():
+        names |= {f"{part}.{kind}": f"{other}.{kind}" for kind in ("weight", "bias")}
+    return {ours: state[theirs] for ours, theirs in names.items()}
+
+
 def mask_tokens(
     ids: Tensor, mask_id: int, rate: float = 0.15, parts: tuple = (0.8, 0.1, 0.1), generator=None
 ) -> tuple[Tensor, Tensor]:
@@ -115,8 +147,9 @@ def replaced_loss(model: ReplacedTokens, batch: tuple, rate=0.15, weight: float 
     logits = model.generator.project(model.generator.encode(read)[chosen])  # (N, V)
     drawn = torch.distributions.Categorical(logits=logits.detach()).sample()
     shown = ids.masked_scatter(chosen, drawn)  # (B, T), no <mask> in it
-    replaced, real = (shown != ids).float(), ids > UNK
-    found = F.binary_cross_entropy_with_logits(model(shown)[real], replaced[real])
+    replaced, real = shown != ids, ids > UNK
+    judged = model(shown)[real]  # (number of real tokens,)
+    found = F.binary_cross_entropy_with_logits(judged, replaced[real].to(judged.dtype))
     guessed = F.cross_entropy(logits, ids[chosen], reduction="sum") / max(1, len(logits))
     return guessed + weight * found
 
