@@ -17,10 +17,10 @@ SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
-book test check test-site labs grade test-labs bench seeds ablations: export OMP_NUM_THREADS ?= 1
+book test check test-site labs grade marks test-labs bench seeds ablations: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book test check test-site serve sync printed labs grade test-labs bench train seeds ablations \
+.PHONY: help book test check test-site serve sync printed labs grade marks test-labs bench train seeds ablations \
         repository clean
 
 help:  ## list the commands
@@ -71,11 +71,14 @@ printed: $(READY)  ## how much of the library the chapters print, and what they 
 	$(BIN)/python tools/printed.py
 
 labs: .venv-grade/.ready  ## make the students' labs from the masters; fails if one was stale
-	$(GRADE) tools/labs.py $(ARGS)
+	$(GRADE) -m labs.grader.masters $(ARGS)
 
 grade: .venv-grade/.ready  ## grade a folder of notebooks: make grade SUBMISSIONS=folder [OUT=folder] [JOBS=2]
 	@test -n "$(SUBMISSIONS)" || { echo "Name the folder: make grade SUBMISSIONS=folder"; exit 2; }
-	@$(GRADE) tools/grade.py "$(SUBMISSIONS)" --out "$(or $(OUT),graded)" --jobs $(or $(JOBS),1) $(ARGS)
+	@$(GRADE) -m labs.grader "$(SUBMISSIONS)" --out "$(or $(OUT),graded)" --jobs $(or $(JOBS),1) $(ARGS)
+
+marks: .venv-grade/.ready  ## after marking by hand: points and comments into marks and feedback [OUT=folder]
+	@$(GRADE) -m labs.grader --out "$(or $(OUT),graded)" $(if $(MARKS),--marks $(MARKS))
 
 test-labs: .venv-grade/.ready  ## grade perfect, wrong and broken submissions of every lab
 	$(GRADE) -m pytest labs/tests
@@ -93,8 +96,8 @@ seeds: $(READY)  ## train several seeds of a run, keep the best on validation: m
 ablations: $(READY)  ## change one setting at a time, several seeds each, into results/ablations.json
 	$(BIN)/python tools/experiments.py ablations --seeds $(or $(SEEDS),0 1 2) --jobs $(or $(JOBS),1) $(ARGS)
 
-repository: $(READY)  ## set the address of your copy everywhere: make repository URL=https://...
-	$(BIN)/python tools/repository.py $(URL)
+repository:  ## set the address of your copy everywhere: make repository URL=https://...
+	$(PYTHON3) tools/repository.py $(URL)
 
 clean:  ## remove what the build made (the environment stays)
 	rm -rf _build .pytest_cache .ruff_cache

@@ -309,3 +309,10 @@ def test_a_verdict_does_not_depend_on_the_precision(chapter, monkeypatch, capsys
     for check, answer, verdict, message in cases:
         assert check(*answer) is verdict, message
         assert message in capsys.readouterr().out
+
+
+def test_close_forgives_the_dtype_and_nothing_else():
+    third = torch.tensor([1 / 3])
+    assert checks.close(third.double(), third) and checks.close(third, third.double())
+    assert not checks.close(third.double(), third + 1e-3)
+    assert checks.close(third.double(), third + 1e-3, atol=1e-2)

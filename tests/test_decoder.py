@@ -1,5 +1,6 @@
 """The decoder: what it reads, what it caches, and hypotheses that share a memory."""
 
+import pytest
 import torch
 from conftest import assert_equal, tiny_config, tiny_model
 from hypothesis import given
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from transformer_lib.cache import DecoderCache
 from transformer_lib.decoder import Decoder, DecoderLayer
+from transformer_lib.encoder import Encoder
 from transformer_lib.masks import causal_mask
 from transformer_lib.positional import SCHEMES, PositionalScheme
 
@@ -85,3 +87,16 @@ def test_cached_sentences_can_be_left_out():
 def test_a_decoder_without_cache_starts_at_nothing():
     assert DecoderCache(2).length == 0
     assert Decoder(tiny_config(n_decoder_layers=0)).layers.__len__() == 0
+
+
+def test_a_decoder_alone_is_an_encoder_with_a_causal_mask():
+    decoder = Decoder(tiny_config(), cross_attention=False).double()
+    encoder = Encoder(tiny_config()).double()
+    encoder.load_state_dict(decoder.state_dict())
+    x, _ = inputs()
+    assert_equal(decoder(x, tgt_mask=causal_mask(4)), encoder(x, causal_mask(4)))
+
+
+def test_a_forgotten_memory_is_named():
+    with pytest.raises(ValueError, match="no memory to read: pass one, or build with cross_att"):
+        Decoder(tiny_config())(torch.randn(2, 4, 16))

@@ -128,6 +128,12 @@ def test_a_prompt_and_what_follows_fit_into_max_len():
         greedy_decode(model, prompt, 5)
 
 
+def test_the_norms_use_the_epsilon_of_the_configuration():
+    for model in (LanguageModel(tiny_config(eps=0.1)), Classifier(tiny_config(eps=0.1), 3)):
+        norms = [m for m in model.modules() if hasattr(m, "eps")]
+        assert len(norms) == 5 and all(norm.eps == 0.1 for norm in norms)
+
+
 # ------------------------------------------------------------------------------- encoders alone
 
 

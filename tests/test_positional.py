@@ -131,6 +131,12 @@ def test_rotary_angles_are_exact_in_every_precision(dtype):
         assert_equal(turned.double(), turned_by_hand(x.double(), start), max(limit, 5e-5))
 
 
+def test_the_configuration_sets_the_base():
+    rotary = make_positions(tiny_config(positional="rotary", rotary_base=50.0), "turn")
+    x = torch.randn(1, 1, 9, 4, dtype=torch.float64)
+    assert_equal(rotary.turn(x, x)[1], turned_by_hand(x, base=50.0))
+
+
 def test_rotary_needs_pairs():
     with pytest.raises(ValueError, match="pairs of features: d_head 5 must be even"):
         RotaryEmbedding(5)

@@ -17,6 +17,7 @@ from transformer_lib import load_pretrained  # noqa: E402
 
 SENTENCE = "Zwei Hunde spielen im Schnee."
 LAYER = 1  # of the decoder, counted from 0; the caption on the cover names it
+QUERY, KEY = "#0072B2", "#E69F00"  # the colours of these roles everywhere in the book
 FAINTEST = 0.05  # weights below are not drawn
 HEIGHT, GAP, TOP, BOTTOM = 50, 24, 40, 290  # pixels
 
@@ -75,9 +76,13 @@ def draw() -> str:
         "translates it. Each English word is joined to the German words it looks at, the more "
         "thickly the more it looks.</title>",
         f"  <style>\n{STYLE}\n  </style>",
+        # From the key that is looked at, orange, to the query that looks, blue.
+        '  <linearGradient id="hero-look" gradientUnits="userSpaceOnUse" x1="0" x2="0" y1="92" '
+        f'y2="288"><stop stop-color="{KEY}"/><stop offset="1" stop-color="{QUERY}"/>'
+        "</linearGradient>",
     ]
     for (left, wide), token in zip(above, source, strict=True):
-        lines += ["  " + box(left, wide, TOP, "#0072B2"), "  " + text(left, wide, TOP, token)]
+        lines += ["  " + box(left, wide, TOP, KEY), "  " + text(left, wide, TOP, token)]
     for i, ((left, wide), token) in enumerate(zip(below, target, strict=True)):
         looks = sorted(zip(weights[i], source, above, strict=True), key=lambda look: look[0])
         told = ", ".join(f"{word} {w:.0%}" for w, word, _ in reversed(looks) if w >= FAINTEST)
@@ -87,14 +92,13 @@ def draw() -> str:
             if weight < FAINTEST:
                 continue
             a, b = its_left + its_width / 2, left + wide / 2
-            colour = "#E69F00" if weight == looks[-1][0] else "#56B4E9"
             lines.append(
                 f'    <path pathLength="1" d="M{a:.0f} 92C{a:.0f} 200 {b:.0f} 180 {b:.0f} 288"'
-                f' stroke="{colour}" stroke-width="{1 + 9 * weight:.1f}"'
+                f' stroke="url(#hero-look)" stroke-width="{1 + 9 * weight:.1f}"'
                 f' stroke-opacity="{0.45 + 0.5 * weight:.2f}" data-weight="{weight:.3f}"'
                 f' style="animation-delay:{0.3 * i:.1f}s"/>'
             )
-        lines += ["    " + box(left, wide, BOTTOM, "#009E73"),
+        lines += ["    " + box(left, wide, BOTTOM, QUERY),
                   "    " + text(left, wide, BOTTOM, token), "  </g>"]  # fmt: skip
     return "\n".join([*lines, "</svg>"]) + "\n"
 

@@ -2,6 +2,7 @@
 
 Its one home is _config.yml; every other place is rewritten from the address found there.
 Without an address this prints the present one. `--check` names the places that disagree.
+It replaces text and needs nothing but Python.
 """
 
 import argparse
@@ -9,21 +10,21 @@ import re
 import sys
 from pathlib import Path
 
-import sync
 from setup_cell import ROOT, repository_url
 
 # These must name the address.
 PLACES = ["_config.yml", "README.md", "CITATION.cff", "CONTRIBUTING.md", "pyproject.toml"]
-# These may. The notebooks have it in their setup cells, which sync writes.
+# These may. The notebooks have it in their setup cells, in the form that sync writes.
 TEXTS = ["*.md", "*.yml", "*.cff", "*.toml", ".github/**/*.yml", "binder/*", "book/**/*.md",
-         "labs/**/*.md"]  # fmt: skip
+         "labs/**/*.md", "book/**/*.ipynb", "labs/*.ipynb"]  # fmt: skip
 # A link to Colab has /github/owner/name/, one to Binder has /gh/owner/name/.
 LINK = r"(/github/|/gh/){}(?=/)"
 
 
 def texts() -> list[Path]:
-    """Every file, notebooks apart, that may carry the address."""
-    return sorted({path for pattern in TEXTS for path in ROOT.glob(pattern) if path.is_file()})
+    """Every file that may carry the address."""
+    return sorted({path for pattern in TEXTS for path in ROOT.glob(pattern)
+                   if path.is_file() and ".ipynb_checkpoints" not in path.parts})
 
 
 def for_everybody(url: str) -> str:
@@ -48,7 +49,6 @@ def rewrite(new: str) -> list[str]:
         if after != before:
             path.write_text(after, encoding="utf8")
             changed.append(str(path.relative_to(ROOT)))
-    sync.main([])  # the setup cells take it from _config.yml
     return changed
 
 
@@ -77,7 +77,7 @@ def main() -> int:
         print(f"The repository is {repository_url()}. To change it: make repository URL=https://...")
         return 0
     url = for_everybody(options.url)
-    if not re.fullmatch(r"(https://|file://|/)\S+", url):
+    if not re.fullmatch(r"(https://|file://|/)[^\s\"\\]+", url):
         print(f"{options.url!r} is no address; expected something like https://github.com/you/book")
         return 2
     print("\n".join(rewrite(url)))

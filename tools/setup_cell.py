@@ -5,9 +5,8 @@ Jupyter) it clones the repository named in _config.yml and installs the small pa
 are missing. It never installs torch, so a hosted runtime keeps its own GPU build.
 """
 
+import re
 from pathlib import Path
-
-import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -34,9 +33,15 @@ if importlib.util.find_spec("transformer_lib") is None:
 
 
 def repository_url() -> str:
-    """The address of this repository, from its one home in _config.yml."""
-    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf8"))
-    return config["repository"]["url"]
+    """The address of this repository, from its one home in _config.yml.
+
+    Read without a YAML library, so that `make repository` runs where nothing is installed.
+    """
+    config = (ROOT / "_config.yml").read_text(encoding="utf8")
+    found = re.search(r"^repository:\n(?:[ ].*\n)*?[ ]+url:[ ]*[\"']?([^\s\"']+)", config, re.M)
+    if not found:
+        raise ValueError("_config.yml has no url under repository: the book's address stands there")
+    return found[1]
 
 
 def setup_cell() -> str:

@@ -42,6 +42,8 @@ class DecoderLayer(nn.Module):
 
     def read_memory(self, y, memory, src_mask, cache):
         """Cross-attention: queries from the target, keys and values from the source."""
+        if memory is None:
+            raise ValueError("no memory to read: pass one, or build with cross_attention=False.")
         # Hypotheses that share a memory are further queries of it: no copy of it is made.
         queries = y.reshape(len(memory), -1, y.size(-1))  # (B * beam, T, D) -> (B, beam * T, D)
         if cache is not None and cache.length:

@@ -26,7 +26,8 @@ MASTER = new_notebook(cells=[
                   "    ### END SOLUTION", id="double", metadata=nbgrader("double", solution=True)),
     new_code_cell("# Check of task 1\nassert double(1) == 2, 'twice one is two'\nprint('passed')",
                   id="double-check", metadata=nbgrader("double_check", 3)),
-    new_code_cell(hidden(1, 5, "assert_close(double(torch.ones(3)), 2 * torch.ones(3))\n"
+    new_code_cell(hidden(1, 5, "import torch\nfrom torch.testing import assert_close\n"
+                               "assert_close(double(torch.ones(3)), 2 * torch.ones(3))\n"
                                "assert torch.allclose(double(torch.eye(2)), 2 * torch.eye(2))"),
                   id="double-hidden", metadata=nbgrader("double_hidden", 5)),
     new_markdown_cell("## Task 2\nSquare it.", id="task-2"),
@@ -34,7 +35,10 @@ MASTER = new_notebook(cells=[
                   "    ### END SOLUTION", id="square", metadata=nbgrader("square", solution=True)),
     new_code_cell("# Check of task 2\nassert square(2) == 4\nprint('passed')",
                   id="square-check", metadata=nbgrader("square_check", 3)),
-    new_code_cell(hidden(2, 5, "assert square(3) == 9, 'three times three is nine'"),
+    new_code_cell(hidden(2, 5, "from transformer_lib.checks import expect\n"
+                               "for number in (3, 5):\n"
+                               "    expect(square(number) == number * number,\n"
+                               "           f'{number} times itself is not right')"),
                   id="square-hidden", metadata=nbgrader("square_hidden", 5)),
     new_markdown_cell("## Question\nWhy?", id="question"),
     new_markdown_cell("Because.\n\n**Rubric** one point each.", id="why",

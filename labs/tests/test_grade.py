@@ -1,26 +1,38 @@
 """`make grade` with broken, hostile and oddly named submissions of a small lab.
 
-All are graded once, side by side; each test then looks at the row of one of them.
+All are graded once, side by side, in two folders; each test then looks at the row of one of them.
 """
 
 import json
 import os
 import re
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
 
-import grade
-import grade_one
+import attacks
 import nbformat
 import psutil
 import pytest
 import small_lab
-from conftest import rows_of
+from conftest import UNCONTAINED, rows_of
 
-import labs
+from labs.grader import contain, grade, masters, one, pages
 
-CASES = small_lab.submissions(labs.student_version(small_lab.MASTER))
+STUDENT = masters.student_version(small_lab.MASTER)
+CASES = small_lab.submissions(STUDENT)
+CHEATS = attacks.all_cases(STUDENT)
+LEAKS = attacks.leaks(STUDENT)
+BEYOND = list(attacks.beyond(STUDENT, Path(), 0))
+# These run twice, for a page too. The others need only marks.
+WITH_PAGE = ["perfect", "empty", "partly", "prints", "long-error", "hides-errors", "exits",
+             "a large figure", "a long last line", "a display", *LEAKS, *BEYOND]  # fmt: skip
 TESTS = ("double_check", "double_hidden", "square_check", "square_hidden")
 # Short limits, yet long enough for a machine that is busy with other work.
-LIMITS = ["--cell", "10", "--grace", "6", "--memory", "1", "--jobs", "2"]
+LIMITS = ["--cell", "10", "--grace", "6", "--memory", "1", "--jobs", "2", *UNCONTAINED]
+contained = pytest.mark.skipif(bool(UNCONTAINED), reason="neither bwrap nor unshare works here")
 
 
 def write(folder, name, notebook):
@@ -38,27 +50,53 @@ def lab_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory, lab_folder):
-    """The folder of marks after one run over all cases and some files that are no submissions."""
-    handed_in = tmp_path_factory.mktemp("submissions")
-    for name, (notebook, _, _) in CASES.items():
-        write(handed_in, f"{name}/my notebook.ipynb", notebook)
-    write(handed_in, "killer.ipynb", small_lab.filled(CASES["perfect"][0], {
-        "double": "# Task 1: double\nimport os\nos.kill(os.getppid(), 9)"}))
-    write(handed_in, "=late.ipynb", small_lab.filled(CASES["perfect"][0], {
-        "double": "# Task 1: double\nimport os\nget_ipython().input_transformers_post.append("
-                  "lambda lines: os._exit(0) if 'as it should' in lines[0] else lines)"}))
-    (handed_in / "torn.ipynb").write_text('{"cells": [', encoding="utf8")
-    (handed_in / "list.ipynb").write_text("[]", encoding="utf8")
-    (handed_in / "essay.pdf").write_bytes(b"%PDF-1.4")
-    write(handed_in, "other.ipynb", nbformat.v4.new_notebook(
+def outside(tmp_path_factory):
+    """What a submission must not reach: a folder, a process with a secret, a server."""
+    folder = tmp_path_factory.mktemp("others")
+    (folder / "secret.txt").write_text("ANNAS-ANSWER", encoding="utf8")
+    server, hits = socket.create_server(("127.0.0.1", 0)), []
+
+    def serve():
+        while True:
+            connection, _ = server.accept()
+            hits.append(connection.recv(100))
+            connection.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    secret = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE,
+                              env={"LAB_SECRET": "1"})
+    yield {"folder": folder, "port": server.getsockname()[1], "hits": hits}
+    secret.kill()
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory, lab_folder, outside):
+    """The folder of marks after two folders of cases and some files that are no submissions."""
+    quick, whole = (tmp_path_factory.mktemp(name) for name in ("quick", "whole"))
+    notebooks = {name: case[0] for name, case in (CASES | CHEATS).items()} | LEAKS
+    if not UNCONTAINED:
+        notebooks |= attacks.beyond(STUDENT, outside["folder"], outside["port"])
+    for name, notebook in notebooks.items():
+        folder = whole if name in WITH_PAGE else quick
+        write(folder, f"{name.replace('/', ' ')}/my notebook.ipynb", notebook)
+    late = small_lab.filled(CASES["perfect"][0], {})
+    late.cells.append(nbformat.v4.new_code_cell(
+        "import os\nget_ipython().input_transformers_post.append("
+        "lambda lines: os._exit(0) if 'as it should' in lines[0] else lines)", id="late"))
+    write(quick, "=late.ipynb", late)
+    (quick / "torn.ipynb").write_text('{"cells": [', encoding="utf8")
+    (quick / "list.ipynb").write_text("[]", encoding="utf8")
+    (quick / "essay.pdf").write_bytes(b"%PDF-1.4")
+    write(quick, "other.ipynb", nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell("import torch", id="a")]))
-    (handed_in / "perfect" / ".ipynb_checkpoints").mkdir()
-    write(handed_in, "perfect/.ipynb_checkpoints/old.ipynb", CASES["empty"][0])
-    old = write(handed_in, "perfect/first try.ipynb", CASES["empty"][0])
+    (whole / "perfect" / ".ipynb_checkpoints").mkdir()
+    write(whole, "perfect/.ipynb_checkpoints/old.ipynb", CASES["empty"][0])
+    old = write(whole, "perfect/first try.ipynb", CASES["empty"][0])
     os.utime(old, (1, 1))
     out = tmp_path_factory.mktemp("graded")
-    assert grade.main([str(handed_in), "--out", str(out), "--labs", str(lab_folder), *LIMITS]) == 0
+    for folder, options in ((quick, ["--quick"]), (whole, [])):
+        assert grade.main([str(folder), "--out", str(out), "--labs", str(lab_folder), *LIMITS,
+                           *options]) == 0
     return out
 
 
@@ -91,7 +129,6 @@ def test_each_submission_gets_the_marks_it_deserves(rows, points, name):
     ("list.ipynb", "cannot be read as a notebook"),
     ("essay.pdf", "not a notebook"),
     ("other.ipynb", "none of the labs"),
-    ("killer.ipynb", "could not be graded, look at it yourself"),
     ("'=late.ipynb", "before the first cell or after the last"),
     ("perfect/first try.ipynb", "handed in more than once, the newest file counts: perfect/my not"),
 ])  # fmt: skip
@@ -101,34 +138,116 @@ def test_a_file_that_is_not_graded_has_a_row_that_says_why(rows, file, note):
     assert note in row["note"]
 
 
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", CHEATS)
+def test_a_cheat_gets_nothing_and_an_unusual_notebook_everything(rows, points, name):
+    if UNCONTAINED and ("on disk" in name or "/proc" in name):
+        pytest.skip("neither bwrap nor unshare works here")
+    row, = (row for row in rows if row["student"] == name.replace("/", " "))
+    assert tuple(float(points[row["student"], test]) for test in TESTS) == CHEATS[name][1], row
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_a_hidden_test_does_not_reach_the_page(out, points, name):
+    page = (out / "feedback" / pages.page_name(
+        {"student": name, "id": "", "lab": small_lab.NAME})).read_text(encoding="utf8")
+    assert "number * number" not in page and "for number in" not in page
+    assert float(points[name, "square_hidden"]) == 0
+
+
+@contained
+@pytest.mark.parametrize("name", BEYOND)
+def test_a_submission_stays_behind_its_walls(out, rows, outside, name):
+    row, = (row for row in rows if row["student"] == name)
+    assert (row["status"], float(row["automatic"])) == ("graded", 16), row["note"]
+    page = (out / "feedback" / pages.page_name(
+        {"student": name, "id": "", "lab": small_lab.NAME})).read_text(encoding="utf8")
+    for word in ("ANNAS-ANSWER", "TOKEN-SEEN", "REACHED", ".bashrc"):
+        assert word not in page.split('class="output"', 1)[-1]
+    assert not outside["hits"]
+    assert os.listdir(outside["folder"]) == ["secret.txt"]
+    installed = subprocess.run([sys.executable, "-c", "import lab_attack"], capture_output=True)
+    assert b"No module named 'lab_attack'" in installed.stderr
+
+
 def test_nothing_else_is_in_the_tables(rows, points):
-    assert len(rows) == len(CASES) + 7
-    assert len(points) == len(CASES) * (len(TESTS) + 1)  # and the written answer
+    number = len(CASES) + len(CHEATS) + len(LEAKS) + (0 if UNCONTAINED else len(BEYOND))
+    assert len(rows) == number + 6
+    assert len(points) == number * (len(TESTS) + 1)  # and the written answer
 
 
 def test_nothing_that_a_submission_started_still_runs(out):
     assert not [process for process in psutil.process_iter(["cmdline"])
-                if "98765" in (process.info["cmdline"] or [])]
+                if {"98764", "98765"} & {*(process.info["cmdline"] or [])}]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES])
 def test_feedback_page(out, name):
     """Small, asks no other host for anything, and keeps the hidden tests to itself."""
     page = (out / "feedback" / f"{name}_{small_lab.NAME}.html").read_text(encoding="utf8")
     assert len(page) < 500_000
     assert "default-src 'none'" in page and '<html lang="en">' in page
     assert not re.search(r"<script|<link|src=\"(?!data:)|url\(", page)
-    assert "square(3) == 9" not in page and "Rubric" not in page
+    assert "number * number" not in page and "Rubric" not in page
     assert f"<strong>{sum(CASES[name][1])} of 16</strong>" in page
 
 
-def test_feedback_shows_messages_answers_and_the_written_text(out):
+def test_feedback_shows_messages_answers_question_and_the_written_text(out):
     page = (out / "feedback" / f"partly_{small_lab.NAME}.html").read_text(encoding="utf8")
-    assert "three times three is nine" in page  # the message of the hidden test that failed
-    assert "Because it *is*." in page
-    assert 'class="marks"' in page
+    assert "3 times itself is not right" in page  # the message of the hidden test that failed
+    assert "Because it *is*." in page and "<p>Why?</p>" in page
+    assert 'class="marks"' in page and ">passed</pre>" in page
     page = (out / "feedback" / f"empty_{small_lab.NAME}.html").read_text(encoding="utf8")
     assert "No answer was written." in page
+
+
+def test_a_large_figure_is_on_the_page(out):
+    page = (out / "feedback" / pages.page_name(
+        {"student": "a large figure", "id": "", "lab": small_lab.NAME})).read_text(encoding="utf8")
+    assert "data:image/png;base64," in page
+
+
+@pytest.mark.parametrize("square, message", [
+    ("torch.ones(2, 3) @ torch.ones(2, 3) if x == 5 else x * x",
+     "(raised by your code, in square(x: 5)) [in the case number = 5]"),
+    ("x * x if x < 4 else 0", "5 times itself is not right [in the case number = 5]"),
+])  # fmt: skip
+def test_a_failed_hidden_test_names_its_case(lab_folder, square, message):
+    notebook = small_lab.filled(STUDENT, small_lab.RIGHT | {
+        "square": f"# Task 2: square\ndef square(x):\n    return {square}"})
+    result = run_one(notebook, lab_folder, quick=True)
+    cell, = (cell for cell in result["cells"] if cell.get("id") == "square_hidden")
+    assert cell["points"] == 0 and cell["error"].endswith(message)
+
+
+@pytest.mark.parametrize("how", ["bwrap", "unshare"])
+def test_both_ways_to_contain(lab_folder, outside, how):
+    """The same notebook behind each kind of wall that works here: nothing seen, all points."""
+    if how not in contain.methods():
+        pytest.skip(f"{how} does not work here")
+    notebook = small_lab.filled(STUDENT, small_lab.RIGHT)
+    for name, reaching in attacks.beyond(STUDENT, outside["folder"], outside["port"]).items():
+        if name != "pip":
+            more = [cell for cell in reaching.cells if cell.id == "double"]
+            more[0].id, more[0].metadata = f"reach-{len(notebook.cells)}", {}
+            notebook.cells += more
+    result = run_one(notebook, lab_folder, walls=how)
+    assert sum(cell.get("points") or 0 for cell in result["cells"]) == 16, result["notes"]
+    shown = " ".join(cell.get("text", "") for cell in result["cells"])
+    assert not re.search("ANNAS-ANSWER|TOKEN-SEEN|REACHED|bashrc", shown)
+    assert not outside["hits"] and os.listdir(outside["folder"]) == ["secret.txt"]
+
+
+def test_without_walls_nothing_runs_unless_allowed(monkeypatch, capsys, tmp_path, lab_folder):
+    monkeypatch.setattr(contain, "methods", lambda: [])
+    monkeypatch.setattr(grade, "grade_folder", lambda *given: None)
+    write(tmp_path, "anna.ipynb", CASES["perfect"][0])
+    command = [str(tmp_path), "--out", str(tmp_path / "out"), "--labs", str(lab_folder)]
+    with pytest.raises(SystemExit):
+        grade.main(command)
+    assert "cannot be contained" in capsys.readouterr().err
+    assert grade.main([*command, "--uncontained"]) == 0
+    assert "with all your rights" in capsys.readouterr().err
 
 
 def test_markup_in_an_answer_is_shown_and_not_obeyed(tmp_path, lab_folder):
@@ -136,9 +255,9 @@ def test_markup_in_an_answer_is_shown_and_not_obeyed(tmp_path, lab_folder):
     cell = {"type": "markdown", "given": False, "source": "<script>alert(1)</script>",
             "id": "why", "of": 4, "points": None, "text": "", "images": [], "changed": []}
     tests = {test: {"type": "code", "points": 0, "of": 1} for test in TESTS}
-    page = grade.feedback_page({
+    page = pages.feedback_page({
         "student": "<b>x</b>", "lab": small_lab.NAME, "file": "x", "automatic": 0,
-        "automatic_of": 16, "written_of": 4, "graded": tests | {"why": cell},
+        "automatic_of": 16, "written_of": 4, "id": "", "graded": tests | {"why": cell},
         "result": {"cells": [cell], "notes": []}}, lab)
     assert "<script>" not in page and "<b>" not in page
     assert "&lt;script&gt;" in page
@@ -171,7 +290,7 @@ def test_two_students_of_one_name_are_kept_apart(tmp_path, lab_folder):
     for number in (11111, 22222):
         write(tmp_path, f"anna_{number}_assignsubmission_file_x.ipynb", CASES["perfect"][0])
     submissions, others = grade.collect(tmp_path, grade.load_labs(lab_folder))
-    assert [one["student"] for one in submissions] == ["anna_11111_x", "anna_22222_x"]
+    assert [row["student"] for row in submissions] == ["anna_11111_x", "anna_22222_x"]
     assert not others
 
 
@@ -206,10 +325,10 @@ def test_a_notebook_whose_source_is_whole_can_be_graded(tmp_path, lab_folder, ch
     submissions, others = grade.collect(tmp_path, loaded)
     assert not others
     lab = loaded[small_lab.NAME]["cells"]
-    restored, notes = grade_one.restored(submissions[0]["notebook"], lab)
+    restored, notes = one.restored(submissions[0]["notebook"], lab)
     assert not notes
-    assert [grade_one.grade_id(cell) for cell in restored.cells] == [
-        grade_one.grade_id(cell) for cell in lab.cells]
+    assert [one.grade_id(cell) for cell in restored.cells] == [
+        one.grade_id(cell) for cell in lab.cells]
 
 
 @pytest.mark.parametrize("make, message", [
@@ -223,13 +342,19 @@ def test_a_wrong_folder_is_named(tmp_path, capsys, make, message):
     assert message in capsys.readouterr().err
 
 
-def test_the_time_of_a_notebook_is_bounded(tmp_path, lab_folder):
+def run_one(notebook, lab_folder, walls=None, quick=False, **limits):
+    lab = grade.load_labs(lab_folder)[small_lab.NAME]
+    walls = walls or (None if UNCONTAINED else contain.methods()[0])
+    return grade.run_one({"notebook": notebook}, lab, {
+        "cell": 60, "notebook": 250, "memory": 2, "grace": 10, "walls": walls, "quick": quick}
+        | limits)
+
+
+def test_the_time_of_a_notebook_is_bounded(lab_folder):
     """What ran before the time was used up keeps its points."""
     notebook = small_lab.filled(CASES["perfect"][0], {
-        "square": "# Task 2: square\nimport time\ntime.sleep(30)"})
-    lab = grade.load_labs(lab_folder)[small_lab.NAME]
-    limits = {"cell": 60, "notebook": 25, "memory": 2, "grace": 10}
-    result = grade.run_one({"notebook": notebook}, lab, limits)
+        "square": "# Task 2: square\nimport time\ntime.sleep(40)"})
+    result = run_one(notebook, lab_folder, quick=True, notebook=35)
     points = {cell["id"]: cell["points"] for cell in result["cells"] if "points" in cell}
     assert [points[test] for test in TESTS] == [3, 5, 0, 0]
     assert json.dumps(result).count("not run: the time of the whole notebook was used up") >= 2

@@ -159,6 +159,12 @@ def same(actual, expected, tolerance=1e-5):
     )
 
 
+def close(actual, expected, rtol=1e-5, atol=1e-8):
+    """torch.allclose for tensors of two dtypes: a right answer in float64 is right."""
+    dtype = torch.promote_types(actual.dtype, expected.dtype)
+    return torch.allclose(actual.to(dtype), expected.to(dtype), rtol=rtol, atol=atol)
+
+
 def _place(where):
     """Where the first True is, in words; nothing for a single number."""
     return f" at {list(map(int, np.argwhere(where)[0]))}" if where.ndim else ""

@@ -37,8 +37,11 @@ class LanguageModel(nn.Module):
         """ids: (B, T), with a cache only the new ones -> hidden (B, T, D)."""
         start = 0 if cache is None else cache.length
         x = self.embed(self.embedding(ids), start)
-        mask = causal_mask(start + ids.size(1), device=ids.device)[:, :, start:]
-        return self.decoder(x, tgt_mask=mask, cache=cache)
+        return self.decoder(x, tgt_mask=self.mask(ids, start), cache=cache)
+
+    def mask(self, ids: Tensor, start: int = 0) -> Tensor:
+        """ids: (B, T), the first at position start -> bool (1, 1, T, start + T), causal."""
+        return causal_mask(start + ids.size(1), device=ids.device)[:, :, start:]
 
     def project(self, hidden: Tensor) -> Tensor:
         """hidden: (..., D) -> logits (..., V)."""

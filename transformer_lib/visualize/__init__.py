@@ -7,6 +7,7 @@ describes itself to somebody who cannot see it. The chapters only call these fun
 - `attention_heatmap` and `line_chart` are Altair charts that answer to mouse and keyboard.
 - `head_view`, `model_view` and `neuron_view` show attention with BertViz.
 - `LiveCurve` draws metrics while a model trains.
+- `live_figure` is the place where the model runs in the reader's page.
 
 Altair, matplotlib, BertViz and IPython are imported when a figure is drawn, so that importing
 `transformer_lib` stays fast and works where none of them is installed.
@@ -16,6 +17,7 @@ from transformer_lib.visualize.attention import attention_heatmap
 from transformer_lib.visualize.bertviz_views import head_view, model_view, neuron_view
 from transformer_lib.visualize.curves import LiveCurve, line_chart
 from transformer_lib.visualize.diagrams import show_image
+from transformer_lib.visualize.live import live_figure
 from transformer_lib.visualize.numbers import matrix
 from transformer_lib.visualize.theme import (
     ROLE_COLOURS,
@@ -34,6 +36,7 @@ __all__ = [
     "attention_heatmap",
     "head_view",
     "line_chart",
+    "live_figure",
     "matrix",
     "model_view",
     "neuron_view",

@@ -6,7 +6,8 @@ points as a pair: visible check, hidden tests.
 
 PARTIAL = (
     "Answers that pass the visible check and fail the hidden tests: a test that looks at the "
-    "first row of the logits only, one that leaves the model in evaluation mode, one that pads "
+    "first row of the logits only, one that changes the last token alone, one that leaves the "
+    "model in evaluation mode, one that pads "
     "the target only, one that trains the model that it was given, a scale fixed to the sizes of "
     "the lab, positions added in place, dropout on the path of x, a final norm without gain and "
     "bias, a loss with class weights fixed to the vocabulary of the lab."
@@ -58,6 +59,19 @@ def past_ignores_future(model, source, target):
     with torch.no_grad(), evaluating(model):
         before, after = model(source, read), model(source, changed)
     return torch.allclose(before[:, 0], after[:, 0], atol=1e-5)
+""",
+            (1, 0),
+        ),
+        (
+            "changes the last token alone",
+            """# Task 1: the past ignores the future
+def past_ignores_future(model, source, target):
+    read = target[:, :-1]
+    changed = read.clone()
+    changed[:, -1] = torch.where(read[:, -1] == 5, 6, 5)
+    with torch.no_grad(), evaluating(model):
+        before, after = model(source, read), model(source, changed)
+    return torch.allclose(before[:, :-1], after[:, :-1], atol=1e-5)
 """,
             (1, 0),
         ),

@@ -1,11 +1,18 @@
 """Grade a folder of notebooks that students handed in: `make grade SUBMISSIONS=folder`.
 
-Each notebook is run by grade_one.py in a process and an empty folder of its own, with limits of
-time, memory and output. No submission can stop the others. The folder OUT gets
+Each notebook is run by one.py in a process of its own, its kernel behind walls (contain.py), with
+limits of time, memory and output. No submission can stop the others. The folder OUT gets
 
     grades.csv       one row for each student and lab, and one for each file not graded, with notes
     tasks.csv        one row for each test and written question
+    marks.csv        points and comments for the written answers: the one file to edit by hand
+    marking/         a page for each written question, all answers in a row, without names
     feedback/        one page for each student and lab, which asks no other host for anything
+    class.html       which task, which mistake, how many
+    upload/          feedback under the original file names, and tables for Canvas and Moodle
+
+More folders may be graded into the same OUT, and `make marks` writes all pages anew with the points
+entered since: nothing graded or entered before is lost (records.py).
 
 A file belongs to the student after whom its folder is named, or else to the one in its own name,
 as Moodle and Canvas write it. The lab is found from what the notebook holds. Of two hand-ins by
@@ -14,7 +21,6 @@ one student for one lab, the newest file counts. labs/README.md says more.
 
 import argparse
 import contextlib
-import csv
 import json
 import os
 import re
@@ -25,21 +31,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import jinja2
 import nbformat
 import psutil
 from nbgrader.utils import is_grade, is_locked, is_solution
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 
-from labs import MASTERS, first_line, read, student_version, tasks
+from . import contain, pages
+from .masters import MASTERS, ROOT, first_line, read, student_version, tasks
+from .records import Records, Unreadable, key
 
-TOOLS = Path(__file__).parent
 BYTES = 50 * 2**20  # a larger file is no lab
-GRADES = ["student", "lab", "file", "automatic", "automatic_of", "written", "written_of",
-          "status", "note"]  # fmt: skip
-TASKS = ["student", "lab", "task", "test", "points", "of"]
 
 
 # ------------------------------------------------------------------------------------------- labs
@@ -57,10 +57,21 @@ def load_labs(folder: Path) -> dict[str, dict]:
                 cell.source = original.source  # with the hidden tests
         labs[path.stem] = {
             "cells": cells, "title": first_line(cells.cells[0]).lstrip("# "), "marks": marks(cells),
+            "questions": questions(master),
             "task_of": {cell.metadata.nbgrader.grade_id: title
                         for title, graded in tasks(master).items() for cell in graded},
         }  # fmt: skip
     return labs
+
+
+def questions(master) -> dict[str, dict]:
+    """For each written question its text and what the master says about marking it."""
+    found = {}
+    for before, cell in zip(master.cells, master.cells[1:], strict=False):
+        if is_grade(cell) and is_solution(cell):
+            text = re.sub(r"\A.*?(?=^## )", "", before.source, flags=re.DOTALL | re.MULTILINE)
+            found[cell.metadata.nbgrader.grade_id] = {"text": text, "rubric": cell.source}
+    return found
 
 
 def marks(notebook) -> set[str]:
@@ -131,10 +142,11 @@ def load(path: Path) -> nbformat.NotebookNode:
 
 def collect(folder: Path, labs: dict) -> tuple[list[dict], list[dict]]:
     """The submissions to grade, and rows for the files that are not."""
-    newest, rows, names = {}, [], {}
+    newest, rows = {}, []
     for path in find_files(folder):
         student, full = student_of(path, folder, labs)
-        row = {"student": student, "file": str(path.relative_to(folder)), "status": "not graded"}
+        row = {"student": student, "file": str(path.relative_to(folder)), "status": "not graded",
+               "folder": folder.resolve().name, "id": (re.findall(r"_(\d+)", full) or [""])[0]}
         rows.append(row)
         try:
             notebook = load(path)
@@ -144,24 +156,16 @@ def collect(folder: Path, labs: dict) -> tuple[list[dict], list[dict]]:
         except ValueError as problem:
             row["note"] = str(problem)
             continue
-        names.setdefault(student, set()).add(full)
-        row |= {"lab": lab, "notebook": notebook, "full": full}
-        row["time"] = (path.stat().st_mtime, len(path.name), path.name)
-        other = newest.get((full, lab))
+        row |= {"lab": lab, "notebook": notebook}
+        row["time"] = [path.stat().st_mtime, len(path.name), path.name]
+        other = newest.get(key(row))
         if other is None or row["time"] > other["time"]:
-            newest[full, lab] = row
+            newest[key(row)] = row
     for row in rows:
         if "lab" in row:
-            taken = newest[row["full"], row["lab"]]
+            taken = newest[key(row)]
             if row is not taken:
                 row["note"] = f"handed in more than once, the newest file counts: {taken['file']}"
-    for row in newest.values():  # two students of one name keep their numbers
-        same = [other for other in newest.values() if other["lab"] == row["lab"]
-                and other["student"] == row["student"]]
-        row["same_name"] = len(same) > 1
-    for row in newest.values():
-        if row["same_name"]:
-            row["student"] = row["full"]
     return list(newest.values()), [row for row in rows if "note" in row]
 
 
@@ -170,17 +174,17 @@ def collect(folder: Path, labs: dict) -> tuple[list[dict], list[dict]]:
 
 def run_one(submission: dict, lab: dict, limits: dict) -> dict:
     """The result of grade_one.py, or {"failed": why}."""
-    job = {"submission": submission["notebook"], "lab": lab["cells"], "limits": limits}
-    with tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True) as home:
-        environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-                       "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1",
-                       "TOKENIZERS_PARALLELISM": "false", "CUDA_VISIBLE_DEVICES": ""}  # fmt: skip
+    job = {"submission": submission["notebook"], "lab": lab["cells"], "limits": limits,
+           "page": not limits.get("quick")}
+    with tempfile.TemporaryDirectory(prefix="lab", ignore_cleanup_errors=True) as home:
+        environment = {"PATH": os.environ["PATH"], "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8",
+                       "PYTHONPATH": str(ROOT)}
         process = subprocess.Popen(
-            [sys.executable, TOOLS / "grade_one.py"], cwd=home, env=environment, text=True,
+            [sys.executable, "-m", "labs.grader.one"], cwd=home, env=environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
         try:
-            answer, _ = process.communicate(json.dumps(job), limits["notebook"] * 1.5 + 60)
+            answer, _ = process.communicate(json.dumps(job), limits["notebook"] * 3 + 120)
             return json.loads(answer)
         except subprocess.TimeoutExpired:
             return {"failed": "it ran longer than the time of a notebook and was stopped"}
@@ -215,93 +219,104 @@ def grade(submission: dict, lab: dict, limits: dict) -> dict:
     }  # fmt: skip
 
 
-# ----------------------------------------------------------------------------------------- output
+# ------------------------------------------------------------------------------------------ command
 
 
-def task_rows(submission: dict, lab: dict) -> list[dict]:
-    """One row for each graded cell, in the lab's order. Points of written answers stay empty."""
-    rows = []
-    for test, task in lab["task_of"].items():
-        cell = submission["graded"][test]
-        points = "" if cell["type"] == "markdown" else cell["points"]
-        rows.append({"student": submission["student"], "lab": submission["lab"], "task": task,
-                     "test": test, "points": points, "of": cell["of"]})
-    return rows
-
-
-def write_csv(path: Path, names: list[str], rows: list[dict]):
-    """Readable by a spreadsheet, which must not take a student's name for a formula."""
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(names)
-        for row in rows:
-            values = [row.get(name, "") for name in names]
-            texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
-            writer.writerow(f"'{text}" if text.startswith(tuple("=+-@")) else text
-                            for text in texts)
-
-
-def feedback_page(submission: dict, lab: dict) -> str:
-    """A page of the student's points, the failed tests and the notebook as it was run."""
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {
-        "python": lambda source: highlight(source, PythonLexer(), HtmlFormatter(nowrap=True)),
-        "points": lambda points: f"{points:g}",
-    }
-    template = environment.from_string((TOOLS / "feedback.html").read_text(encoding="utf8"))
-    return template.render(submission=submission, lab=lab, rows=task_rows(submission, lab),
-                           hidden=[cell.metadata.nbgrader.grade_id for cell in lab["cells"].cells
-                                   if is_grade(cell) and not is_solution(cell)
-                                   and "HIDDEN TESTS" in cell.source])
+def walls(parser, uncontained: bool) -> str | None:
+    """How kernels are contained; ends the program where nothing works and nobody allowed that."""
+    if uncontained:
+        print("WARNING: --uncontained: submissions run with all your rights. They can read and "
+              "delete your files, use the network and find the answers.", file=sys.stderr)
+        return None
+    if not contain.methods():
+        parser.error(
+            "submissions cannot be contained here: neither bwrap nor unshare works. Install "
+            "bubblewrap (apt-get install bubblewrap), or grade on a Linux machine that has it. "
+            "Ubuntu 24.04 also needs: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0. "
+            "To run students' code with all your rights nevertheless: --uncontained "
+            "(make grade ... ARGS=--uncontained)")
+    return contain.methods()[0]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("submissions", type=Path, help="the folder of notebooks")
+    parser = argparse.ArgumentParser(prog="labs.grader", description=__doc__.split("\n")[0])
+    parser.add_argument("submissions", type=Path, nargs="?",
+                        help="the folder of notebooks; without it only the pages are made anew, "
+                        "with the marks entered since")
     parser.add_argument("--out", type=Path, default=Path("graded"), help="default: graded")
+    parser.add_argument("--marks", type=Path, nargs="*", default=[],
+                        help="files saved by a marking page (those in OUT are found)")
     parser.add_argument("--jobs", type=int, default=1, help="notebooks at the same time (1)")
     parser.add_argument("--cell", type=float, default=60, help="seconds for a cell (60)")
     parser.add_argument("--notebook", type=float, default=600, help="seconds for a notebook (600)")
     parser.add_argument("--memory", type=float, default=4, help="GB for a process (4)")
     parser.add_argument("--grace", type=float, default=10,
                         help="seconds in which a cell must obey an interrupt (10)")
+    parser.add_argument("--quick", action="store_true",
+                        help="run each notebook once, for the marks alone: half the time, and no "
+                        "output on the feedback pages")
+    parser.add_argument("--uncontained", action="store_true",
+                        help="run submissions with all your rights, where nothing can contain them")
     parser.add_argument("--labs", type=Path, default=MASTERS, help="the folder of the masters")
     options = parser.parse_args(arguments)
-    limits = {name: getattr(options, name) for name in ("cell", "notebook", "memory", "grace")}
-    if not options.submissions.is_dir():
-        parser.error(f"there is no folder {options.submissions}")
+    limits = {name: getattr(options, name)
+              for name in ("cell", "notebook", "memory", "grace", "quick")}
     labs = load_labs(options.labs)
     if not labs:
         parser.error(f"there is no lab in {options.labs}")
-    if not find_files(options.submissions):
+    for path in options.marks:
+        if not path.is_file():
+            parser.error(f"there is no file {path}")
+    if options.submissions is None:
+        if not (options.out / "results").is_dir():
+            parser.error(f"nothing has been graded into {options.out}; name a folder of notebooks")
+    elif not options.submissions.is_dir():
+        parser.error(f"there is no folder {options.submissions}")
+    elif not find_files(options.submissions):
         parser.error(f"the folder {options.submissions} is empty")
+    else:
+        limits["walls"] = walls(parser, options.uncontained)
 
+    records = Records(options.out)
+    try:
+        records.read_marks(options.marks)  # before anything is written
+        if options.submissions is not None:
+            grade_folder(options.submissions, records, labs, limits, options.jobs)
+            records.read_marks()
+    except Unreadable as problem:
+        print(f"{problem}. Nothing was changed; correct the file and try again.", file=sys.stderr)
+        return 1
+    pages.write_all(records, labs)
+    return 0
+
+
+def grade_folder(folder: Path, records: Records, labs: dict, limits: dict, jobs: int):
+    """Grade all notebooks of a folder and keep what came out, each as soon as it is there."""
     start = time.monotonic()
-    submissions, rows = collect(options.submissions, labs)
-    pages = options.out / "feedback"
-    pages.mkdir(parents=True, exist_ok=True)
-    test_rows = []
+    submissions, rows = collect(folder, labs)
+    for submission in list(submissions):
+        old = records.graded.get(key(submission))
+        if old and old["time"] > submission["time"]:
+            submissions.remove(submission)
+            rows.append(submission | {"note": "handed in more than once, the newest file counts: "
+                                              f"{old['folder']}/{old['file']}"})
     for row in rows:
+        records.other(row)
         print(f"{row['file']}: not graded: {row['note']}")
-    with ThreadPoolExecutor(options.jobs) as pool:
+    graded = 0
+    with ThreadPoolExecutor(jobs) as pool:
         for done in pool.map(lambda one: grade(one, labs[one["lab"]], limits), submissions):
-            rows.append({name: done[name] for name in GRADES if name in done})
-            lab = labs[done["lab"]]
             points = "not graded"
             if done["status"] == "graded":
+                graded += 1
                 points = f"{done['automatic']:g} of {done['automatic_of']:g}"
-                test_rows += task_rows(done, lab)
-                name = re.sub(r"[^\w.-]+", "-", f"{done['student']}_{done['lab']}")
-                (pages / f"{name}.html").write_text(feedback_page(done, lab), encoding="utf8")
+                records.keep({name: value for name, value in done.items() if name != "notebook"})
+            else:
+                records.other(done)
             print(f"{done['student']}, {done['lab']}: {points}"
                   + (f" ({done['note']})" if done["note"] else ""), flush=True)
-    rows.sort(key=lambda row: (row["student"].lower(), row.get("lab", ""), row["file"]))
-    write_csv(options.out / "grades.csv", GRADES, rows)
-    write_csv(options.out / "tasks.csv", TASKS, test_rows)
-    count = sum(row["status"] == "graded" for row in rows)
-    print(f"{count} of {len(rows)} files graded in {time.monotonic() - start:.0f} s. "
-          f"Marks and feedback: {options.out}")
-    return 0
+    print(f"{graded} of {len(rows) + len(submissions)} files graded in "
+          f"{time.monotonic() - start:.0f} s. Marks and feedback: {records.out}")
 
 
 if __name__ == "__main__":

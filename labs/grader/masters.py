@@ -4,8 +4,8 @@ A master, labs/labN_*.ipynb, holds the answers, the hidden tests and the rubric 
 question. nbgrader takes them out, and what remains is book/labs/labN_*.ipynb. Masters and student
 notebooks are written in the form of `make sync`, so that git shows only what changed.
 
-    python tools/labs.py            write what differs; exit with 1 if anything did
-    python tools/labs.py --check    write nothing; name what differs and exit with 1
+    python -m labs.grader.masters            write what differs; exit with 1 if anything did
+    python -m labs.grader.masters --check    write nothing; name what differs and exit with 1
 """
 
 import argparse
@@ -25,9 +25,9 @@ from nbgrader.preprocessors import (
     LockCells,
 )
 from nbgrader.utils import is_grade, is_solution
-from setup_cell import ROOT
-from sync import synced
 
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = str(ROOT / "tools")
 MASTERS = ROOT / "labs"
 STUDENTS = ROOT / "book" / "labs"
 AUTOMATIC, WRITTEN = 16, 4  # points of every lab
@@ -45,6 +45,10 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 def text_of(notebook: dict, stem: str) -> str:
     """A notebook as it should be on disk."""
+    if TOOLS not in sys.path:
+        sys.path.insert(0, TOOLS)  # scripts, not a package
+    from sync import synced
+
     return json.dumps(synced(notebook, stem), indent=1, ensure_ascii=False) + "\n"
 
 

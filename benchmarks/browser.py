@@ -1,0 +1,93 @@
+"""The live model's modules in headless Chromium, on an empty page of this machine."""
+
+import functools
+import http.server
+import json
+import shutil
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+LIVE = Path(__file__).resolve().parents[1] / "book" / "_static" / "live"
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+DRIVER = shutil.which("chromedriver")
+EMPTY = b"<!doctype html><meta charset=utf-8><title>live</title><link rel=icon href='data:,'>"
+WRAPPER = """
+const [args, done] = [arguments[0], arguments[1]];
+(async () => {{ {body} }})().then(
+  (value) => done(JSON.stringify({{ value: value ?? null }})),
+  (error) => done(JSON.stringify({{ error: `${{error.name}}: ${{error.message}}` }})));
+"""
+
+
+class PageError(Exception):
+    """What the page's code threw, as "name: message"."""
+
+
+class Page:
+    """run(body, **args): JavaScript with `args` in sight; may await, returns JSON values.
+
+    publish(name, content): bytes that the page can fetch under /given/name.
+    """
+
+    def __init__(self, driver, address: str, given: dict[str, bytes]):
+        self.driver, self.address, self.given = driver, address, given
+
+    def publish(self, name: str, content: bytes) -> str:
+        self.given[f"/given/{name}"] = content
+        return f"/given/{name}"
+
+    def run(self, body: str, **args):
+        answer = json.loads(self.driver.execute_async_script(WRAPPER.format(body=body), args))
+        if "error" in answer:
+            raise PageError(answer["error"])
+        return answer["value"]
+
+
+@contextmanager
+def open_page(profile: Path, timeout: int = 600):
+    """A Page with book/_static/live/ as its server's root; needs selenium and Chromium."""
+    from selenium import webdriver
+
+    given: dict[str, bytes] = {}
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        extensions_map = {".js": "text/javascript", "": "application/octet-stream"}
+
+        def do_GET(self):
+            content = EMPTY if self.path == "/empty.html" else given.get(self.path)
+            if content is None:
+                return super().do_GET()
+            self.send_response(200)
+            html = self.path.endswith(".html")
+            self.send_header("Content-Type", "text/html" if html else "application/octet-stream")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *arguments):
+            pass
+
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Handler, directory=str(LIVE))
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
+        "--disable-background-networking", "--disable-component-update",
+        "--disable-dev-shm-usage", f"--user-data-dir={profile}",
+    ):  # fmt: skip
+        options.add_argument(flag)
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver.set_script_timeout(timeout)
+    try:
+        address = f"http://127.0.0.1:{server.server_port}"
+        driver.get(f"{address}/empty.html")
+        yield Page(driver, address, given)
+    finally:
+        driver.quit()
+        server.shutdown()

@@ -1,0 +1,39 @@
+// Take the causal mask off the real model, and let it look at padding.
+import { h, model, weightsOf, difference, percent, plain, sides } from "./shared.js";
+import { picture } from "./heads.js";
+import { frame, toggleButton } from "./frame.js";
+
+export async function mount(root) {
+  const off = { causal: false, padding: false };
+  const canvas = h("canvas", { width: 360, height: 360, class: "live-square", role: "img" });
+  const caption = h("p", { class: "live-note" });
+  const figure = frame(root, {
+    text: "Zwei Hunde spielen im Schnee.",
+    controls: [toggleButton("Take the causal mask off", (on) => { off.causal = on; figure.update(); }),
+      toggleButton("Let it look at padding", (on) => { off.padding = on; figure.update(); })],
+    parts: [h("div", { class: "live-side" }, canvas, caption)],
+    async compute(text) {
+      const before = await model.translate(text);
+      const now = off.causal || off.padding ? await model.translate(text, { switches: { ...off } }) : before;
+      return { before, now };
+    },
+    draw({ before, now }) {
+      figure.show(now === before ? [["with its masks", now]] : [["with its masks", before], [off.causal && off.padding ? "without both" : off.causal ? "without the causal mask" : "with padding in sight", now, before]]);
+      const kind = off.padding && !off.causal ? "encoder" : "decoder", { queries, keys } = sides(now, kind);
+      const weights = weightsOf(now, kind, 0), ink = getComputedStyle(root).getPropertyValue("--live-ink").trim() || "0, 96, 154";
+      picture(canvas, weights, queries.length, keys.length, ink);
+      let future = 0, padding = 0;
+      for (let q = 0; q < queries.length; q++) for (let k = 0; k < keys.length; k++) {
+        if (kind === "decoder" && k > q) future += weights[q * keys.length + k] / queries.length;
+        if (keys[k] === "<pad>" && queries[q] !== "<pad>") padding += weights[q * keys.length + k] / queries.filter((one) => one !== "<pad>").length;
+      }
+      caption.textContent = kind === "decoder" ? `Self-attention of the decoder, layer 0, mean of its heads; a row asks, a column is asked. ${percent(future)} of the weight lies on later words.`
+        : `Self-attention of the encoder, layer 0, mean of its heads. ${percent(padding)} of what the words look at is padding.`;
+      canvas.setAttribute("aria-label", caption.textContent);
+      if (now === before) return "Both masks are on. Guess what a model that was trained with them does without.";
+      const d = difference(before, now);
+      return d.same ? `The sentence stays; “${d.word}” goes from ${percent(d.was)} to ${percent(d.is)}.` : `It writes something else: “${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}.`;
+    },
+  });
+  await figure.update();
+}

@@ -1,0 +1,143 @@
+// Nine steps that drive the translator. Each asks for a guess before it shows what happens.
+// Guesses stay in the reader's browser. What is said afterwards is made of the model's own numbers.
+import { h, plain, percent, difference, weightsOf } from "./shared.js";
+
+const DOGS = "Zwei Hunde spielen im Schnee.";
+const WOMAN = "Eine Frau, die einen roten Hut trägt, liest ein Buch.";
+const BUS = "Viele Menschen warten auf den Bus.";
+const STORE = "attention-step-by-step.story";
+const clean = { heads: [], blocks: [], positions: false, causal: false, prefix: [], method: "greedy", pin: null, from: null, tab: null };
+const quote = (text) => `“${text}”`;
+
+// setup: the state at the question. reveal: the state at the answer. right: the option that holds,
+// judged from what the model did. told: one or two sentences about it.
+export const STEPS = [
+  { title: "Pieces", chapter: ["05_tokens_and_embeddings", "Tokens and embeddings"],
+    ask: "The model has hardly met a Quokka. How does it read the word?",
+    options: ["As one unknown word", "Letter by letter", "In a few pieces that it knows"],
+    setup: { ...clean, text: DOGS }, reveal: { text: "Ein Quokka fährt Einrad.", at: 1 },
+    right: (now) => (now.source.pieces.includes("<unk>") ? 0 : now.source.pieces.includes("▁Q") ? 1 : 2),
+    told: (now) => `It reads ${now.source.pieces.slice(1, 4).map(plain).join(" + ")}, and writes ${quote(now.text)}` },
+  { title: "Bets", chapter: ["15_decoding", "Decoding"],
+    ask: "Here it wrote “play” for “spielen”. How sure was it?",
+    options: ["More than 90 %", "About 70 %", "Less than half"],
+    setup: { ...clean, text: DOGS, at: 0 }, reveal: { at: 2 },
+    right: (now) => { const p = now.steps[2].top[0].p; return p > 0.9 ? 0 : p >= 0.5 ? 1 : 2; },
+    told: (now) => { const [a, b] = now.steps[2].top; return `${quote(plain(a.piece))} had ${percent(a.p)}, ${quote(plain(b.piece))} ${percent(b.p)}. A translation is a chain of such bets: see the bars.`; } },
+  { title: "Looking back", chapter: ["10_decoder", "The decoder"],
+    ask: "German puts the verb “trägt” behind the hat. The model writes “wearing” as its third word. Where does its head 2.3 look then?",
+    options: ["At the third piece, the comma", "Ahead, at “trägt”", "At “Frau”"],
+    setup: { ...clean, text: WOMAN, at: 0 }, reveal: { at: 2, pin: "cross.2.3" },
+    right: (now) => { const best = plain(strongest(now)); return best === "trägt" ? 1 : best === "Frau" ? 2 : 0; },
+    told: (now) => `${percent(Math.max(...rowOf(now)))} of its look goes to ${quote(plain(strongest(now)))}. Nobody taught it word order. Other heads look elsewhere at the same time: point at the squares.` },
+  { title: "One head off", chapter: ["04_multi_head_attention", "Multi-head attention"],
+    ask: "48 heads look at once. We switch one off. What becomes of the sentence?",
+    options: ["It breaks", "A word changes", "Nothing"],
+    setup: { ...clean, text: DOGS, at: 2 }, reveal: { heads: ["cross.3.1"], pin: "cross.3.1" },
+    right: (now, before) => { const d = difference(before, now); return d.same ? 2 : changed(before, now) > 3 ? 0 : 1; },
+    told: (now, before) => { const d = difference(before, now); return d.same ? `The sentence stays, word for word. The largest shift of a bet: ${quote(d.word)} from ${percent(d.was)} to ${percent(d.is)}. Heads stand in for each other.` : `It now says ${quote(now.text)}`; } },
+  { title: "Blind it", chapter: ["18_looking_inside", "Looking inside"],
+    ask: "Now all 16 heads that look back at the German go dark. It cannot see your sentence at all. What does it write?",
+    options: ["Nothing", "Letters without sense", "A fluent sentence about something else"],
+    setup: { ...clean, text: DOGS, at: 2 }, reveal: { blocks: ["cross"] },
+    right: (now) => (now.text.length < 3 ? 0 : now.text.split(" ").length > 4 ? 2 : 1),
+    told: (now) => `${quote(now.text)} That is what it writes for every sentence now: what it expects of captions as such. The English comes from the decoder, the *content* from looking back.`.replaceAll("*", "") },
+  { title: "Blind the reader", chapter: ["09_encoder", "The encoder"],
+    ask: "Looking back is on again. Instead no German word may look at another: 16 heads of the encoder off. And now?",
+    options: ["Again something else entirely", "Broken English", "Almost the same sentence"],
+    setup: { ...clean, text: DOGS, at: 2 }, reveal: { blocks: ["encoder"] },
+    right: (now, before) => { const share = changed(before, now) / before.target.ids.length; return share <= 0.35 ? 2 : share < 0.8 ? 1 : 0; },
+    told: (now, before) => `${quote(now.text)} ${changed(before, now) === 0 ? "Not a piece has changed" : `${changed(before, now)} of ${before.target.ids.length} pieces differ`}. For a plain caption the words alone nearly suffice. Try a longer one.` },
+  { title: "Force a word", chapter: ["15_decoding", "Decoding"],
+    ask: "Where it wrote “play”, we write “are” with our own hand. What will it do with the rest?",
+    options: ["Go on as before: “are in the snow”", "Make it fit: “are playing …”", "Stop"],
+    setup: { ...clean, text: DOGS, at: 2 }, reveal: { force: [2, "▁are"], at: 3 },
+    right: (now) => (now.target.pieces.length < 5 ? 2 : now.target.pieces[3]?.endsWith("ing") ? 1 : 0),
+    told: (now) => `${quote(now.text)} It reads its own output, whoever wrote it. Choose other bars and see.` },
+  { title: "The beam", chapter: ["15_decoding", "Decoding"],
+    ask: "Beam search keeps five beginnings alive and chooses at the end. Will it agree with the best bet each time?",
+    options: ["Yes, word for word", "No, it finds another sentence"],
+    setup: { ...clean, text: BUS, at: 2 }, reveal: { method: "beam", tab: "beam" },
+    right: (now, before, greedy) => (greedy.text === now.text ? 0 : 1),
+    told: (now, before, greedy) => (greedy.text === now.text ? `Both write ${quote(now.text)}` : `The best bets wrote ${quote(greedy.text)} The beam: ${quote(now.text)}`) + " The tree below shows what it gave up on the way." },
+  { title: "Your sentence", chapter: ["17_evaluation", "Evaluation"], own: true,
+    ask: "Now type a German sentence of your own, far from any photograph: about money, or love. How sure will it be, on average?",
+    options: ["As sure as before: above 75 %", "Between 50 and 75 %", "Below 50 %"],
+    setup: { ...clean }, reveal: {},
+    right: (now) => (now.confidence > 0.75 ? 0 : now.confidence >= 0.5 ? 1 : 2),
+    told: (now) => `${quote(now.text)} Its bets had ${percent(now.confidence)} on average. It always says something: it has no way to say “I do not know”.` },
+];
+
+const rowOf = (now) => { const s = now.source.pieces.length; return [...weightsOf(now, "cross", 2, 3).slice(2 * s, 3 * s)]; };
+const strongest = (now) => { const row = rowOf(now); return now.source.pieces[row.indexOf(Math.max(...row))]; };
+const changed = (a, b) => Array.from({ length: Math.max(a.target.ids.length, b.target.ids.length) }, (_, i) => a.target.ids[i] !== b.target.ids[i]).filter(Boolean).length;
+
+function recall() {
+  try { return JSON.parse(localStorage.getItem(STORE)) ?? {}; } catch { return {}; }
+}
+function keep(guesses) {
+  try { localStorage.setItem(STORE, JSON.stringify(guesses)); } catch { /* private window: the guess is kept for this visit */ }
+}
+
+// tool: {apply(patch) -> Promise<{now, before}>, chapterAddress(name), focusInput()}
+export function makeStory(tool) {
+  let guesses = recall(), step = 0, open = false, turn = 0;
+  const start = h("button", { type: "button", class: "live-button live-primary", onclick: () => go(1) }, "Show me, in nine steps");
+  const card = h("div", { class: "live-card", hidden: true, tabindex: -1 });
+  const element = h("section", { class: "live-story", "aria-label": "The story in nine steps" }, card);
+
+  async function go(number, focus = true) {
+    open = number >= 1 && number <= STEPS.length;
+    step = open ? number : 0;
+    tool.remember(step);
+    start.textContent = Object.keys(guesses).length && !open ? "Go on with the nine steps" : "Show me, in nine steps";
+    card.hidden = !open;
+    start.hidden = open;
+    if (!open) return;
+    const plan = STEPS[step - 1];
+    render(plan, null);
+    if (focus) card.focus({ preventScroll: false });
+    const mine = ++turn;
+    if (focus) await tool.apply(plan.setup);
+    if (mine === turn && guesses[step] !== undefined && !plan.own && focus) render(plan, null);
+    if (plan.own && focus) tool.focusInput();
+  }
+
+  async function guess(plan, option) {
+    guesses[step] = option;
+    keep(guesses);
+    const mine = ++turn;
+    const answer = card.querySelector(".live-answer");
+    answer.textContent = "…";
+    try {
+      const seen = await tool.apply(plan.reveal, plan);
+      if (mine !== turn) return;
+      render(plan, { option, right: plan.right(seen.now, seen.before, seen.greedy), told: plan.told(seen.now, seen.before, seen.greedy) });
+      card.querySelector(".live-next")?.focus({ preventScroll: true });
+    } catch (error) {
+      if (mine === turn) answer.textContent = `This step needs the model. ${error.message}`;
+    }
+  }
+
+  function render(plan, outcome) {
+    const last = step === STEPS.length;
+    card.replaceChildren(
+      h("div", { class: "live-card-head" },
+        h("strong", {}, `${step} of ${STEPS.length}  ${plan.title}`),
+        h("span", { class: "live-dots", "aria-hidden": "true" }, STEPS.map((_, i) => h("i", { class: i + 1 === step ? "now" : guesses[i + 1] !== undefined ? "done" : "" }))),
+        h("div", { class: "live-card-foot" },
+          h("a", { href: tool.chapterAddress(plan.chapter[0]) }, `Why? See “${plan.chapter[1]}”`),
+          step > 1 ? h("button", { type: "button", class: "live-button", onclick: () => go(step - 1) }, "Back") : null,
+          h("button", { type: "button", class: "live-button live-next" + (outcome ? " live-primary" : ""), onclick: () => go(last ? 0 : step + 1) }, last ? "Done" : outcome ? "Next" : "Skip")),
+        h("button", { type: "button", class: "live-button live-close", "aria-label": "Close the story", onclick: () => { go(0); start.focus(); } }, "✕")),
+      h("div", { class: "live-question" }, h("p", { class: "live-ask" }, plan.ask),
+      h("div", { class: "live-options", role: "group", "aria-label": "Your guess" }, plan.options.map((option, i) => h("button", {
+        type: "button", class: "live-button" + (outcome?.right === i ? " live-true" : ""), "aria-pressed": String((outcome?.option ?? null) === i),
+        onclick: () => guess(plan, i) }, (outcome?.right === i ? "✓ " : outcome && outcome.option === i ? "✕ " : "") + option)))),
+      h("p", { class: "live-answer", role: "status" }, outcome ? `${outcome.option === outcome.right ? "As you guessed. " : "Not so. "}${outcome.told}`
+        : guesses[step] !== undefined ? `Last time you guessed: ${plan.options[guesses[step]]}. Guess again.` : "Guess first."));
+  }
+
+  if (Object.keys(guesses).length) start.textContent = "Go on with the nine steps";
+  return { element, start, go };
+}

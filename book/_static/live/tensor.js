@@ -1,0 +1,128 @@
+// Numbers in rows. Activations are arrays of rows, one Float32Array for each token; a weight is
+// {data: Float32Array, shape: [outputs, inputs]}, as torch.nn.Linear keeps it.
+
+/** x W^T + b: every output is a dot product of a row with a row of the weight. Chapter 02. */
+export function linear(rows, weight, bias) {
+  const [outputs, inputs] = weight.shape;
+  const w = weight.data;
+  const results = rows.map(() => new Float32Array(outputs));
+  const whole = outputs - (outputs % 4);
+  // Four outputs at a time share each number that is read from the row.
+  for (let o = 0; o < whole; o += 4) {
+    const [a, b, c, d] = [o * inputs, (o + 1) * inputs, (o + 2) * inputs, (o + 3) * inputs];
+    for (let t = 0; t < rows.length; t++) {
+      const [x, y] = [rows[t], results[t]];
+      let [s0, s1, s2, s3] = [0, 0, 0, 0];
+      for (let i = 0; i < inputs; i++) {
+        const xi = x[i];
+        s0 += xi * w[a + i];
+        s1 += xi * w[b + i];
+        s2 += xi * w[c + i];
+        s3 += xi * w[d + i];
+      }
+      y[o] = s0;
+      y[o + 1] = s1;
+      y[o + 2] = s2;
+      y[o + 3] = s3;
+    }
+  }
+  for (let o = whole; o < outputs; o++) {
+    const row = w.subarray(o * inputs, (o + 1) * inputs);
+    rows.forEach((x, t) => (results[t][o] = dot(x, row)));
+  }
+  return bias ? results.map((row) => add(row, bias.data)) : results; // (T, inputs) -> (T, outputs)
+}
+
+/** a . b */
+export function dot(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+/** a + b, number by number. */
+export function add(a, b) {
+  return a.map((value, i) => value + b[i]);
+}
+
+/** Positive numbers that sum to 1; the largest is taken off first, or exp overflows. Chapter 02. */
+export function softmax(scores) {
+  const largest = scores.reduce((a, b) => Math.max(a, b), -Infinity);
+  if (largest === -Infinity) return scores.map(() => 0); // nothing may be attended to
+  const powers = scores.map((score) => Math.exp(score - largest));
+  const sum = powers.reduce((a, b) => a + b, 0);
+  return powers.map((power) => power / sum);
+}
+
+/** log(sum(exp(x))): what log-softmax takes off each logit. Chapter 12. */
+export function logSumExp(x) {
+  let [largest, sum] = [-Infinity, 0];
+  for (let i = 0; i < x.length; i++) if (x[i] > largest) largest = x[i];
+  for (let i = 0; i < x.length; i++) sum += Math.exp(x[i] - largest);
+  return largest + Math.log(sum);
+}
+
+/** The indices of the k largest numbers, largest first; of equals, the first first. */
+export function topK(x, k) {
+  const best = [];
+  for (let i = 0; i < x.length; i++) {
+    if (best.length === k && !(x[i] > x[best[k - 1]])) continue;
+    let place = best.length;
+    while (place > 0 && x[i] > x[best[place - 1]]) place--;
+    best.splice(place, 0, i);
+    if (best.length > k) best.pop();
+  }
+  return best;
+}
+
+/** Shift to mean 0, scale to variance 1, then the learned gain and bias. Chapter 07. */
+export function layerNorm(row, weight, bias, eps = 1e-5) {
+  const mean = row.reduce((a, b) => a + b, 0) / row.length;
+  const variance = row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / row.length;
+  const scale = 1 / Math.sqrt(variance + eps);
+  return row.map((value, i) => (value - mean) * scale * weight[i] + bias[i]);
+}
+
+/** Divide by the root mean square: no mean, no bias. Chapter 07. */
+export function rmsNorm(row, weight, eps = 1e-5) {
+  const scale = 1 / Math.sqrt(dot(row, row) / row.length + eps);
+  return row.map((value, i) => value * scale * weight[i]);
+}
+
+/** The bends of the feed-forward network. Chapter 08. */
+export const relu = (x) => Math.max(0, x);
+export const silu = (x) => x / (1 + Math.exp(-x));
+export const gelu = (x) => (x * (1 + erf(x / Math.SQRT2))) / 2;
+
+/** The error function to 1.5e-7 (Abramowitz and Stegun 1964, 7.1.26). */
+function erf(x) {
+  const t = 1 / (1 + 0.3275911 * Math.abs(x));
+  const powers = [0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429];
+  const tail = powers.reduceRight((sum, factor) => (sum + factor) * t, 0) * Math.exp(-x * x);
+  return Math.sign(x) * (1 - tail);
+}
+
+/** Positions 0..maxLen-1 as sines and cosines of growing wavelength: (maxLen, D). Chapter 06. */
+export function sinusoidalTable(maxLen, dModel) {
+  const data = new Float32Array(maxLen * dModel);
+  for (let p = 0; p < maxLen; p++) {
+    for (let i = 0; i < dModel; i += 2) {
+      const angle = p * Math.exp((-i * Math.log(10000)) / dModel);
+      data[p * dModel + i] = Math.sin(angle);
+      data[p * dModel + i + 1] = Math.cos(angle);
+    }
+  }
+  return { data, shape: [maxLen, dModel] };
+}
+
+/** Turn each pair of features by position * frequency: (K) -> (K). Chapter 06. */
+export function rotate(row, position, base = 10000) {
+  const turned = new Float32Array(row.length);
+  for (let i = 0; i < row.length; i += 2) {
+    const angle = position * base ** (-i / row.length);
+    const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+    turned[i] = row[i] * cos - row[i + 1] * sin;
+    turned[i + 1] = row[i] * sin + row[i + 1] * cos;
+  }
+  return turned;
+}

@@ -1,0 +1,5 @@
+import sys
+
+from .grade import main
+
+sys.exit(main())

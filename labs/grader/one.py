@@ -1,0 +1,483 @@
+"""Grade one submission in a process of its own. grade.py starts it; nobody else has to.
+
+Standard input brings a job (the submission, the lab with its hidden tests, the limits), standard
+output takes the result, both as JSON. The notebook runs twice, each time in a new kernel behind the
+walls of contain.py, in an empty folder:
+
+- for the page, without the hidden tests, so that nothing it shows can hold them;
+- for the marks, with them. Of this run only points, messages and cases are kept.
+
+nbgrader runs the cells and finds duplicates. Its own `autograde` would keep all marks and all
+hidden tests in one database beside the running notebook, and gives up a notebook whose kernel dies.
+So this file adds: the lab's cells put back without a database, walls, limits, and another attempt
+without the cell that ended the kernel. A test earns its points if it ends in the answer to a
+challenge that only guard.py knows, and in no error.
+"""
+
+import ast
+import contextlib
+import copy
+import ctypes
+import hashlib
+import json
+import os
+import re
+import resource
+import secrets
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import nbformat
+import psutil
+from jupyter_client import AsyncKernelManager
+from jupyter_client.kernelspec import KernelSpec
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from nbconvert.filters import strip_ansi
+from nbformat.v4 import new_code_cell, new_output
+from nbgrader.preprocessors import DeduplicateIds, Execute
+from nbgrader.utils import determine_grade, is_grade, is_locked, is_solution
+
+from .contain import command
+from .masters import first_line
+
+OUTPUT_LIMIT = 300_000  # characters of text a cell
+FIGURE_LIMIT = 3_000_000  # characters of pictures a cell, as base64
+SHOWN = 50_000  # characters of a cell's source on the feedback page
+MESSAGE = 300  # characters of a hidden test's message
+START = 120  # seconds for the kernel to start and import torch
+FILE_LIMIT = 200 * 2**20  # bytes that a submission may write into one file
+GUARD = Path(__file__).with_name("guard.py").read_text(encoding="utf8")
+# Runs last, and must fail. Where it does not, the notebook hides errors, those of the tests too.
+CANARY = "raise AssertionError('as it should be')"
+
+
+# ------------------------------------------------------------------------- what is going to be run
+
+
+def origins(cells: list, lab: list) -> list[int | None]:
+    """For each cell of a submission, the number of the lab's cell that it stems from.
+
+    Found by nbgrader's id; else, where a tool removed the metadata, by the cell's id, by the first
+    line of a graded cell, or by the same source.
+    """
+    found = [None] * len(cells)
+    for key in (
+        lambda cell: cell.metadata.get("nbgrader", {}).get("grade_id"),
+        lambda cell: cell.get("id"),
+        lambda cell: first_line(cell) if cell.cell_type == "code" else None,
+        lambda cell: cell.source,
+    ):
+        numbers = {}
+        for number, cell in enumerate(lab):
+            numbers.setdefault(key(cell), []).append(number)
+        taken = set(found)
+        for place, cell in enumerate(cells):
+            known = numbers.get(key(cell), []) if key(cell) else []
+            if found[place] is None and len(known) == 1 and known[0] not in taken:
+                found[place] = known[0]
+    for number, cell in enumerate(lab):  # a written answer without metadata follows its question
+        if is_grade(cell) and is_solution(cell) and number not in found and number - 1 in found:
+            place = found.index(number - 1) + 1
+            if place < len(cells) and found[place] is None and cells[place].cell_type == "markdown":
+                found[place] = number
+    return found
+
+
+def restored(submission, lab) -> tuple[nbformat.NotebookNode, list[str]]:
+    """The student's cells with the lab's own tests and whatever was deleted; and notes on this."""
+    notes, cells = [], []
+    found = origins(submission.cells, lab.cells)
+    for cell, origin in zip(submission.cells, found, strict=True):
+        cell.metadata = {} if origin is None else nbformat.from_dict(lab.cells[origin].metadata)
+    submission, _ = DeduplicateIds().preprocess(submission, {})  # empties all but the last
+    for cell, origin in zip(submission.cells, found, strict=True):
+        if cell.metadata.get("nbgrader") == {}:
+            notes.append(f"{grade_id(lab.cells[origin])} occurs more than once, the last counts")
+            origin = None
+        elif is_locked(cell):
+            if cell.source.strip() != cell.metadata.shown:
+                notes.append(f"{grade_id(cell)} had been changed, the original was run")
+            cell = nbformat.from_dict(lab.cells[origin])
+        elif is_solution(cell) and cell.cell_type != lab.cells[origin].cell_type:
+            cell = nbformat.from_dict(lab.cells[origin] | {"source": cell.source})
+        cells.append((cell, origin))
+    for number, cell in enumerate(lab.cells):
+        answer = is_solution(cell) and not is_grade(cell)
+        if number in found or (cell.cell_type == "markdown" and not is_grade(cell)):
+            continue
+        if "nbgrader" in cell.metadata:
+            notes.append(f"{grade_id(cell)} was missing" + ("" if answer else ", put back"))
+        if not answer:  # after the cell that stood before it in the lab, or the nearest one left
+            before = [(origin, place) for place, (_, origin) in enumerate(cells)
+                      if origin is not None and origin < number]
+            _, place = max(before, default=(None, -1))
+            cells.insert(place + 1, (nbformat.from_dict(cell), number))
+    for cell, origin in cells:
+        same = origin is not None and cell.source == lab.cells[origin].source
+        cell.metadata["given"] = same and not is_solution(cell)
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    submission.cells = [cell for cell, _ in cells]
+    submission.metadata = lab.metadata
+    return submission, notes
+
+
+def grade_id(cell) -> str:
+    return cell.metadata.get("nbgrader", {}).get("grade_id", "a cell without points")
+
+
+# ------------------------------------------------------------------------------------------ running
+
+
+class Guard:
+    """Asks guard.py, inside the kernel, and knows its answers. A new one for each kernel."""
+
+    def __init__(self):
+        self.name, self.secret = f"_lab_{secrets.token_hex(8)}", secrets.token_hex(16)
+        self.start = ("import builtins\n"
+                      f"exec(compile({GUARD!r}, 'guard', 'exec'), names := "
+                      "{'__builtins__': dict(vars(builtins)), 'get_ipython': get_ipython})\n"
+                      f"names['_install']({self.name!r}, {self.secret!r})\n"
+                      "del builtins, names")
+
+    def question(self, what: str, cell) -> str:
+        """A line of code, to run before or after the cell's test, or where the test fails."""
+        loops = f", {loops_of(cell.source)}" if what == "case" else ""
+        return f"{self.name}({what!r}, {cell.metadata.challenge!r}{loops})"
+
+    def answer(self, what: str, cell) -> str:
+        text = f"{self.secret} {what} {cell.metadata.challenge}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def around(self, cell) -> str:
+        """The source of a test, with the questions in it."""
+        end = self.question("after", cell)
+        if not is_hidden(cell):
+            return f"{cell.source}\n{end}"
+        handler = ast.parse(f"try:\n    pass\nexcept BaseException:\n    "
+                            f"{self.question('case', cell)}\n    raise")
+        handler.body[0].body = ast.parse(cell.source).body
+        return f"{ast.unparse(ast.fix_missing_locations(handler))}\n{end}"
+
+
+def is_hidden(cell) -> bool:
+    return cell.cell_type == "code" and is_grade(cell) and "HIDDEN TESTS" in cell.source
+
+
+def loops_of(source: str) -> list[tuple[int, int, list[str]]]:
+    """First line, last line and names of each loop of a test, as the lines stand in `around`."""
+    tree = ast.parse(source)
+    wrapped = ast.parse("try:\n    pass\nfinally:\n    pass")
+    wrapped.body[0].body = tree.body
+    tree = ast.parse(ast.unparse(ast.fix_missing_locations(wrapped)))
+    return [(node.lineno, node.end_lineno, [name.id for name in ast.walk(node.target)
+                                            if isinstance(name, ast.Name)])
+            for node in ast.walk(tree) if isinstance(node, ast.For)]  # fmt: skip
+
+
+class Runner(Execute):
+    """nbgrader's Execute, with walls, bounded output and a deadline for the whole notebook."""
+
+    deadline: float
+    folder: Path
+    walls: str | None
+    guard: Guard
+    current = None  # the cell that runs
+    size = pictures = 0  # characters that it has put out
+
+    def create_kernel_manager(self):
+        self.km = AsyncKernelManager(
+            transport="ipc", ip=str(self.folder / "socket"),
+            connection_file=str(self.folder / "kernel.json"),
+        )  # fmt: skip
+        # A signal would reach the walls and not the kernel behind them, so interrupts are messages.
+        self.km._kernel_spec = KernelSpec(
+            argv=[*command(self.walls, self.folder), sys.executable, "-m", "ipykernel_launcher",
+                  "-f", "{connection_file}"],
+            display_name="Python 3", language="python", interrupt_mode="message",
+        )  # fmt: skip
+        return self.km
+
+    def preprocess_cell(self, cell, resources, index):
+        self.current, self.size, self.pictures = cell, 0, 0
+        reason = cell.metadata.get("stopped")
+        if time.monotonic() > self.deadline:
+            reason = "not run: the time of the whole notebook was used up"
+        if reason and cell.cell_type == "code":
+            cell.outputs = [new_output("error", ename="Stopped", evalue=reason)]
+            return cell, resources
+        source = cell.source
+        if "asks" in cell.metadata:
+            cell.source = self.guard.question("before", cell)
+        elif is_grade(cell) and cell.cell_type == "code":
+            cell.source = self.guard.around(cell)
+        super().preprocess_cell(cell, resources, index)
+        cell.source = source
+        for output in cell.get("outputs", []):
+            if output.output_type == "error" and (
+                output.ename == "MemoryError" or "can't allocate memory" in output.evalue
+            ):
+                raise MemoryError  # what it keeps would make the cells after it fail
+        return cell, resources
+
+    def output(self, outs, msg, display_id, cell_index):
+        content, kind = msg["content"], msg["msg_type"]
+        challenge = self.current.metadata.get("challenge")
+        if kind == "stream" and challenge:  # before anything is cut
+            text = content["text"]
+            for line in text.splitlines():
+                if line.startswith(challenge) or re.fullmatch("[0-9a-f]{64}", line):
+                    self.current.metadata.setdefault("answers", []).append(line[:500])
+        if kind == "error":
+            content["evalue"] = content["evalue"][:2000]
+            content["traceback"] = ["\n".join(content["traceback"])[-20_000:]]
+            return super().output(outs, msg, display_id, cell_index)
+        data = content.get("data", {})
+        pictures = len(str(data.get("image/png", "")))
+        allowed = self.size <= OUTPUT_LIMIT
+        self.pictures += pictures
+        self.size += len(content.get("text", "")) + len(str(data)) - pictures
+        if self.size <= OUTPUT_LIMIT and self.pictures <= FIGURE_LIMIT:
+            return super().output(outs, msg, display_id, cell_index)
+        if self.size <= OUTPUT_LIMIT:
+            text = "(a figure too large for this page)\n"
+            self.pictures -= pictures
+        elif allowed:
+            text = (content.get("text", "") or str(data.get("text/plain", "")))[:OUTPUT_LIMIT]
+            text += "\n... the rest of the output was cut\n"
+        else:
+            return None
+        # nbformat reads the kind of a message in its header.
+        msg = {"msg_type": "stream", "header": {"msg_type": "stream"}, "metadata": {},
+               "parent_header": msg["parent_header"], "content": {"name": "stdout", "text": text}}
+        return super().output(outs, msg, display_id, cell_index)
+
+
+def run(notebook, limits: dict) -> tuple[nbformat.NotebookNode, bool]:
+    """Run all cells; again, without the cell at fault, when one ends the kernel.
+
+    Each test's metadata then say whether it ran to its end (`proved`), and what guard.py said. The
+    second value says whether a wanted error came through, as it must.
+    """
+    deadline = time.monotonic() + limits["notebook"]
+    while True:
+        guard, cells = Guard(), []
+        attempt = nbformat.from_dict(notebook)
+        for number, cell in enumerate(attempt.cells):
+            cell.metadata["number"] = number
+            if cell.cell_type == "code" and is_grade(cell):
+                cell.metadata["challenge"] = secrets.token_hex(8)
+                before = new_code_cell(metadata={"asks": True, "number": number,
+                                                 "challenge": secrets.token_hex(8)})  # fmt: skip
+                before.source = "asks"
+                if "stopped" in cell.metadata:
+                    before.metadata["stopped"] = cell.metadata.stopped
+                cells.append(before)
+            cells.append(cell)
+        attempt.cells = [new_code_cell(guard.start), *cells, new_code_cell(CANARY)]
+        too_long = f"this cell ran longer than {limits['cell']:g} s"
+        runner = Runner(
+            timeout_func=lambda cell: limits["cell"] if "number" in cell.metadata else START,
+            iopub_timeout=limits["grace"], startup_timeout=START, shutdown_kernel="immediate",
+            error_on_timeout={"ename": "CellTimeoutError", "evalue": too_long, "traceback": []},
+        )  # fmt: skip
+        runner.deadline, runner.guard, runner.walls = deadline, guard, limits.get("walls")
+        with tempfile.TemporaryDirectory(prefix="k", ignore_cleanup_errors=True) as folder:
+            runner.folder = Path(folder)
+            (runner.folder / "home").mkdir()
+            try:
+                runner.preprocess(attempt, {"metadata": {"path": folder}})
+                first, *cells, canary = attempt.cells
+                if error := error_of(first):
+                    raise RuntimeError(f"the guard could not start: {error}")
+                before = None
+                for cell in cells:
+                    answers = cell.metadata.get("answers", [])
+                    if "asks" in cell.metadata:
+                        before = cell
+                    elif "challenge" in cell.metadata:
+                        proved = guard.answer("before", before) in before.metadata.get(
+                            "answers", []) and guard.answer("after", cell) in answers
+                        cell.metadata["proved"] = proved
+                        told = before.metadata.get("answers", []) + answers
+                        cell.metadata["told"] = [line.split(" ", 2)[1:] for line in told
+                                                 if line.count(" ") >= 2]
+                attempt.cells = [cell for cell in cells if "asks" not in cell.metadata]
+                return attempt, any(output.output_type == "error" for output in canary.outputs)
+            except DeadKernelError:
+                reason = "this cell ended the kernel, so it was left out"
+            except CellTimeoutError:
+                reason = f"{too_long} and could not be stopped"
+            except MemoryError:
+                reason = f"this cell needed more than {limits['memory']:g} GB of memory"
+            finally:
+                end_children()
+        if "number" not in runner.current.metadata:
+            raise RuntimeError(f"before the first cell or after the last: {reason}")
+        notebook.cells[runner.current.metadata["number"]].metadata["stopped"] = reason
+
+
+def end_children():
+    """End whatever the notebook started and left running."""
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+# ------------------------------------------------------------------------------------------- marks
+
+
+def points_of(cell) -> tuple[float | None, float]:
+    """The points of a graded cell that was run, None for a written answer, and its maximum."""
+    if cell.cell_type != "code":
+        return determine_grade(cell)
+    most = float(cell.metadata.nbgrader.points)
+    failed = any(output.output_type == "error" for output in cell.outputs)
+    return (most if cell.metadata.get("proved") and not failed else 0.0), most
+
+
+def error_of(cell) -> str:
+    """The last error of a cell that was run, as "name: message"."""
+    errors = [output for output in cell.get("outputs", []) if output.output_type == "error"]
+    return f"{errors[-1].ename}: {errors[-1].evalue}".removesuffix(": ") if errors else ""
+
+
+def message_of_hidden(cell) -> str:
+    """What a student may read of a hidden test that failed.
+
+    Whatever a message holds may come from the student's own code, which may have looked at the
+    test. So it is short, and shown only if it repeats no line of the test beyond its texts.
+    """
+    message = error_of(cell)
+    if cell.metadata.get("stopped"):
+        return message
+    told = dict(pair for pair in cell.metadata.get("told", []) if pair[0] in ("where", "call"))
+    if call := told.get("call"):
+        message = f"{message[:MESSAGE]} (raised by your code, in {call[:120]})"
+    if where := told.get("where"):
+        message = f"{message} [in the case {where[:120]}]"
+    squeezed = "".join(message.split())
+    code = "".join(re.sub(r"""(["'])(?:\\.|(?!\1).)*\1""", "\0", ast.unparse(
+        ast.parse(cell.source))).split())  # without its texts
+    pieces = [piece for piece in code.split("\0")]
+    for piece in pieces:
+        for start in range(max(0, len(piece) - 24)):
+            if piece[start : start + 25] in squeezed:
+                return "The test failed. (Its message repeats the test, so it is not shown.)"
+    return message[: MESSAGE + 300]
+
+
+def report(cell) -> dict:
+    """What grade.py has to know of a cell that was run for the page."""
+    entry = {"type": cell.cell_type, "source": cell.source[:SHOWN],
+             "given": cell.metadata["given"]}  # fmt: skip
+    outputs, texts, images = cell.get("outputs", []), [], []
+    for output in outputs:
+        if output.output_type == "stream":
+            texts.append(output.text)
+        elif output.output_type == "error":
+            entry["traceback"] = strip_ansi("\n".join(output.traceback))
+        elif "image/png" in output.data:
+            images.append(output.data["image/png"])
+        elif set(output.data) - {"text/plain"}:
+            texts.append("(a figure, to be seen in the notebook)\n")
+        else:
+            texts.append(str(output.data.get("text/plain", "")) + "\n")
+    if error := error_of(cell):
+        entry["error"] = error
+    challenge = cell.metadata.get("challenge", "\0")
+    entry["text"] = "\n".join(
+        line for line in strip_ansi("".join(texts)).splitlines()
+        if not line.startswith(challenge) and not re.fullmatch("[0-9a-f]{64}", line)).strip("\n")
+    entry["images"] = images
+    if "nbgrader" in cell.metadata:
+        entry["id"] = grade_id(cell)
+    return entry
+
+
+def grade(job: dict) -> dict:
+    """The result of one job: cells with points, and notes for the teacher."""
+    submission, lab = nbformat.from_dict(job["submission"]), nbformat.from_dict(job["lab"])
+    limits = job["limits"]
+    notebook, notes = restored(submission, lab)
+    notebook.cells = list(notebook.cells)
+    for_page = copy.deepcopy(notebook)
+    for cell in for_page.cells:
+        if is_hidden(cell):
+            cell.source = cell.metadata.shown
+    marked, errors_seen = run(notebook, limits)
+    if job.get("page", True):
+        for_page, _ = run(for_page, limits)
+    cells = []
+    for cell, shown in zip(marked.cells, for_page.cells, strict=True):
+        entry = report(shown)
+        if is_grade(cell):
+            entry["points"], entry["of"] = points_of(cell)
+            entry["hidden"] = is_hidden(cell)
+            if cell.cell_type == "code" and entry["points"] < entry["of"]:
+                told = message_of_hidden(cell) if entry["hidden"] else error_of(cell)[:2000]
+                entry["error"] = told or "The test did not run to its end."
+                entry["call"] = next((text for kind, text in cell.metadata.get("told", [])
+                                      if kind == "call"), "")
+            elif cell.cell_type == "code":
+                entry.pop("error", None)
+                entry.pop("traceback", None)
+        cells.append(entry)
+        name = entry.get("id", "a cell without points")
+        for run_cell in (cell, shown):
+            error = error_of(run_cell)
+            if error.startswith(("Stopped", "CellTimeoutError")):
+                notes.append(f"{name}: {error}")
+        for kind, text in cell.metadata.get("told", []):
+            if kind == "changed":
+                notes.append(f"{text[:80]} had been changed, put back before {name}")
+        if cell.metadata.get("proved") is False and not error_of(cell):
+            notes.append(f"{name} did not run to its end, though no error was seen: read the code")
+    if not errors_seen:
+        notes.append("the notebook hides errors: no test can be trusted, so it gets no points")
+        for entry in cells:
+            if entry.get("points"):
+                entry["points"] = 0
+    notes = list(dict.fromkeys(notes))
+    if len(notes) > 12:
+        notes = [*notes[:12], f"and {len(notes) - 12} more"]
+    return {"cells": cells, "notes": notes}
+
+
+def set_limits(limits: dict):
+    """Of memory and of files; the kernel inherits them. Orphans become children of this process."""
+    for kind, most in (
+        (resource.RLIMIT_DATA, int(limits["memory"] * 2**30)),  # what is used, not what is mapped
+        (resource.RLIMIT_FSIZE, FILE_LIMIT),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with contextlib.suppress(ValueError, OSError):  # a system may know less, or allow less
+            resource.setrlimit(kind, (most, most))
+    if sys.platform == "linux":
+        PR_SET_CHILD_SUBREAPER = 36
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def main():
+    job = json.load(sys.stdin)
+    answer = os.fdopen(os.dup(1), "w", encoding="utf8")  # not inherited by the kernel
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 1)
+        os.dup2(nothing.fileno(), 2)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a file too large is an OSError
+    set_limits(job["limits"])
+    try:
+        result = grade(job)
+    except Exception as error:
+        result = {"failed": f"{type(error).__name__}: {error}"}
+    finally:
+        end_children()
+    with answer:
+        json.dump(result, answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+"""Ways to get marks for nothing, to learn what is hidden or to reach beyond the notebook.
+
+Each is a notebook of the small lab whose answers are wrong (`double` gives x, `square` gives 0),
+with code that tries to hide it. A grader that holds gives none of them a point. HONEST are the
+opposite: right answers in unusual notebooks, which must keep all their points.
+"""
+
+import base64
+import io
+import sys
+import zipfile
+
+from small_lab import FULL, RIGHT, filled
+
+WRONG = {"double": "# Task 1: double\ndef double(x):\n    return x",
+         "square": "# Task 2: square\ndef square(x):\n    return 0 * x",
+         "why": "Because."}
+
+# name: code that runs in the answer of task 1, after the wrong function
+FULL_MARKS = {
+    "input transformer drops tests": """
+def drop(lines):
+    text = "".join(lines)
+    return [] if "assert " in text or "expect" in text else lines
+get_ipython().input_transformers_post.append(drop)
+""",
+    "input transformer keeps the last line alone": """
+def last(lines):
+    text = "".join(lines)
+    return lines[-1:] if "assert " in text or "expect" in text else lines
+get_ipython().input_transformers_post.append(last)
+""",
+    "clean-up transformer": """
+def drop(lines):
+    text = "".join(lines)
+    return [] if "assert " in text or "expect" in text else lines
+get_ipython().input_transformer_manager.cleanup_transforms.insert(0, drop)
+""",
+    "AST transformer drops asserts": """
+import ast
+class Drop(ast.NodeTransformer):
+    def visit_Assert(self, node):
+        return ast.Pass()
+    def visit_Expr(self, node):
+        return ast.Pass() if "expect" in ast.unparse(node) else node
+get_ipython().ast_transformers.append(Drop())
+""",
+    "a hook adds the transformer before each cell": """
+def drop(lines):
+    text = "".join(lines)
+    return [] if "assert " in text or "expect" in text else lines
+def again(*info):
+    get_ipython().input_transformers_post[:] = [drop]
+get_ipython().events.register("pre_run_cell", again)
+""",
+    "run_cell replaced": """
+shell = get_ipython()
+was = shell.run_cell_async
+async def quiet(cell, *given, **named):
+    if "assert " in cell or "expect" in cell:
+        cell = "pass"
+    return await was(cell, *given, **named)
+shell.run_cell_async = quiet
+""",
+    "errors of tests are not shown": """
+def nothing(self, *given, **named):
+    return None
+get_ipython().set_custom_exc((AssertionError,), nothing)
+from transformer_lib import checks
+checks.Wrong = AssertionError
+""",
+    "checks replaced": """
+from transformer_lib import checks
+checks.expect = checks.expect_close = checks.expect_shape = lambda *given, **named: None
+""" + "import builtins, torch\ntorch.allclose = lambda *given, **named: True\n"
+        "torch.testing.assert_close = lambda *given, **named: None\n",
+    "code of the checks replaced": """
+from transformer_lib import checks
+for name in ("expect", "expect_close"):
+    function = getattr(checks, name)
+    if hasattr(function, "__code__"):
+        function.__code__ = (lambda *given, **named: None).__code__
+""",
+    "checks replaced among the modules": """
+import sys, types
+fake = types.ModuleType("transformer_lib.checks")
+fake.expect = fake.expect_close = fake.expect_shape = lambda *given, **named: None
+sys.modules["transformer_lib.checks"] = fake
+import transformer_lib
+transformer_lib.checks = fake
+""",
+    "a disguise as torch's own": """
+import torch, torch.testing
+def right(*given, **named):
+    return True
+right.__module__ = "torch"
+torch.allclose = torch.equal = torch.testing.assert_close = right
+""",
+    "the tool that restores is replaced": """
+import builtins, torch
+for name in list(vars(builtins)):
+    if name.startswith(("_restore", "_lab")):
+        setattr(builtins, name, lambda *given: None)
+torch.allclose = lambda *given, **named: True
+torch.testing.assert_close = lambda *given, **named: None
+""",
+    "reference replaced": """
+import math, unittest.mock, torch
+torch.Tensor.__rmul__ = lambda self, other: self.clone()
+torch.Tensor.__mul__ = lambda self, other: self.clone()
+""",
+    "partial credit by displayhook": """
+def double(x):
+    get_ipython().displayhook(3)
+    return x
+""",
+    "answers from the masters on disk": """
+import json, pathlib, transformer_lib
+folder = pathlib.Path(transformer_lib.__file__).parents[1] / "labs"
+found = [path for path in folder.glob("lab*.ipynb") if "BEGIN SOLUTION" in path.read_text()]
+if found:
+    def double(x):
+        return 2 * x
+""",
+    "a result forged through /proc, the grader killed": """
+import json, os, signal
+cells = [{"type": "code", "source": "", "given": False, "text": "", "images": [], "changed": [],
+          "id": name, "points": of, "of": of} for name, of in
+         (("double_check", 3), ("double_hidden", 5), ("square_check", 3), ("square_hidden", 5))]
+cells.append({"type": "markdown", "source": "x", "given": False, "text": "", "images": [],
+              "changed": [], "id": "why", "points": None, "of": 4})
+result = json.dumps({"cells": cells, "notes": [], "marks": cells, "page": cells}).encode()
+parents, pid = [], os.getppid()
+while pid > 1:
+    parents.append(pid)
+    pid = int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
+for pid in parents:
+    if "grade_one" in open(f"/proc/{pid}/cmdline").read() or "grader.one" in open(
+            f"/proc/{pid}/cmdline").read():
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            path = f"/proc/{pid}/fd/{number}"
+            if os.readlink(path).startswith("pipe:") and int(open(
+                    f"/proc/{pid}/fdinfo/{number}").read().split()[3], 8) & 1:
+                with open(path, "wb", buffering=0) as pipe:
+                    pipe.write(result)
+        os.kill(pid, signal.SIGKILL)
+""",
+}  # fmt: skip
+
+
+def attack(student_version, code):
+    """A notebook with the wrong answers and this code."""
+    return filled(student_version, WRONG | {"double": WRONG["double"] + "\n" + code})
+
+
+def leaks(student_version) -> dict:
+    """Notebooks that try to get the source of a hidden test onto the page."""
+    kept = ("# Task 2: square\nkept = []\ndef square(x):\n"
+            "    kept.extend(get_ipython().user_ns['In'][-1:])\n    return 0")
+    late = filled(student_version, RIGHT | {"square": kept, "why": "Because."})
+    late.cells.append(type(late.cells[1])(cell_type="code", id="late", metadata={}, outputs=[],
+                                          execution_count=None,
+                                          source="for text in kept:\n    print(text)"))
+    raised = filled(student_version, RIGHT | {"square": (
+        "# Task 2: square\ndef square(x):\n    if x == 2:\n        return 4\n"
+        "    raise ValueError(get_ipython().user_ns['In'][-1])")})
+    asserted = filled(student_version, RIGHT | {"square": (
+        "# Task 2: square\ndef square(x):\n    if x == 2:\n        return 4\n"
+        "    import sys, linecache\n    code = sys._getframe(1).f_code\n"
+        "    raise AssertionError(''.join(linecache.getlines(code.co_filename)))")})
+    drawn = filled(student_version, RIGHT | {"square": (
+        "# Task 2: square\ndef square(x):\n    print(get_ipython().user_ns['In'][-1])\n"
+        "    get_ipython().showtraceback\n    return 0")})
+    return {"kept for a later cell": late, "raised": raised, "asserted": asserted,
+            "printed": drawn}
+
+
+def beyond(student_version, folder, port) -> dict:
+    """Notebooks that reach for what is not theirs, and say in `folder` or print what they got.
+
+    folder: holds secret.txt, stands for another student's files; port: of a server on loopback.
+    """
+    python = sys.executable
+
+    def right(code):
+        return filled(student_version, RIGHT | {"double": RIGHT["double"] + "\n" + code})
+
+    wheel = io.BytesIO()
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr("lab_attack.py", "installed = True\n")
+        file.writestr("lab_attack-1.0.dist-info/METADATA",
+                      "Metadata-Version: 2.1\nName: lab-attack\nVersion: 1.0\n")
+        file.writestr("lab_attack-1.0.dist-info/WHEEL",
+                      "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\n"
+                      "Tag: py3-none-any\n")
+        file.writestr("lab_attack-1.0.dist-info/RECORD", "lab_attack.py,,\n")
+    packed = base64.b64encode(wheel.getvalue()).decode()
+    return {
+        "pip": right("import base64\nopen('lab_attack-1.0-py3-none-any.whl', 'wb').write("
+                     f"base64.b64decode('{packed}'))\n"
+                     f"!{python} -m pip install --quiet --no-index --disable-pip-version-check "
+                     "lab_attack-1.0-py3-none-any.whl"),
+        "others' files": right("import pathlib\nprint(pathlib.Path("
+                               f"{str(folder / 'secret.txt')!r}).read_text())"),
+        "marks": right(f"open({str(folder / 'marks.csv')!r}, 'w').write('anna,20')"),
+        "environment": right("import glob\nfor path in glob.glob('/proc/*/environ'):\n"
+                             "    try:\n"
+                             "        if b'LAB_' + b'SECRET' in open(path, 'rb').read():\n"
+                             "            print('TOKEN' + '-SEEN')\n"
+                             "    except OSError:\n        pass"),
+        "network": right("import socket\ntry:\n    socket.create_connection(('127.0.0.1', "
+                         f"{port}), 3).sendall(b'hello')\n"
+                         "    print('REACHED')\nexcept OSError as error:\n    print(error)"),
+        "daemon": right("import os, signal, subprocess\n"
+                        "subprocess.Popen(['sleep', '98764'], start_new_session=True)\n"
+                        "pid = os.getppid()\nfor _ in range(2):\n    try:\n"
+                        "        os.kill(pid, signal.SIGKILL)\n"
+                        "    except (ProcessLookupError, PermissionError):\n        pass"),
+        "home": right("import pathlib\nfor home in ('/root', '/home'):\n    try:\n"
+                      "        print([p.name for p in pathlib.Path(home).iterdir()"
+                      " if p.name in ('.bashrc', '.profile', '.cache')])\n"
+                      "    except OSError:\n        pass"),
+    }  # fmt: skip
+
+
+# Right answers, unusual notebooks: (the answer of task 1 goes on with this)
+HONEST = {
+    "a large figure": "import matplotlib.pyplot as plt\nplt.figure(figsize=(12, 9))\n"
+                      "plt.imshow(torch.randn(600, 900))\nplt.show()",
+    "a long last line": "torch.set_printoptions(threshold=10**9)\ntorch.randn(40_000).tolist()",
+    "prints much in a test": "def double(x):\n    for _ in range(10):\n"
+                             "        print('y' * 100_000)\n    return 2 * x",
+    "workers": "from torch.utils.data import DataLoader\n"
+               "print(len(list(DataLoader(range(8), 2, num_workers=2))))",
+    "files": "import tempfile, pathlib\npathlib.Path('notes.txt').write_text('a')\n"
+             "pathlib.Path('~/cache').expanduser().mkdir()\n"
+             "with tempfile.NamedTemporaryFile() as file:\n    file.write(b'a')\n!ls -la\n"
+             "%timeit -n 1 -r 1 1 + 1",
+    "replaces stdout": "import io, sys\nold, sys.stdout = sys.stdout, io.StringIO()",
+    "other seeds and types": "torch.manual_seed(7)\ntorch.set_default_dtype(torch.float64)\n"
+                             "torch.set_num_threads(1)\ntorch.set_grad_enabled(False)",
+    "own names of the tools": "from torch import allclose\nmath = sum = max = list = None",
+    "an optimizer, compiled parts": "p = torch.nn.Parameter(torch.ones(1))\n"
+                                    "torch.optim.Adam([p]).step()\nimport torch._dynamo",
+    "a display": "from IPython.display import display, HTML\ndisplay(HTML('<b>x</b>'))\n42.0",
+    "an own assert": "class Expect:\n    pass\nassert Expect()",
+    "async": "import asyncio\nawait asyncio.sleep(0.01)",
+}  # fmt: skip
+
+
+def honest(student_version, code):
+    return filled(student_version, RIGHT | {"double": RIGHT["double"] + "\n" + code})
+
+
+def all_cases(student_version) -> dict:
+    """Name -> (notebook, the four marks it deserves), for attacks on marks and honest ones."""
+    cases = {name: (attack(student_version, code), (0, 0, 0, 0))
+             for name, code in FULL_MARKS.items()}
+    return cases | {name: (honest(student_version, code), FULL) for name, code in HONEST.items()}

@@ -1,0 +1,440 @@
+"""Every cheaper attention is full attention at its limit; each law is seen to fail when broken."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from benchmarks import attention_cost
+from transformer_lib import masks
+from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
+from transformer_lib.beyond import (
+    far_links,
+    flash,
+    linear,
+    low_rank,
+    lsh,
+    reversible,
+    routing,
+    sparse,
+)
+from transformer_lib.translator import results_dir
+
+T, BLOCK = 64, 8
+
+
+@pytest.fixture
+def qkv():
+    torch.manual_seed(0)
+    return torch.randn(3, 2, 2, T, 16).unbind(0)
+
+
+def full(q, k, v, mask=None):
+    return scaled_dot_product_attention(q, k, v, mask)[0]
+
+
+RULES = {
+    "local": sparse.local(5),
+    "dilated": sparse.dilated(3, 4),
+    "strided": sparse.strided(8),
+    "blockwise": sparse.blockwise(BLOCK, T),
+    "blockwise, shifted": sparse.blockwise(BLOCK, T, shift=3),
+    "global and local": sparse.any_of(sparse.local(5), sparse.with_global(2)),
+    "BigBird": sparse.any_of(
+        sparse.local(8), sparse.with_global(8), sparse.random_links(T, BLOCK, 2)
+    ),
+    "causal": sparse.causal(sparse.local(9)),
+}
+each_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+
+
+@each_rule
+@pytest.mark.parametrize("block", [4, 16])
+def test_without_the_masked_part_the_numbers_stay(rule, block, qkv):
+    expected = full(*qkv, sparse.as_mask(rule, T))
+    plan = sparse.plan_blocks(rule, T, block)
+    torch.testing.assert_close(sparse.sparse_attention(*qkv, plan), expected)
+    shuffled = sparse.plan_blocks(rule, T, block, order=torch.randperm(T))
+    torch.testing.assert_close(sparse.sparse_attention(*qkv, shuffled), expected)
+
+
+def test_a_missing_block_is_noticed(qkv):
+    rule = sparse.local(5)
+    plan = sparse.plan_blocks(rule, T, BLOCK)
+    narrower = [(rows, keys[:, 1:], allowed[..., BLOCK:]) for rows, keys, allowed in plan.groups]
+    broken = sparse.sparse_attention(*qkv, plan._replace(groups=narrower))
+    assert not torch.allclose(broken, full(*qkv, sparse.as_mask(rule, T)), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        sparse.local(T - 1),
+        sparse.dilated(T, 1),
+        sparse.strided(T),
+        sparse.blockwise(T, T),
+        sparse.with_global(T),
+        sparse.random_links(T, BLOCK, T // BLOCK),
+    ],
+)
+def test_every_rule_is_full_attention_at_its_limit(rule, qkv):
+    assert sparse.as_mask(rule, T).all()
+    plan = sparse.plan_blocks(rule, T, BLOCK)
+    torch.testing.assert_close(sparse.sparse_attention(*qkv, plan), full(*qkv))
+
+
+@each_rule
+def test_flex_attention_takes_the_rule_as_it_is(rule, qkv):
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+    blocks = flex.create_block_mask(
+        lambda b, h, i, j: rule(i, j), None, None, T, T, device="cpu", BLOCK_SIZE=16
+    )
+    expected = full(*qkv, sparse.as_mask(rule, T))
+    torch.testing.assert_close(flex.flex_attention(*qkv, block_mask=blocks), expected)
+
+
+def test_a_plan_saves_what_it_says():
+    assert sparse.plan_blocks(sparse.blockwise(8, T), T, 8).n_cells == T * 8
+    # Every eighth place: no block is free of links, until the places of a column stand together.
+    column = lambda i, j: (i - j) % 8 == 0  # noqa: E731
+    assert sparse.plan_blocks(column, T, 8).n_cells == T * T
+    by_column = torch.arange(T).view(8, 8).T.flatten()
+    assert sparse.plan_blocks(column, T, 8, by_column).n_cells == T * 8
+    with pytest.raises(ValueError, match="multiple of block"):
+        sparse.plan_blocks(column, T, 7)
+
+
+def test_causal_rules_hide_the_future():
+    assert torch.equal(sparse.as_mask(sparse.causal(sparse.local(T)), T), masks.causal_mask(T))
+
+
+@pytest.mark.parametrize("window", [1, 3, 7])
+def test_layers_are_counted_as_the_influence_spreads(window):
+    """The count is what a stack of attentions really does, found by gradients."""
+    size, rule = 16, sparse.local(window)
+    torch.manual_seed(0)
+    layers = [MultiHeadAttention(8, 2) for _ in range(20)]
+
+    def all_heard(n_layers):
+        x = torch.randn(1, size, 8, requires_grad=True)
+        h = x
+        for layer in layers[:n_layers]:
+            h = h + layer(h, h, h, sparse.as_mask(rule, size))[0]
+        return all(
+            (torch.autograd.grad(h[0, i].sum(), x, retain_graph=True)[0][0] != 0).any(-1).all()
+            for i in range(size)
+        )
+
+    count = sparse.layers_to_hear_all(sparse.as_mask(rule, size))
+    assert count == -(-(size - 1) // window)
+    assert all_heard(count) and not all_heard(count - 1)
+
+
+def test_some_patterns_never_reach_everything():
+    def count(rule):
+        return sparse.layers_to_hear_all(sparse.as_mask(rule, T))
+
+    assert count(sparse.blockwise(8, T)) is None
+    assert count(sparse.causal(sparse.local(T))) is None
+    assert count(sparse.any_of(sparse.local(1), sparse.with_global(1))) == 2
+    assert count(sparse.local(T)) == 1
+
+
+# ---- hashing -----------------------------------------------------------------------------------
+
+
+def test_similar_vectors_share_a_bucket():
+    torch.manual_seed(0)
+    x = torch.randn(500, 16)
+    buckets = [
+        lsh.lsh_buckets(y, 16, torch.Generator().manual_seed(3))
+        for y in (x, 5 * x, x + 0.1 * torch.randn_like(x), torch.randn_like(x))
+    ]
+    same = [(b == buckets[0]).float().mean().item() for b in buckets[1:]]
+    assert same[0] == 1 and same[1] > 0.8 and same[2] < 0.15
+    assert set(buckets[0].tolist()) == set(range(16))
+    with pytest.raises(ValueError, match="even"):
+        lsh.lsh_buckets(x, 3)
+
+
+@pytest.mark.parametrize("n_rounds", [1, 3])
+def test_one_bucket_is_full_attention(n_rounds, qkv):
+    qk, _, v = qkv
+    found = lsh.lsh_attention(qk, v, n_buckets=1, chunk=T, n_rounds=n_rounds)
+    torch.testing.assert_close(found, lsh.shared_attention(qk, v))
+    apart = lsh.lsh_attention(qk, v, n_buckets=8, chunk=T)
+    assert not torch.allclose(apart, lsh.shared_attention(qk, v), atol=1e-2)
+
+
+def test_buckets_are_a_mask(qkv):
+    """Where a bucket fits its chunks, the sorted computation is attention masked by bucket."""
+    qk, _, v = qkv
+    bucket = lsh.lsh_buckets(qk, 8, torch.Generator().manual_seed(1))  # (B, H, T)
+    mask = bucket[..., :, None] == bucket[..., None, :]
+    found = lsh.lsh_attention(qk, v, 8, T // 2, generator=torch.Generator().manual_seed(1))
+    # Two chunks, each with the one before: everything that was sorted is in sight.
+    torch.testing.assert_close(found, lsh.shared_attention(qk, v, mask))
+
+
+def test_more_rounds_come_closer(qkv):
+    qk, _, v = qkv
+    qk = qk * 2  # sharper, as after training
+    target = lsh.shared_attention(qk, v)
+    errors = [
+        (lsh.lsh_attention(qk, v, 8, 16, r, torch.Generator().manual_seed(0)) - target).norm()
+        for r in (1, 16)
+    ]
+    assert errors[1] < 0.8 * errors[0]
+
+
+# ---- clusters, low rank ------------------------------------------------------------------------
+
+
+def test_one_cluster_is_full_attention(qkv):
+    one = torch.randn(2, 1, 16)
+    torch.testing.assert_close(routing.routing_attention(*qkv, one, T), full(*qkv))
+    half = routing.routing_attention(*qkv, one, T // 2)
+    assert not torch.allclose(half, full(*qkv), atol=1e-2)
+    assert ((half == 0).all(-1).sum(-1) == T // 2).all()  # in no cluster: nothing
+
+
+def test_centroids_find_the_clusters():
+    torch.manual_seed(0)
+    ends = torch.eye(4)[None]  # (H = 1, 4, 4)
+    x = ends[0, torch.randint(4, (200,))] + 0.05 * torch.randn(200, 4)
+    centroids = torch.nn.functional.normalize(ends + 0.5 * torch.randn(1, 4, 4), dim=-1)
+    before = (centroids * ends).sum(-1).min()
+    for _ in range(50):
+        routing.move_centroids(centroids, x[None, None])
+    assert (centroids * ends).sum(-1).min() > max(before, 0.99)
+
+
+def test_full_rank_is_full_attention(qkv):
+    identity = torch.eye(T)
+    torch.testing.assert_close(low_rank.linformer_attention(*qkv, identity, identity), full(*qkv))
+    less = low_rank.linformer_attention(*qkv, identity[: T // 2], identity[: T // 2])
+    torch.testing.assert_close(less, full(qkv[0], qkv[1][:, :, : T // 2], qkv[2][:, :, : T // 2]))
+
+
+# ---- random features ---------------------------------------------------------------------------
+
+
+def test_random_features_approach_the_kernel():
+    torch.manual_seed(0)
+    q, k = torch.randn(2, 30, 8) * 0.3
+    wanted = {
+        linear.positive_features: (q @ k.T).exp(),
+        linear.fourier_features: (-(torch.cdist(q, k) ** 2) / 2).exp(),
+    }
+    for features, target in wanted.items():
+        errors = []
+        for n in (16, 4096):
+            w = linear.orthogonal_directions(n, 8)
+            errors.append((features(q, w) @ features(k, w).T - target).abs().mean())
+        assert errors[1] < 0.05 and errors[1] < errors[0] / 4
+
+
+def test_many_features_are_full_attention(qkv):
+    q, k, v = (x[:, :, :, :8] * 0.4 for x in qkv)
+    w = linear.orthogonal_directions(20_000, 8, torch.Generator().manual_seed(0))
+    scaled = [x / 8**0.25 for x in (q, k)]
+    found = linear.linear_attention(*(linear.positive_features(x, w) for x in scaled), v)
+    torch.testing.assert_close(found, full(q, k, v), atol=0.02, rtol=0)
+    unit = [nn.functional.normalize(x, dim=-1) * 8**0.25 for x in (q, k)]
+    found = linear.linear_attention(*(linear.fourier_features(x / 8**0.25, w) for x in unit), v)
+    torch.testing.assert_close(found, full(*unit, v), atol=0.02, rtol=0)
+
+
+def test_orthogonal_directions_are_orthogonal_and_normal():
+    w = linear.orthogonal_directions(4000, 8, torch.Generator().manual_seed(0))
+    assert w.shape == (4000, 8)
+    within = w[:8] @ w[:8].T
+    torch.testing.assert_close(within, within.diag().diag(), atol=1e-5, rtol=0)
+    assert w.mean(0).abs().max() < 0.1  # no side is favoured
+    torch.testing.assert_close(w.T @ w / 4000, torch.eye(8), atol=0.1, rtol=0)
+
+
+def test_linear_attention_is_a_recurrent_network(qkv):
+    q, k, v = qkv
+    fq, fk = linear.elu_features(q), linear.elu_features(k)
+    weights = (fq @ fk.mT).tril()  # (B, H, T, T): the causal table that it never makes
+    expected = weights / weights.sum(-1, keepdim=True) @ v
+    network = linear.RecurrentAttention()
+    steps = [network.step(fq[:, :, t], fk[:, :, t], v[:, :, t]) for t in range(T)]
+    torch.testing.assert_close(torch.stack(steps, dim=2), expected)
+    # The last token has seen everything, so the form without a mask agrees there.
+    torch.testing.assert_close(steps[-1], linear.linear_attention(fq, fk, v)[:, :, -1])
+    forgetful = linear.RecurrentAttention(decay=0.5)
+    for t in range(T):
+        last = forgetful.step(fq[:, :, t], fk[:, :, t], v[:, :, t])
+    assert not torch.allclose(last, steps[-1], atol=1e-3)
+
+
+# ---- FlashAttention, reversible layers ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("tile", [1, 7, 16, T])
+@pytest.mark.parametrize("causal", [False, True])
+def test_tiles_give_full_attention(tile, causal, qkv):
+    q, k, v = qkv
+    mask = masks.causal_mask(T) if causal else None
+    found = flash.flash_attention(q, k, v, tile, causal)
+    torch.testing.assert_close(found, full(q, k, v, mask), atol=1e-6, rtol=1e-5)
+
+
+def test_tiles_survive_scores_that_overflow(qkv):
+    q, k, v = qkv
+    assert (1000 * q @ k.mT).exp().isinf().any()
+    found = flash.flash_attention(1000 * q, k, v, 16)
+    torch.testing.assert_close(found, full(1000 * q, k, v), atol=1e-4, rtol=1e-4)
+
+
+def a_stack(n_layers=4):
+    class Heads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.attention = nn.LayerNorm(16), MultiHeadAttention(16, 2)
+
+        def forward(self, x):
+            x = self.norm(x)
+            return self.attention(x, x, x)[0]
+
+    def feed_forward():
+        return nn.Sequential(nn.LayerNorm(16), nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 16))
+
+    torch.manual_seed(0)
+    return reversible.ReversibleStack(
+        reversible.ReversibleLayer(Heads(), feed_forward()) for _ in range(n_layers)
+    )
+
+
+def test_reversible_layers_give_back_their_inputs():
+    stack, x = a_stack(), torch.randn(2, 5, 16)
+    with torch.no_grad():
+        y1, y2 = x, x
+        for layer in stack.layers:
+            y1, y2 = layer(y1, y2)
+        for layer in reversed(stack.layers):
+            y1, y2 = layer.inverse(y1, y2)
+    torch.testing.assert_close(y1, x, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(y2, x, atol=1e-5, rtol=1e-5)
+
+
+def test_reversible_gradients_are_those_of_autograd():
+    stack, x = a_stack(), torch.randn(2, 5, 16, requires_grad=True)
+    stack(x).square().sum().backward()
+    ours = [x.grad, *(p.grad for p in stack.parameters())]
+    x.grad = None
+    stack.zero_grad()
+    ours = [g.clone() for g in ours]
+    y1, y2 = x, x
+    for layer in stack.layers:
+        y1, y2 = layer(y1, y2)
+    ((y1 + y2) / 2).square().sum().backward()
+    for mine, theirs in zip(ours, [x.grad, *(p.grad for p in stack.parameters())], strict=True):
+        torch.testing.assert_close(mine, theirs, atol=1e-4, rtol=1e-4)
+
+
+def test_reversible_memory_does_not_grow_with_layers():
+    def kept(n_layers):
+        sizes = []
+        hooks = torch.autograd.graph.saved_tensors_hooks(
+            lambda t: sizes.append(t.numel()) or t, lambda t: t
+        )
+        with hooks:
+            a_stack(n_layers)(torch.randn(2, 5, 16, requires_grad=True))
+        return sum(sizes)
+
+    assert kept(2) == kept(8)
+
+
+# ---- the task with far links -------------------------------------------------------------------
+
+
+def test_every_question_has_its_answer_in_the_text():
+    names, values, answers, distances = far_links.draw(
+        20, 128, 24, torch.Generator().manual_seed(0)
+    )
+    asked = values == far_links.ASKED
+    assert torch.equal(asked, answers >= 0) and (asked.sum(1) == 24).all()
+    for b, i in asked.nonzero().tolist():
+        (fact,) = ((names[b] == names[b, i]) & ~asked[b]).nonzero()[:, 0].tolist()
+        assert values[b, fact] == answers[b, i] and distances[b, i] == abs(fact - i)
+    assert ((names == far_links.NOISE).sum(1) == 128 - 48).all()
+
+
+@pytest.mark.parametrize("name", far_links.NAMES)
+def test_every_mechanism_learns_in_the_reader(name):
+    torch.manual_seed(0)
+    model = far_links.reader(name)
+    batch = far_links.draw(2, 128, 24, torch.Generator().manual_seed(0))
+    before = [p.clone() for p in model.parameters() if p.numel()]
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    losses = [far_links.training_step(model, optimizer, batch) for _ in range(8)]
+    assert losses[-1] < losses[0]
+    after = [p for p in model.parameters() if p.numel()]
+    assert not any(torch.equal(*pair) for pair in zip(before, after, strict=True))
+    assert far_links.flops(model) <= far_links.flops(far_links.reader("full"))
+
+
+def test_an_unknown_mechanism_is_refused_by_name():
+    with pytest.raises(ValueError, match="there are full, local"):
+        far_links.reader("lokal")
+
+
+def test_longformer_s_questions_see_everything_and_the_others_do_not():
+    inner = far_links.QuestionsGlobal(128, window=2, n_asked=1)
+    torch.manual_seed(0)
+    q, k, v = torch.randn(3, 1, 1, 128, 8)
+    asked = torch.zeros(1, 128, dtype=torch.bool)
+    asked[0, 60] = True
+    mask = sparse.any_of(sparse.local(2), lambda i, j: (i == 60) | (j == 60))
+    torch.testing.assert_close(inner(q, k, v, asked), full(q, k, v, sparse.as_mask(mask, 128)))
+
+
+def test_the_arithmetic_counted_is_the_arithmetic_done():
+    from torch.utils.flop_counter import FlopCounterMode
+
+    model, size = far_links.reader("Linformer"), 128
+    names, values, *_ = far_links.draw(1, size, 24, torch.Generator().manual_seed(0))
+    with FlopCounterMode(display=False) as counter:
+        model(names, values)
+    guess = 2 * size * 64 * far_links.N_VALUES
+    assert counter.get_total_flops() == size * far_links.flops(model) + guess
+
+
+# ---- the recorded measurements -----------------------------------------------------------------
+
+
+def recorded(name):
+    return json.loads((results_dir() / "beyond" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_the_recorded_costs_are_whole():
+    rows = recorded("attention-cost")["rows"]
+    by_length = {
+        n: {r["mechanism"] for r in rows if r["length"] == n} for n in attention_cost.LENGTHS
+    }
+    assert len({frozenset(names) for names in by_length.values()}) == 1 and by_length[128]
+    full_bytes = {r["length"]: r["MB"] * 1e6 for r in rows if r["mechanism"] == "full"}
+    assert all(n_bytes >= 4 * n * n for n, n_bytes in full_bytes.items())
+
+
+def test_memory_counts_what_is_alive_at_once():
+    x = torch.randn(1000)
+    with attention_cost.PeakMemory() as memory:
+        y = x * 2
+        for _ in range(5):
+            z = y.view(10, 100) + 1  # the one before goes
+    assert memory.peak <= 3 * 4000 and memory.now == 2 * 4000
+    assert z.shape == (10, 100)
+
+
+def test_the_recorded_grid_is_of_today_s_mechanisms():
+    runs = recorded("far-links")["runs"]
+    assert {run["mechanism"] for run in runs} == set(far_links.NAMES)
+    for run in runs:
+        model = far_links.reader(run["mechanism"], 128, run["n_facts"], run["budget"])
+        assert run["cells"] == pytest.approx(model.attention[0].attend.cells, abs=1e-3)
+        assert len(run["same_updates"]) == len(run["same_flops"]) == 8

@@ -1,0 +1,170 @@
+"""One stream for source and target, the prefix mask, and the published families' weights."""
+
+import pytest
+import torch
+from conftest import assert_equal, random_ids, tiny_config
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transformer_lib.batching import pad
+from transformer_lib.beyond.families import (
+    from_gpt2,
+    from_llama,
+    gpt2_config,
+    llama_config,
+    load_gpt2,
+)
+from transformer_lib.beyond.one_stream import (
+    PrefixLanguageModel,
+    stream_batches,
+    stream_loss,
+    translate_streams,
+)
+from transformer_lib.config import BOS, EOS, PAD
+from transformer_lib.decoding import beam_search, greedy_decode
+from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.training import translation_batches
+
+SOURCES = [[5, 6, 7, EOS], [8, EOS], [9, 5, EOS]]
+TARGETS = [[BOS, 10, 11, EOS], [BOS, 7, 7, 7, EOS], [BOS, 4, EOS]]
+
+
+def model_of(kind=LanguageModel, **changes):
+    torch.manual_seed(0)
+    config = tiny_config(**{"vocab_size": 12, "positional": "rotary", **changes})
+    return kind(config).double().eval()
+
+
+# ---- the stream ------------------------------------------------------------------------------------
+
+
+def test_each_place_of_the_stream_predicts_the_next():
+    batches = stream_batches(SOURCES, TARGETS, 64, 0, count_source=True)
+    for read, predicted in zip(*batches.columns, strict=True):
+        assert read[1:] == predicted[:-1] and predicted[-1] == EOS
+
+
+def test_only_the_target_counts():
+    batches = stream_batches(SOURCES, TARGETS, 64, 0)
+    assert batches.columns[0] == stream_batches(SOURCES, TARGETS, 64, 0, True).columns[0]
+    for source, target, predicted in zip(SOURCES, TARGETS, batches.columns[1], strict=True):
+        assert predicted == [PAD] * len(source) + target[1:]
+    assert batches.counts == [len(target) - 1 for target in TARGETS]
+
+
+def test_its_batches_hold_the_pairs_of_a_translators():
+    many = [SOURCES[i % 3] for i in range(40)], [TARGETS[i % 3] for i in range(40)]
+    ours = stream_batches(*many, 16, 7).sampler.batches()
+    assert ours == translation_batches(*many, 16, 7).sampler.batches() and len(ours) > 5
+
+
+def test_the_loss_is_the_mean_over_the_target():
+    model = model_of()
+    batches = stream_batches(SOURCES, TARGETS, 64, 0)
+    log_p = []
+    for source, target in zip(SOURCES, TARGETS, strict=True):
+        logits = model(torch.tensor([source + target[:-1]])).log_softmax(-1)[0]
+        log_p += [logits[len(source) + t, token] for t, token in enumerate(target[1:])]
+    batch = batches.tensors([0, 1, 2], torch.device("cpu"))
+    assert_equal(stream_loss(model, batch), -torch.stack(log_p).mean())
+
+
+# ---- the prefix -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=10)
+@given(st.integers(1, 5), st.integers(1, 4))
+def test_the_prefix_is_read_both_ways_and_the_rest_is_not(n_source, n_target):
+    ids = torch.tensor([[5] * n_source + [BOS] + [7] * (n_target - 1)])
+    mask = model_of(PrefixLanguageModel).mask(ids)[0, 0]
+    for i in range(ids.size(1)):
+        for j in range(ids.size(1)):
+            assert mask[i, j] == (j <= i or j < n_source)
+
+
+def test_a_text_without_a_prefix_is_read_causally():
+    ids = torch.cat([torch.full((2, 1), BOS), random_ids(2, 5, vocab_size=12)], 1)
+    causal, prefix = model_of(), model_of(PrefixLanguageModel)
+    assert_equal(prefix(ids), causal(ids))
+
+
+@pytest.mark.parametrize("kind", [LanguageModel, PrefixLanguageModel])
+def test_decoding_goes_on_as_the_whole_stream_would(kind):
+    model = model_of(kind)
+    prompt = torch.tensor([[5, 6, EOS, BOS], [7, 9, EOS, BOS]])
+    plain = greedy_decode(model, prompt, 6, use_cache=False)
+    assert torch.equal(greedy_decode(model, prompt, 6), plain)
+    assert torch.equal(beam_search(model, prompt, 1, 6)[0][0, :2], plain[0, :2])
+    stream = torch.cat([prompt, plain], 1)
+    best = model(stream)[0, 3:-1].index_fill(-1, torch.tensor([PAD]), -torch.inf).argmax(-1)
+    n = int((plain[0] != PAD).sum())
+    assert torch.equal(best[:n], plain[0, :n])
+
+
+def test_the_source_of_a_prefix_model_sees_its_future():
+    ids = torch.tensor([[5, 6, 7, EOS, BOS, 9]])
+    other = torch.tensor([[5, 6, 8, EOS, BOS, 9]])
+    for kind, seen in ((LanguageModel, False), (PrefixLanguageModel, True)):
+        model = model_of(kind)
+        first = model(ids)[:, 0], model(other)[:, 0]
+        assert torch.allclose(*first) != seen
+
+
+@pytest.mark.parametrize("kind", [LanguageModel, PrefixLanguageModel])
+def test_padding_behind_changes_nothing(kind):
+    model = model_of(kind)
+    rows = [s + t[:-1] for s, t in zip(SOURCES, TARGETS, strict=True)]
+    for row, logits in zip(rows, model(pad(rows)), strict=True):
+        assert_equal(logits[: len(row)], model(torch.tensor([row]))[0])
+
+
+@pytest.mark.parametrize("kind", [LanguageModel, PrefixLanguageModel])
+def test_translations_stand_in_the_sources_order(kind):
+    model = model_of(kind)
+    written = translate_streams(model, SOURCES, max_rows=1)
+    for source, ids in zip(SOURCES, written, strict=True):
+        alone = greedy_decode(model, torch.tensor([source + [BOS]]))[0].tolist()
+        assert ids == alone
+
+
+# ---- published weights ------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def test_gpt_2_weights_give_its_logits():
+    transformers = pytest.importorskip("transformers")
+    theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+        vocab_size=20, n_embd=16, n_head=4, n_layer=2, n_positions=40, initializer_range=0.3,
+    )).double().eval()  # fmt: skip
+    for parameter in theirs.parameters():  # its biases start at 0
+        parameter.add_(0.1 * torch.randn_like(parameter))
+    state = {k: v for k, v in theirs.state_dict().items() if k != "lm_head.weight"}
+    ours = from_gpt2(state, gpt2_config(theirs.config.to_dict()))
+    ids = torch.randint(0, 20, (3, 9))
+    assert_equal(ours(ids), theirs(ids).logits, 1e-6)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("tied", [True, False])
+def test_llama_weights_give_its_logits(tied):
+    transformers = pytest.importorskip("transformers")
+    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        vocab_size=20, hidden_size=32, num_attention_heads=4, num_key_value_heads=2,
+        num_hidden_layers=2, intermediate_size=24, max_position_embeddings=40,
+        initializer_range=0.3, tie_word_embeddings=tied, rope_theta=10000.0,
+    )).double().eval()  # fmt: skip
+    ours = from_llama(theirs.state_dict(), llama_config(theirs.config.to_dict()))
+    ids = torch.randint(0, 20, (3, 9))
+    assert_equal(ours(ids), theirs(ids).logits, 1e-5)  # its angles are float32
+
+
+@torch.no_grad()
+def test_the_published_gpt_2_gives_its_logits():
+    transformers = pytest.importorskip("transformers")
+    try:
+        ours, folder = load_gpt2()
+    except OSError as error:
+        pytest.skip(f"the hub is not reachable: {error}")
+    theirs = transformers.GPT2LMHeadModel.from_pretrained(folder, use_safetensors=True).eval()
+    ids = torch.randint(0, 50257, (2, 12))
+    assert_equal(ours(ids), theirs(ids).logits, 1e-3)

@@ -1,0 +1,137 @@
+"""Every check of chapter 23 accepts the right answer and names what is wrong with others."""
+
+import pytest
+
+from transformer_lib.beyond import sparse
+from transformer_lib.checks import ch23
+
+
+def right_fixed(block, c):
+    return lambda i, j: ((i // block == j // block) | (j % block >= block - c)) & (j <= i)
+
+
+def right_causal(q, k, v):
+    memory = (k[..., None] * v[..., None, :]).cumsum(-3)
+    return (q[..., None, :] @ memory)[..., 0, :] / (q * k.cumsum(-2)).sum(-1, keepdim=True)
+
+
+def all_keys_below(q, k, v):
+    memory = (k[..., None] * v[..., None, :]).cumsum(-3)
+    return (q[..., None, :] @ memory)[..., 0, :] / (q * k.sum(-2, keepdim=True)).sum(
+        -1, keepdim=True
+    )
+
+
+def undivided(q, k, v):
+    return (q[..., None, :] @ (k[..., None] * v[..., None, :]).cumsum(-3))[..., 0, :]
+
+
+def leaky(q, k, v):
+    return q @ (k.mT @ v) / (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True)
+
+
+def right_merge(a, log_a, b, log_b):
+    share = (log_a - log_b).sigmoid()
+    return a * share + b * (1 - share)
+
+
+def overflowing(a, log_a, b, log_b):
+    return (a * log_a.exp() + b * log_b.exp()) / (log_a.exp() + log_b.exp())
+
+
+def swapped(a, log_a, b, log_b):
+    return right_merge(a, log_b, b, log_a)
+
+
+STAR = sparse.any_of(sparse.local(1), sparse.with_global(1))
+CASES = [
+    (ch23.by_hand, (21, 2011, 10), True, "Right"),
+    (ch23.by_hand, (..., ..., ...), None, "Not attempted"),
+    (ch23.by_hand, (10, 2011, 10), False, "one side only"),
+    (ch23.by_hand, (20, 2011, 10), False, "sees itself"),
+    (ch23.by_hand, (21, 2121, 10), False, "where the text ends"),
+    (ch23.by_hand, (21, 2000, 10), False, "falls off"),
+    (ch23.by_hand, (21, 2011, 5), False, "one side at a time"),
+    (ch23.by_hand, (21, 2011, 11), False, "100 steps"),
+    (ch23.by_hand, (21, 2011, 7), False, "first token and the last"),
+    (ch23.fixed, (right_fixed,), True, "Right"),
+    (ch23.fixed, (lambda b, c: ...,), None, "Not attempted"),
+    (
+        ch23.fixed,
+        (lambda b, c: lambda i, j: (i // b == j // b) | (j % b >= b - c),),
+        False,
+        "looks ahead",
+    ),
+    (
+        ch23.fixed,
+        (lambda b, c: lambda i, j: (i // b == j // b) & (j <= i),),
+        False,
+        "summaries are missing",
+    ),
+    (
+        ch23.fixed,
+        (lambda b, c: lambda i, j: (j % b >= b - c) & (j <= i),),
+        False,
+        "own block is missing",
+    ),
+    (
+        ch23.fixed,
+        (lambda b, c: lambda i, j: (i // b == j // b) & (j % b >= b - c) & (j <= i),),
+        False,
+        "own block OR",
+    ),
+    (
+        ch23.fixed,
+        (lambda b, c: lambda i, j: ((i // b == j // b) | (j % b < c)) & (j <= i),),
+        False,
+        "not at its beginning",
+    ),
+    (
+        ch23.fixed,
+        (lambda b, c: lambda i, j: ((i // b == j // b) | (i % b >= b - c)) & (j <= i),),
+        False,
+        "not the query",
+    ),
+    (ch23.fixed, (lambda b, c: lambda i, j: j <= i,), False, "lets place"),
+    (ch23.repaired_causal, (right_causal,), True, "Right"),
+    (ch23.repaired_causal, (lambda q, k, v: ...,), None, "Not attempted"),
+    (ch23.repaired_causal, (all_keys_below,), False, "also those in the future"),
+    (ch23.repaired_causal, (undivided,), False, "nothing divides"),
+    (ch23.repaired_causal, (leaky,), False, "the future leaks"),
+    (ch23.merge, (right_merge,), True, "Right"),
+    (ch23.merge, (lambda a, x, b, y: ...,), None, "Not attempted"),
+    (ch23.merge, (lambda a, x, b, y: (a + b) / 2,), False, "you average"),
+    (ch23.merge, (lambda a, x, b, y: a + b,), False, "you add"),
+    (ch23.merge, (lambda a, x, b, y: (a * x + b * y) / (x + y),), False, "by the logarithms"),
+    (ch23.merge, (swapped,), False, "the other's share"),
+    (ch23.merge, (overflowing,), False, "NaN"),
+    (ch23.overturned, (sparse.causal(STAR),), True, "Right"),
+    (ch23.overturned, (...,), None, "Not attempted"),
+    (ch23.overturned, (STAR,), False, "two layers still"),
+    (ch23.overturned, (sparse.local(1),), False, "not global any more"),
+    (ch23.overturned, (sparse.local(32),), False, "full attention"),
+    (ch23.overturned, (lambda i, j: (i != j) | (i < 0),), False, "see itself"),
+    (
+        ch23.overturned,
+        (lambda i, j: (j == 0) | (i == j) | ((i == 0) & (j == 1)),),
+        False,
+        "nothing but itself",
+    ),
+]
+
+
+@pytest.mark.parametrize("check, answer, verdict, message", CASES)
+def test_check(check, answer, verdict, message, capsys):
+    assert check(*answer) is verdict
+    assert message in capsys.readouterr().out
+
+
+def test_the_code_to_repair_counts_as_not_attempted(capsys):
+    # The exercise's own cell, with its mistake.
+    def repaired(q, k, v):
+        written = k[..., None] * v[..., None, :]  # (B, H, T, M, K)
+        memory, total = written.cumsum(-3), k.sum(-2, keepdim=True)
+        return (q[..., None, :] @ memory)[..., 0, :] / (q * total).sum(-1, keepdim=True)
+
+    assert ch23.repaired_causal(repaired) is None
+    assert "Not attempted" in capsys.readouterr().out

@@ -1,0 +1,725 @@
+"""The translator page and the live figures in headless Chromium: typed, clicked, tapped, by key.
+
+The page is put together here from its source, book/translator.md, so no built book is needed. The
+engine itself is held against torch in test_live.py.
+"""
+
+import functools
+import http.server
+import json
+import re
+import shutil
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+STATIC = ROOT / "book" / "_static"
+LIVE = STATIC / "live"
+MODEL = LIVE / "multi30k-de-en.bin"
+AXE = Path(__file__).with_name("axe.min.js")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+if not (CHROMIUM and DRIVER):
+    pytest.skip("chromium and chromedriver are not on the path", allow_module_level=True)
+pytest.importorskip("selenium")
+
+from selenium import webdriver  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+
+DOGS = "Zwei Hunde spielen im Schnee."
+FIGURES = sorted(path.stem for path in LIVE.glob("figure_*.js"))
+EXAMPLES = json.loads((LIVE / "examples.json").read_text(encoding="utf-8"))["examples"]
+SKELETON = """<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>The page</title>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="/_static/custom.css">
+<link rel="stylesheet" href="/_static/live/live.css"></head><body class="bd-main"
+style="background: var(--pst-color-background)">
+<main class="bd-content"><div class="bd-article-container"><article class="bd-article">
+<h1>The page</h1>{}</article></div></main>
+<script src="/_static/live/figures.js"></script></body></html>"""
+
+
+def raw_html(page: str) -> str:
+    """What the raw blocks of a page of the book write, up to the first heading behind them."""
+    text = (ROOT / "book" / page).read_text(encoding="utf-8")
+    parts = []
+    for body in re.findall(r"```\{raw\} html\n(.*?)```", text, re.DOTALL):
+        file = re.match(r":file: \.\./(\S+)", body)
+        parts.append((ROOT / file[1]).read_text(encoding="utf-8") if file else body)
+    return "\n".join(parts)
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """/book/<page>.html from its source, /_static/ from the book's folder."""
+
+    extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {
+        ".js": "text/javascript"
+    }
+
+    def translate_path(self, path):
+        """The fonts lie beside _static in the built site."""
+        return super().translate_path(path.replace("/vendor/", "/_extra/vendor/"))
+
+    asked: list[str] = []  # since the last visit; a worker's requests are in no browser log
+    broken = False  # the weights cannot be had
+
+    def end_headers(self):
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
+    def do_GET(self):
+        Handler.asked.append(self.path)
+        if Handler.broken and self.path.endswith(".bin"):
+            return self.send_error(404)
+        name = self.path.split("?")[0].removeprefix("/book/").removesuffix(".html")
+        if not self.path.startswith("/book/"):
+            return super().do_GET()
+        if name in FIGURES:
+            mount = (
+                f'<figure class="live-figure" data-live="{name}"><div class="live-still"></div>'
+                "<figcaption>A finding.</figcaption></figure>"
+            )
+        else:
+            mount = raw_html({"translator": "translator.md", "intro": "intro.md"}[name])
+        content = SKELETON.format(mount).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    handler = functools.partial(Handler, directory=str(ROOT / "book"))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--disable-dev-shm-usage", f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ):  # fmt: skip
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver.set_page_load_timeout(60)
+    yield driver
+    driver.quit()
+
+
+class Page:
+    """The few things that a reader does."""
+
+    def __init__(self, browser):
+        self.browser = browser
+        self.js = browser.execute_script
+
+    def wait(self, script, what, seconds=30):
+        end = time.monotonic() + seconds
+        while not self.js(f"return Boolean({script})"):
+            assert time.monotonic() < end, f"waited {seconds} s for {what}: {self.said()!r}"
+            time.sleep(0.02)
+
+    def idle(self):
+        """Wait until the last change is computed and drawn."""
+        time.sleep(0.08)  # the pause after a key
+        self.wait("document.querySelector('.live-translator:not([aria-busy])')", "an idle page")
+
+    def all(self, css):
+        return self.browser.find_elements(By.CSS_SELECTOR, css)
+
+    def one(self, css):
+        return self.browser.find_element(By.CSS_SELECTOR, css)
+
+    def text(self, css):
+        return self.js("return document.querySelector(arguments[0])?.textContent ?? ''", css)
+
+    def result(self):
+        return self.text(".live-result")
+
+    def said(self):
+        return self.text(".live-says")
+
+    def press(self, text, within=""):
+        """Click the button with this text."""
+        done = self.js(
+            "const button = [...document.querySelectorAll(arguments[0] + ' button')].find((one) =>"
+            " one.textContent.startsWith(arguments[1]) && one.offsetParent);"
+            "button?.click(); return Boolean(button)", within, text)  # fmt: skip
+        assert done, f"no visible button {text!r}"
+
+    def type(self, text):
+        box = self.one(".live-input")
+        box.send_keys(Keys.CONTROL, "a")
+        box.send_keys(text)
+        self.idle()
+
+    def requests(self):
+        urls = []
+        for entry in self.browser.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                urls.append(message["params"]["request"]["url"])
+        return urls
+
+    def errors(self):
+        return [entry["message"] for entry in self.browser.get_log("browser")
+                if entry["level"] == "SEVERE"]  # fmt: skip
+
+
+def visit(browser, url, width=1280, scheme="light"):
+    cdp = browser.execute_cdp_cmd
+    cdp(
+        "Emulation.setEmulatedMedia",
+        {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
+    )
+    size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 600}
+    cdp("Emulation.setDeviceMetricsOverride", size)
+    cdp("Emulation.setTouchEmulationEnabled", {"enabled": width < 600})
+    browser.get("about:blank")
+    for kind in ("browser", "performance"):
+        browser.get_log(kind)
+    Handler.asked.clear()
+    browser.get(url)
+    page = Page(browser)
+    page.wait("document.querySelector('.live-figure[data-ready]')", "the figure to start")
+    return page
+
+
+def weights_asked() -> int:
+    return sum(path.endswith(".bin") for path in Handler.asked)
+
+
+@pytest.fixture
+def translator(browser, address):
+    page = visit(browser, address + "book/translator.html")
+    page.js("localStorage.clear()")
+    page.idle()
+    return page
+
+
+@contextmanager
+def slow(browser, link=False, processor=False):
+    """1.6 Mbit/s with 150 ms of delay, a quarter of the processor, or both."""
+    cdp = browser.execute_cdp_cmd
+    cdp("Network.enable", {})
+    free = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    if link:
+        rate = 1.6e6 / 8
+        cdp("Network.emulateNetworkConditions",
+            free | {"latency": 150, "downloadThroughput": rate, "uploadThroughput": rate})  # fmt: skip
+        cdp("Network.setCacheDisabled", {"cacheDisabled": True})
+    if processor:
+        cdp("Emulation.setCPUThrottlingRate", {"rate": 4})
+    try:
+        yield
+    finally:
+        cdp("Network.emulateNetworkConditions", free)
+        cdp("Network.setCacheDisabled", {"cacheDisabled": False})
+        cdp("Emulation.setCPUThrottlingRate", {"rate": 1})
+
+
+# ---- the examples, before anything is loaded -----------------------------------------------------
+
+
+def test_an_example_stands_there_before_the_weights(translator, address):
+    """Usable at once, from a small file, with nothing from elsewhere."""
+    assert translator.result() == EXAMPLES[0]["text"]
+    requests = translator.requests()
+    assert not weights_asked()
+    assert not [url for url in requests if not url.startswith((address, "data:", "about:"))]
+    for example in EXAMPLES[1:]:
+        translator.js("[...document.querySelectorAll('.live-chip')].find((chip) => "
+                      "chip.dataset.text === arguments[0]).click()", example["sentence"])  # fmt: skip
+        translator.idle()
+        assert translator.result() == example["text"]
+    assert "only read captions" in translator.said()  # the last is no caption
+    assert not weights_asked()
+    assert not translator.errors()
+
+
+def test_the_recorded_sentences_are_what_the_model_writes(translator):
+    """examples.json belongs to the weights that are shipped (they are rounded, so not to a digit)."""
+    found = translator.browser.execute_async_script(
+        "const [texts, done] = arguments;"
+        "import('/_static/live/shared.js').then(async ({model}) => { await model.load();"
+        "const all = []; for (const text of texts) all.push(await model.translate(text));"
+        "done(all.map(({text, confidence, attention}) => ({text, confidence,"
+        " heads: attention.cross.length * attention.cross[0].length})))})",
+        [example["sentence"] for example in EXAMPLES],
+    )
+    for example, answer in zip(EXAMPLES, found, strict=True):
+        if example["inDomain"]:  # what it makes up elsewhere hangs on a hair
+            assert answer["text"] == example["text"]
+        assert answer["confidence"] == pytest.approx(example["confidence"], abs=0.05)
+        assert answer["heads"] == sum(len(layer) for layer in example["attention"]["cross"])
+
+
+# ---- typing --------------------------------------------------------------------------------------
+
+
+def test_a_typed_sentence_is_translated_and_stands_in_the_address(translator, address):
+    translator.type("Ein Hund schläft.")
+    translator.wait("document.querySelector('.live-result').textContent.includes('dog')", "English")
+    assert "sleep" in translator.result()
+    assert weights_asked() == 1
+    assert "Ein+Hund" in translator.js("return location.hash")
+    german = translator.js("return [...document.querySelectorAll('.live-source .live-word')]"
+                           ".map((word) => [word.textContent, word.lang])")  # fmt: skip
+    assert ["Hund", "de"] in german
+    english = translator.js("return [...document.querySelectorAll('.live-target .live-word:not("
+                            ".live-end)')].map((word) => word.lang)")  # fmt: skip
+    assert set(english) == {"en"}
+    assert not translator.errors()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("   ", "Type a German sentence"), ("Ein Ж Hund.", "never seen “Ж”"),
+     ("Hund " * 300, "longer|pieces|one sentence at a time")],
+)  # fmt: skip
+def test_what_cannot_be_read_is_said(translator, text, says):
+    translator.type("Ein Hund.")
+    translator.js("const box = document.querySelector('.live-input'); box.value = arguments[0];"
+                  "box.dispatchEvent(new Event('input'))", text)  # fmt: skip
+    translator.wait(f"/{says}/.test(document.querySelector('.live-says').textContent)", says)
+
+
+def test_a_sentence_about_money_is_said_to_be_strange(translator):
+    translator.type("Bitte senden Sie uns die Rechnung bis Freitag.")
+    translator.wait("/only read captions/.test(document.querySelector('.live-says').textContent)",
+                    "a warning")  # fmt: skip
+    assert re.search(r"\d+ %", translator.said())
+
+
+# ---- switches ------------------------------------------------------------------------------------
+
+
+def test_without_looking_back_every_sentence_is_the_same(translator):
+    written = set()
+    for text in (DOGS, "Eine Frau liest ein Buch.", "Ein Junge springt ins Wasser."):
+        translator.type(text)
+        before = translator.result()
+        translator.press("All off", ".live-kind-cross")
+        translator.idle()
+        assert translator.result() != before
+        assert before in translator.text(".live-was")
+        assert re.search(r"Without every head that looks back .* \d+ %", translator.said())
+        assert len(translator.all(".live-kind-cross .live-off")) == 16
+        written.add(translator.result())
+        translator.press("Reset")
+        translator.idle()
+        assert translator.result() == before
+    assert len(written) == 1
+
+
+def test_a_head_by_keyboard_alone(translator):
+    """One tab stop for a grid; arrows move, Enter pins, x switches off, and one sentence says so."""
+    for css in (
+        ".live-kind-encoder .live-head",
+        ".live-kind-cross .live-head",
+        ".live-target .live-word",
+    ):
+        assert translator.js("return [...document.querySelectorAll(arguments[0])].filter((one) => "
+                             "one.tabIndex === 0).length", css) == 1  # fmt: skip
+    translator.js("document.querySelector('[data-head=\"cross.0.0\"]').focus()")
+    keys = ActionChains(translator.browser)
+    keys.send_keys(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ENTER).perform()
+    head = translator.one('[data-head="cross.1.2"]')
+    assert translator.browser.switch_to.active_element == head
+    assert head.get_attribute("aria-pressed") == "true"
+    assert "pin=cross.1.2" in translator.js("return location.hash")
+    ActionChains(translator.browser).send_keys("x").perform()
+    translator.wait("document.querySelector('[data-head=\"cross.1.2\"].live-off')", "the head off")
+    translator.idle()
+    translator.wait(
+        "/Without head 1.2/.test(document.querySelector('.live-says').textContent)", "it said"
+    )
+    assert translator.js("return document.querySelectorAll('[aria-live]').length") == 1
+    ActionChains(translator.browser).send_keys("x", Keys.ESCAPE).perform()
+    translator.idle()
+    assert head.get_attribute("aria-pressed") == "false"
+
+
+def test_only_this_head_a_row_and_which_heads_matter(translator):
+    translator.js("document.querySelector('[data-head=\"cross.2.3\"]').click()")
+    translator.press("Only this")
+    translator.idle()
+    assert len(translator.all(".live-kind-cross .live-off")) == 15
+    assert len(translator.all(".live-kind-encoder .live-off")) == 0
+    translator.press("Reset")
+    translator.js("document.querySelector('[data-block=\"encoder.2\"]').click()")
+    translator.idle()
+    assert len(translator.all(".live-off")) == 4
+    translator.press("Reset")
+    translator.idle()
+    translator.press("Which heads matter")
+    translator.wait("document.querySelector('.live-shift:not(:empty)')", "the scan")
+    shifts = translator.js(
+        "return [...document.querySelectorAll('.live-shift')].map((one) => one.textContent)"
+    )
+    assert len(shifts) == 48 and all(re.fullmatch(r"\d+(\.\d)?", shift) for shift in shifts)
+    assert re.search(r"Each of 48 heads .* \d+ change", translator.said())
+
+
+def test_a_forced_word_changes_what_follows(translator):
+    translator.js("document.querySelectorAll('.live-target .live-word')[2].click()")
+    bets = translator.js("return [...document.querySelectorAll('.live-bets button')].map((one) => "
+                         "one.innerText)")  # fmt: skip
+    assert bets[0].startswith("play") and any(bet.startswith("are") for bet in bets)
+    translator.js("[...document.querySelectorAll('.live-bets button')].find((one) => "
+                  "one.innerText.startsWith('are')).click()")  # fmt: skip
+    translator.wait(
+        "document.querySelector('.live-result').textContent.startsWith('Two dogs are ')", "are"
+    )
+    assert "Two dogs are playing" in translator.result()
+    translator.press("Reset")
+    translator.idle()
+    assert translator.result() == EXAMPLES[0]["text"]
+
+
+def test_bars_keep_a_ghost_of_before(translator):
+    translator.js("document.querySelectorAll('.live-target .live-word')[0].click()")
+    translator.press("All off", ".live-kind-cross")
+    translator.idle()
+    ghosts = translator.js("return [...document.querySelectorAll('.live-bets li')].filter((one) => "
+                           "one.querySelector('.live-ghost')).map((one) => one.innerText)")  # fmt: skip
+    assert any("was" in ghost for ghost in ghosts)
+
+
+def test_drawing_by_lot_repeats_with_its_seed(translator):
+    translator.type("Eine alte Frau verkauft Blumen auf dem Markt.")
+    translator.js("const menu = document.querySelector('.live-method select'); menu.value = 'sample';"
+                  "menu.dispatchEvent(new Event('change'))")  # fmt: skip
+    translator.idle()
+    first, hash_ = translator.result(), translator.js("return location.hash")
+    assert "by=sample" in hash_
+    seen = set()
+    for _ in range(6):
+        translator.press("Draw again")
+        translator.idle()
+        seen.add(translator.result())
+    assert len(seen | {first}) > 1
+    translator.js("location.hash = arguments[0]", hash_)
+    translator.wait(
+        "document.querySelector('.live-result').textContent === " + json.dumps(first), "the same"
+    )
+
+
+# ---- the parts below ------------------------------------------------------------------------------
+
+
+def test_beam_inside_depth_and_numbers(translator):
+    translator.press("Beam tree")
+    translator.wait("document.querySelector('.live-branch.live-winner')", "the tree")
+    assert "The winner" in translator.text(".live-tree .live-note")
+    leaves = translator.js("return [...document.querySelectorAll('.live-leaf.live-winner text:first-of-type')]"
+                           ".map((one) => one.textContent.replace('★ ', ''))")  # fmt: skip
+    assert "dogs" in leaves and leaves[-1] == "<eos>"
+    translator.press("Inside one head")
+    translator.wait("document.querySelector('.live-line')", "the head")
+    told = translator.text(".live-inside-body")
+    score, root, scaled = map(float, re.search(
+        r"q · k = (-?[\d.]+),  divided by √\d+ = ([\d.]+):  (-?[\d.]+)", told).groups())  # fmt: skip
+    assert scaled == pytest.approx(score / root, abs=0.02)
+    translator.press("Depth")
+    translator.wait("document.querySelectorAll('.live-depth tbody tr').length === 4", "four layers")
+    last = translator.js("return [...document.querySelectorAll('.live-depth tbody tr:last-child td')]"
+                         ".map((one) => one.firstChild.textContent)")  # fmt: skip
+    assert last == ["Two", "dogs", "play", "in", "the", "snow", ".", "<eos>"]
+    translator.press("Numbers")
+    rows = translator.js("return [...document.querySelectorAll('.live-numbers tbody tr')].map((row) => "
+                         "[...row.querySelectorAll('td')].reduce((sum, cell) => sum + Number(cell.textContent), 0))")  # fmt: skip
+    assert all(abs(total - 100) <= 4 for total in rows), rows  # rounded to whole percents
+
+
+# ---- the story -------------------------------------------------------------------------------------
+
+
+def test_the_story_from_end_to_end(translator):
+    translator.press("Show me, in nine steps")
+    for step in range(1, 10):
+        translator.idle()
+        assert translator.text(".live-card strong").startswith(f"{step} of 9")
+        chapter = translator.one(".live-card a").get_attribute("href")
+        assert "/book/" in chapter
+        name = chapter.rsplit("/", 1)[1].removesuffix(".html")
+        assert (ROOT / "book" / f"{name}.ipynb").exists()
+        if step == 9:
+            translator.type("Die Liebe ist ein seltsames Spiel.")
+        translator.one(".live-options button").click()
+        translator.wait("/^(As you guessed|Not so)/.test(document.querySelector('.live-answer')"
+                        ".textContent)", f"the answer of step {step}")  # fmt: skip
+        translator.idle()
+        assert len(translator.all(".live-options .live-true")) == 1
+        assert "undefined" not in translator.text(".live-card")
+        translator.one(".live-next").click()
+    assert not translator.one(".live-card").is_displayed()
+    kept = json.loads(translator.js("return localStorage.getItem('attention-step-by-step.story')"))
+    assert kept == {str(step): 0 for step in range(1, 10)}
+    assert not translator.errors()
+
+
+# ---- the address -----------------------------------------------------------------------------------
+
+
+def test_the_address_brings_the_state_back(browser, address):
+    hash_ = "#de=Ein+Hund+schl%C3%A4ft.&off=cross.3%2Cencoder.0.1&pin=encoder.0.1&at=1&tab=numbers"
+    page = visit(browser, address + "book/translator.html" + hash_)
+    page.idle()
+    assert page.js("return location.hash").replace("%2C", ",") == hash_.replace("%2C", ",")
+    assert page.one(".live-input").get_attribute("value") == "Ein Hund schläft."
+    assert len(page.all(".live-off")) == 5
+    assert page.one('[data-head="encoder.0.1"]').get_attribute("aria-pressed") == "true"
+    assert page.one(".live-target .live-word:nth-child(2)").get_attribute("aria-pressed") == "true"
+    assert "Ein" in page.text(".live-numbers thead")
+
+
+def test_a_nonsense_address_does_no_harm(browser, address):
+    page = visit(
+        browser,
+        address + "book/translator.html#off=%00,a.b&pin=__proto__&at=-3&t=x&beam=1e9&by=no&step=77",
+    )
+    page.idle()
+    assert page.result() == EXAMPLES[0]["text"]
+    assert not page.errors()
+
+
+# ---- when things go wrong ---------------------------------------------------------------------------
+
+
+def test_without_the_weights_the_examples_remain(browser, address):
+    Handler.broken = True
+    try:
+        page = visit(browser, address + "book/translator.html")
+        page.js("document.querySelector('.live-input').focus()")
+        page.wait(
+            "/could not be loaded/.test(document.querySelector('.live-status').textContent)",
+            "it said",
+        )
+        page.js("document.querySelectorAll('.live-chip')[1].click()")
+        page.idle()
+        assert page.result() == EXAMPLES[1]["text"]
+        page.type("Ein Hund.")
+        page.wait(
+            "/only the examples/.test(document.querySelector('.live-says').textContent)",
+            "the limit",
+        )
+    finally:
+        Handler.broken = False
+    page.press("Try again")
+    page.wait("/numbers/.test(document.querySelector('.live-about').textContent)", "the model")
+    page.wait(
+        "document.querySelector('.live-result').textContent.includes('dog')", "the translation"
+    )
+
+
+def test_a_model_of_ones_own(translator, tmp_path):
+    """The file runs; what is no model, or a damaged one, is refused and the page goes on."""
+    own, damaged = tmp_path / "mine.bin", tmp_path / "damaged.bin"
+    content = bytearray(MODEL.read_bytes())
+    own.write_bytes(content)
+    content[-1] ^= 1
+    damaged.write_bytes(content)
+    (tmp_path / "notes.bin").write_text("no model")
+    translator.type("Ein Hund schläft.")
+    result = translator.result()
+    for wrong in (damaged, tmp_path / "notes.bin"):
+        translator.one(".live-file").send_keys(str(wrong))
+        translator.wait(
+            "/is not a model/.test(document.querySelector('.live-says').textContent)", "refusal"
+        )
+        translator.type("Eine Katze.")
+        translator.type("Ein Hund schläft.")
+        assert translator.result() == result
+    translator.one(".live-file").send_keys(str(own))
+    translator.wait(
+        "/^Your model/.test(document.querySelector('.live-about').textContent)", "it runs"
+    )
+    translator.idle()
+    assert translator.result() == result
+
+
+def test_opened_from_disk_it_says_what_to_run(browser, tmp_path):
+    page = SKELETON.replace('"/_static/', f'"{STATIC.as_uri()}/').format(raw_html("translator.md"))
+    (tmp_path / "translator.html").write_text(page, encoding="utf-8")
+    browser.get((tmp_path / "translator.html").as_uri())
+    text = browser.find_element(By.CSS_SELECTOR, ".live-figure").text
+    assert "python -m http.server" in text
+    assert browser.find_element(By.CSS_SELECTOR, "svg.hero").is_displayed()
+
+
+@pytest.mark.parametrize("page", ["translator.md", "intro.md"])
+def test_without_javascript_a_picture_stands_there(page):
+    html = raw_html(page)
+    mount = html[html.index('<div class="live-figure') :]
+    assert '<svg xmlns="http://www.w3.org/2000/svg"' in mount and 'class="hero"' in mount
+
+
+# ---- phone, slow machines, access ----------------------------------------------------------------------
+
+
+def tap(page, css):
+    """A finger on the middle of the element."""
+    box = page.js("const one = document.querySelector(arguments[0]); one.scrollIntoView({block: 'center',"
+                  " inline: 'nearest', behavior: 'instant'}); const r = one.getBoundingClientRect();"
+                  "return [r.x + r.width / 2, r.y + r.height / 2]", css)  # fmt: skip
+    point = {"x": box[0], "y": box[1]}
+    cdp = page.browser.execute_cdp_cmd
+    cdp("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
+    cdp("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    time.sleep(0.5)  # two taps within 0.3 s are one double tap
+
+
+def test_on_a_phone_with_a_finger(browser, address):
+    page = visit(browser, address + "book/translator.html", width=390)
+    page.idle()
+    wide = "return document.documentElement.scrollWidth - innerWidth"
+    for view, part in (
+        ("heads", ".live-heads"),
+        ("bets", ".live-bet"),
+        ("beam", ".live-tabs"),
+        ("look", ".live-arcs"),
+    ):
+        tap(page, f".live-views [data-view={view}]")
+        page.wait(f"document.querySelector('{part}').offsetParent", view)
+        if view == "beam":
+            page.wait("document.querySelector('.live-branch.live-winner')", "the tree")
+        assert page.js(wide) <= 0, f"{view} is wider than the phone"
+        shown = page.js("return ['.live-heads', '.live-bet', '.live-tabs', '.live-arcs'].filter((one) => "
+                        "document.querySelector(one).offsetParent)")  # fmt: skip
+        assert shown == [part]
+    tap(page, ".live-views [data-view=heads]")
+    tap(page, '[data-head="encoder.1.1"]')
+    page.wait("document.querySelector('[data-head=\"encoder.1.1\"][aria-pressed=true]')", "the pin")
+    tap(page, ".live-pinned button")
+    page.wait("document.querySelector('[data-head=\"encoder.1.1\"].live-off')", "the head off")
+    page.js("window.scrollTo(0, document.body.scrollHeight / 2)")
+    top = page.js("return document.querySelector('.live-result').getBoundingClientRect().top")
+    assert 0 <= top < 300, "the result is always in sight"
+    small = page.js("return [...document.querySelectorAll('.live-translator :is(button, select)')].filter((one) => "
+                    "one.offsetParent && !one.matches('.live-row') && one.getBoundingClientRect().height < 43.5)"
+                    ".map((one) => one.className + ' ' + one.textContent)")  # fmt: skip
+    assert not small
+
+
+@pytest.mark.slow
+def test_on_a_slow_link_and_a_slow_processor(browser, address):
+    """Times that a reader waits, with 1.6 Mbit/s and a quarter of the processor."""
+    with slow(browser, link=True, processor=True):
+        began = time.monotonic()
+        page = visit(browser, address + "book/translator.html")
+        page.wait("document.querySelector('.live-result').textContent.length > 5", "an example")
+        example = time.monotonic() - began
+        began = time.monotonic()
+        page.js("document.querySelector('.live-input').focus()")
+        page.wait("document.querySelector('progress:not([hidden])')", "progress")
+        assert re.search(r"of 2\.\d MB", page.text(".live-status"))
+        page.wait(
+            "/numbers/.test(document.querySelector('.live-about').textContent)", "the model", 90
+        )
+        loading = time.monotonic() - began
+        began = time.monotonic()
+        page.type("Ein Hund schläft auf einer Bank.")
+        page.wait("document.querySelector('.live-result').textContent.includes('bench')", "English")
+        typed = time.monotonic() - began
+    print(f"example {example:.1f} s, model {loading:.1f} s, typed {typed:.1f} s")
+    assert example < 25 and loading < 40 and typed < 10
+
+
+def serious_issues(page):
+    page.js(AXE.read_text(encoding="utf-8"))
+    found = page.browser.execute_async_script(
+        "const done = arguments[0]; axe.run('.live-figure').then((result) => done(result.violations"
+        ".filter((one) => ['serious', 'critical'].includes(one.impact)).map((one) => one.id + ': ' +"
+        " one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | '))))"
+    )
+    return found
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is missing: make assets")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "where", ["", "#off=cross&pin=cross.1.2&tab=beam&step=4", "#tab=inside", "#tab=depth"]
+)
+def test_no_serious_barrier(browser, address, scheme, where):
+    page = visit(browser, address + "book/translator.html" + where)
+    page.js("document.documentElement.dataset.theme = arguments[0]", scheme)
+    page.idle()
+    time.sleep(0.3)
+    assert not serious_issues(page)
+
+
+# ---- the figures of the chapters ------------------------------------------------------------------------
+
+ACTIONS = {  # figure: what a reader does, and what must hold afterwards
+    "figure_mask": ("Take the causal mask off", "document.querySelectorAll('.live-output').length === 2"),
+    "figure_order": ("Silence the positions", "/bag of words/.test(document.querySelector('.live-says').textContent)"),
+    "figure_heads": ("Half of each layer", "document.querySelectorAll('.live-off').length === 24"),
+    "figure_decoding": (None, "document.querySelectorAll('.live-bets li').length > 4"),
+    "figure_merges": ("Quokka", "document.querySelectorAll('.live-merges li:last-child .live-token').length > 1"),
+    "figure_patch": (None, "document.querySelectorAll('.live-output').length === 3"),
+    "figure_inside": (None, "document.querySelectorAll('.live-line').length === 7"),
+}  # fmt: skip
+
+
+def test_every_figure_has_a_test():
+    assert set(ACTIONS) == set(FIGURES)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", FIGURES)
+def test_figure(browser, address, name, width):
+    page = visit(browser, address + f"book/{name}.html", width)
+    action, holds = ACTIONS[name]
+    if action:
+        page.press(action)
+    page.wait(holds, holds)
+    assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0
+    assert "A finding." in page.text("figcaption")
+    assert "undefined" not in page.text(".live-figure") and "NaN" not in page.text(".live-figure")
+    assert not page.errors()
+    if AXE.exists():
+        assert not serious_issues(page)
+
+
+def test_without_positions_every_order_is_the_same(browser, address):
+    """The law of the figure: positions silent, a shuffled sentence gives the same English."""
+    page = visit(browser, address + "book/figure_order.html")
+    page.press("Silence the positions")
+    for _ in range(3):
+        page.press("Shuffle")
+        page.wait("/same sentence, and the same bets/.test(document.querySelector('.live-says').textContent)",
+                  "the same sentence")  # fmt: skip
+
+
+def test_the_cover_types(browser, address):
+    page = visit(browser, address + "book/intro.html")
+    assert page.result() == EXAMPLES[0]["text"]
+    box = page.one(".live-input")
+    box.send_keys(Keys.CONTROL, "a")
+    box.send_keys("Ein Hund schläft.")
+    page.wait("document.querySelector('.live-result').textContent.includes('sleep')", "English")
+    assert (
+        page.one(".live-more")
+        .get_attribute("href")
+        .endswith("/book/translator.html#de=Ein+Hund+schl%C3%A4ft.")
+    )
+    assert not page.errors()

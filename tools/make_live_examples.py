@@ -1,0 +1,101 @@
+"""Record the sentences that the translator page shows before its model is loaded.
+
+    python tools/make_live_examples.py
+
+Writes book/_static/live/examples.json from the weights of the shipped model: for each sentence what
+`LiveModel.translate` answers, greedy, with every head's attention in bytes (base64, 255 = 1).
+The page is usable with them at once, also where the weights cannot be loaded. Run it again when
+other weights are shipped; a test compares the two.
+"""
+
+import base64
+import json
+import sys
+from pathlib import Path
+
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from transformer_lib import load_pretrained  # noqa: E402
+from transformer_lib.attention import record_attention  # noqa: E402
+from transformer_lib.decoding import greedy_decode  # noqa: E402
+from transformer_lib.tokenization import BOS, PAD, encode_source  # noqa: E402
+
+OUT = ROOT / "book" / "_static" / "live" / "examples.json"
+RUN = "multi30k-de-en"
+SENTENCES = {  # German, and whether it is like what the model has read
+    "Zwei Hunde spielen im Schnee.": True,
+    "Eine Frau, die einen roten Hut trägt, liest ein Buch.": True,
+    "Ein Junge in einem blauen T-Shirt springt ins Wasser.": True,
+    "Ein alter Mann schläft auf einer Bank im Park.": True,
+    "Ein Quokka fährt Einrad.": True,
+    "Gestern habe ich meine Schlüssel verloren.": False,
+}
+KEEP = 12  # pieces for each position
+KINDS = {"encoder": "encoder.layers.{}.self_attention",
+         "decoder": "decoder.layers.{}.self_attention",
+         "cross": "decoder.layers.{}.cross_attention"}  # fmt: skip
+
+
+def packed(weights: torch.Tensor) -> list[str]:
+    """(1, H, T, S) -> one base64 string of T * S bytes for each head."""
+    return [base64.b64encode(bytes((head * 255).round().byte().flatten().tolist())).decode()
+            for head in weights[0]]  # fmt: skip
+
+
+@torch.inference_mode()
+def record(translator, sentence: str, in_domain: bool) -> dict:
+    """What LiveModel.translate answers to one sentence."""
+    tokenizer, model = translator.tokenizer, translator.model
+    src = torch.tensor(encode_source(tokenizer, [sentence]))  # (1, S)
+    written = greedy_decode(model, src)  # (1, T)
+    ids = written[0].tolist()
+    with record_attention(model) as weights:
+        logits = model(src, torch.tensor([[BOS, *ids[:-1]]]))  # (1, T, V)
+    logits[..., PAD] = -torch.inf
+    probabilities = logits[0].softmax(-1)
+    chosen = probabilities.gather(1, written[0][:, None]).squeeze(1)  # (T,)
+    steps = []
+    for position, (row, token) in enumerate(zip(probabilities, ids, strict=True)):
+        best = row.topk(KEEP)
+        steps.append({
+            "position": position, "chosen": token,
+            "top": [{"id": i, "piece": tokenizer.id_to_token(i), "p": round(p, 5)}
+                    for p, i in zip(best.values.tolist(), best.indices.tolist(), strict=True)],
+        })  # fmt: skip
+    layers = {"encoder": model.config.n_encoder_layers, "decoder": model.config.n_decoder_layers,
+              "cross": model.config.n_decoder_layers}  # fmt: skip
+
+    def named(tokens):
+        return {"ids": tokens, "pieces": [tokenizer.id_to_token(i) for i in tokens]}
+
+    return {
+        "sentence": sentence, "inDomain": in_domain,
+        "source": named(src[0].tolist()), "target": named(ids),
+        "text": tokenizer.decode(ids),
+        "score": round(float(chosen.log().sum()), 5),
+        "confidence": round(float(chosen.mean()), 5),
+        "steps": steps,
+        "attention": {kind: [packed(weights[name.format(layer)]) for layer in range(layers[kind])]
+                      for kind, name in KINDS.items()},
+    }  # fmt: skip
+
+
+def make() -> dict:
+    """The whole file: the run's name, its sizes, and the recorded sentences."""
+    translator = load_pretrained(RUN)
+    config = translator.model.config
+    return {
+        "run": RUN,
+        "layers": config.n_decoder_layers, "heads": config.n_heads,
+        "parameters": translator.model.count_parameters(),
+        "examples": [record(translator, *item) for item in SENTENCES.items()],
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    OUT.parent.mkdir(parents=True, exist_ok=True)
+    OUT.write_text(json.dumps(make(), ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"Wrote {OUT.relative_to(ROOT)}: {OUT.stat().st_size / 1000:.0f} kB")

@@ -1,0 +1,82 @@
+"""Translation without an encoder: source and target are one text, and the model goes on with it.
+
+A pair becomes the stream `source <eos> <bos> target <eos>` (Liu et al. 2018). <bos> stands where
+the source ends, so it says "now the translation". A text alone is a stream whose source is empty.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from transformer_lib.batching import Batches
+from transformer_lib.config import BOS, PAD
+from transformer_lib.decoding import greedy_decode
+from transformer_lib.loss import label_smoothed_cross_entropy
+from transformer_lib.models.language_model import LanguageModel
+
+
+def stream_batches(
+    sources: list[list[int]],
+    targets: list[list[int]],
+    max_tokens: int,
+    seed: int,
+    count_source: bool = False,
+) -> Batches:
+    """Batches of streams: what is read, (B, S + T), and what is to be predicted there, (B, S + T).
+
+    sources end with <eos>, targets stand between <bos> and <eos>. Over the source nothing is to be
+    predicted (PAD), or with count_source its next token. For one seed the batches hold the same
+    pairs as training.translation_batches.
+    """
+    pairs = list(zip(sources, targets, strict=True))
+    read = [source + target[:-1] for source, target in pairs]
+    if count_source:
+        predicted = [(source + target)[1:] for source, target in pairs]
+    else:
+        predicted = [[PAD] * len(source) + target[1:] for source, target in pairs]
+    counts = [sum(token != PAD for token in row) for row in predicted]
+    lengths = [(len(source), len(target) - 1) for source, target in pairs]
+    return Batches([read, predicted], lengths, counts, max_tokens, seed)
+
+
+def stream_loss(model: nn.Module, batch: tuple[Tensor, Tensor], smoothing: float = 0.0) -> Tensor:
+    """Mean loss per counted token. batch: read and predicted, (B, T) each, PAD where none counts.
+
+    Only the positions that count are projected onto the vocabulary.
+    """
+    read, predicted = batch
+    counted = predicted != PAD  # (B, T)
+    logits = model.project(model.decode(read)[counted])  # (N, V)
+    return label_smoothed_cross_entropy(logits, predicted[counted], smoothing, PAD)
+
+
+class PrefixLanguageModel(LanguageModel):
+    """A language model that reads what stands before the first <bos>, the prefix, in both
+    directions, and writes the rest from left to right (Dong et al. 2019; Raffel et al. 2020).
+    """
+
+    def mask(self, ids: Tensor, start: int = 0) -> Tensor:
+        """Causal, and every token reads the whole prefix. Returns (B, 1, T, start + T)."""
+        causal = super().mask(ids, start)
+        if start:  # the prefix is in the cache, and the causal mask lets all of the cache be read
+            return causal
+        prefix = (ids == BOS).cumsum(1) == 0  # (B, T)
+        return causal | prefix[:, None, None, :]
+
+
+def translate_streams(
+    model: LanguageModel, sources: list[list[int]], max_rows: int = 128, decode=greedy_decode
+) -> list[list[int]]:
+    """What the model writes after each source and <bos>, as ids. Prompts of one length share a
+    batch: a language model has no padding on the left.
+    """
+    written: list = [None] * len(sources)
+    by_length: dict[int, list[int]] = {}
+    for i, source in enumerate(sources):
+        by_length.setdefault(len(source), []).append(i)
+    for rows in by_length.values():
+        for start in range(0, len(rows), max_rows):
+            some = rows[start : start + max_rows]
+            prompts = torch.tensor([sources[i] + [BOS] for i in some])
+            for i, ids in zip(some, decode(model, prompts).tolist(), strict=True):
+                written[i] = ids
+    return written

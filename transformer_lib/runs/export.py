@@ -1,0 +1,191 @@
+"""One checked file from a run: what the engine in the page (book/_static/live/) reads.
+
+The file, all numbers little-endian:
+
+    8 bytes   the magic word "BOOKLIVE"
+    4 bytes   version of the format
+    4 bytes   length of the header, padded with spaces so that the data starts at a multiple of 8
+    32 bytes  SHA-256 of all that follows
+    header    JSON: name, languages, scores, the ModelConfig, the tokenizer, a table of tensors
+    data      the tensors in the order of the table, each at a multiple of 8
+
+A matrix is rounded: int8 numbers of -127..127 with one float32 scale a row, the scales behind the
+numbers. A vector stays float32. Nothing depends on the time or the machine: the same run gives the
+same bytes.
+"""
+
+import hashlib
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from transformer_lib.config import ModelConfig, from_dict, to_dict
+from transformer_lib.model import Transformer
+from transformer_lib.tokenization import SPECIAL_TOKENS, train_tokenizer
+from transformer_lib.translator import Translator, find_run, load_pretrained, run_info
+
+MAGIC, VERSION = b"BOOKLIVE", 1
+KINDS = {"BPE": "bpe", "WordLevel": "word"}
+START = struct.Struct("<8sII32s")  # magic, version, length of the header, SHA-256
+
+
+def export_live(run: str | Path, path: str | Path) -> dict:
+    """Write a run of results/, or any run folder, as one file for the page; returns its header.
+
+    Raises ValueError when the run does not exist, or has a part that the page's engine lacks.
+    """
+    folder = find_run(run)
+    translator = load_pretrained(folder)
+    header = run_header(folder, translator)
+    table, data = pack({name: tensor for name, tensor in unique(translator.model)})
+    content = to_bytes(header | {"tensors": table}, data)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(content)
+    partial.replace(path)
+    return header | {"tensors": table, "bytes": len(content)}
+
+
+def run_header(folder: Path, translator: Translator) -> dict:
+    """What the page must know besides the tensors."""
+    config, info = translator.model.config, run_info(folder).get("data", {})
+    if config.norm == "batch":
+        raise ValueError(
+            "the page's engine has no batch normalisation; export a run with norm 'layer' or 'rms'."
+        )
+    scores = folder / "scores.json"
+    return {
+        "name": folder.name,
+        "src": info.get("src", "source"),
+        "tgt": info.get("tgt", "target"),
+        "length_penalty": translator.length_penalty,
+        "scores": json.loads(scores.read_text(encoding="utf-8")) if scores.exists() else None,
+        "parameters": translator.model.count_parameters(),
+        "config": to_dict(config),
+        "tokenizer": tokenizer_data(translator.tokenizer),
+    }
+
+
+def tokenizer_data(tokenizer: Tokenizer) -> dict:
+    """The vocabulary in the order of its ids, and the merges as pairs of ids, first one first."""
+    parts, vocab = json.loads(tokenizer.to_str()), tokenizer.get_vocab()
+    kind = KINDS.get(parts["model"]["type"])
+    rules = ("normalizer", "pre_tokenizer", "decoder", "added_tokens")
+    if kind is None or any(parts[rule] != bare_tokenizer(kind)[rule] for rule in rules):
+        raise ValueError(
+            "the page's engine reads tokenizers made by tokenization.train_tokenizer only; "
+            f"this one is a {parts['model']['type']} with other rules."
+        )
+    merges = parts["model"].get("merges", [])
+    return {
+        "kind": kind,
+        "tokens": sorted(vocab, key=vocab.get),
+        "merges": [vocab[part] for pair in merges for part in pair],
+    }
+
+
+def bare_tokenizer(kind: str) -> dict:
+    """A tokenizer of ours as JSON: its rules are those of all, its vocabulary means nothing."""
+    return json.loads(train_tokenizer(["a"], len(SPECIAL_TOKENS) + 1, kind).to_str())
+
+
+def unique(model: Transformer):
+    """(name, tensor) of each parameter; a tied matrix is given once, under its first name."""
+    seen = set()
+    for name, tensor in model.state_dict().items():
+        if tensor.data_ptr() not in seen:
+            seen.add(tensor.data_ptr())
+            yield name, tensor.detach().cpu().float()
+
+
+def round_rows(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """(rows, columns) float -> int8 of the same shape and a float32 scale for each row.
+
+    The largest number of a row becomes 127, so the error is at most 1/254 of it.
+    """
+    scale = matrix.abs().amax(1) / 127  # (rows,)
+    scale = scale.where(scale > 0, torch.ones_like(scale))  # a row of zeros stays zeros
+    return (matrix / scale[:, None]).round().to(torch.int8), scale
+
+
+def pack(tensors: dict[str, Tensor]) -> tuple[list[dict], bytes]:
+    """The table of tensors for the header, and their bytes."""
+    table, data = [], bytearray()
+
+    def append(array: np.ndarray) -> int:
+        data.extend(bytes(-len(data) % 8))
+        data.extend(array.tobytes())
+        return len(data) - array.nbytes
+
+    for name, tensor in tensors.items():
+        entry = {"name": name, "shape": list(tensor.shape)}
+        if tensor.dim() == 2:
+            rounded, scale = round_rows(tensor)
+            entry |= {"offset": append(rounded.numpy()), "scales": append(_float32(scale))}
+        else:
+            entry |= {"offset": append(_float32(tensor))}
+        table.append(entry)
+    return table, bytes(data)
+
+
+def to_bytes(header: dict, data: bytes) -> bytes:
+    """The whole file."""
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-(START.size + len(text)) % 8)
+    checksum = hashlib.sha256(text + data).digest()
+    return START.pack(MAGIC, VERSION, len(text), checksum) + text + data
+
+
+def load_exported(path: str | Path) -> Translator:
+    """The translator that the page runs: the same tokenizer, the same rounded weights.
+
+    Raises ValueError when the file is no such file, is damaged, or is of another version.
+    """
+    content = Path(path).read_bytes()
+    if len(content) < START.size or not content.startswith(MAGIC):
+        raise ValueError(f"{path} is not a model for the page: make one with export_live.")
+    _, version, length, checksum = START.unpack_from(content)
+    if version != VERSION:
+        raise ValueError(f"{path} has format {version}, this reads {VERSION}: export it again.")
+    if hashlib.sha256(content[START.size :]).digest() != checksum:
+        raise ValueError(f"{path} is damaged: its checksum does not fit; export or copy it again.")
+    header = json.loads(content[START.size : START.size + length])
+    data = content[START.size + length :]
+    model = Transformer(from_dict(ModelConfig, header["config"], str(path)))
+    state = {entry["name"]: unpack(entry, data) for entry in header["tensors"]}
+    model.load_state_dict(state, strict=False)  # a tied matrix comes once, for all its names
+    return Translator(model, build_tokenizer(header["tokenizer"]), header["length_penalty"])
+
+
+def unpack(entry: dict, data: bytes) -> Tensor:
+    """One tensor of the table, its rounding undone: float32."""
+    shape, offset = entry["shape"], entry["offset"]
+    count = int(np.prod(shape))
+    if "scales" not in entry:
+        return torch.from_numpy(np.frombuffer(data, "<f4", count, offset).reshape(shape).copy())
+    rounded = np.frombuffer(data, np.int8, count, offset).reshape(shape)
+    scale = np.frombuffer(data, "<f4", shape[0], entry["scales"])
+    return torch.from_numpy(rounded.astype(np.float32) * scale[:, None])
+
+
+def build_tokenizer(data: dict) -> Tokenizer:
+    """The tokenizer that tokenizer_data took apart."""
+    tokens, ids = data["tokens"], data["merges"]
+    parts = bare_tokenizer(data["kind"])
+    parts["model"]["vocab"] = {token: i for i, token in enumerate(tokens)}
+    if data["kind"] == "bpe":
+        pairs = zip(ids[::2], ids[1::2], strict=True)
+        parts["model"]["merges"] = [[tokens[a], tokens[b]] for a, b in pairs]
+    tokenizer = Tokenizer.from_str(json.dumps(parts))
+    tokenizer.encode_special_tokens = True  # the JSON does not say it
+    return tokenizer
+
+
+def _float32(tensor: Tensor) -> np.ndarray:
+    return tensor.numpy().astype("<f4")
