@@ -1,6 +1,10 @@
 """What encoders alone learn from, and BERT's successors: laws, with the slow way beside them."""
 
+import json
 import math
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -26,7 +30,13 @@ from transformer_lib.beyond.encoders import (
     two_texts,
 )
 from transformer_lib.config import BOS, EOS, ModelConfig
+from transformer_lib.corpora.mini import mini_corpus
 from transformer_lib.models.classifier import Classifier, MaskedLanguageModel
+from transformer_lib.runs.checkpoint import load_state, load_weights
+from transformer_lib.tokenization import load_tokenizer
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools" / "beyond"))
+import encoder_only  # noqa: E402
 
 MASK = 19  # the last id of tiny_config's vocabulary of 20
 
@@ -262,3 +272,56 @@ def test_the_published_bert_gives_the_same_logits():
     except Exception as error:
         pytest.skip(f"the hub was not reached: {error}")
     bert_equals_ours(transformers.BertForMaskedLM.from_pretrained(name, use_safetensors=True))
+
+
+# ------------------------------------------------------------------------------ the recorded runs
+
+
+def recorded():
+    return json.loads(encoder_only.RESULTS.read_text(encoding="utf8"))["runs"]
+
+
+def test_the_arms_of_an_experiment_are_recorded_alike():
+    """Every arm has every seed once and, but for equal compute, as many updates."""
+    seen, updates = {}, {}
+    for run in recorded():
+        key = run["data"], run["experiment"]
+        seen.setdefault(key, []).append((json.dumps(run["arm"]), run["seed"]))
+        updates.setdefault(key, set()).add(run["updates"])
+    for key, found in seen.items():
+        arms = [json.dumps(list(arm)) for arm in encoder_only.EXPERIMENTS[key[1]][1]]
+        if key[1] == "base":
+            arms = ['["both"]', '["left"]']
+        seeds = {seed for _, seed in found}
+        assert sorted(found) == sorted((arm, seed) for arm in arms for seed in seeds), key
+        assert len(updates[key]) == 1 or key[1] == "replaced"
+
+
+def test_masked_and_replaced_had_equal_compute():
+    work = {}
+    for run in recorded():
+        if run["experiment"] == "replaced":
+            work.setdefault((run["data"], run["seed"]), []).append(
+                run["updates"] * run["flops_per_update"]
+            )
+    assert work
+    for one, two in work.values():
+        assert one == pytest.approx(two, rel=0.01)
+
+
+@torch.no_grad()
+def test_the_recorded_weights_find_as_many_hidden_tokens_as_recorded():
+    config = json.loads((encoder_only.KEPT / "config.json").read_text(encoding="utf8"))
+    if config["data"] != "mini":
+        pytest.skip("needs Multi30k")
+    tokenizer = load_tokenizer(encoder_only.KEPT / "tokenizer.json")
+    known = {en for _, en in mini_corpus()["train"]}
+    new = [en for _, en in mini_corpus(seed=1)["train"] if en not in known][:300]
+    data = SimpleNamespace(held_out=[[BOS, *tokenizer.encode(en).ids, EOS] for en in new])
+    for name, make in (("both", MaskedLanguageModel), ("left", encoder_only.LeftOnly)):
+        path = encoder_only.KEPT / f"{name}.safetensors"
+        model = make(ModelConfig(**config["model"]))
+        load_state(model, load_weights(path), path)
+        (run,) = [run for run in recorded() if run["experiment"] == "base"
+                  and run["data"] == "mini" and run["arm"] == [name] and run["seed"] == 0]
+        assert encoder_only.gap(model.float().eval(), data) == pytest.approx(run["gap"], abs=0.07)
