@@ -101,7 +101,8 @@ def _named(spoilt, ids):
 
 
 def test_a_pretrained_body_is_taken_over_and_the_head_is_not():
-    pretrained, model = model_of(MaskedLanguageModel, 2), model_of(Classifier, 3, 2, seed=1)
+    pretrained = model_of(MaskedLanguageModel, 2, positional="learned")
+    model = model_of(Classifier, 3, 2, seed=1, positional="learned")
     head = model.output.weight.clone()
     ids, parts = random_ids(2, 6), torch.randint(0, 2, (2, 6))
     assert not torch.allclose(model.encode(ids, parts), pretrained.encode(ids, parts))
