@@ -145,7 +145,7 @@ def replaced_loss(model: ReplacedTokens, batch: tuple, rate=0.15, weight: float 
     (ids,) = batch
     read, chosen = mask_tokens(ids, model.config.vocab_size - 1, rate, (1.0, 0.0, 0.0))
     logits = model.generator.project(model.generator.encode(read)[chosen])  # (N, V)
-    drawn = torch.distributions.Categorical(logits=logits.detach()).sample()
+    drawn = torch.distributions.Categorical(logits=logits).sample()
     shown = ids.masked_scatter(chosen, drawn)  # (B, T), no <mask> in it
     replaced, real = shown != ids, ids > UNK
     judged = model(shown)[real]  # (number of real tokens,)
