@@ -24,7 +24,7 @@ from torch.utils._pytree import tree_leaves
 
 from transformer_lib.attention import scaled_dot_product_attention
 from transformer_lib.beyond import flash, linear, low_rank, lsh, routing, sparse
-from transformer_lib.config import write_json
+from transformer_lib.runs.files import write_json
 
 FILE = Path(__file__).resolve().parents[1] / "results" / "beyond" / "attention-cost.json"
 LENGTHS = [2**n for n in range(7, 15)]

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from transformer_lib.beyond import far_links
-from transformer_lib.config import write_json
+from transformer_lib.runs.files import write_json
 
 FILE = Path(__file__).resolve().parents[1] / "results" / "beyond" / "far-links.json"
 SIZE, BATCH, UPDATES, WARMUP = 128, 8, 300, 50

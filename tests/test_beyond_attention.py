@@ -19,7 +19,7 @@ from transformer_lib.beyond import (
     routing,
     sparse,
 )
-from transformer_lib.translator import results_dir
+from transformer_lib.runs.pretrained import results_dir
 
 T, BLOCK = 64, 8
 

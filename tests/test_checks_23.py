@@ -1,4 +1,4 @@
-"""Every check of chapter 23 accepts the right answer and names what is wrong with others."""
+"""Every check of Cheaper attention accepts the right answer and names what is wrong with others."""
 
 import pytest
 

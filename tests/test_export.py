@@ -7,12 +7,12 @@ import pytest
 import torch
 from conftest import tiny_config
 from tokenizers import Tokenizer, models
-from transformer_lib.checkpoint import save_model
 
 from transformer_lib import Transformer, data, evaluation, load_pretrained
 from transformer_lib.runs import export
+from transformer_lib.runs.checkpoint import save_model
+from transformer_lib.runs.pretrained import find_run
 from transformer_lib.tokenization import train_tokenizer
-from transformer_lib.translator import find_run
 
 TEXTS = ["Ein Hund läuft.", "Zwei Hunde schlafen im Gras.", "A dog runs.", "Two dogs sleep."]
 
@@ -69,6 +69,10 @@ def test_the_shipped_file_is_what_the_exporter_writes(tmp_path):
 def test_what_the_page_cannot_run_is_refused_in_a_sentence(tmp_path):
     with pytest.raises(ValueError, match="no batch normalisation"):
         export.export_live(write_run(tmp_path / "batch", norm="batch"), tmp_path / "x.bin")
+    with pytest.raises(ValueError, match="knows bias True alone, and this run has False"):
+        export.export_live(write_run(tmp_path / "bias", bias=False), tmp_path / "x.bin")
+    with pytest.raises(ValueError, match="no 'gelu_tanh'"):
+        export.export_live(write_run(tmp_path / "g", activation="gelu_tanh"), tmp_path / "x.bin")
     other = Tokenizer(models.BPE(unk_token="<unk>"))
     other.add_special_tokens(["<pad>", "<bos>", "<eos>", "<unk>"])
     run = write_run(tmp_path / "other", tokenizer=other)

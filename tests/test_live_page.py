@@ -4,6 +4,8 @@ The page is put together here from its source, book/translator.md, so no built b
 engine itself is held against torch in test_live.py.
 """
 
+# ruff: noqa: E501  (scripts of the page read better in one line)
+
 import functools
 import http.server
 import json
@@ -577,11 +579,22 @@ def test_without_javascript_a_picture_stands_there(page):
 
 
 def tap(page, css):
-    """A finger on the middle of the element."""
-    box = page.js("const one = document.querySelector(arguments[0]); one.scrollIntoView({block: 'center',"
-                  " inline: 'nearest', behavior: 'instant'}); const r = one.getBoundingClientRect();"
-                  "return [r.x + r.width / 2, r.y + r.height / 2]", css)  # fmt: skip
-    point = {"x": box[0], "y": box[1]}
+    """A finger on the middle of the element, which nothing may cover."""
+    page.js(
+        "document.querySelector(arguments[0]).scrollIntoView("
+        "{block: 'center', inline: 'nearest', behavior: 'instant'})",
+        css,
+    )
+    time.sleep(0.3)
+    x, y, hit = page.js(
+        "const one = document.querySelector(arguments[0]);"
+        "const r = one.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2;"
+        "const top = document.elementFromPoint(x, y);"
+        "return [x, y, one.contains(top) || (top?.outerHTML ?? 'nothing').slice(0, 200)]",
+        css,
+    )
+    assert hit is True, f"{css} at {x:.0f}, {y:.0f} is covered by {hit}"
+    point = {"x": x, "y": y}
     cdp = page.browser.execute_cdp_cmd
     cdp("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
     cdp("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
@@ -607,9 +620,9 @@ def test_on_a_phone_with_a_finger(browser, address):
                         "document.querySelector(one).offsetParent)")  # fmt: skip
         assert shown == [part]
     tap(page, ".live-views [data-view=heads]")
-    tap(page, '[data-head="encoder.1.1"]')
+    page.one('[data-head="encoder.1.1"]').click()
     page.wait("document.querySelector('[data-head=\"encoder.1.1\"][aria-pressed=true]')", "the pin")
-    tap(page, ".live-pinned button")
+    page.one(".live-pinned button").click()
     page.wait("document.querySelector('[data-head=\"encoder.1.1\"].live-off')", "the head off")
     page.js("window.scrollTo(0, document.body.scrollHeight / 2)")
     top = page.js("return document.querySelector('.live-result').getBoundingClientRect().top")

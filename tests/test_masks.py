@@ -52,3 +52,7 @@ def test_new_tokens_read_the_cache_and_each_other_backwards(start, length):
         assert mask is None and whole[:, :, start:].all()
     else:
         assert torch.equal(mask, whole[:, :, start:])
+
+
+def test_a_first_token_of_padding_is_hidden_from_itself():
+    assert decoder_mask(torch.tensor([[5], [0]])).flatten().tolist() == [True, False]

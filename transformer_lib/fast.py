@@ -67,11 +67,13 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             logits = projected.detach().to(torch.promote_types(projected.dtype, torch.float32))
             target, share = targets[block, None], real[block, None].to(logits.dtype) / n_real
             largest = logits.amax(-1, keepdim=True)  # (rows, 1), kept out of exp's way
-            exp = (logits - largest).exp_()  # what follows happens in this memory
+            of_target, mean = logits.gather(-1, target), logits.mean(-1, keepdim=True)
+            # The gradient of a matrix product does not need its result: that may be written over.
+            free = type(projected.grad_fn).__name__ in ("MmBackward0", "AddmmBackward0")
+            exp = (logits.sub_(largest) if free else logits - largest).exp_()
             z = exp.sum(-1, keepdim=True)  # (rows, 1)
             log_z = largest + z.log()
-            nll = log_z - logits.gather(-1, target)  # -log p(target)
-            uniform = log_z - logits.mean(-1, keepdim=True)  # the mean of -log p
+            nll, uniform = log_z - of_target, log_z - mean  # -log p(target), and the mean of -log p
             loss = loss + (((1 - smoothing) * nll + smoothing * uniform) * share).sum()
             # d loss / d logits = (softmax(logits) - smoothed target) * the row's share of the mean
             gradient = exp.mul_(share / z).sub_(share * (smoothing / exp.size(-1)))

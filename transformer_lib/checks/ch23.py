@@ -1,4 +1,4 @@
-"""Checks for chapter 23, cheaper attention."""
+"""Checks for the chapter Cheaper attention."""
 
 import torch
 

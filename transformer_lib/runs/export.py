@@ -14,6 +14,7 @@ numbers. A vector stays float32. Nothing depends on the time or the machine: the
 same bytes.
 """
 
+import dataclasses
 import hashlib
 import json
 import struct
@@ -24,12 +25,19 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from transformer_lib.config import ModelConfig, from_dict, to_dict
-from transformer_lib.model import Transformer
+from transformer_lib.config import ModelConfig, from_dict
+from transformer_lib.models.transformer import Transformer
+from transformer_lib.runs.pretrained import find_run, load_pretrained, run_info
 from transformer_lib.tokenization import SPECIAL_TOKENS, train_tokenizer
-from transformer_lib.translator import Translator, find_run, load_pretrained, run_info
+from transformer_lib.translator import Translator
 
 MAGIC, VERSION = b"BOOKLIVE", 1
+# The fields of ModelConfig that the page's engine reads; every other must have its default.
+FIELDS = (
+    "vocab_size", "d_model", "n_heads", "d_ff", "n_encoder_layers", "n_decoder_layers", "dropout",
+    "attention_dropout", "max_len", "pad_id", "norm_first", "norm", "positional", "activation",
+    "tie_embeddings",
+)  # fmt: skip
 KINDS = {"BPE": "bpe", "WordLevel": "word"}
 START = struct.Struct("<8sII32s")  # magic, version, length of the header, SHA-256
 
@@ -59,6 +67,15 @@ def run_header(folder: Path, translator: Translator) -> dict:
         raise ValueError(
             "the page's engine has no batch normalisation; export a run with norm 'layer' or 'rms'."
         )
+    for field in dataclasses.fields(config):
+        given = getattr(config, field.name)
+        if field.name not in FIELDS and given != field.default:
+            raise ValueError(
+                f"the page's engine knows {field.name} {field.default} alone, and this run has "
+                f"{given}: export a run with the default."
+            )
+    if config.activation == "gelu_tanh":
+        raise ValueError("the page's engine has no 'gelu_tanh'; export a run with 'gelu'.")
     scores = folder / "scores.json"
     return {
         "name": folder.name,
@@ -67,7 +84,7 @@ def run_header(folder: Path, translator: Translator) -> dict:
         "length_penalty": translator.length_penalty,
         "scores": json.loads(scores.read_text(encoding="utf-8")) if scores.exists() else None,
         "parameters": translator.model.count_parameters(),
-        "config": to_dict(config),
+        "config": {name: getattr(config, name) for name in FIELDS},
         "tokenizer": tokenizer_data(translator.tokenizer),
     }
 

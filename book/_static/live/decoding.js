@@ -123,7 +123,8 @@ export function beamSearch(model, memory, options) {
     tree.push({ step, hypotheses: candidates.map(entry) });
     // A forced <eos> ends the search as well: nothing goes on.
     if (finished >= n || !going.length) break;
-    beam = going.map((next) => ({ ...extend(next), cache: next.parent.cache.copy() }));
+    const copy = ({ length, layers }) => new KeyValueCache(length, [...layers]);
+    beam = going.map((next) => ({ ...extend(next), cache: copy(next.parent.cache) }));
   }
   return { ...extend(best), ids: extend(best).ids.slice(1), score: best.score, tree };
 }

@@ -211,17 +211,19 @@ export class Inside {
     require(q, `"${address}" is switched off with its whole sublayer: there is nothing inside.`);
     const there = i >= 0 && i < q.length && j >= 0 && j < k.length;
     require(there, `This head has ${q.length} queries and ${k.length} keys, counted from 0.`);
-    const width = q[0].length / attention.nHeads;
-    const slice = (row) => row.slice(head * width, (head + 1) * width); // (K)
-    const [query, key] = [slice(q[i]), slice(k[j])];
+    const [keys, values] = [k, v].map((rows) => attention.splitHeads(rows));
+    const group = Math.floor((head * keys.length) / attention.nHeads); // heads may share keys
+    const [query, key] = [attention.splitHeads(q)[head][i], keys[group][j]]; // (K)
+    const root = Math.sqrt(attention.width);
     const bias = attention.distanceBias(head, q.map((_, t) => t), run)?.(i, j) ?? 0;
     const score = dot(query, key);
     const row = weights[head][i]; // (T_key)
     return {
-      q: query, k: key, v: slice(v[j]), output: slice(output[i]), weights: row,
+      q: query, k: key, v: values[group][j], weights: row,
+      output: attention.splitHeads(output)[head][i],
       products: query.map((value, f) => value * key[f]), score, bias,
-      scaled: score / Math.sqrt(width), masked: row[j] === 0,
-      scores: Float32Array.from(k, (other) => dot(query, slice(other)) / Math.sqrt(width)),
+      scaled: score / root, masked: row[j] === 0,
+      scores: Float32Array.from(keys[group], (other) => dot(query, other) / root), // before masks
     };
   }
 

@@ -20,10 +20,7 @@ export function linear(rows, weight, bias) {
         s2 += xi * w[c + i];
         s3 += xi * w[d + i];
       }
-      y[o] = s0;
-      y[o + 1] = s1;
-      y[o + 2] = s2;
-      y[o + 3] = s3;
+      [y[o], y[o + 1], y[o + 2], y[o + 3]] = [s0, s1, s2, s3];
     }
   }
   for (let o = whole; o < outputs; o++) {
@@ -45,13 +42,20 @@ export function add(a, b) {
   return a.map((value, i) => value + b[i]);
 }
 
+/** The sum of the rows, each times its weight: (T), (T, K) -> (K). */
+export function weightedSum(weights, rows) {
+  const sum = new Float32Array(rows[0].length);
+  for (let t = 0; t < rows.length; t++) {
+    for (let i = 0; i < sum.length; i++) sum[i] += weights[t] * rows[t][i];
+  }
+  return sum;
+}
+
 /** Positive numbers that sum to 1; the largest is taken off first, or exp overflows. Chapter 02. */
 export function softmax(scores) {
-  const largest = scores.reduce((a, b) => Math.max(a, b), -Infinity);
-  if (largest === -Infinity) return scores.map(() => 0); // nothing may be attended to
-  const powers = scores.map((score) => Math.exp(score - largest));
-  const sum = powers.reduce((a, b) => a + b, 0);
-  return powers.map((power) => power / sum);
+  const total = logSumExp(scores);
+  if (Number.isNaN(total)) return scores.map(() => 0); // nothing may be attended to
+  return scores.map((score) => Math.exp(score - total));
 }
 
 /** log(sum(exp(x))): what log-softmax takes off each logit. Chapter 12. */
@@ -76,7 +80,7 @@ export function topK(x, k) {
 }
 
 /** Shift to mean 0, scale to variance 1, then the learned gain and bias. Chapter 07. */
-export function layerNorm(row, weight, bias, eps = 1e-5) {
+export function layerNorm(row, weight, bias, eps) {
   const mean = row.reduce((a, b) => a + b, 0) / row.length;
   const variance = row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / row.length;
   const scale = 1 / Math.sqrt(variance + eps);
@@ -84,7 +88,7 @@ export function layerNorm(row, weight, bias, eps = 1e-5) {
 }
 
 /** Divide by the root mean square: no mean, no bias. Chapter 07. */
-export function rmsNorm(row, weight, eps = 1e-5) {
+export function rmsNorm(row, weight, bias, eps) {
   const scale = 1 / Math.sqrt(dot(row, row) / row.length + eps);
   return row.map((value, i) => value * scale * weight[i]);
 }
@@ -93,6 +97,7 @@ export function rmsNorm(row, weight, eps = 1e-5) {
 export const relu = (x) => Math.max(0, x);
 export const silu = (x) => x / (1 + Math.exp(-x));
 export const gelu = (x) => (x * (1 + erf(x / Math.SQRT2))) / 2;
+export const gelu_tanh = (x) => x / (1 + Math.exp(-1.5957691216 * (x + 0.044715 * x ** 3)));
 
 /** The error function to 1.5e-7 (Abramowitz and Stegun 1964, 7.1.26). */
 function erf(x) {
@@ -108,21 +113,19 @@ export function sinusoidalTable(maxLen, dModel) {
   for (let p = 0; p < maxLen; p++) {
     for (let i = 0; i < dModel; i += 2) {
       const angle = p * Math.exp((-i * Math.log(10000)) / dModel);
-      data[p * dModel + i] = Math.sin(angle);
-      data[p * dModel + i + 1] = Math.cos(angle);
+      data.set([Math.sin(angle), Math.cos(angle)], p * dModel + i);
     }
   }
   return { data, shape: [maxLen, dModel] };
 }
 
 /** Turn each pair of features by position * frequency: (K) -> (K). Chapter 06. */
-export function rotate(row, position, base = 10000) {
+export function rotate(row, position, base) {
   const turned = new Float32Array(row.length);
   for (let i = 0; i < row.length; i += 2) {
     const angle = position * base ** (-i / row.length);
     const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
-    turned[i] = row[i] * cos - row[i + 1] * sin;
-    turned[i + 1] = row[i] * sin + row[i + 1] * cos;
+    turned.set([row[i] * cos - row[i + 1] * sin, row[i] * sin + row[i + 1] * cos], i);
   }
   return turned;
 }

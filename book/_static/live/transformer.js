@@ -3,7 +3,8 @@
 
 import { Intervention } from "./intervention.js";
 import {
-  add, dot, gelu, layerNorm, linear, relu, rmsNorm, rotate, silu, sinusoidalTable, softmax,
+  add, dot, gelu, gelu_tanh, layerNorm, linear, relu, rmsNorm, rotate, silu, sinusoidalTable,
+  softmax, weightedSum,
 } from "./tensor.js";
 
 /** softmax(q k^T / sqrt(d_k)) v, with its weights (eq. 1). Chapter 02.
@@ -11,23 +12,21 @@ import {
  *  is added to the score. Returns output (T_query, K) and weights (T_query, T_key). */
 export function scaledDotProductAttention(q, k, v, mask = () => true, bias = () => 0) {
   const scale = 1 / Math.sqrt(q[0].length);
-  const score = (i, j) => (mask(i, j) ? dot(q[i], k[j]) * scale + bias(i, j) : -Infinity);
-  const scores = q.map((_, i) => Float32Array.from(k, (_, j) => score(i, j))); // (T_query, T_key)
-  const weights = scores.map(softmax);
-  const output = weights.map((row) => {
-    const sum = new Float32Array(v[0].length); // (K)
-    row.forEach((weight, j) => v[j].forEach((value, f) => (sum[f] += weight * value)));
-    return sum;
+  const weights = q.map((query, i) => {
+    const scores = new Float32Array(k.length).fill(-Infinity); // (T_key)
+    k.forEach((key, j) => mask(i, j) && (scores[j] = dot(query, key) * scale + bias(i, j)));
+    return softmax(scores);
   });
-  return { output, weights };
+  return { output: weights.map((row) => weightedSum(row, v)), weights };
 }
 
 /** Several attentions side by side, each on its slice of the features (sec. 3.2.2). Chapter 04. */
 export class MultiHeadAttention {
   /** kind: "encoder", "decoder" or "cross"; stem: where its four matrices stand in the weights. */
   constructor(model, kind, layer, stem) {
-    const { n_heads, positional } = model.config;
-    Object.assign(this, { kind, layer, nHeads: n_heads });
+    const { d_model, n_heads, positional, rotary_base } = model.config;
+    const width = d_model / n_heads; // K
+    Object.assign(this, { kind, layer, nHeads: n_heads, width, base: rotary_base });
     this.name = kind === "cross" ? `decoder.${layer}.cross` : `${kind}.${layer}.attention`;
     this.positional = kind === "cross" ? "none" : positional;
     for (const map of ["w_q", "w_k", "w_v", "w_o"]) this[map] = model.linearMap(`${stem}.${map}`);
@@ -35,9 +34,8 @@ export class MultiHeadAttention {
 
   /** (T, D) -> (H, T, K): each head gets its own slice of the features. */
   splitHeads(rows) {
-    const width = rows[0].length / this.nHeads;
-    const slice = (h) => rows.map((row) => row.subarray(h * width, (h + 1) * width));
-    return Array.from({ length: this.nHeads }, (_, h) => slice(h));
+    const slice = (h) => rows.map((row) => row.subarray(h * this.width, (h + 1) * this.width));
+    return Array.from({ length: rows[0].length / this.width }, (_, h) => slice(h));
   }
 
   /** (T, D) -> (T, D): the q, k or v of all heads, side by side in a row. */
@@ -45,7 +43,7 @@ export class MultiHeadAttention {
     const projected = this[`w_${part}`](rows);
     if (this.positional === "rotary" && !run.switches.positions && part !== "v") {
       for (const head of this.splitHeads(projected)) {
-        head.forEach((row, t) => row.set(rotate(row, places[t]))); // chapter 06
+        head.forEach((row, t) => row.set(rotate(row, places[t], this.base))); // chapter 06
       }
     }
     return run.touch(`${this.name}.${part}`, projected, places);
@@ -57,9 +55,10 @@ export class MultiHeadAttention {
     const [qs, ks, vs, outputs] = [q, k, v, joined].map((rows) => this.splitHeads(rows));
     const weights = qs.map((_, h) => {
       const bias = this.distanceBias(h, places, run);
-      const head = scaledDotProductAttention(qs[h], ks[h], vs[h], mask, bias);
-      const off = run.headIsOff(this.kind, this.layer, h); // then its slice stays zero
-      if (!off) head.output.forEach((row, t) => outputs[h][t].set(row));
+      const kv = Math.floor((h * ks.length) / qs.length); // heads may share keys and values
+      const head = scaledDotProductAttention(qs[h], ks[kv], vs[kv], mask, bias);
+      const on = !run.headIsOff(this.kind, this.layer, h); // else its slice stays zero
+      if (on) head.output.forEach((row, t) => outputs[h][t].set(row));
       return head.weights;
     });
     run.touch(`${this.name}.weights`, weights);
@@ -86,10 +85,6 @@ export class KeyValueCache {
     Object.assign(this, { length, layers });
   }
 
-  copy() {
-    return new KeyValueCache(this.length, [...this.layers]);
-  }
-
   append(layer, keys, values) {
     const past = this.layers[layer] ?? { keys: [], values: [] };
     this.layers[layer] = { keys: [...past.keys, ...keys], values: [...past.values, ...values] };
@@ -104,7 +99,7 @@ export class Transformer {
     Object.assign(this, { config, tensors });
     const { positional, max_len, d_model } = config;
     if (positional === "sinusoidal") this.position = sinusoidalTable(max_len, d_model);
-    if (positional === "learned") this.position = tensors["position.table"];
+    if (positional === "learned") this.position = tensors["embed.positions.table"];
     this.encoderLayers = this.stack("encoder", config.n_encoder_layers);
     this.decoderLayers = this.stack("decoder", config.n_decoder_layers);
     this.src = tensors["src_embedding.lookup.weight"]; // (V, D), and with ties the only one
@@ -132,7 +127,7 @@ export class Transformer {
     const map = (part, rows) => this.linearMap(`${stem}.feed_forward.${part}`)(rows);
     const { activation } = this.config;
     const gates = activation === "swiglu" ? map("gate", x) : null; // (T, d_ff)
-    const bend = { relu, gelu }[activation];
+    const bend = { relu, gelu, gelu_tanh }[activation];
     const hidden = map("expand", x).map((row, t) =>
       row.map((value, i) => (gates ? silu(gates[t][i]) * value : bend(value))),
     ); // (T, D) -> (T, d_ff)
@@ -144,7 +139,7 @@ export class Transformer {
     if (run.off.norms.has(name)) return rows;
     const [weight, bias] = ["weight", "bias"].map((part) => this.tensors[`${stem}.${part}`]?.data);
     const normed = this.config.norm === "rms" ? rmsNorm : layerNorm;
-    return rows.map((row) => normed(row, weight, bias));
+    return rows.map((row) => normed(row, weight, bias, this.config.eps));
   }
 
   /** x + sublayer(norm(x)), or norm(x + sublayer(x)) as the paper draws it. Chapters 07 and 08. */
@@ -171,11 +166,12 @@ export class Transformer {
 
   /** Ids to vectors: rows of the table (V, D) times sqrt(D), plus positions. Chapters 05, 06. */
   embed(table, ids, places, run) {
-    const width = this.config.d_model;
+    const { d_model: width, scale_embeddings } = this.config;
+    const scale = scale_embeddings ? Math.sqrt(width) : 1;
     const row = ({ data }, i) => data.subarray(i * width, (i + 1) * width);
     const position = run.switches.positions ? undefined : this.position;
     return ids.map((id, t) => {
-      const x = row(table, id).map((value) => value * Math.sqrt(width)); // (D)
+      const x = row(table, id).map((value) => value * scale); // (D)
       return position ? add(x, row(position, places[t])) : x;
     });
   }
