@@ -171,6 +171,9 @@ def test_the_detector_sees_guesses_and_judges_every_real_token(monkeypatch):
     torch.manual_seed(0)
     without = replaced_loss(model, (ids,), 0.5, 0.0)
     assert_equal(with_it - without, torch.tensor(50 * math.log(2), dtype=torch.float64))
+    torch.manual_seed(0)
+    monkeypatch.setattr(model, "forward", lambda shown: 100.0 * ((shown != ids).double() - 0.5))
+    assert_equal(replaced_loss(model, (ids,), 0.5, 50.0), without)  # one who knows loses nothing
     shown = seen[0]
     assert (shown[ids < 4] == ids[ids < 4]).all() and (shown != ids).any()
 
