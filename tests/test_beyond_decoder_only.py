@@ -16,6 +16,7 @@ from transformer_lib.beyond.families import (
 )
 from transformer_lib.beyond.one_stream import (
     PrefixLanguageModel,
+    TwoPartLanguageModel,
     stream_batches,
     stream_loss,
     translate_streams,
@@ -29,13 +30,18 @@ SOURCES = [[5, 6, 7, EOS], [8, EOS], [9, 5, EOS]]
 TARGETS = [[BOS, 10, 11, EOS], [BOS, 7, 7, 7, EOS], [BOS, 4, EOS]]
 
 
+kinds = pytest.mark.parametrize(
+    "kind", [LanguageModel, PrefixLanguageModel, TwoPartLanguageModel]
+)
+
+
 def model_of(kind=LanguageModel, **changes):
     torch.manual_seed(0)
     config = tiny_config(**{"vocab_size": 12, "positional": "rotary", **changes})
     return kind(config).double().eval()
 
 
-# ---- the stream ------------------------------------------------------------------------------------
+# ---- the stream ---------------------------------------------------------------------------------
 
 
 def test_each_place_of_the_stream_predicts_the_next():
@@ -69,7 +75,7 @@ def test_the_loss_is_the_mean_over_the_target():
     assert_equal(stream_loss(model, batch), -torch.stack(log_p).mean())
 
 
-# ---- the prefix -------------------------------------------------------------------------------------
+# ---- the prefix ---------------------------------------------------------------------------------
 
 
 @settings(max_examples=10)
@@ -88,7 +94,7 @@ def test_a_text_without_a_prefix_is_read_causally():
     assert_equal(prefix(ids), causal(ids))
 
 
-@pytest.mark.parametrize("kind", [LanguageModel, PrefixLanguageModel])
+@kinds
 def test_decoding_goes_on_as_the_whole_stream_would(kind):
     model = model_of(kind)
     prompt = torch.tensor([[5, 6, EOS, BOS], [7, 9, EOS, BOS]])
@@ -110,7 +116,7 @@ def test_the_source_of_a_prefix_model_sees_its_future():
         assert torch.allclose(*first) != seen
 
 
-@pytest.mark.parametrize("kind", [LanguageModel, PrefixLanguageModel])
+@kinds
 def test_padding_behind_changes_nothing(kind):
     model = model_of(kind)
     rows = [s + t[:-1] for s, t in zip(SOURCES, TARGETS, strict=True)]
@@ -118,16 +124,37 @@ def test_padding_behind_changes_nothing(kind):
         assert_equal(logits[: len(row)], model(torch.tensor([row]))[0])
 
 
-@pytest.mark.parametrize("kind", [LanguageModel, PrefixLanguageModel])
+@kinds
 def test_translations_stand_in_the_sources_order(kind):
     model = model_of(kind)
-    written = translate_streams(model, SOURCES, max_rows=1)
-    for source, ids in zip(SOURCES, written, strict=True):
+    sources = [*SOURCES, [6, 9, EOS], [7, 7, 5, EOS]]  # some of one length, in two batches
+    written = translate_streams(model, sources, max_rows=1)
+    for source, ids in zip(sources, written, strict=True):
         alone = greedy_decode(model, torch.tensor([source + [BOS]]))[0].tolist()
         assert ids == alone
 
 
-# ---- published weights ------------------------------------------------------------------------------
+@torch.no_grad()
+def test_with_equal_weights_the_two_parts_are_one_model():
+    one, two = model_of(PrefixLanguageModel), model_of(TwoPartLanguageModel)
+    state = one.state_dict()
+    two.load_state_dict({
+        name: state[name.replace("of_source.", "").replace("of_rest.", "")]
+        for name in two.state_dict()
+    })  # fmt: skip
+    ids = torch.tensor([[5, 6, 7, EOS, BOS, 9]])
+    assert_equal(two(ids), one(ids))
+    for part, before, after in (("of_source", True, True), ("of_rest", False, True)):
+        changed = model_of(TwoPartLanguageModel)
+        changed.load_state_dict(two.state_dict())
+        for name, parameter in changed.named_parameters():
+            if part in name and "feed_forward" in name:
+                parameter.add_(0.1)
+        moved = (changed(ids) - one(ids))[0].abs().amax(-1) > 1e-6
+        assert moved[:4].all() == before and moved[:4].any() == before and moved[4:].all() == after
+
+
+# ---- published weights --------------------------------------------------------------------------
 
 
 @torch.no_grad()

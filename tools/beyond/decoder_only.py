@@ -11,7 +11,6 @@ import argparse
 import datetime
 import json
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 from transformer_lib import fast  # noqa: E402
 from transformer_lib.beyond.one_stream import (  # noqa: E402
     PrefixLanguageModel,
+    TwoPartLanguageModel,
     stream_batches,
     stream_loss,
     translate_streams,
@@ -45,12 +45,17 @@ SIZES = {
     "n_encoder_layers": 3, "n_decoder_layers": 2,
 }  # fmt: skip
 SMALL = {"d_model": 64, "d_ff": 128, "dropout": 0.1}
+STACK = {"n_encoder_layers": 0, "n_decoder_layers": 6}
 # Name of the arm: the model, its changes of SIZES, and which parts of the stream the loss counts.
 ARMS = {
     "encoder-decoder": (Transformer, {}, None),
-    "causal": (LanguageModel, {"n_encoder_layers": 0, "n_decoder_layers": 6}, False),
-    "prefix": (PrefixLanguageModel, {"n_encoder_layers": 0, "n_decoder_layers": 6}, False),
-    "causal, both parts": (LanguageModel, {"n_encoder_layers": 0, "n_decoder_layers": 6}, True),
+    "causal": (LanguageModel, STACK, False),
+    "prefix": (PrefixLanguageModel, STACK, False),
+    # Half as many layers, of twice the parameters.
+    "prefix, own weights": (TwoPartLanguageModel, STACK | {"n_decoder_layers": 3}, False),
+    # Half the parameters: were the layers too many for so few updates?
+    "prefix, 3 layers": (PrefixLanguageModel, STACK | {"n_decoder_layers": 3}, False),
+    "causal, both parts": (LanguageModel, STACK, True),
 }
 TRAIN = TrainConfig(
     max_steps=1000, max_tokens=2048, peak_lr=5e-3, warmup=300, cooldown=330, average=1,
@@ -116,7 +121,6 @@ def translation(data: str, arm: str, config: TrainConfig, pairs) -> dict:
         batches = stream_batches(sources, targets, config.max_tokens, seed, count_source)
         english = stream_batches(*held_out, 4096, seed)
         loss, valid = fast_loss, lambda: mean_loss(model, english)
-    clock, processor = time.time(), time.process_time()
     metrics = fit(
         model,
         batches,
@@ -126,7 +130,6 @@ def translation(data: str, arm: str, config: TrainConfig, pairs) -> dict:
         lambda: {"validation_loss": valid()},
         data_info={"data": data, "arm": arm},
     )
-    seconds, cpu = time.time() - clock, time.process_time() - processor
 
     def translate(ids):
         if count_source is None:
@@ -136,7 +139,7 @@ def translation(data: str, arm: str, config: TrainConfig, pairs) -> dict:
     blocks, total = parameters(model)
     result = {
         "data": data, "arm": arm, "seed": seed, "block_parameters": blocks, "parameters": total,
-        "updates": config.max_steps, "seconds": seconds, "cpu_seconds": cpu,
+        "updates": config.max_steps, "seconds": sum(entry.get("seconds", 0) for entry in metrics),
         "model": to_dict(model.config), "train": to_dict(config),
     }  # fmt: skip
     for split in ("validation", "test"):
@@ -193,7 +196,7 @@ def main():
         for arm in options.arms:
             config = TrainConfig(**settings | {"seed": seed})
             found = translation(options.data, arm, config, pairs)
-            print(arm, seed, found["validation"], found["cpu_seconds"], flush=True)
+            print(arm, seed, found["validation"], found["seconds"], flush=True)
             collect(f"one-stream-{options.data}")
 
 

@@ -4,14 +4,19 @@ A pair becomes the stream `source <eos> <bos> target <eos>` (Liu et al. 2018). <
 the source ends, so it says "now the translation". A text alone is a stream whose source is empty.
 """
 
+import copy
+
 import torch
 from torch import Tensor, nn
 
 from transformer_lib.batching import Batches
-from transformer_lib.config import BOS, PAD
+from transformer_lib.blocks import init_weights
+from transformer_lib.cache import DecoderCache
+from transformer_lib.config import BOS, PAD, ModelConfig
 from transformer_lib.decoding import greedy_decode
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.normalization import LayerNorm, RMSNorm
 
 
 def stream_batches(
@@ -61,6 +66,44 @@ class PrefixLanguageModel(LanguageModel):
             return causal
         prefix = (ids == BOS).cumsum(1) == 0  # (B, T)
         return causal | prefix[:, None, None, :]
+
+
+class ByPart(nn.Module):
+    """A map with two sets of weights: one for the tokens of the source, one for the others."""
+
+    def __init__(self, layer: nn.Module):
+        super().__init__()
+        self.of_source, self.of_rest = layer, copy.deepcopy(layer)
+        init_weights(self.of_rest)
+        self.is_source: Tensor | None = None  # (B, T, 1) bool, set before each pass
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x: (B, T, D) -> (B, T, D')."""
+        return torch.where(self.is_source, self.of_source(x), self.of_rest(x))
+
+
+class TwoPartLanguageModel(PrefixLanguageModel):
+    """A prefix language model that reads the source with weights of its own, as an encoder does.
+
+    A layer has twice the parameters, and each token uses one half of them.
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__(config)
+        for module in list(self.decoder.layers.modules()):
+            for name, child in list(module.named_children()):
+                if isinstance(child, nn.Linear | LayerNorm | RMSNorm):
+                    setattr(module, name, ByPart(child))
+
+    def decode(self, ids: Tensor, cache: DecoderCache | None = None) -> Tensor:
+        """ids: (B, T), with a cache only the new ones -> hidden (B, T, D)."""
+        is_source = (ids == BOS).cumsum(1) == 0  # (B, T)
+        if cache is not None and cache.length:
+            is_source = torch.zeros_like(is_source)  # the source is in the cache
+        for module in self.modules():
+            if isinstance(module, ByPart):
+                module.is_source = is_source[:, :, None]
+        return super().decode(ids, cache)
 
 
 def translate_streams(
