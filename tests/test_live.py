@@ -235,7 +235,7 @@ def switched_off(model, switches):
         if name in norms:
             replace(norms[name], "forward", lambda x: x)
     if switches.get("positions"):
-        positions, model.embed.positions = model.embed.positions, PositionalScheme()
+        replace(model.embed, "positions", PositionalScheme())
     try:
         yield
     finally:
@@ -245,8 +245,6 @@ def switched_off(model, switches):
             part.__dict__.pop(name)
             if had:
                 part.__dict__[name] = old
-        if switches.get("positions"):
-            model.embed.positions = positions
 
 
 @torch.inference_mode()
@@ -368,6 +366,22 @@ def same_output(page, n):
 def test_greedy_and_beam_output_is_the_librarys(page):
     equal, total = same_output(page, 20)
     assert min(equal.values()) >= total - 1
+
+
+def test_the_length_penalty_is_the_librarys(page):
+    """Hypotheses of unlike lengths compete here: each penalty must choose as it does in Python."""
+    translator, texts = shipped(), [pair[0] for pair in captions()[:8]]
+    chosen = []
+    for penalty in (-3.0, 0.0, 6.0):
+        ids, scores = beam_search(
+            translator.model, pad(encode_source(translator.tokenizer, texts)),
+            length_penalty=penalty,
+        )  # fmt: skip
+        found = written(page, SHIPPED.name, texts, method="beam", lengthPenalty=penalty)
+        assert [f["ids"] for f in found] == [row[row != PAD].tolist() for row in ids]
+        assert [f["score"] for f in found] == pytest.approx(scores.tolist(), abs=1e-3, rel=1e-3)
+        chosen.append([len(f["ids"]) for f in found])
+    assert sum(chosen[0]) < sum(chosen[1]) < sum(chosen[2]), "the penalty decided nothing"
 
 
 @pytest.mark.slow

@@ -2,10 +2,10 @@
 
     python tools/make_film.py RUN_FOLDER
 
-RUN_FOLDER is a run that kept a checkpoint every 25 updates (keep_checkpoints as large as there are).
+RUN_FOLDER is a run that kept a checkpoint every 25 updates (keep_checkpoints as many as there are).
 Writes book/_static/live/film.json: the run's settings and validation scores, and at each point what
-greedy decoding writes for SENTENCES, with the cross-attention of the last layer, mean over the heads,
-in bytes (base64, 255 = 1). The sentences are this project's own; the run has met none of them.
+greedy decoding writes for SENTENCES, with the cross-attention of the last layer, mean over its
+heads, in bytes (base64, 255 = 1). The sentences are this project's own; the run has met none.
 """
 
 import argparse
@@ -21,9 +21,11 @@ sys.path.insert(0, str(ROOT))
 
 from transformer_lib.attention import record_attention  # noqa: E402
 from transformer_lib.config import ModelConfig, from_dict  # noqa: E402
+from transformer_lib.data import load_parallel  # noqa: E402
 from transformer_lib.decoding import greedy_decode  # noqa: E402
 from transformer_lib.models.transformer import Transformer  # noqa: E402
 from transformer_lib.runs import checkpoint  # noqa: E402
+from transformer_lib.runs.files import read_json_lines  # noqa: E402
 from transformer_lib.tokenization import BOS, EOS, encode_source, load_tokenizer  # noqa: E402
 
 OUT = ROOT / "book" / "_static" / "live" / "film.json"
@@ -65,14 +67,21 @@ def frame(model: Transformer, tokenizer, sentences: list[str]) -> list[dict]:
     return shown
 
 
+def where(about: dict) -> dict:
+    """What load_parallel needs to read the data of a run again."""
+    return {name: about["data"][name] for name in ("source", "src", "tgt")}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("run", type=Path)
     run = parser.parse_args().run
     about = checkpoint.read_config(run)
+    learned_from = {source for source, _ in load_parallel(**where(about))["train"]}
+    assert not learned_from & {*SENTENCES, *(text[:-1] for text in SENTENCES)}
     tokenizer = load_tokenizer(run / "tokenizer.json")
     model = Transformer(from_dict(ModelConfig, about["model"])).eval()
-    entries = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    entries = read_json_lines(run / "metrics.jsonl")
     validation = [
         {"step": entry["step"], "loss": entry["validation_loss"], "bleu": entry["validation_bleu"]}
         for entry in entries

@@ -50,7 +50,7 @@ shift
 mkdir -p "$new$own"
 mount --bind "$own" "$new$own"
 cd "$new"
-exec chroot "$new" setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$@"
+exec setsid chroot "$new" setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$@"
 """.replace("DEVICES", " ".join(DEVICES))
 
 

@@ -35,9 +35,14 @@ MAGIC, VERSION = b"BOOKLIVE", 1
 # The fields of ModelConfig that the page's engine reads; every other must have its default.
 FIELDS = (
     "vocab_size", "d_model", "n_heads", "d_ff", "n_encoder_layers", "n_decoder_layers", "dropout",
-    "attention_dropout", "max_len", "pad_id", "norm_first", "norm", "positional", "activation",
-    "tie_embeddings",
+    "attention_dropout", "max_len", "norm_first", "norm", "eps", "positional", "rotary_base",
+    "activation", "bias", "n_kv_heads", "pad_id", "tie_embeddings", "scale_embeddings",
 )  # fmt: skip
+CHOICES = {
+    "norm": ("layer", "rms"),
+    "positional": ("sinusoidal", "learned", "rotary", "alibi", "none"),
+    "activation": ("relu", "gelu", "gelu_tanh", "swiglu"),
+}
 KINDS = {"BPE": "bpe", "WordLevel": "word"}
 START = struct.Struct("<8sII32s")  # magic, version, length of the header, SHA-256
 
@@ -63,19 +68,7 @@ def export_live(run: str | Path, path: str | Path) -> dict:
 def run_header(folder: Path, translator: Translator) -> dict:
     """What the page must know besides the tensors."""
     config, info = translator.model.config, run_info(folder).get("data", {})
-    if config.norm == "batch":
-        raise ValueError(
-            "the page's engine has no batch normalisation; export a run with norm 'layer' or 'rms'."
-        )
-    for field in dataclasses.fields(config):
-        given = getattr(config, field.name)
-        if field.name not in FIELDS and given != field.default:
-            raise ValueError(
-                f"the page's engine knows {field.name} {field.default} alone, and this run has "
-                f"{given}: export a run with the default."
-            )
-    if config.activation == "gelu_tanh":
-        raise ValueError("the page's engine has no 'gelu_tanh'; export a run with 'gelu'.")
+    require_known(config)
     scores = folder / "scores.json"
     return {
         "name": folder.name,
@@ -87,6 +80,22 @@ def run_header(folder: Path, translator: Translator) -> dict:
         "config": {name: getattr(config, name) for name in FIELDS},
         "tokenizer": tokenizer_data(translator.tokenizer),
     }
+
+
+def require_known(config: ModelConfig) -> None:
+    """Raise ValueError, naming the field, for what the page's engine cannot do."""
+    for field in dataclasses.fields(config):
+        given = getattr(config, field.name)
+        if given not in CHOICES.get(field.name, (given,)):
+            raise ValueError(
+                f"the page's engine has no {field.name} {given!r}; export a run with one of "
+                f"{CHOICES[field.name]}."
+            )
+        if field.name not in FIELDS and given != field.default:
+            raise ValueError(
+                f"the page's engine knows {field.name} {field.default} alone, and this run has "
+                f"{given}: export a run with the default."
+            )
 
 
 def tokenizer_data(tokenizer: Tokenizer) -> dict:
