@@ -26,7 +26,7 @@ def quick(tmp_path_factory):
 
 
 def find(result, what, against):
-    rows = [r for r in result["rows"] if what in r["what"] and against in r["against"]]
+    rows = [r for r in result["rows"] if r["what"].startswith(what) and against in r["against"]]
     assert len(rows) == 1, f"{len(rows)} rows for {what} / {against}"
     return rows[0]
 
@@ -35,7 +35,8 @@ def test_every_comparison_has_a_row_with_a_positive_ratio(quick):
     result, _ = quick
     for what, against in [
         ("import transformer_lib", "torch"),
-        ("training step", "same dropout"),
+        ("training step, 4+4", "same dropout"),
+        ("training step, fast", "same dropout"),
         ("training step in bf16", "ours"),
         ("epoch", "ours, unsorted"),
         ("epoch", "torch.nn.Transformer, unsorted"),
@@ -49,16 +50,17 @@ def test_every_comparison_has_a_row_with_a_positive_ratio(quick):
 
 def test_only_the_step_in_bf16_rounds_its_products():
     """And it is a step of ours: the same function, with torch's setting changed around it."""
-    seen = {name: [] for name in (training.OURS, training.TORCH, training.TORCH_SAME)}
+    names = (training.OURS, training.FAST, training.TORCH, training.TORCH_SAME)
+    seen = {name: [] for name in names}
 
     def step_of(name):
         return lambda *_: seen[name].append(torch.get_float32_matmul_precision())
 
     corpus = training.Corpus([[5, 2]] * 4, [[1, 5, 2]] * 4)
     rows = training.step_rows(corpus, {name: step_of(name) for name in seen}, 1, rounds=3)
-    assert len(rows) == 3
+    assert len(rows) == 5
     usual = torch.get_float32_matmul_precision()
-    assert sorted(set(seen.pop(training.OURS))) == sorted({usual, "medium"})
+    assert sorted(set(seen.pop(training.FAST))) == sorted({usual, "medium"})
     assert all(set(precisions) == {usual} for precisions in seen.values())
 
 

@@ -122,7 +122,7 @@ def test_target_ids_without_a_batch_are_an_error():
     model, memory = tiny_model(), tiny_model().encode(random_ids(1, 4))
     with pytest.raises(ValueError, match=r"shape \(4,\).*expected"):
         model.decode(random_ids(4), memory)
-    with pytest.raises(ValueError, match=r"shape \(1,\).*expected"):
+    with pytest.raises(ValueError, match=r"expects ids of shape \(B, T\), got \(1,\)"):
         model(random_ids(1, 4), random_ids(1))
 
 
