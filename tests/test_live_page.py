@@ -689,6 +689,7 @@ ACTIONS = {  # figure: what a reader does, and what must hold afterwards
     "figure_decoding": (None, "document.querySelectorAll('.live-bets li').length > 4"),
     "figure_merges": ("Quokka", "document.querySelectorAll('.live-merges li:last-child .live-token').length > 1"),
     "figure_patch": (None, "document.querySelectorAll('.live-output').length === 3"),
+    "figure_film": ("Play", "/After (?!25 )[0-9]+ updates/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-film-cell').length > 20"),
     "figure_inside": (None, "document.querySelectorAll('.live-line').length === 7"),
 }  # fmt: skip
 
