@@ -104,7 +104,8 @@ def open_page(browser, url, width, scheme="light"):
         browser.get_log(kind)
     browser.get(url)
     # Figures are drawn when they come near the screen; printing draws them all.
-    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    for event in ("beforeprint", "afterprint"):
+        browser.execute_script("window.dispatchEvent(new Event(arguments[0]))", event)
     wait_for(
         browser,
         "return document.readyState === 'complete' && !document.querySelector("
@@ -335,8 +336,10 @@ def test_asides_stay_on_the_page(browser, address, page):
 
 def test_printing_draws_every_figure_in_light_colours(browser, address):
     """From the top of a dark page, the figures far below not yet seen."""
-    open_page(browser, address + CHART_PAGES[0], DESKTOP, "dark")  # draws as before printing
+    open_page(browser, address + CHART_PAGES[0], DESKTOP, "dark")
     theme = "return document.documentElement.dataset.theme"
+    assert browser.execute_script(theme) == "dark"
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
     assert browser.execute_script(theme) == "light"
     assert not browser.execute_script("return document.querySelector('.chart:not(:has(svg))')")
     browser.execute_script("window.dispatchEvent(new Event('afterprint'))")

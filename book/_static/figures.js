@@ -89,6 +89,7 @@
     if (!svg) return;
     box.style.setProperty("--readable", Math.round(0.6 * svg.getAttribute("width")) + "px");
     svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", box.dataset.label || "chart");
   }
 
   const VEGA = ["vega/vega.min.js", "vega/vega-lite.min.js", "vega/vega-embed.min.js"];
