@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_lib import data
-from transformer_lib.batching import TokenBatchSampler, pad, padding_share
+from transformer_lib.batching import Batches, TokenBatchSampler, pad, padding_share
 from transformer_lib.tokenization import encode_pairs, train_tokenizer
 
 pairs_of_lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1)
@@ -122,3 +122,23 @@ def test_no_sentences_are_an_error():
 def test_a_sentence_over_the_budget_is_named():
     with pytest.raises(ValueError, match="sentence 1 has 101 tokens, more than max_tokens 100: ra"):
         TokenBatchSampler([(5, 5), (3, 101), (4, 4)], 100)
+
+
+def a_stream(seed: int) -> Batches:
+    """Forty examples of like length, four a batch."""
+    ids = [[i] * 5 for i in range(4, 44)]
+    return Batches([ids], [5] * len(ids), [5] * len(ids), max_tokens=20, seed=seed)
+
+
+def test_another_seed_is_another_order():
+    first, again, other = (list(itertools.islice(iter(a_stream(seed)), 10)) for seed in (0, 0, 1))
+    assert first == again != other
+    assert sorted(sum(other, [])) == sorted(sum(first, []))  # the same examples, each once
+
+
+def test_epochs_count_the_part_of_the_one_under_way():
+    stream = a_stream(0)
+    seen = []
+    for _ in itertools.islice(iter(stream), 15):
+        seen.append(stream.epochs())
+    assert seen == pytest.approx([i / 10 for i in range(1, 16)])

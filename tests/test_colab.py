@@ -45,7 +45,7 @@ NAMES = [str(path.relative_to(ROOT)) for path in NOTEBOOKS]
 # them out means that the setup cell installs more here than there, and that a notebook which
 # needs another of them fails.
 COLAB_HAS = ["altair", "datasets", "ipykernel", "matplotlib", "numpy", "pip", "requests",
-             "safetensors", "tokenizers", "torch", "tqdm", "transformers"]  # fmt: skip
+             "safetensors", "scikit-learn", "tokenizers", "torch", "tqdm", "transformers"]  # fmt: skip
 COLAB_LACKS = ["bertviz", "sacrebleu", "sacremoses"]  # and the book uses
 
 

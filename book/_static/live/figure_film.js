@@ -2,19 +2,19 @@
 // last layer looks while it writes one of them. Nothing is computed here: tools/make_film.py did.
 import { h, svg, calm, plain } from "./shared.js";
 
-const CELL = 26;
+const CELL = 26, ROWS = 14;
 const bytes = (base64) => Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0));
 
-// Rows are the pieces written, columns the German pieces; darker and larger is more attention.
+// Rows are the first pieces written, columns the German pieces; larger is more attention.
 function grid(source, sentence) {
-  const looks = bytes(sentence.attention), wide = 96, high = 74;
-  const height = high + CELL * sentence.pieces.length, width = wide + CELL * source.pieces.length;
+  const looks = bytes(sentence.attention), wide = 96, high = 74, written = sentence.pieces.slice(0, ROWS);
+  const height = high + CELL * written.length, width = wide + CELL * source.pieces.length + 34;
   const parts = [];
   source.pieces.forEach((piece, j) => {
     const x = wide + CELL * (j + 0.5);
     parts.push(svg("text", { x, y: high - 6, transform: `rotate(-55 ${x} ${high - 6})`, class: "live-film-key", lang: "de" }, plain(piece)));
   });
-  sentence.pieces.forEach((piece, i) => {
+  written.forEach((piece, i) => {
     const y = high + CELL * i;
     parts.push(svg("text", { x: wide - 8, y: y + CELL * 0.68, "text-anchor": "end", class: "live-film-query", lang: "en" }, plain(piece)));
     source.pieces.forEach((_, j) => {
