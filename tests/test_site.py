@@ -104,7 +104,8 @@ def open_page(browser, url, width, scheme="light"):
         browser.get_log(kind)
     browser.get(url)
     # Figures are drawn when they come near the screen; printing draws them all.
-    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    for event in ("beforeprint", "afterprint"):
+        browser.execute_script("window.dispatchEvent(new Event(arguments[0]))", event)
     wait_for(
         browser,
         "return document.readyState === 'complete' && !document.querySelector("
@@ -313,3 +314,103 @@ def test_search_finds_a_word(browser, address):
     open_page(browser, address + "search.html?q=attention", DESKTOP)
     wait_for(browser, "return document.querySelectorAll('#search-results li').length > 0",
              "a search result")
+
+
+ASIDE_PAGES = [page for page in PAGES if has(page, '<aside class="margin')]
+
+
+@pytest.mark.parametrize("page", ASIDE_PAGES)
+def test_asides_stay_on_the_page(browser, address, page):
+    """No sideways scroll at any width around those where the theme changes its columns."""
+    open_page(browser, address + page, 1000)
+    for width in (991, 993, 1024, 1199, 1201):
+        browser.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+        )
+        wide = browser.execute_script(
+            "const page = document.documentElement; return page.scrollWidth - page.clientWidth"
+        )
+        assert wide <= 0, f"{wide} px too wide at {width} px"
+
+
+def test_printing_draws_every_figure_in_light_colours(browser, address):
+    """From the top of a dark page, the figures far below not yet seen."""
+    open_page(browser, address + CHART_PAGES[0], DESKTOP, "dark")
+    theme = "return document.documentElement.dataset.theme"
+    assert browser.execute_script(theme) == "dark"
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(theme) == "light"
+    assert not browser.execute_script("return document.querySelector('.chart:not(:has(svg))')")
+    browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script(theme) == "dark"
+
+
+def test_figures_are_drawn_when_nothing_else_is_to_do(browser, address):
+    """Printing waits for no download, so the figures below the screen are there before."""
+    browser.get("about:blank")
+    browser.get(address + CHART_PAGES[-1])
+    wait_for(browser, "return !document.querySelector('.chart:not([data-drawn])')", "every figure")
+
+
+def test_the_fonts_come_early_and_have_the_space_mark(browser, address):
+    page = next(page for page in CHART_PAGES if has(page, "▁"))
+    open_page(browser, address + page, DESKTOP)
+    preloads = browser.execute_script(
+        "return [...document.querySelectorAll('link[rel=preload][as=font]')].map(link => link.href)"
+    )
+    loaded = {url for url, status in requests_of(browser) if status == 200}
+    assert preloads and set(preloads) <= loaded
+    assert any(url.endswith("space-mark.ttf") for url in loaded)
+
+
+def test_nothing_moves_when_the_fonts_come(browser, address):
+    """The faces that stand in are as wide as ours: a line of text keeps its width within 4 %."""
+    open_page(browser, address + "book/notation.html", DESKTOP)
+    ratios = browser.execute_script(
+        """
+        const pen = document.createElement('canvas').getContext('2d');
+        const text = 'the quick look at how a model reads each word of a sentence ';
+        const width = (font) => { pen.font = font; return pen.measureText(text).width; };
+        return [['"Source Serif 4"', '"Serif before", "Serif before, Linux"'],
+                ['Inter', '"Sans before", "Sans before, Linux"']].map(
+            ([ours, before]) => width(`100px ${before}, monospace`) / width(`100px ${ours}`));
+        """
+    )
+    assert all(abs(ratio - 1) < 0.04 for ratio in ratios), ratios
+
+
+def test_narrow_pages_have_no_button_over_the_sliders(browser, address):
+    open_page(browser, address + CHART_PAGES[0], PHONE)
+    shown = browser.execute_script(
+        "const button = document.querySelector('#pst-back-to-top');"
+        "button.style.display = 'block'; return getComputedStyle(button).display"
+    )
+    assert shown == "none"
+
+
+@pytest.mark.parametrize("page", CHART_PAGES)
+def test_charts_fit_a_phone(browser, address, page):
+    """Only what is wider than 1 / 0.6 of the screen may still scroll in its box."""
+    open_page(browser, address + page, PHONE)
+    sizes = browser.execute_script(
+        "return [...document.querySelectorAll('.chart')].map(chart => [chart.clientWidth,"
+        "+chart.querySelector('svg').getAttribute('width'),"
+        "chart.querySelector('svg').getBoundingClientRect().width])"
+    )
+    for room, natural, drawn in sizes:
+        assert drawn <= max(room, 0.6 * natural) + 1, (room, natural, drawn)
+
+
+def test_model_view_fits_and_answers_the_keyboard(browser, address):
+    pages = [page for page in BERTVIZ_PAGES if has(page, "renderThumbnailAttn")]
+    if not pages:
+        pytest.skip("no model view in the book")
+    open_page(browser, address + pages[0], DESKTOP, "dark")
+    head = browser.find_element(By.CSS_SELECTOR, '.bertviz g[aria-label^="layer"]:last-of-type')
+    figure = head.find_element(By.XPATH, "ancestor::*[contains(@class, 'bertviz')]")
+    assert figure.get_property("scrollWidth") <= figure.get_property("clientWidth")
+    assert not figure.find_elements(By.CSS_SELECTOR, ".detail")
+    browser.execute_script("arguments[0].focus()", head)
+    ActionChains(browser).send_keys(Keys.ENTER).perform()
+    assert figure.find_elements(By.CSS_SELECTOR, ".detail")

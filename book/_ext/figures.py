@@ -133,6 +133,16 @@ def told(script) -> str:
     return f"{getattr(script, 'filename', '')} {vars(script)}".lower()
 
 
+def preloads(root: str) -> str:
+    """The fonts of the first screen, asked for before the style sheets that name them."""
+    fonts = ("source-serif-4-latin-wght-normal", "inter-latin-wght-normal")
+    return "".join(
+        f'<link rel="preload" href="{root}vendor/fonts/{font}.woff2" as="font" type="font/woff2"'
+        " crossorigin>\n"
+        for font in fonts
+    )
+
+
 def on_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     if app.builder.format != "html":
         return
@@ -140,6 +150,7 @@ def on_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctre
     for kind in ("script_files", "css_files"):
         context[kind] = [s for s in context[kind] if "thebe" not in told(s)]
     root = "../" * pagename.count("/")
+    context["metatags"] = (context.get("metatags") or "") + preloads(root)
     context["body"] = rewrite_body(context.get("body") or "", root, Path(app.outdir))
     if 'class="math' not in context["body"]:  # MathJax is the heaviest file of the site
         context["script_files"] = [s for s in context["script_files"] if "mathjax" not in told(s)]
