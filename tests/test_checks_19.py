@@ -99,9 +99,12 @@ CASES = [
 ]  # fmt: skip
 
 
+CASES = [(check, (answer,), verdict, message) for check, answer, verdict, message in CASES]
+
+
 @pytest.mark.parametrize("check, answer, verdict, message", CASES)
 def test_check(check, answer, verdict, message, capsys):
-    assert check(answer) is verdict
+    assert check(*answer) is verdict
     assert message in capsys.readouterr().out
 
 
