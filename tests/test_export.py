@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from tokenizers import Tokenizer, models
 from transformer_lib import Transformer, data, evaluation, load_pretrained
 from transformer_lib.runs import export
 from transformer_lib.runs.checkpoint import save_model
-from transformer_lib.runs.pretrained import find_run
+from transformer_lib.runs.pretrained import find_run, run_info
 from transformer_lib.tokenization import train_tokenizer
 
 TEXTS = ["Ein Hund läuft.", "Zwei Hunde schlafen im Gras.", "A dog runs.", "Two dogs sleep."]
@@ -119,3 +120,15 @@ def test_rounding_costs_no_more_than_0_2_bleu(tmp_path):
     score = evaluation.score([result.text for result in found], list(references))
     print(f"rounded {score.bleu:.2f}, recorded {recorded['bleu']:.2f}")
     assert score.bleu == pytest.approx(recorded["bleu"], abs=0.2)
+
+
+def test_the_page_counts_its_heads_and_its_lines():
+    """book/translator.md: the number of heads, and an engine of a few hundred lines."""
+    root = Path(__file__).resolve().parents[1]
+    sizes = run_info("multi30k-de-en")["model"]
+    attentions = sizes["n_encoder_layers"] + 2 * sizes["n_decoder_layers"]
+    page = (root / "book" / "translator.md").read_text(encoding="utf-8")
+    assert f"the model's {attentions * sizes['n_heads']} heads" in page
+    engine = ("tensor", "tokenizer", "model_file", "transformer", "decoding")
+    files = [root / "book" / "_static" / "live" / f"{name}.js" for name in engine]
+    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= 600
