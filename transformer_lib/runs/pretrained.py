@@ -4,7 +4,8 @@ import json
 import os
 from pathlib import Path
 
-from transformer_lib.runs import checkpoint
+from transformer_lib.runs import checkpoint, checksums
+from transformer_lib.runs.folder import stale_scores
 from transformer_lib.tokenization import load_tokenizer
 from transformer_lib.translator import Translator
 
@@ -31,9 +32,15 @@ def load_pretrained(name: str | Path = "multi30k-de-en", device: str = "cpu") ->
 
     Its length penalty is the one with which the run's validation set was last scored and saved
     (`evaluate --split validation --save`), else 1.
+    Where the folder lists its files (checksums.json, as every run that ends now does), each must
+    hold what it held when it was written; a folder without that list, of an older run, loads too.
+    Prints a line when scores beside the weights are of other weights.
     Raises ValueError when there is no such run, or its files are damaged or do not fit.
     """
     folder = find_run(name)
+    checksums.require(folder)
+    for stale in stale_scores(folder):
+        print(f"{folder / stale} holds the scores of other weights than those beside it.")
     model = checkpoint.load_model(folder).to(device)
     tokenizer = load_tokenizer(folder / "tokenizer.json")
     return Translator(model, tokenizer, _chosen_length_penalty(folder))
