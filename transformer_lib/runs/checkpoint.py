@@ -216,12 +216,12 @@ def _damaged(path: Path, what) -> ValueError:
 
 def set_aside_damaged(run_dir: str | Path) -> list[str]:
     """Leave the newest whole checkpoint as the newest: give those after it, which cannot be read as
-    they were written, another name. Returns what is to be said of it.
+    they were written, another name. Returns what is to be said of it, and of damage further back.
 
     Raises ValueError when there are checkpoints and none is whole.
     """
-    damaged = []
-    for path in reversed(checkpoints(run_dir)):
+    damaged, kept = [], checkpoints(run_dir)
+    for path in reversed(kept):
         try:
             load_checkpoint(path, NEEDED)
             break
@@ -239,7 +239,14 @@ def set_aside_damaged(run_dir: str | Path) -> list[str]:
         os.replace(path, aside)
         sync(path.parent)
     said = [error.split("; delete it")[0] for _, error in damaged]
-    return [f"{what}: going on from the one before." for what in said]
+    said = [f"{what}: going on from the one before." for what in said]
+    for path in kept[: -1 - len(damaged)]:
+        try:
+            read_state(path)
+        except ValueError as error:
+            what = str(error).split("; delete it")[0]
+            said.append(f"{what}: training goes on from a later one, which is whole.")
+    return said
 
 
 def discard_all_but(run_dir: str | Path, newest: int, every: int = 1) -> None:

@@ -34,8 +34,8 @@ def read(folder: str | Path) -> dict[str, str] | None:
 
 def write(folder: str | Path, names: Iterable[str]) -> None:
     """List the files of these names, of those that are there, and no other."""
-    paths = [Path(folder) / name for name in sorted(names)]
-    _write(folder, {path.name: sha256(path) for path in paths if path.exists()})
+    paths = {name: Path(folder) / name for name in sorted(names)}
+    _write(folder, {name: sha256(path) for name, path in paths.items() if path.exists()})
 
 
 @contextmanager
@@ -55,8 +55,8 @@ def differing(folder: str | Path, *names: str) -> list[str]:
     A file that is not there is not named: who needs it will say so.
     """
     known = read(folder) or {}
-    paths = [Path(folder) / name for name in known if not names or name in names]
-    return [path.name for path in paths if path.exists() and sha256(path) != known[path.name]]
+    paths = {name: Path(folder) / name for name in known if not names or name in names}
+    return [name for name, path in paths.items() if path.exists() and sha256(path) != known[name]]
 
 
 def require(folder: str | Path, *names: str) -> None:

@@ -236,19 +236,20 @@ class RunFolder:
             missing = known["entries"] - len(kept)
             changed = f"{missing} entries are missing" if missing > 0 else "an entry was changed"
             wrong = wrong or changed
+        result, averaged = checksums.WEIGHTS, any("averaged" in e for e in kept)
         listed = checksums.read(self.path)
-        if saved["step"] >= self.config.max_steps and any("averaged" in e for e in kept):
+        ended = averaged if listed is None else result in listed  # older runs have no list
+        if ended and saved["step"] >= self.config.max_steps:
             differing = checksums.differing(self.path)
-            result = checksums.WEIGHTS
-            self.finished = listed is None or (result in listed and result not in differing)
-            self.finished &= (self.path / result).exists()
-            if result in differing:
-                self.say(f"{self.path / result} is damaged: it is averaged again.")
             for name in differing:
                 if name not in (result, path.name):
                     checksums.require(self.path, name)
-            if path.name in differing and not wrong:
-                wrong = "it is not the file that the finished run left"
+            if result in differing:
+                self.say(f"{self.path / result} is damaged: it is averaged again.")
+            if path.name in differing:
+                wrong = wrong or "it is not the one that the finished run left"
+            whole = (self.path / result).exists() and result not in differing
+            self.finished = whole and averaged
         self.metrics = kept if self.finished else [e for e in kept if "averaged" not in e]
         if wrong and self.processes.first:
             aside = path.with_name("metrics.damaged.jsonl")

@@ -11,8 +11,29 @@ from transformer_lib.translator import Translator
 
 
 def results_dir() -> Path:
-    """The folder of recorded runs: RESULTS_DIR, or results/ of this repository."""
-    return Path(os.environ.get("RESULTS_DIR", Path(__file__).resolve().parents[2] / "results"))
+    """The folder of recorded runs: RESULTS_DIR, or results/ of this repository.
+
+    The first call of a program prints a line for each file in it, outside the runs, that is not the
+    one that its checksums.json lists. (The files of a run are compared when it is loaded.)
+    """
+    folder = os.environ.get("RESULTS_DIR", Path(__file__).resolve().parents[2] / "results")
+    for line in _differing_results(str(folder)):
+        print(line)
+    return Path(folder)
+
+
+_compared: set[str] = set()  # folders of results, each compared once
+
+
+def _differing_results(folder: str) -> list[str]:
+    if folder in _compared:
+        return []
+    _compared.add(folder)
+    return [
+        f"{Path(folder) / name} is damaged or was changed since it was recorded: restore it, or "
+        f"record it again and run tools/checksums.py."
+        for name in checksums.differing(folder)
+    ]
 
 
 def find_run(name: str | Path) -> Path:
