@@ -211,8 +211,10 @@ def fits(value, kind) -> bool:
         return isinstance(value, (bool, np.bool_))
     if kind in (int, float):
         return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
-    if kind in (str, Tensor):
-        return isinstance(value, kind)
+    if kind is str:
+        return isinstance(value, (str, Path))
+    if kind is Tensor:
+        return isinstance(value, Tensor)
     if kind is Path:
         return isinstance(value, (str, Path))
     if kind is torch.device:
