@@ -19,7 +19,7 @@ RUN = "multi30k-de-en"
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """As after `pip install` of the wheel: no results/, an empty cache; the repository lies here."""
+    """As after `pip install` of the wheel: no results/, an empty cache, a repository nearby."""
     (tmp_path / "repository").mkdir()
     shutil.copytree(ROOT / "results" / RUN, tmp_path / "repository" / "results" / RUN)
     address = {"repository": (tmp_path / "repository").as_uri()}
@@ -48,7 +48,7 @@ def test_a_damaged_copy_is_fetched_again_and_a_damaged_source_refused(installed)
     source = installed / "repository" / "results" / RUN / "model.safetensors"
     source.write_bytes(content[:-1] + b"x")
     kept.unlink()
-    with pytest.raises(ValueError, match="is not the file that this version .*SHA-256 differs.*clone"):
+    with pytest.raises(ValueError, match="is not the file that .*SHA-256 differs.*clone"):
         load_pretrained(RUN)
     assert not kept.exists()
     source.unlink()
@@ -72,9 +72,9 @@ def test_an_address_that_is_not_set_is_said(installed, monkeypatch):
 def test_the_wheel_holds_what_it_needs(tmp_path):
     """Built from a copy of the tracked files, installed beside nothing, asked to translate."""
     source = tmp_path / "source"
-    names = subprocess.run(["git", "ls-files", "-z", "transformer_lib", "pyproject.toml", "README.md",
-                            "LICENSE"], cwd=ROOT, capture_output=True, check=True).stdout.split(b"\0")  # fmt: skip
-    for name in filter(None, map(os.fsdecode, names)):
+    tracked = ["git", "ls-files", "-z", "transformer_lib", "pyproject.toml", "README.md", "LICENSE"]
+    names = subprocess.run(tracked, cwd=ROOT, capture_output=True, check=True).stdout
+    for name in filter(None, os.fsdecode(names).split("\0")):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path]
