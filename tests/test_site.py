@@ -109,14 +109,14 @@ def open_page(browser, url, width, scheme="light"):
     wait_for(
         browser,
         "return document.readyState === 'complete' && !document.querySelector("
-        "'.chart:not([data-drawn]), .bertviz:not([data-drawn]), .math:not(:has(mjx-container))')",
+        "'.chart:not([data-drawn]), .math:not(:has(mjx-container))')",
         "figures and formulas to be drawn",
     )
 
 
-def wait_for(browser, script, what, seconds=20):
+def wait_for(browser, script, what, seconds=20, *arguments):
     end = time.monotonic() + seconds
-    while not browser.execute_script(script):
+    while not browser.execute_script(script, *arguments):
         assert time.monotonic() < end, f"waited {seconds} s for {what}"
         time.sleep(0.05)
 
@@ -221,6 +221,7 @@ def has(page, text):
 
 CHART_PAGES = [page for page in PAGES if has(page, "bookFigures.drawChart")]
 BERTVIZ_PAGES = [page for page in PAGES if has(page, 'class="bertviz"')]
+ATTENTION_PAGES = [page for page in PAGES if has(page, 'data-live="attention_view"')]
 
 
 @pytest.mark.parametrize("page", CHART_PAGES)
@@ -278,36 +279,111 @@ def change(browser, control):
         control.click()
 
 
-@pytest.mark.parametrize("page", BERTVIZ_PAGES)
-def test_bertviz_figures(browser, address, page):
-    """Every BertViz figure draws lines, and a click or the pointer changes what it shows."""
-    open_page(browser, address + page, DESKTOP)
-    figures = browser.find_elements(By.CSS_SELECTOR, ".bertviz")
-    assert figures
-    for figure in figures:
-        assert figure.find_elements(By.CSS_SELECTOR, "svg line"), "no lines"
+def attention_figures(browser):
+    """Every attention figure of the page, started."""
+    for figure in browser.find_elements(By.CSS_SELECTOR, "[data-live=attention_view]"):
         browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", figure)
-        before = figure.get_attribute("innerHTML")
-        targets = figure.find_elements(By.CSS_SELECTOR, "rect[role=button]")
-        targets = targets or figure.find_elements(By.CSS_SELECTOR, "svg text, svg rect")
-        for target in targets[:20]:
-            ActionChains(browser).move_to_element(target).click().perform()
-            if figure.get_attribute("innerHTML") != before:
-                break
-        else:
-            pytest.fail("the figure does not react")
+        wait_for(browser, "return arguments[0].dataset.ready", "an attention figure", 20, figure)
+        yield figure
 
 
-def test_bertviz_heads_answer_the_keyboard(browser, address):
-    pages = [page for page in BERTVIZ_PAGES if has(page, "drawCheckboxes")]
-    if not pages:
-        pytest.skip("no head view in the book")
-    open_page(browser, address + pages[0], DESKTOP)
-    head = browser.find_element(By.CSS_SELECTOR, ".bertviz rect[role=button]")
-    before = head.get_attribute("fill")
-    browser.execute_script("arguments[0].focus()", head)
+@pytest.mark.parametrize("page", ATTENTION_PAGES)
+def test_attention_figures_show_the_numbers_of_the_cell(browser, address, page):
+    """Each head that is chosen shows its own weights: in lines, in the sentence and in the table."""
+    open_page(browser, address + page, DESKTOP)
+    for figure in attention_figures(browser):
+        data = json.loads(browser.execute_script(
+            "return arguments[0].querySelector('script').textContent", figure))  # fmt: skip
+        browser.execute_script("arguments[0].querySelector('details').open = true", figure)
+        heads = figure.find_elements(By.CSS_SELECTOR, "button.live-head")
+        weights = data["parts"][0]["weights"]
+        assert len(heads) == sum(map(len, weights))
+        for place in {0, len(heads) - 1}:
+            if heads[place].is_displayed():
+                heads[place].click()
+            layer, head = divmod(place, len(weights[0]))
+            given = [w for row in weights[layer][head] for w in row]
+            shown, lines = browser.execute_script(
+                "const all = (what) => [...arguments[0].querySelectorAll(what)].map((one) => +one.dataset.weight);"
+                "return [all('.live-numbers td[data-weight]'), all('.live-lines path')]", figure
+            )
+            assert shown == given
+            assert sorted(lines) == pytest.approx(sorted(w for w in given if w >= 0.05), abs=6e-4)
+            largest = round(100 * max(given))
+            assert f"{largest} %" in figure.find_element(By.CSS_SELECTOR, ".live-says").text
+        if "vectors" in data:
+            last = browser.execute_script(
+                "return [...arguments[0].querySelectorAll('.live-made-table tbody tr')]"
+                ".map((row) => +row.cells[2].textContent.replace('−', '-'))", figure)  # fmt: skip
+            layer, head = len(weights) - 1, len(weights[0]) - 1
+            flat = [max(row) for row in weights[layer][head]]
+            query = data["vectors"]["queries"][layer][head][flat.index(max(flat))]
+            keys = data["vectors"]["keys"][layer][head][: len(last)]
+            sums = [sum(a * b for a, b in zip(query, key, strict=True)) for key in keys]
+            assert last == pytest.approx([x / len(query) ** 0.5 for x in sums], abs=6e-3)
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_attention_figures_answer_pointer_and_keyboard(browser, address, width):
+    """Pointing shows a word's lines, Enter keeps them; arrows walk over the heads."""
+    open_page(browser, address + "book/tour.html", width, "dark")
+    (figure,) = attention_figures(browser)
+    says = figure.find_element(By.CSS_SELECTOR, ".live-says")
+    word = figure.find_elements(By.CSS_SELECTOR, ".live-target .live-word")[3]
+    shares = "return [...arguments[0].querySelectorAll('.live-share')].filter((s) => s.textContent).length"
+    before = browser.execute_script(shares, figure)
+    if width == DESKTOP:
+        ActionChains(browser).move_to_element(word).perform()
+        assert browser.execute_script(shares, figure) > before
+    browser.execute_script("arguments[0].focus()", word)
     ActionChains(browser).send_keys(Keys.ENTER).perform()
-    assert head.get_attribute("fill") != before
+    assert word.get_attribute("aria-pressed") == "true"
+    assert f"“{word.find_element(By.TAG_NAME, 'span').text}” looks at" in says.text
+    pressed = figure.find_element(By.CSS_SELECTOR, ".live-grid [aria-pressed=true]")
+    browser.execute_script("arguments[0].focus()", pressed)
+    ActionChains(browser).send_keys(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ENTER).perform()
+    assert says.text.startswith("Layer 3, head 0: ")
+    # One tab stop in the grid and one in each row of words.
+    stops = browser.execute_script(
+        "return ['.live-grid', '.live-source', '.live-target'].map((part) => arguments[0]"
+        ".querySelectorAll(part + ' button[tabindex=\"0\"]').length)", figure
+    )
+    assert stops == [1, 1, 1]
+    assert figure.get_property("scrollWidth") <= figure.get_property("clientWidth")
+
+
+def frames(browser):
+    """Each frame of BertViz on the page, entered."""
+    for frame in browser.find_elements(By.CSS_SELECTOR, ".bertviz iframe"):
+        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", frame)
+        browser.switch_to.frame(frame)
+        wait_for(browser, "return document.documentElement.dataset.drawn", "BertViz")
+        yield frame
+        browser.switch_to.default_content()
+
+
+@pytest.mark.parametrize("page", BERTVIZ_PAGES)
+def test_bertviz_answers_the_keyboard_and_follows_the_page(browser, address, page):
+    """All of its heads, pictures and queries can be reached, and Enter changes what it shows."""
+    open_page(browser, address + page, DESKTOP, "dark")
+    seen = 0
+    for frame in frames(browser):
+        assert browser.find_elements(By.CSS_SELECTOR, "svg line"), "no lines"
+        assert browser.execute_script("return document.documentElement.className") == "dark"
+        assert not browser.find_elements(By.CSS_SELECTOR, "select:not([aria-label])")
+        targets = browser.find_elements(By.CSS_SELECTOR, "[role=button][tabindex]")
+        target = next(one for one in targets if one.is_displayed())
+        before = browser.execute_script("return document.querySelector('#vis').innerHTML")
+        browser.execute_script("arguments[0].focus()", target)
+        ActionChains(browser).send_keys(Keys.ENTER).perform()
+        assert browser.execute_script("return document.querySelector('#vis').innerHTML") != before
+        cut = browser.execute_script(
+            "return document.documentElement.scrollHeight - frameElement.clientHeight")  # fmt: skip
+        assert cut <= 1, f"{cut} px of {frame.get_attribute('title')[:30]} are below its frame"
+        wide = "return document.body.scrollWidth - document.body.clientWidth"
+        assert "Neuron" in frame.get_attribute("title") or browser.execute_script(wide) <= 1
+        seen += 1
+    assert seen == (SITE / page).read_text(encoding="utf8").count('<div class="bertviz">')
 
 
 def test_search_finds_a_word(browser, address):
@@ -400,17 +476,3 @@ def test_charts_fit_a_phone(browser, address, page):
     )
     for room, natural, drawn in sizes:
         assert drawn <= max(room, 0.6 * natural) + 1, (room, natural, drawn)
-
-
-def test_model_view_fits_and_answers_the_keyboard(browser, address):
-    pages = [page for page in BERTVIZ_PAGES if has(page, "renderThumbnailAttn")]
-    if not pages:
-        pytest.skip("no model view in the book")
-    open_page(browser, address + pages[0], DESKTOP, "dark")
-    head = browser.find_element(By.CSS_SELECTOR, '.bertviz g[aria-label^="layer"]:last-of-type')
-    figure = head.find_element(By.XPATH, "ancestor::*[contains(@class, 'bertviz')]")
-    assert figure.get_property("scrollWidth") <= figure.get_property("clientWidth")
-    assert not figure.find_elements(By.CSS_SELECTOR, ".detail")
-    browser.execute_script("arguments[0].focus()", head)
-    ActionChains(browser).send_keys(Keys.ENTER).perform()
-    assert figure.find_elements(By.CSS_SELECTOR, ".detail")

@@ -41,7 +41,7 @@
         + "`python -m http.server`, and open `http://localhost:8000` in your browser.");
       return;
     }
-    if (box.dataset.live !== "figure_merges") early("examples.json");
+    if (!["figure_merges", "figure_plane", "attention_view"].includes(box.dataset.live)) early("examples.json");
     const observer = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       observer.disconnect();
