@@ -289,7 +289,7 @@ def attention_figures(browser):
 
 @pytest.mark.parametrize("page", ATTENTION_PAGES)
 def test_attention_figures_show_the_numbers_of_the_cell(browser, address, page):
-    """Each head that is chosen shows its own weights: in lines, in the sentence and in the table."""
+    """A head that is chosen shows its own weights: in lines, in the sentence, in the table."""
     open_page(browser, address + page, DESKTOP)
     for figure in attention_figures(browser):
         data = json.loads(browser.execute_script(
@@ -304,7 +304,8 @@ def test_attention_figures_show_the_numbers_of_the_cell(browser, address, page):
             layer, head = divmod(place, len(weights[0]))
             given = [w for row in weights[layer][head] for w in row]
             shown, lines = browser.execute_script(
-                "const all = (what) => [...arguments[0].querySelectorAll(what)].map((one) => +one.dataset.weight);"
+                "const all = (what) => [...arguments[0].querySelectorAll(what)]"
+                ".map((one) => +one.dataset.weight);"
                 "return [all('.live-numbers td[data-weight]'), all('.live-lines path')]", figure
             )
             assert shown == given
@@ -330,7 +331,10 @@ def test_attention_figures_answer_pointer_and_keyboard(browser, address, width):
     (figure,) = attention_figures(browser)
     says = figure.find_element(By.CSS_SELECTOR, ".live-says")
     word = figure.find_elements(By.CSS_SELECTOR, ".live-target .live-word")[3]
-    shares = "return [...arguments[0].querySelectorAll('.live-share')].filter((s) => s.textContent).length"
+    shares = (
+        "return [...arguments[0].querySelectorAll('.live-share')]"
+        ".filter((share) => share.textContent).length"
+    )
     before = browser.execute_script(shares, figure)
     if width == DESKTOP:
         ActionChains(browser).move_to_element(word).perform()

@@ -300,6 +300,19 @@ def test_a_heatmap_says_in_words_what_it_shows():
     assert (own["title"], own["description"]) == ("Title", "Words")
 
 
+def test_a_heatmap_opens_where_its_words_say():
+    """A title and a description of one head stand over that head."""
+    weights = attention(2, 3, 4, 5)
+    weights[1, 2, 0] = torch.tensor([0, 0, 0, 0, 1.0])
+    chart = visualize.attention_heatmap(weights, QUERIES, KEYS, layer=1, head=2)
+    params = params_of(chart)
+    assert (params["chosen_layer"]["value"], params["chosen_head"]["value"]) == (1, 2)
+    assert chart.to_dict()["title"] == "‘Ein’ attends most to ‘.’ in layer 1, head 2"
+    assert "layer 1, head 2: ‘Ein’ to ‘.’ (1.00)" in chart.to_dict()["description"]
+    with pytest.raises(ValueError, match="no layer 2, head 0: weights has 2 layers with 3 heads"):
+        visualize.attention_heatmap(weights, QUERIES, KEYS, layer=2)
+
+
 def test_a_heatmap_names_mistakes():
     with pytest.raises(ValueError, match="5 key positions, but there are 4 key tokens"):
         visualize.attention_heatmap(attention(4, 5), QUERIES, QUERIES)

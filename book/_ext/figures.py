@@ -16,6 +16,7 @@ import hashlib
 import html
 import json
 import re
+import textwrap
 from pathlib import Path
 
 import vl_convert
@@ -36,7 +37,8 @@ ALTAIR = re.compile(
 )
 # What head_view, model_view and neuron_view of transformer_lib.visualize write.
 ATTENTION = re.compile(
-    r'<figure class="attention-figure"[^>]*>\s*<script type="application/json">(?P<data>.*?)</script>'
+    r'<figure class="attention-figure"[^>]*>\s*'
+    r'<script type="application/json">(?P<data>.*?)</script>'
     r'\s*<iframe (?P<options>[^>]*?)srcdoc="(?P<page>[^"]*)"></iframe>\s*</figure>',
     re.DOTALL,
 )
@@ -50,6 +52,11 @@ window.require = window.requirejs = (names, draw) =>
   addEventListener("DOMContentLoaded", () => draw(jQuery, d3));
 require.config = () => {{}};
 </script>"""
+# German words that stand in the English prose, set in italics. A screen reader is told of them.
+GERMAN = set("""Bank bellen der ein eine einen Frau Geld Hund hund Hunde Hundeschlittenrennen Hut im
+Kapitän Katze Katzen liest Mann Park rennen roten schlafen Schneeballschlacht schläft Schnee
+spielen trägt und weil wunde Zwei""".split())
+ITALICS = re.compile(r"<em>([^<]+)</em>")
 # Roles and labels that MyST-NB and docutils write and screen readers stumble over.
 ACCESSIBLE = {
     '<summary aria-label="Toggle hidden content">': "<summary>",
@@ -62,10 +69,26 @@ FOREIGN = re.compile(
 )
 
 
+def wrapped(title, width: int):
+    """A title in lines that fit into so many pixels, as figures.js breaks it on a phone."""
+    if isinstance(title, dict):
+        return title | {"text": wrapped(title["text"], width)} if "text" in title else title
+    lines = title if isinstance(title, list) else [title]
+    return [part for line in lines for part in textwrap.wrap(line, max(24, width // 9)) or [""]]
+
+
 def static_picture(spec: dict, outdir: Path) -> tuple[str, int]:
-    """Write the chart as SVG under _images; return its file name and its height in pixels."""
-    if spec.get("width") == "container":
-        spec = spec | {"width": STATIC_WIDTH}
+    """Write the chart as SVG under _images; return its file name and its height in pixels.
+
+    A picture has none of the page's fonts: its letters may be wider than those it was set in. So
+    titles are broken early, and there is room on the right of the longest line and legend.
+    """
+    width = spec.get("width", STATIC_WIDTH)
+    if not isinstance(width, int | float):
+        spec, width = spec | {"width": STATIC_WIDTH}, STATIC_WIDTH
+    if "title" in spec:
+        spec = spec | {"title": wrapped(spec["title"], int(width))}
+    spec = spec | {"padding": {"left": 5, "top": 5, "bottom": 5, "right": 60}}
     svg = vl_convert.vegalite_to_svg(spec, vl_version="6.4")
     name = f"chart-{hashlib.sha256(svg.encode()).hexdigest()[:16]}.svg"
     folder = outdir / "_images"
@@ -92,7 +115,7 @@ def chart_call(match: re.Match, root: str, outdir: Path) -> str:
 
 
 def attention_picture(data: dict) -> str:
-    """An SVG of one layer of a view: a grid for each head, a row for each query, darker for more."""
+    """An SVG of one layer of a view: a grid for each head, a row for each query."""
     part = data["parts"][0]
     heads, queries, keys = part["weights"][data["layer"]], part["queries"], part["keys"]
     side, gap = 16, 24
@@ -114,7 +137,8 @@ def attention_picture(data: dict) -> str:
             text(x, top - 6, token, transform=f"rotate(-50 {x} {top - 6})")
         drawn += [
             f'<rect x="{start + k * side}" y="{top + q * side}" width="{side}" height="{side}"'
-            f' fill="{ROLE_COLOURS["query"]}" fill-opacity="{weight:.2f}" stroke="#999" stroke-width="0.5"/>'
+            f' fill="{ROLE_COLOURS["query"]}" fill-opacity="{weight:.2f}"'
+            f' stroke="{ROLE_COLOURS["masked"]}" stroke-width="0.5"/>'
             for q, row in enumerate(head)
             for k, weight in enumerate(row)
         ]
@@ -143,6 +167,14 @@ def attention_view(match: re.Match, root: str, pagename: str) -> str:
     )
 
 
+def in_german(match: re.Match) -> str:
+    """Italics that hold German words alone (and special tokens) are marked as German."""
+    text = html.unescape(match[1])
+    words = set(re.findall(r"[^\W\d_]+", re.sub(r"<\w+>", "", text)))
+    german = words and words <= GERMAN
+    return f'<em lang="de">{match[1]}</em>' if german else match[0]
+
+
 def rewrite_body(body: str, root: str, outdir: Path, pagename: str) -> str:
     """The page's body with every Altair and BertViz figure served from this site.
 
@@ -150,6 +182,7 @@ def rewrite_body(body: str, root: str, outdir: Path, pagename: str) -> str:
     """
     new = ALTAIR.sub(lambda match: chart_call(match, root, outdir), body)
     new = ATTENTION.sub(lambda match: attention_view(match, root, pagename), new)
+    new = ITALICS.sub(in_german, new)
     for wrong, right in ACCESSIBLE.items():
         new = new.replace(wrong, right)
     if "bookFigures.drawChart" in new or 'class="bertviz"' in new:

@@ -69,6 +69,7 @@
     }
     const legend = width < 500 ? { ...guide, orient: "bottom", columns: 1 } : guide;
     const lines = (text) => {
+      if (Array.isArray(text)) return text.flatMap(lines);
       if (typeof text !== "string") return text;
       const most = Math.max(20, Math.floor(width / 9));  // characters, about 9 px each
       const rows = [""];
@@ -94,6 +95,28 @@
 
   const VEGA = ["vega/vega.min.js", "vega/vega-lite.min.js", "vega/vega-embed.min.js"];
 
+  // What a chart says in words, its titles and its sentences, for those who move a control unseen.
+  function told(box) {
+    const texts = [...box.querySelectorAll(".role-title-text text, .role-mark.mark-text text")].map((one) => one.textContent.trim());
+    return texts.filter((one) => one.split(" ").length > 2).join(". ");
+  }
+
+  function announce(box) {
+    const status = document.createElement("p");
+    status.className = "chart-says";
+    status.setAttribute("role", "status");
+    box.append(status);
+    let waiting = null;
+    box.addEventListener("input", (event) => {
+      clearTimeout(waiting);
+      const name = event.target.closest("label, .vega-bind")?.querySelector(".vega-bind-name")?.textContent.trim() ?? "";
+      waiting = setTimeout(() => {
+        makeReadable(box);
+        status.textContent = `${name} ${event.target.selectedOptions?.[0]?.text ?? (event.target.type === "checkbox" ? (event.target.checked ? "on" : "off") : event.target.value)}. ${told(box)}`;
+      }, 500);
+    });
+  }
+
   function drawChart(box, spec, options) {
     whenNear(box, async () => {
       try {
@@ -103,6 +126,7 @@
         const [fitted, config] = fitTo(box.clientWidth, spec);
         await vegaEmbed(box, fitted, { renderer: "svg", actions: false, config, ...options });
         makeReadable(box);
+        if (box.querySelector(".vega-bind")) announce(box);
         box.dataset.drawn = "yes";
         box.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));  // for scrollable.js
       } catch (error) {

@@ -76,7 +76,13 @@ def _altair_config():
         "axis": axis,
         "legend": labels,
         "header": labels,
-        "title": {"color": _TEXT, "subtitleColor": _TEXT, "anchor": "start", "fontSize": 15},
+        "title": {
+            "color": _TEXT,
+            "subtitleColor": _TEXT,
+            "anchor": "start",
+            "fontSize": 15,
+            "offset": 12,  # the title of a part stands below that of the whole, not in it
+        },
         "text": {"color": _TEXT},
         "rule": {"color": _TEXT},
         "range": {"category": SERIES_COLOURS, "heatmap": SEQUENTIAL, "ramp": SEQUENTIAL},
