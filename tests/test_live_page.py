@@ -40,7 +40,8 @@ FIGURES = sorted(path.stem for path in LIVE.glob("figure_*.js"))
 EXAMPLES = json.loads((LIVE / "examples.json").read_text(encoding="utf-8"))["examples"]
 SKELETON = """<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>The page</title>
-<link rel="icon" href="data:,"><link rel="stylesheet" href="/_static/custom.css">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="/_static/palette.css">
+<link rel="stylesheet" href="/_static/custom.css">
 <link rel="stylesheet" href="/_static/live/live.css"></head><body class="bd-main"
 style="background: var(--pst-color-background)">
 <main class="bd-content"><div class="bd-article-container"><article class="bd-article">

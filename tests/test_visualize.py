@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,6 +67,43 @@ def lightness(colour):
 def test_more_is_always_darker():
     steps = [lightness(colour) for colour in visualize.SEQUENTIAL]
     assert steps == sorted(steps, reverse=True) and steps[0] > 0.85 and steps[-1] < 0.05
+
+
+ROOT = Path(visualize.__file__).resolve().parents[2]
+OWN_COLOUR = re.compile(r"""["'(:;\s]\#[0-9a-fA-F]{3,8}\b|viridis|tab10""")
+OWN_SCALE = re.compile(r"""\b(?:cmap|scheme)=["']""")
+
+
+def test_no_chart_and_no_module_has_a_colour_of_its_own():
+    """All colours come from theme.py, by the name of their role or scale."""
+    found = []
+    for path in sorted(ROOT.glob("transformer_lib/**/*.py")):
+        if path.name != "theme.py":
+            text = path.read_text("utf-8")
+            found += [(path.name, one) for one in OWN_COLOUR.findall(text) + OWN_SCALE.findall(text)]
+    for path in sorted((ROOT / "book").glob("**/*.ipynb")):
+        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+            if cell["cell_type"] == "code":
+                text = "".join(cell["source"])
+                strings = re.findall(r"""["'].*["']""", text)
+                used = [one for line in strings for one in OWN_COLOUR.findall(line)]
+                found += [(path.name, one) for one in used + OWN_SCALE.findall(text)]
+    assert not found
+
+
+def test_the_page_and_its_live_figures_use_the_palette_of_the_charts():
+    sys.path.insert(0, str(ROOT / "tools"))
+    import palette
+
+    assert palette.CSS.read_text("utf-8") == palette.css(), "run: python tools/palette.py"
+    assert set(visualize.DARK_COLOURS) == set(visualize.ROLE_COLOURS)
+    roles = {colour.lower() for colour in visualize.ROLE_COLOURS.values()}
+    static = ROOT / "book" / "_static"
+    for path in [*static.glob("*.css"), *static.glob("live/*.css"), *static.glob("live/*.js")]:
+        if path != palette.CSS:
+            text = path.read_text("utf-8").lower()
+            used = set(re.findall(r"#[0-9a-f]{6}\b", text))
+            assert not used & roles, (path.name, used & roles)
 
 
 def test_one_scale_for_more_and_less_in_every_figure():

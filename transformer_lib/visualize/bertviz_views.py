@@ -189,6 +189,6 @@ def _figure(view, page, data, description):
         '<figure class="attention-figure" style="margin:0">\n'
         f'<script type="application/json">{_script_json(data)}</script>\n'
         f'<iframe title="{html.escape(f"{view}. {description}")}" loading="lazy" '
-        'style="width:100%;height:26em;border:0;background:#fff" '
+        'style="width:100%;height:26em;border:0;background:white" '
         f'srcdoc="{html.escape(document)}"></iframe>\n</figure>'
     )
