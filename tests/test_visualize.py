@@ -80,7 +80,8 @@ def test_no_chart_and_no_module_has_a_colour_of_its_own():
     for path in sorted(ROOT.glob("transformer_lib/**/*.py")):
         if path.name != "theme.py":
             text = path.read_text("utf-8")
-            found += [(path.name, one) for one in OWN_COLOUR.findall(text) + OWN_SCALE.findall(text)]
+            used = OWN_COLOUR.findall(text) + OWN_SCALE.findall(text)
+            found += [(path.name, one) for one in used]
     for path in sorted((ROOT / "book").glob("**/*.ipynb")):
         for cell in json.loads(path.read_text("utf-8"))["cells"]:
             if cell["cell_type"] == "code":
