@@ -3,10 +3,10 @@
     python tools/beyond/encoder_decoders.py tune few some all --seeds 0
     python tools/beyond/encoder_decoders.py tags layers --data mini
 
-Groups of runs: `tune` picks each start's learning rate (seed 0, validation), `few`, `some` and
-`all` translate with 1,000, 5,000 and all pairs, `more` adds arms to these, `parts` keeps a part of
-the pretrained weights. `tags` trains one model for two directions, `layers` lets the decoder read
-other encoder layers. Each run has its folder in runs/beyond/; what all of them found is written to
+Groups of runs: `tune` picks each start's learning rate (seed 0, validation); `few`, `some` and
+`all` translate with 1,000, 5,000 and all pairs of Multi30k; `more` and `longer` add arms to these,
+`parts` keeps a part of the pretrained weights. `tags` trains one model for two directions, `layers`
+lets the decoder read other encoder layers. Each run has its folder in runs/beyond/; what all of them found is written to
 results/beyond/.
 """
 
@@ -61,29 +61,40 @@ DATA = {
 }  # fmt: skip
 PRETRAINING = {"copy": 1000, "infill": 1000, "span": 1000, "infill apart": 1000}  # updates
 RATES = (2e-3, 5e-3)
-# Group: (start, number of pairs or None for all, updates).
-ARMS = {
-    "few": [
-        ("scratch", 1000, 200), ("infill", 1000, 200), ("copy", 1000, 200), ("scratch", 1000, 1200),
-    ],
-    "some": [
-        ("scratch", 5000, 400), ("infill", 5000, 400), ("copy", 5000, 400), ("scratch", 5000, 1400),
-    ],
-    "all": [("scratch", None, 1600), ("infill", None, 600), ("copy", None, 600)],
-    "longer": [("infill", None, 1600), ("scratch", None, 2600)],
-    "more": [
-        ("span", 1000, 200), ("infill apart", 1000, 200), ("span", 5000, 400), ("span", None, 600),
-    ],
-    "parts": [
-        ("infill: embeddings", 1000, 200), ("infill: encoder", 1000, 200),
-        ("infill: decoder", 1000, 200), ("infill: without cross-attention", 1000, 200),
-    ],
-}  # fmt: skip
+FEW = {"multi30k": (1000, 200), "mini": (200, 150)}  # pairs, updates
+SOME = {"multi30k": (5000, 400), "mini": (1000, 300)}
+ALL = {"multi30k": (None, 600), "mini": (None, 600)}
+PARTS = ("embeddings", "encoder", "decoder", "without cross-attention")
+
+
+def arms(group: str, data: str) -> list[tuple[str, int | None, int]]:
+    """The runs of a group: (start, number of pairs or None for all, updates).
+
+    A start from scratch has also a run with the updates of pretraining and translation together.
+    """
+    few, some, every = FEW[data], SOME[data], ALL[data]
+    more = PRETRAINING["infill"]
+    return {
+        "few": [(start, *few) for start in ("scratch", "infill", "copy")]
+        + [("scratch", few[0], few[1] + more)],
+        "some": [(start, *some) for start in ("scratch", "infill", "copy")]
+        + [("scratch", some[0], some[1] + more)],
+        "all": [("scratch", None, every[1] + more), ("infill", *every), ("copy", *every)],
+        "longer": [("infill", None, every[1] + more), ("scratch", None, every[1] + 2 * more)],
+        "more": [("span", *few), ("infill apart", *few), ("span", *some), ("span", *every)],
+        "parts": [(f"infill: {part}", *few) for part in PARTS],
+    }[group]
+
+
 # What each of three decoder layers reads: numbers of encoder layers, 0 for the embeddings.
 LAYERS = {
     "the last": (3, 3, 3), "its own": (1, 2, 3), "reversed": (3, 2, 1), "the first": (1, 1, 1),
     "the embeddings": (0, 0, 0), "a learned mixture": None,
 }  # fmt: skip
+
+
+TAGS = ("one", "two", "two of half the size", "three ways", "three ways, no tag")
+GROUPS = ("tune", "few", "some", "all", "longer", "more", "parts", "tags", "layers")
 
 
 class Captions:
@@ -163,7 +174,7 @@ def told(metrics: list[dict], config: TrainConfig) -> dict:
 
 def pretrain(captions: Captions, kind: str, seed: int) -> Path:
     """Train on captions alone; returns the folder with the weights."""
-    folder = RUNS / "pretraining" / f"{kind.replace(' ', '-')}-{seed}"
+    folder = RUNS / "pretraining" / f"{captions.data}-{kind.replace(' ', '-')}-{seed}"
 
     def run(folder):
         texts, tags = [], []
@@ -182,7 +193,8 @@ def pretrain(captions: Captions, kind: str, seed: int) -> Path:
         metrics = fit(model, batches, loss, config, folder, data_info={"pretraining": kind})
         english = captions.sources("validation", "de", "en")[:5]
         return {
-            "group": "pretraining", "start": kind, "seed": seed, "updates": config.max_steps,
+            "data": captions.data, "group": "pretraining", "start": kind, "seed": seed,
+            "updates": config.max_steps,
             "texts": len(texts), "tokens": sum(map(len, texts)),
             "said": translate_ids(model, captions.tokenizer, english),
         } | told(metrics, config)  # fmt: skip
@@ -213,7 +225,9 @@ def begin(captions: Captions, start: str, seed: int) -> Transformer:
 
 def translation(captions, start, n_pairs, updates, rate, seed) -> dict:
     """Train one arm of German -> English."""
-    name = f"{start}-{n_pairs or 'all'}-{updates}-{rate:g}-{seed}".replace(": ", "-")
+    name = f"{captions.data}-{start}-{n_pairs or 'all'}-{updates}-{rate:g}-{seed}".replace(
+        ": ", "-"
+    )
     folder = RUNS / "denoising" / name.replace(" ", "-")
 
     def run(folder):
@@ -234,20 +248,22 @@ def translation(captions, start, n_pairs, updates, rate, seed) -> dict:
         )
         kind = start.partition(":")[0]
         return {
-            "start": start, "pairs": len(sources), "updates": updates, "rate": rate, "seed": seed,
+            "data": captions.data, "start": start, "pairs": len(sources), "updates": updates,
+            "rate": rate, "seed": seed,
             "pretraining_updates": PRETRAINING.get(kind, 0),
         } | captions.scores(model, "de", "en") | told(metrics, config)  # fmt: skip
 
     return recorded(folder, run)
 
 
-def best_rate(start: str) -> float:
+def best_rate(data: str, start: str) -> float:
     """The rate with the best validation BLEU among the runs of `tune`."""
     kind = start.split(":")[0].split()[0]
     kind = "infill" if kind == "span" else kind
+    n_pairs, updates = FEW[data]
     runs = [
         json.loads(path.read_text(encoding="utf8"))
-        for path in (RUNS / "denoising").glob(f"{kind}-1000-200-*-0/result.json")
+        for path in (RUNS / "denoising").glob(f"{data}-{kind}-{n_pairs}-{updates}-*-0/result.json")
     ]
     if len(runs) < len(RATES):
         raise SystemExit(f"the rates of {kind} are not tried yet: run the group `tune` first.")
@@ -343,7 +359,7 @@ def collect() -> None:
 def main():
     raw = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("groups", nargs="+", choices=["tune", *ARMS, "tags", "layers"])
+    parser.add_argument("groups", nargs="+", choices=GROUPS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--data", choices=list(DATA), default="multi30k")
     options = parser.parse_args()
@@ -354,20 +370,18 @@ def main():
         for group in options.groups:
             if group == "tune":
                 todo = [
-                    partial(translation, captions, start, 1000, 200, rate, 0)
-                    for start in ("scratch", "infill", "copy") for rate in RATES
-                ]  # fmt: skip
+                    partial(translation, captions, start, *FEW[options.data], rate, 0)
+                    for start in ("scratch", "infill", "copy")
+                    for rate in RATES
+                ]
             elif group == "tags":
-                arms = [
-                    "one", "two", "two of half the size", "three ways", "three ways, no tag",
-                ]  # fmt: skip
-                todo = [partial(directions, captions, arm, seed) for arm in arms]
+                todo = [partial(directions, captions, arm, seed) for arm in TAGS]
             elif group == "layers":
                 todo = [partial(layers, captions, arm, seed) for arm in LAYERS]
             else:
                 todo = [
-                    partial(translation, captions, *arm, best_rate(arm[0]), seed)
-                    for arm in ARMS[group]
+                    partial(translation, captions, *arm, best_rate(options.data, arm[0]), seed)
+                    for arm in arms(group, options.data)
                 ]
             for run in todo:
                 found = run()
