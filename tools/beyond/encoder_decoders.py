@@ -6,8 +6,8 @@
 Groups of runs: `tune` picks each start's learning rate (seed 0, validation); `few`, `some` and
 `all` translate with 1,000, 5,000 and all pairs of Multi30k; `more` and `longer` add arms to these,
 `parts` keeps a part of the pretrained weights. `tags` trains one model for two directions, `layers`
-lets the decoder read other encoder layers. Each run has its folder in runs/beyond/; what all of them found is written to
-results/beyond/.
+lets the decoder read other encoder layers. Each run has its folder in runs/beyond/; what all of
+them found is written to results/beyond/.
 """
 
 import argparse
