@@ -6,8 +6,8 @@
 Groups of runs: `tune` picks each start's learning rate (seed 0, validation); `few`, `some` and
 `all` translate with 1,000, 5,000 and all pairs of Multi30k; `more` and `longer` add arms to these,
 `parts` keeps a part of the pretrained weights. `tags` trains one model for two directions, `layers`
-lets the decoder read other encoder layers. Each run has its folder in runs/beyond/; what all of
-them found is written to results/beyond/.
+lets the decoder read other encoder layers, `handed` does so with a trained one. Each run has its
+folder in runs/beyond/; what all of them found is written to results/beyond/.
 """
 
 import argparse
@@ -37,6 +37,7 @@ from transformer_lib.evaluation import score  # noqa: E402
 from transformer_lib.models.transformer import Transformer  # noqa: E402
 from transformer_lib.runs.device import environment  # noqa: E402
 from transformer_lib.runs.files import write_json  # noqa: E402
+from transformer_lib.runs.pretrained import load_pretrained  # noqa: E402
 from transformer_lib.runs.translation import translate_ids  # noqa: E402
 from transformer_lib.tokenization import encode_source, encode_target, train_tokenizer  # noqa: E402
 from transformer_lib.training import fit, translation_batches, validation_loss  # noqa: E402
@@ -94,7 +95,7 @@ LAYERS = {
 
 
 TAGS = ("one", "two", "two of half the size", "three ways", "three ways, no tag")
-GROUPS = ("tune", "few", "some", "all", "longer", "more", "parts", "tags", "layers")
+GROUPS = ("tune", "few", "some", "all", "longer", "more", "parts", "tags", "layers", "handed")
 
 
 class Captions:
@@ -343,6 +344,26 @@ def layers(captions: Captions, arm: str, seed: int) -> dict:
     return recorded(folder, run)
 
 
+def handed() -> dict:
+    """The book's trained translator, whose decoder is handed other encoder layers at decoding."""
+    folder = RUNS / "layers" / "handed"
+
+    def run(folder):
+        translator = load_pretrained("multi30k-de-en")
+        config, state = translator.model.config, translator.model.state_dict()
+        german, english = zip(*load_parallel("multi30k")["test"], strict=True)
+        sources, found = encode_source(translator.tokenizer, german), {}
+        for layer in range(config.n_encoder_layers + 1):
+            rows = torch.eye(config.n_encoder_layers + 1)[[layer] * config.n_decoder_layers]
+            model = reads_layers(config, rows)
+            model.load_state_dict(state | {"decoder.mixture": rows})
+            said = translate_ids(model, translator.tokenizer, sources)
+            found[layer] = score(said, list(english)).bleu
+        return {"group": "handed", "run": "multi30k-de-en", "bleu_by_layer": found}
+
+    return recorded(folder, run)
+
+
 def collect() -> None:
     """Write what all runs found to results/beyond/."""
     for topic, folders in (("denoising", ("pretraining", "denoising")), ("tags", ("tags",)),
@@ -365,6 +386,9 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(1)
     RESULTS.mkdir(parents=True, exist_ok=True)
+    if "handed" in options.groups:
+        print(handed()["bleu_by_layer"])
+        return collect()
     captions = Captions(options.data)
     for seed in options.seeds:
         for group in options.groups:
