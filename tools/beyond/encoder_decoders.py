@@ -159,6 +159,7 @@ def recorded(folder: Path, train) -> dict:
         where = environment(torch.device("cpu"))
         result |= {"device": where["device"], "commit": where["commit"]}
         result["date"] = datetime.date.today().isoformat()
+        folder.mkdir(parents=True, exist_ok=True)
         write_json(found, result)
     return json.loads(found.read_text(encoding="utf8"))
 
