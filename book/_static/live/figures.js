@@ -41,7 +41,7 @@
         + "`python -m http.server`, and open `http://localhost:8000` in your browser.");
       return;
     }
-    if (box.dataset.live !== "figure_merges") early("examples.json");
+    if (box.dataset.live !== "figure_merges") early(box.dataset.first ?? "examples.json");
     const observer = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       observer.disconnect();
