@@ -78,7 +78,7 @@ export async function mount(root, { base }) {
 
   function card(model) {
     const jump = (other) => h("button", { type: "button", class: "live-link", onclick: () => go(other) }, other.name);
-    const list = (others) => others.flatMap((other, i) => [i ? ", " : "", jump(other)]);
+    const list = (others) => others.flatMap((other, i) => [h("span", {}, jump(other), i < others.length - 1 ? "," : ""), " "]);
     const facts = [["Parameters", model.parameters ?? "none stated"], ["Data", model.data]];
     if (model.from) facts.push(["From", jump(model.from)]);
     if (model.children.length) facts.push(["Led to", list(model.children)]);
@@ -187,6 +187,7 @@ export async function mount(root, { base }) {
   search.addEventListener("input", draw);
   search.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
+    event.preventDefault();   // else the same key presses the button that gets the focus
     const first = models.find((model) => fits(model) && model.name.toLowerCase().includes(search.value.trim().toLowerCase())) ?? models.find(fits);
     if (first) go(first);
   });
