@@ -52,7 +52,8 @@ def row(model: dict, built: list[str]) -> list:
     name = nodes.inline("", "", nodes.strong("", model["name"]))
     name += nodes.Text(f", from {model['parent']}. " if model["parent"] else ". ")
     name += nodes.Text(f"{model['authors']}, ")
-    name += nodes.reference("", "source", refuri=address(model["source"]), internal=False)
+    source = model["source"] if model["source"].startswith("arXiv:") else "source"
+    name += nodes.reference("", source, refuri=address(model["source"]), internal=False)
     changed = nodes.inline("", model["changed"])
     if lines:
         changed += nodes.Text(" ")
