@@ -48,6 +48,7 @@
     }
     if (!["figure_merges", "figure_plane", "attention_view"].includes(box.dataset.live)) early("examples.json");
     hold(box);
+    if (box.dataset.live !== "figure_merges") early(box.dataset.first ?? "examples.json");
     const observer = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       observer.disconnect();
