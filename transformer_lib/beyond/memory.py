@@ -22,8 +22,9 @@ from transformer_lib.models.language_model import LanguageModel
 def heads_back(attention: MultiHeadAttention, y: Tensor, earlier: Tensor) -> Tensor:
     """Each token of y reads all of `earlier`, and y up to itself.
 
-    y: (B, T, D), earlier: (B, M, D) -> (B, H, T, K), before W_O. Positions count from the oldest token that is
-    kept, so only a scheme that cares for differences alone (rotary, ALiBi) gives sense here.
+    y: (B, T, D), earlier: (B, M, D) -> (B, H, T, K), before W_O. Positions count from the oldest
+    token that is kept, so only a scheme that cares for differences alone (rotary, ALiBi) gives
+    sense here.
     """
     past, context = earlier.size(1), torch.cat([earlier, y], dim=1)  # (B, M + T, D)
     q = attention.split_heads(attention.w_q(y))  # (B, H, T, K)

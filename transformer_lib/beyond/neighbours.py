@@ -110,12 +110,12 @@ class MemorizingLanguageModel(RecurrentLanguageModel):
         far, near = norm(memory).tensor_split([memory.size(1) - self.reach], dim=1)
 
         def read(y):
-            q, k, v = (attention.split_heads(w(z)) for w, z in
-                       ((attention.w_q, y), (attention.w_k, far), (attention.w_v, far)))  # fmt: skip
-            found = nearest_attention(q, attention.share_heads(k), attention.share_heads(v), self.n)
-            gate = self.gate.sigmoid()  # (H, 1, 1)
-            near_by = heads_back(attention, y, near)  # (B, H, T, K)
-            return attention.w_o(attention.join_heads((1 - gate) * near_by + gate * found))
+            q = attention.split_heads(attention.w_q(y))  # (B, H, T, K)
+            k = attention.share_heads(attention.split_heads(attention.w_k(far)))  # (B, H, M, K)
+            v = attention.share_heads(attention.split_heads(attention.w_v(far)))
+            found, gate = nearest_attention(q, k, v, self.n), self.gate.sigmoid()
+            heads = (1 - gate) * heads_back(attention, y, near) + gate * found  # (B, H, T, K)
+            return attention.w_o(attention.join_heads(heads))
 
         x = layer.residuals[0](x, read)
         return layer.residuals[-1](x, layer.feed_forward)
