@@ -10,6 +10,7 @@ from collections import Counter
 
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from transformer_lib.cache import DecodingState, KeyValueCache
@@ -17,6 +18,8 @@ from transformer_lib.config import PAD
 from transformer_lib.decoder import DecoderLayer
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.models.transformer import Transformer
+from transformer_lib.runs.pretrained import load_pretrained, results_dir
+from transformer_lib.translator import Translator
 
 
 class AdaptiveSteps(nn.Module):
@@ -203,3 +206,19 @@ def calibrate(losses: Tensor, allowed: float, risk: float = 0.05) -> int | None:
             break
         chosen = i
     return chosen
+
+
+def load_exits(kind: str = "trained") -> tuple[Translator, Exits]:
+    """The shipped translator with recorded exits.
+
+    kind: "frozen", the translator is what it was; "trained", its decoder learned with the exits.
+    """
+    translator = load_pretrained("multi30k-de-en")
+    config = translator.model.config
+    exits = Exits(config.d_model, config.n_decoder_layers)
+    state = load_file(results_dir() / "beyond" / "early-leaving" / f"{kind}.safetensors")
+    for name, module in (("exits", exits), ("decoder", translator.model.decoder)):
+        found = {k.removeprefix(f"{name}."): v.float() for k, v in state.items() if name in k}
+        if found:
+            module.load_state_dict(found)
+    return translator, exits.eval()
