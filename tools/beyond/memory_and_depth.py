@@ -77,9 +77,7 @@ def exits(arm: str, seed: int) -> dict:
     if arm == "trained":
         model.decoder.requires_grad_(True)
         learned += model.decoder.parameters()
-    batches = translation_batches(
-        *encode_pairs(tokenizer, pairs["train"]), EXITS["pairs"], seed
-    )
+    batches = translation_batches(*encode_pairs(tokenizer, pairs["train"]), EXITS["pairs"], seed)
     stream = iter(batches)
     started = time.perf_counter()
 
@@ -136,8 +134,7 @@ def exits(arm: str, seed: int) -> dict:
             began = time.perf_counter()
             texts = write(leaving, split)
             changed = [
-                adaptive_depth.words_changed(a, b)
-                for a, b in zip(texts, full[split], strict=True)
+                adaptive_depth.words_changed(a, b) for a, b in zip(texts, full[split], strict=True)
             ]
             point[split] = {
                 "bleu": score(texts, references[split]).bleu,
@@ -327,6 +324,7 @@ def search(store, hidden):
 
 def best_share(alone, near, tune_tokens, test_tokens) -> dict:
     """Scale and share with the lowest perplexity on the tuning captions, and what they give."""
+
     def perplexity(which, wanted, scale, share):
         logp = neighbours.neighbour_logp(*near[which], wanted, scale)
         return math.exp(-neighbours.interpolate(alone[which], logp, share).mean())

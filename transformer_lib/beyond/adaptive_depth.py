@@ -106,9 +106,7 @@ def agreement_loss(model: Transformer, exits: Exits, batch: tuple[Tensor, Tensor
     with torch.no_grad():
         states = decoder_states(model, src_ids, tgt_ids[:, :-1])
         real = tgt_ids[:, 1:] != PAD
-        said = [
-            exits.logits(model, x[real], depth).argmax(-1) for depth, x in enumerate(states, 1)
-        ]
+        said = [exits.logits(model, x[real], depth).argmax(-1) for depth, x in enumerate(states, 1)]
     return torch.stack(
         [
             F.binary_cross_entropy_with_logits(agree(x[real])[:, 0], (word == said[-1]).float())
@@ -200,9 +198,9 @@ def calibrate(losses: Tensor, allowed: float, risk: float = 0.05) -> int | None:
     (Angelopoulos et al. 2021). Returns its number, or None if not even the first one passes.
     """
     chosen = None
-    for i, mean in enumerate(losses.mean(1).tolist()):
+    for i, found in enumerate(losses.mean(1).tolist()):
         # How probable is so low a mean, if the true one is above what is allowed?
-        if math.exp(-2 * losses.size(1) * max(0.0, allowed - mean) ** 2) > risk:
+        if math.exp(-2 * losses.size(1) * max(0.0, allowed - found) ** 2) > risk:
             break
         chosen = i
     return chosen
