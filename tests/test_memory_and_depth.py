@@ -379,10 +379,44 @@ def test_the_exit_loss_reaches_every_layer(sources):
         batch = sources, torch.randint(4, 30, (5, 6))
         adaptive_depth.random_exit_loss(model, exits, batch).backward()
     assert all(p.grad is not None for p in exits.maps.parameters())
-    model.zero_grad()
-    adaptive_depth.agreement_loss(model, exits, batch).backward()
-    assert all(p.grad is not None for p in exits.agree.parameters())
-    assert all(p.grad is None for p in model.parameters())
+
+
+def test_solved_maps_come_nearest_to_the_last_states(sources):
+    model, exits = translator(), adaptive_depth.Exits(16, 3)
+    tgt_ids = torch.randint(4, 30, (5, 9))
+    states = [x.flatten(0, 1) for x in adaptive_depth.decoder_states(model, sources, tgt_ids)]
+
+    def errors():
+        return [
+            (m(x) - states[-1]).square().mean().item()
+            for m, x in zip(exits.maps, states[:-1], strict=True)
+        ]
+
+    identity = errors()
+    adaptive_depth.solve_maps(exits, states)
+    solved = errors()
+    assert all(a < 0.9 * b for a, b in zip(solved, identity, strict=True))
+    for linear in exits.maps:
+        for parameter in linear.parameters():
+            with torch.no_grad():
+                parameter += 0.01 * torch.randn_like(parameter)
+    assert all(a > b for a, b in zip(errors(), solved, strict=True))
+
+
+def test_agreement_is_learned():
+    exits, states = adaptive_depth.Exits(8, 3), [torch.randn(200, 8) for _ in range(3)]
+    words = torch.stack(
+        [(states[0][:, 0] > 0).long(), (states[1][:, 1] > 0).long(), torch.ones(200)]
+    )
+    optimizer = torch.optim.Adam(exits.agree.parameters(), lr=0.1)
+    for _ in range(60):
+        loss = adaptive_depth.agreement_loss(exits, states, words)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss < 0.3
+    for f, x, said in zip(exits.agree, states[:-1], words[:-1], strict=True):
+        assert ((f(x)[:, 0] > 0) == (said == 1)).float().mean() > 0.9
 
 
 def test_words_changed():

@@ -56,51 +56,64 @@ def rounded(numbers, digits=4):
 # ---- leaving early -----------------------------------------------------------------------------
 
 EXITS = {
-    "pairs": 1536, "updates": {"frozen": 200, "trained": 280}, "agree_updates": 40,
-    "rate": {"frozen": 1e-3, "trained": 4e-4},
-    "quantiles": [0.8, 0.6, 0.4, 0.2],
-    "gaps": [0.97, 0.9, 0.8, 0.65, 0.45, 0.25],
+    "solve_on": 2500, "tokens": 1536, "updates": 280, "rate": 4e-4, "agree_steps": 150,
+    "quantiles": [0.8, 0.5, 0.25], "gaps": [0.97, 0.9, 0.8, 0.65, 0.45, 0.25],
 }  # fmt: skip
 
 
+@torch.inference_mode()
+def states_and_words(model, out, batches):
+    """For each layer the states (N, D), and what its exit says there (n_layers, N)."""
+    states = [[] for _ in model.decoder.layers]
+    for batch in batches.sampler.batches():
+        src_ids, tgt_ids = batches.tensors(batch, torch.device("cpu"))
+        real = tgt_ids[:, 1:] != PAD
+        found = adaptive_depth.decoder_states(model, src_ids, tgt_ids[:, :-1])
+        for kept, x in zip(states, found, strict=True):
+            kept.append(x[real])
+    states = [torch.cat(kept) for kept in states]
+    return states, lambda: torch.stack(
+        [
+            torch.cat([out.logits(model, part, d).argmax(-1) for part in x.split(2048)])
+            for d, x in enumerate(states, 1)
+        ]
+    )
+
+
 def exits(arm: str, seed: int) -> dict:
-    """Train the exits of the shipped translator ("frozen"), or its decoder with them ("trained"),
-    and decode with several measures and thresholds.
+    """Exits for the shipped translator by least squares ("solved"), or its decoder trained with
+    them ("trained"); then decode with several measures and thresholds.
     """
     torch.manual_seed(seed)
     translator, pairs = load_pretrained("multi30k-de-en"), load_parallel("multi30k")
-    model, tokenizer = translator.model, translator.tokenizer
-    original = load_pretrained("multi30k-de-en").model
+    model, tokenizer = translator.model.eval(), translator.tokenizer
     out = adaptive_depth.Exits(model.config.d_model, model.config.n_decoder_layers)
-    model.requires_grad_(False)
-    learned = list(out.maps.parameters())
-    if arm == "trained":
-        model.decoder.requires_grad_(True)
-        learned += model.decoder.parameters()
-    batches = translation_batches(*encode_pairs(tokenizer, pairs["train"]), EXITS["pairs"], seed)
-    stream = iter(batches)
+    some = encode_pairs(tokenizer, pairs["train"][: EXITS["solve_on"]])
+    some = translation_batches(*some, 4096, 0)
     started = time.perf_counter()
-
-    def run(parameters, loss, updates, rate):
-        optimizer, curve = torch.optim.Adam(parameters, lr=rate, betas=(0.9, 0.98)), []
-        for step in range(updates):
-            optimizer.param_groups[0]["lr"] = rate * min(1, step / 30, 2 * (1 - step / updates))
-            value = loss(model, out, batches.tensors(next(stream), torch.device("cpu")))
-            if value.requires_grad:  # not where a frozen model was asked at its last layer
-                optimizer.zero_grad()
-                value.backward()
-                optimizer.step()
-            curve.append(value.item())
-        return rounded(torch.tensor(curve).split(25)[-1]), curve
-
-    model.train(arm == "trained")
-    tail, _ = run(
-        learned, adaptive_depth.random_exit_loss, EXITS["updates"][arm], EXITS["rate"][arm]
-    )
-    model.eval()
-    run(out.agree.parameters(), adaptive_depth.agreement_loss, EXITS["agree_updates"], 3e-3)
+    states, words = states_and_words(model, out, some)
+    naive = rounded((words() == words()[-1]).float().mean(1))
+    adaptive_depth.solve_maps(out, states)
+    if arm == "trained":
+        train_exits(model, out, tokenizer, pairs, seed)
+        states, words = states_and_words(model, out, some)
+    states, said = [x.clone() for x in states], words().clone()
+    optimizer = torch.optim.Adam(out.agree.parameters(), lr=0.02)
+    for _ in range(EXITS["agree_steps"]):
+        optimizer.zero_grad()
+        adaptive_depth.agreement_loss(out, states, said).backward()
+        optimizer.step()
     result = {"arm": arm, "seed": seed, "train_seconds": time.perf_counter() - started,
-              "last_losses": tail, "settings": EXITS}  # fmt: skip
+              "settings": EXITS, "naive_agreement": naive,
+              "agreement": rounded((said == said[-1]).float().mean(1))}  # fmt: skip
+    if seed == 0:
+        state = {f"exits.{k}": v for k, v in out.state_dict().items()}
+        if arm == "trained":
+            state |= {f"decoder.{k}": v for k, v in model.decoder.state_dict().items()}
+        folder = RESULTS / "early-leaving"
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file({k: v.half().contiguous() for k, v in state.items()},
+                  folder / f"{arm}.safetensors")  # fmt: skip
 
     sources = {s: encode_pairs(tokenizer, pairs[s])[0] for s in ("validation", "test")}
     references = {s: [b for _, b in pairs[s]] for s in sources}
@@ -111,27 +124,22 @@ def exits(arm: str, seed: int) -> dict:
             sources[split], 4096,
         )  # fmt: skip
 
-    shipped = {s: write(original, s) for s in sources}
-    result["shipped"] = {s: score(shipped[s], references[s]).bleu for s in sources}
     full = {s: write(model, s) for s in sources}
     result["full"] = {s: score(full[s], references[s]).bleu for s in sources}
-    result["words_right_by_depth"] = right_by_depth(
-        model, out, translation_batches(*encode_pairs(tokenizer, pairs["validation"]), 4096, 0)
-    )
-    scale = sureness_scale(model, out, batches, stream)
+    result["sentences"] = {s: len(sources[s]) for s in sources}
     points = [("depth", float(d)) for d in range(1, model.config.n_decoder_layers)]
     points += [("gap", x) for x in EXITS["gaps"]]
-    if arm == "trained":
-        points += [(m, scale[m](q)) for m in ("agree", "stillness") for q in EXITS["quantiles"]]
+    for measure in ("agree", "stillness"):
+        leaving = adaptive_depth.EarlyLeaving(model, out, measure, 2.0)
+        first = 1 if measure == "agree" else 2
+        found = torch.cat([leaving.sureness(states[max(0, d - 2)], states[d - 1], d).detach()
+                           for d in range(first, len(states))])  # fmt: skip
+        points += [(measure, round(found.quantile(q).item(), 4)) for q in EXITS["quantiles"]]
     result["points"] = []
     for measure, threshold in points:
         point = {"measure": measure, "threshold": threshold}
-        splits = ["validation"]
-        if arm == "trained" and measure == "gap":
-            splits.append("test")  # the guarantee is looked at there
-        for split in splits:
+        for split in ("validation", "test") if measure == "gap" else ("validation",):
             leaving = adaptive_depth.EarlyLeaving(model, out, measure, threshold)
-            began = time.perf_counter()
             texts = write(leaving, split)
             changed = [
                 adaptive_depth.words_changed(a, b) for a, b in zip(texts, full[split], strict=True)
@@ -140,54 +148,32 @@ def exits(arm: str, seed: int) -> dict:
                 "bleu": score(texts, references[split]).bleu,
                 "layers": torch.cat(leaving.depths).float().mean().item(),
                 "changed": sum(changed) / len(changed),
-                "seconds": time.perf_counter() - began,
             }  # fmt: skip
-            if arm == "trained" and measure != "depth" and (seed == 0 or split == "validation"):
+            if measure == "gap" and seed == 0:
                 point[split]["losses"] = [round(x, 2) for x in changed]
         result["points"].append(point)
-        print(arm, seed, measure, round(threshold, 3), point["validation"]["bleu"], flush=True)
-    if seed == 0:
-        state = {f"exits.{k}": v for k, v in out.state_dict().items()}
-        if arm == "trained":
-            state |= {f"decoder.{k}": v for k, v in model.decoder.state_dict().items()}
-        folder = RESULTS / "early-leaving"
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file({k: v.half().contiguous() for k, v in state.items()},
-                  folder / f"{arm}.safetensors")  # fmt: skip
+        print(arm, seed, measure, round(threshold, 3), point["validation"]["layers"],
+              point["validation"]["bleu"], flush=True)  # fmt: skip
     return result
 
 
-@torch.no_grad()
-def right_by_depth(model, out, batches) -> list[float]:
-    """Share of the reference's words that each exit names, the words before them given."""
-    right, n = torch.zeros(model.config.n_decoder_layers), 0
-    for batch in batches.sampler.batches()[:8]:
-        src_ids, tgt_ids = batches.tensors(batch, torch.device("cpu"))
-        wanted = tgt_ids[:, 1:]
-        real = wanted != PAD
-        for i, x in enumerate(adaptive_depth.decoder_states(model, src_ids, tgt_ids[:, :-1])):
-            said = out.logits(model, x[real], i + 1).argmax(-1)
-            right[i] += (said == wanted[real]).sum()
-        n += int(real.sum())
-    return rounded(right / n)
-
-
-@torch.no_grad()
-def sureness_scale(model, out, batches, stream) -> dict:
-    """For each measure a function: the threshold that a share of training words stays below."""
-    src_ids, tgt_ids = batches.tensors(next(stream), torch.device("cpu"))
-    real = tgt_ids[:, 1:] != PAD
-    states = adaptive_depth.decoder_states(model, src_ids, tgt_ids[:, :-1])
-    scale = {}
-    for measure in ("stillness", "agree"):
-        leaving = adaptive_depth.EarlyLeaving(model, out, measure, 2.0)
-        found = [
-            leaving.sureness(states[d - 2][real] if d > 1 else states[d - 1][real],
-                             states[d - 1][real], d)
-            for d in range(2 if measure == "stillness" else 1, len(states))
-        ]  # fmt: skip
-        scale[measure] = partial(lambda x, q: round(x.quantile(q).item(), 4), torch.cat(found))
-    return scale
+def train_exits(model, out, tokenizer, pairs, seed) -> None:
+    """Train the decoder and the maps together; encoder and embeddings stay as they are."""
+    batches = encode_pairs(tokenizer, pairs["train"])
+    batches = translation_batches(*batches, EXITS["tokens"], seed)
+    stream, n = iter(batches), EXITS["updates"]
+    model.requires_grad_(False)
+    model.decoder.requires_grad_(True).train()
+    parameters = [*model.decoder.parameters(), *out.maps.parameters()]
+    optimizer = torch.optim.Adam(parameters, lr=EXITS["rate"], betas=(0.9, 0.98))
+    for step in range(n):
+        rate = EXITS["rate"] * min(1, step / 30, 2 * (1 - step / n))
+        optimizer.param_groups[0]["lr"] = rate
+        batch = batches.tensors(next(stream), torch.device("cpu"))
+        optimizer.zero_grad()
+        adaptive_depth.random_exit_loss(model, out, batch).backward()
+        optimizer.step()
+    model.eval()
 
 
 # ---- memories between segments ------------------------------------------------------------------
@@ -459,7 +445,7 @@ def span(arm: str, seed: int) -> dict:
 
 # Topic: its function, its arms, the file in results/beyond/.
 TOPICS = {
-    "exits": (exits, ["trained", "frozen"], "early-leaving"),
+    "exits": (exits, ["solved", "trained"], "early-leaving"),
     "recall": (remember, recall.NAMES, "recall"),
     "neighbours": (beside, ["captions"], "neighbours"),
     "steps": (ponder, ["0", "0.01", "0.03", "0.1", "0.3"], "adaptive-steps"),

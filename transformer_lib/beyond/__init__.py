@@ -7,4 +7,8 @@ tells cheap and right from cheap and wrong (chapter "Cheaper attention").
 
 `one_stream` writes source and target as one text, for models without an encoder, and `families`
 gives the weights of GPT-2 and Llama the names of ours (chapter "Decoder-only").
+
+`memory` keeps what was read between segments, `neighbours` finds it again by search, `distance` is
+what heads learn about far and near, `adaptive_depth` spends layers where they are needed; `recall`
+and `arrows` are the tasks that tell whether it helps (chapter "Longer memory, less depth").
 """

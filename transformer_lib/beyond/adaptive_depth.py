@@ -100,19 +100,27 @@ def random_exit_loss(
     return label_smoothed_cross_entropy(logits, predicted[real], smoothing, PAD)
 
 
-def agreement_loss(model: Transformer, exits: Exits, batch: tuple[Tensor, Tensor]) -> Tensor:
-    """How badly `exits.agree` foretells that an exit says what the last layer says."""
-    src_ids, tgt_ids = batch
-    with torch.no_grad():
-        states = decoder_states(model, src_ids, tgt_ids[:, :-1])
-        real = tgt_ids[:, 1:] != PAD
-        said = [exits.logits(model, x[real], depth).argmax(-1) for depth, x in enumerate(states, 1)]
-    return torch.stack(
-        [
-            F.binary_cross_entropy_with_logits(agree(x[real])[:, 0], (word == said[-1]).float())
-            for agree, x, word in zip(exits.agree, states[:-1], said[:-1], strict=True)
-        ]
-    ).mean()
+@torch.no_grad()
+def solve_maps(exits: Exits, states: list[Tensor]) -> None:
+    """Set each map to the linear one that comes nearest to the last states: least squares.
+
+    states: for each layer (N, D), from any texts.
+    """
+    for linear, x in zip(exits.maps, states[:-1], strict=True):
+        with_one = torch.cat([x, torch.ones(len(x), 1)], dim=1)  # (N, D + 1), for the bias
+        solution = torch.linalg.lstsq(with_one, states[-1]).solution
+        linear.weight.copy_(solution[:-1].T)
+        linear.bias.copy_(solution[-1])
+
+
+def agreement_loss(exits: Exits, states: list[Tensor], words: Tensor) -> Tensor:
+    """How badly `exits.agree` foretells that an exit says what the last layer says.
+
+    states: for each layer (N, D); words: (n_layers, N), what each exit says there.
+    """
+    agrees = (words[:-1] == words[-1]).float()  # (n_layers - 1, N)
+    guess = torch.stack([f(x)[:, 0] for f, x in zip(exits.agree, states[:-1], strict=True)])
+    return F.binary_cross_entropy_with_logits(guess, agrees)
 
 
 def propagate(layer: DecoderLayer, x: Tensor, cache: KeyValueCache) -> None:
@@ -206,10 +214,11 @@ def calibrate(losses: Tensor, allowed: float, risk: float = 0.05) -> int | None:
     return chosen
 
 
-def load_exits(kind: str = "trained") -> tuple[Translator, Exits]:
+def load_exits(kind: str = "solved") -> tuple[Translator, Exits]:
     """The shipped translator with recorded exits.
 
-    kind: "frozen", the translator is what it was; "trained", its decoder learned with the exits.
+    kind: "solved", by least squares for the translator as it is; "trained", its decoder learned
+    with them.
     """
     translator = load_pretrained("multi30k-de-en")
     config = translator.model.config

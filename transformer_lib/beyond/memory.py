@@ -73,9 +73,9 @@ class RecurrentLanguageModel(LanguageModel):
         memories: what entered each layer before, (B, M, D) each; None at the text's beginning.
         """
         x, kept = self.embed(self.embedding(ids)), []
-        for layer, memory in zip(self.decoder.layers, memories or self.empty(x), strict=True):
-            kept.append(self.keep(len(kept), memory, x.detach()))  # gradients end here
-            x = self.run_layer(layer, x, memory)
+        for layer, earlier in zip(self.decoder.layers, memories or self.empty(x), strict=True):
+            kept.append(self.keep(len(kept), earlier, x.detach()))  # gradients end here
+            x = self.run_layer(layer, x, earlier)
         return self.decoder.norm(x), kept
 
     def empty(self, x: Tensor) -> list:
