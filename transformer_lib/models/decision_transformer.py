@@ -7,6 +7,7 @@ from transformer_lib.blocks import init_weights
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoder import Decoder
 from transformer_lib.masks import causal_mask
+from transformer_lib.normalization import make_norm
 
 
 class DecisionTransformer(nn.Module):
@@ -23,6 +24,7 @@ class DecisionTransformer(nn.Module):
         self.embed_state = nn.Linear(n_state, config.d_model)
         self.embed_action = nn.Embedding(n_actions, config.d_model)
         self.embed_step = nn.Embedding(config.max_len, config.d_model)
+        self.norm = make_norm(config.norm, config.d_model, config.eps)
         self.decoder = Decoder(config, cross_attention=False)
         self.output = nn.Linear(config.d_model, n_actions)
         init_weights(self.decoder)
@@ -40,7 +42,7 @@ class DecisionTransformer(nn.Module):
             )
         three = self.embed_return(returns[..., None]), self.embed_state(states)
         three = torch.stack([*three, self.embed_action(actions)], 2)  # (B, T, 3, D)
-        return (three + self.embed_step(steps)[:, :, None]).flatten(1, 2)
+        return self.norm((three + self.embed_step(steps)[:, :, None]).flatten(1, 2))
 
     def forward(self, returns: Tensor, states: Tensor, actions: Tensor, steps: Tensor) -> Tensor:
         """As for `tokens` -> logits (B, T, n_actions): what to do in each state, read off the
