@@ -1,7 +1,7 @@
 """The recorded runs of the chapter on acting: the corridor, and the pole on the cart.
 
     python tools/beyond/acting.py corridor 0     # one seed of each arm, then 1, then 2
-    python tools/beyond/acting.py cartpole 0
+    python tools/beyond/acting.py cartpole 0     # with --main: only the arms that are compared first
 
 About half an hour of one core in all. Writes results/beyond/acting.json after every run; a run
 that is there is not done again. The recorded episodes are made anew each time, with one seed.
@@ -29,13 +29,15 @@ BASE = {
     "updates": UPDATES,
 }  # fmt: skip
 CORRIDOR = [
-    *({"residual": r, "rate": rate} for rate in RATES for r in RESIDUALS),
+    *({"residual": r} for r in RESIDUALS),
     *({"residual": r, "signal": "told"} for r in RESIDUALS),
+    *({"residual": r, "rate": rate} for rate in RATES[1:] for r in RESIDUALS),
     *({"residual": r} for r in ("gate -2", "gate 4", "output gate 2")),
     *({"residual": r, "layers": 1} for r in RESIDUALS[:3]),
     {"residual": "post-norm", "warmup": 100},
     *({"residual": r, "updates": 3 * UPDATES} for r in ("post-norm", "pre-norm", "gate 0")),
 ]
+N_MAIN = {"corridor": 8, "cartpole": 3}
 CARTPOLE = [  # data, what is learned, steps of the past
     {"data": "all", "model": "decision", "context": acting.CONTEXT},
     {"data": "all", "model": "cloning", "context": acting.CONTEXT},
@@ -100,6 +102,7 @@ def main():
     parser.add_argument("part", choices=["corridor", "cartpole"])
     parser.add_argument("seed", type=int)
     parser.add_argument("--updates", type=int, default=600, help="of the cart's models")
+    parser.add_argument("--main", action="store_true", help="only the arms that stand first")
     arguments = parser.parse_args()
     part, seed = arguments.part, arguments.seed
     torch.set_num_threads(1)
@@ -117,7 +120,8 @@ def main():
             "returns": sorted(episodes.rewards.sum(-1).int().tolist()),
             "steps": int(episodes.lengths.sum()), "updates": arguments.updates,
         }  # fmt: skip
-    for arm in CORRIDOR if part == "corridor" else CARTPOLE:
+    arms = CORRIDOR if part == "corridor" else CARTPOLE
+    for arm in arms[: N_MAIN[part]] if arguments.main else arms:
         key = {**(BASE if part == "corridor" else {}), **arm, "seed": seed}
         if any(all(row[k] == v for k, v in key.items()) for row in found[part]):
             continue
