@@ -1,7 +1,7 @@
 """The recorded runs of the chapter on acting: the corridor, and the pole on the cart.
 
     python tools/beyond/acting.py corridor 0     # one seed of each arm, then 1, then 2
-    python tools/beyond/acting.py cartpole 0     # with --main: only the arms that are compared first
+    python tools/beyond/acting.py cartpole 0     # with --main: only the first arms
 
 About half an hour of one core in all. Writes results/beyond/acting.json after every run; a run
 that is there is not done again. The recorded episodes are made anew each time, with one seed.
