@@ -9,6 +9,7 @@ that is there is not done again. The recorded episodes are made anew each time, 
 
 import argparse
 import datetime
+import functools
 import json
 import subprocess
 import time
@@ -21,23 +22,23 @@ from transformer_lib.beyond import acting, corridor
 
 FILE = Path(__file__).resolve().parents[2] / "results" / "beyond" / "acting.json"
 WEIGHTS = FILE.with_suffix("") / "decision.safetensors"
-UPDATES, RATES = 400, (1e-3, 3e-4, 3e-3)
+UPDATES, RATES = 300, (1e-3, 3e-3, 5e-4)
 RESIDUALS = ("post-norm", "pre-norm", "gate 2", "gate 0")
-LOSSES = {"earned": corridor.policy_gradient_loss, "told": corridor.told_loss}
 BASE = {
     "residual": "pre-norm", "signal": "earned", "rate": 1e-3, "layers": 4, "warmup": 1,
-    "updates": UPDATES,
+    "entropy": 0.05,
 }  # fmt: skip
 CORRIDOR = [
     *({"residual": r} for r in RESIDUALS),
     *({"residual": r, "signal": "told"} for r in RESIDUALS),
+    *({"residual": r, "entropy": 0.01} for r in RESIDUALS),
     *({"residual": r, "rate": rate} for rate in RATES[1:] for r in RESIDUALS),
     *({"residual": r} for r in ("gate -2", "gate 4", "output gate 2")),
+    *({"residual": r, "layers": 8} for r in RESIDUALS[:3]),
     *({"residual": r, "layers": 1} for r in RESIDUALS[:3]),
     {"residual": "post-norm", "warmup": 100},
-    *({"residual": r, "updates": 3 * UPDATES} for r in ("post-norm", "pre-norm", "gate 0")),
 ]
-N_MAIN = {"corridor": 8, "cartpole": 3}
+N_MAIN = {"corridor": 12, "cartpole": 3}
 CARTPOLE = [  # data, what is learned, steps of the past
     {"data": "all", "model": "decision", "context": acting.CONTEXT},
     {"data": "all", "model": "cloning", "context": acting.CONTEXT},
@@ -54,9 +55,10 @@ def walk_the_corridor(arm, seed):
     arm = BASE | arm
     torch.manual_seed(seed)
     agent = corridor.small_agent(arm["residual"], arm["layers"])
-    curve = corridor.learn(
-        agent, arm["updates"], arm["rate"], LOSSES[arm["signal"]], warmup=arm["warmup"]
-    )
+    loss = corridor.told_loss
+    if arm["signal"] == "earned":
+        loss = functools.partial(corridor.policy_gradient_loss, entropy=arm["entropy"])
+    curve = corridor.learn(agent, UPDATES, arm["rate"], loss, warmup=arm["warmup"])
     size = sum(p.numel() for p in agent.parameters())
     return {"parameters": size, "curve": [[n, round(a, 3), round(t, 3)] for n, a, t in curve]}
 

@@ -76,7 +76,7 @@ def returns_to_go(rewards: Tensor) -> Tensor:
     return rewards.flip(-1).cumsum(-1).flip(-1)
 
 
-def policy_gradient_loss(agent: Agent, walks: Walks, entropy: float = 0.01) -> Tensor:
+def policy_gradient_loss(agent: Agent, walks: Walks, entropy: float = 0.05) -> Tensor:
     """Walk by chance, and make likelier what earned more than expected (REINFORCE with a baseline).
 
     One pass does for all steps: what is seen does not depend on the actions, but for the end.
@@ -112,7 +112,7 @@ def progress(agent: Agent, walks: Walks) -> tuple[float, float]:
 
 
 def learn(
-    agent: Agent, n_updates: int, rate: float, loss=policy_gradient_loss, length=20, warmup=1
+    agent: Agent, n_updates: int, rate: float, loss=policy_gradient_loss, length=12, warmup=1
 ) -> list[tuple[int, float, float]]:
     """Adam on 32 new walks an update, with a clipped gradient: (update, *progress), every 25."""
     optimizer = torch.optim.Adam(agent.parameters(), lr=rate)
@@ -130,7 +130,7 @@ def learn(
     return curve
 
 
-def small_agent(residual: str = "pre-norm", n_layers: int = 4, length: int = 20) -> Agent:
+def small_agent(residual: str = "pre-norm", n_layers: int = 4, length: int = 12) -> Agent:
     """Width 32. residual: "post-norm", "pre-norm", "gate 2" (GTrXL's, its bias behind the name) or
     "output gate 2".
     """
