@@ -13,7 +13,6 @@ import inspect
 import re
 import sys
 import sysconfig
-import threading
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 
 LIBRARY = str(Path(__file__).parent)
 # Code that fails on an argument is ours or lies here; an error of other code is not about ours.
@@ -30,7 +30,14 @@ INSTALLED = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "pure
 INSTALLED |= {str(Path(torch.__file__).parents[1]), "<frozen", "<__array_function__"}
 PLAIN = (str, bytes, bool, Real, list, tuple, dict, set, Tensor, np.ndarray, type(None))
 
-_calls = threading.local()
+
+class _Calls:
+    """Whether a call to the library is under way. Threads share it: at worst one is not checked."""
+
+    inside = False
+
+
+_calls = _Calls()
 
 
 # ---------------------------------------------------------------------- checks that stand in code
@@ -136,7 +143,7 @@ def _guarded(function: Callable, name: str, explain: bool) -> Callable:
     @functools.wraps(function)
     def guarded(*args, _guard=(function, name, explain), **kwargs):
         function, name, explain = _guard
-        if torch.compiler.is_compiling() or getattr(_calls, "inside", False):
+        if _calls.inside or is_compiling():
             return function(*args, **kwargs)
         try:
             given = _signature(function).bind(*args, **kwargs).arguments
