@@ -8,6 +8,7 @@ layer pays for it. The rest of this module are the checks that a type cannot exp
 """
 
 import ast
+import dataclasses
 import functools
 import inspect
 import re
@@ -132,6 +133,8 @@ def guard(module: str, only_types: Iterable[str] = ()) -> None:
         if inspect.isfunction(value):
             namespace[name] = _guarded(value, name, explain=name not in only_types)
         elif inspect.isclass(value) and not issubclass(value, Exception):
+            if dataclasses.is_dataclass(value) and not hasattr(value, "__post_init__"):
+                continue  # a result: the library fills it in
             for key, method in list(vars(value).items()):
                 if inspect.isfunction(method) and (key == "__init__" or not key.startswith("_")):
                     shown = name if key in ("__init__", "forward") else f"{name}.{key}"
