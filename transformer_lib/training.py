@@ -149,7 +149,7 @@ def fit(
         stream = iter(batches)
         bar = ProgressBar(config.max_steps, step, config.progress and processes.first)
         stop = StopRequest(processes, device, config.log_every)
-        with stop, bar, fast.rounded_products(device, bf16):
+        with stop, bar, fast.products(device, bf16, config.fast):
             while step < config.max_steps:
                 step += 1
                 model.train()

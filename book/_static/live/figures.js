@@ -23,6 +23,11 @@
     if (!document.querySelector(`link[href="${link.href}"]`)) document.head.append(link);
   }
 
+  // What comes takes more room than what stands here: the page must not jump when it comes.
+  function hold(box) {
+    if (box.dataset.live.startsWith("figure_")) box.style.minHeight = innerWidth < 600 ? "34rem" : "26rem";
+  }
+
   function start(box) {
     if (box.dataset.started) return;
     box.dataset.started = "yes";
@@ -41,6 +46,8 @@
         + "`python -m http.server`, and open `http://localhost:8000` in your browser.");
       return;
     }
+    if (!["figure_merges", "figure_plane", "attention_view"].includes(box.dataset.live)) early("examples.json");
+    hold(box);
     if (box.dataset.live !== "figure_merges") early(box.dataset.first ?? "examples.json");
     const observer = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
