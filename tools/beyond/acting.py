@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 
 from transformer_lib.beyond import acting, corridor
+from transformer_lib.runs.checkpoint import save_weights
 
 FILE = Path(__file__).resolve().parents[2] / "results" / "beyond" / "acting.json"
 WEIGHTS = FILE.with_suffix("") / "decision.safetensors"
@@ -95,7 +95,7 @@ def balance(arm, seed, episodes, n_updates):
         row["got_without_counting"] = [list(x) for x in zip(*[iter(never)] * EACH, strict=True)]
         if seed == 0:
             WEIGHTS.parent.mkdir(parents=True, exist_ok=True)
-            save_file({k: v.half() for k, v in model.state_dict().items()}, WEIGHTS)
+            save_weights(WEIGHTS, model.state_dict(), torch.float16)
     return row
 
 

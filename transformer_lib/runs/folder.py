@@ -34,7 +34,6 @@ from transformer_lib.runs.processes import Processes
 from transformer_lib.runs.progress import Meter
 from transformer_lib.runs.settings import WATCHING, todays
 
-
 # What checksums.json lists of a finished run, beside the files that make it.
 RESULT = ("config.json", "environment.json", "metrics.jsonl", checksums.WEIGHTS)
 
