@@ -17,7 +17,8 @@ from transformer_lib import ModelConfig, TrainConfig, data
 from transformer_lib.cli import HELP, NOT_OFFERED, _parser, _recipe, main
 from transformer_lib.corpora import hub
 from transformer_lib.evaluation import lowercased_tokenised_bleu, score
-from transformer_lib.runs import checkpoint
+from transformer_lib.runs import checkpoint, checksums
+from transformer_lib.runs.files import sha256
 from transformer_lib.tokenization import train_tokenizer
 from transformer_lib.translator import Translation
 
@@ -313,6 +314,10 @@ def test_evaluate_scores_the_run_on_its_own_data(trained, capsys):
     assert scores["signature"] == expected.signature and expected.signature in said
     assert (scores["data"], scores["src"], scores["tgt"]) == ("mini", "de", "en")
     assert (scores["split"], scores["sentences"], scores["beam_size"]) == ("test", len(pairs), 1)
+    assert scores["weights"] == sha256(trained / "model.safetensors")
+    listed = checksums.read(trained)
+    assert {"scores.json", "translations.jsonl", "model.safetensors"} <= listed.keys()
+    checksums.require(trained)
 
 
 def test_another_split_does_not_overwrite_the_test_scores(trained, capsys):

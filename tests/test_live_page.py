@@ -72,6 +72,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
     asked: list[str] = []  # since the last visit; a worker's requests are in no browser log
     broken = False  # the weights cannot be had
+    more: dict[str, str] = {}  # pages that other tests bring along: name -> what stands in it
 
     def end_headers(self):
         self.send_header("Cache-Control", "no-store")
@@ -84,7 +85,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         name = self.path.split("?")[0].removeprefix("/book/").removesuffix(".html")
         if not self.path.startswith("/book/"):
             return super().do_GET()
-        if name in FIGURES:
+        if name in Handler.more:
+            mount = Handler.more[name]
+        elif name in FIGURES:
             mount = (
                 f'<figure class="live-figure" data-live="{name}"><div class="live-still"></div>'
                 "<figcaption>A finding.</figcaption></figure>"
@@ -693,6 +696,7 @@ ACTIONS = {  # figure: what a reader does, and what must hold afterwards
     "figure_patch": (None, "document.querySelectorAll('.live-output').length === 3"),
     "figure_film": ("Play", "/After (?!25 )[0-9]+ updates/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-film-cell').length > 20"),
     "figure_plane": ("three", "document.querySelector('.live-plane-shares .live-this').textContent.startsWith('three')"),
+    "figure_family": ("a module", "/^\\d+ of \\d+ models/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-model').length > 10"),
     "figure_inside": (None, "document.querySelectorAll('.live-line').length === 7"),
 }  # fmt: skip
 

@@ -252,6 +252,7 @@ def _train(options) -> int:
     from transformer_lib import data, tokenization, training
     from transformer_lib.config import ModelConfig, TrainConfig
     from transformer_lib.models.transformer import Transformer
+    from transformer_lib.runs import checksums
 
     _two_languages(options.src, options.tgt)
     first = int(os.environ.get("RANK", 0)) == 0
@@ -266,6 +267,7 @@ def _train(options) -> int:
             )
         saved = run_dir / "tokenizer.json"
         if saved.exists():
+            checksums.require(run_dir, saved.name)
             tokenizer = tokenization.load_tokenizer(saved)
         else:
             texts = [text for pair in pairs["train"] for text in pair]
@@ -320,7 +322,8 @@ def _translate(options) -> int:
 def _evaluate(options) -> int:
     from transformer_lib import data
     from transformer_lib.evaluation import lowercased_tokenised_bleu, score
-    from transformer_lib.runs.files import write_json, write_json_lines
+    from transformer_lib.runs import checksums
+    from transformer_lib.runs.files import sha256, write_json, write_json_lines
     from transformer_lib.runs.pretrained import find_run, run_info
 
     # The run's own data: "auto" could take another corpus and score that.
@@ -385,6 +388,7 @@ def _evaluate(options) -> int:
             "sentences": len(results),
             "beam_size": options.beam_size,
             "length_penalty": penalty,
+            "weights": sha256(folder / checksums.WEIGHTS),
         }
         if len(tried) > 1:
             settings["length_penalties_tried"] = [
@@ -395,7 +399,9 @@ def _evaluate(options) -> int:
             {"index": index, "translation": result.text, "score": round(result.score, 4)}
             for index, result in enumerate(results)
         ]
-        write_json_lines(folder / f"translations{suffix}.jsonl", rows)
-        write_json(folder / f"scores{suffix}.json", settings | scores)
+        names = f"translations{suffix}.jsonl", f"scores{suffix}.json"
+        with checksums.changing(folder, names):
+            write_json_lines(folder / names[0], rows)
+            write_json(folder / names[1], settings | scores)
     return 0
 

@@ -46,7 +46,9 @@
         + "`python -m http.server`, and open `http://localhost:8000` in your browser.");
       return;
     }
-    if (!["figure_merges", "figure_plane", "attention_view"].includes(box.dataset.live)) early("examples.json");
+    const alone = ["figure_merges", "figure_plane", "figure_train", "attention_view"].includes(box.dataset.live);
+    const first = box.dataset.first ?? (alone ? "" : "examples.json");
+    if (first) early(first);
     hold(box);
     const observer = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
