@@ -485,7 +485,8 @@ def test_charts_fit_a_phone(browser, address, page):
 
 
 CHAPTERS = [page for page in PAGES if re.match(r"book/\d\d_", page)]
-LATE_FIGURES: set[str] = set()  # chapters that may open without a figure, with the reason
+# Chapters whose first figure may stand lower. In 13 it is made by training, further down.
+LATE_FIGURES = {"book/13_toy_tasks.html"}
 
 
 @pytest.mark.parametrize("page", CHAPTERS)
