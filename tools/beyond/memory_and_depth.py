@@ -61,9 +61,9 @@ EXITS = {
 }  # fmt: skip
 
 
-@torch.inference_mode()
-def states_and_words(model, out, batches):
-    """For each layer the states (N, D), and what its exit says there (n_layers, N)."""
+@torch.no_grad()
+def layer_states(model, batches) -> list:
+    """For each decoder layer the states of all real places, (N, D)."""
     states = [[] for _ in model.decoder.layers]
     for batch in batches.sampler.batches():
         src_ids, tgt_ids = batches.tensors(batch, torch.device("cpu"))
@@ -71,13 +71,17 @@ def states_and_words(model, out, batches):
         found = adaptive_depth.decoder_states(model, src_ids, tgt_ids[:, :-1])
         for kept, x in zip(states, found, strict=True):
             kept.append(x[real])
-    states = [torch.cat(kept) for kept in states]
-    return states, lambda: torch.stack(
-        [
-            torch.cat([out.logits(model, part, d).argmax(-1) for part in x.split(2048)])
-            for d, x in enumerate(states, 1)
-        ]
-    )
+    return [torch.cat(kept) for kept in states]
+
+
+@torch.no_grad()
+def words_said(model, out, states):
+    """What each exit says, (n_layers, N)."""
+    said = [
+        torch.cat([out.logits(model, part, d).argmax(-1) for part in x.split(2048)])
+        for d, x in enumerate(states, 1)
+    ]
+    return torch.stack(said)
 
 
 def exits(arm: str, seed: int) -> dict:
@@ -91,13 +95,14 @@ def exits(arm: str, seed: int) -> dict:
     some = encode_pairs(tokenizer, pairs["train"][: EXITS["solve_on"]])
     some = translation_batches(*some, 4096, 0)
     started = time.perf_counter()
-    states, words = states_and_words(model, out, some)
-    naive = rounded((words() == words()[-1]).float().mean(1))
+    states = layer_states(model, some)
+    said = words_said(model, out, states)
+    naive = rounded((said == said[-1]).float().mean(1))
     adaptive_depth.solve_maps(out, states)
     if arm == "trained":
         train_exits(model, out, tokenizer, pairs, seed)
-        states, words = states_and_words(model, out, some)
-    states, said = [x.clone() for x in states], words().clone()
+        states = layer_states(model, some)
+    said = words_said(model, out, states)
     optimizer = torch.optim.Adam(out.agree.parameters(), lr=0.02)
     for _ in range(EXITS["agree_steps"]):
         optimizer.zero_grad()
