@@ -17,6 +17,7 @@ from transformer_lib.masks import causal_mask
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.positional import AlibiBias
+from transformer_lib.runs.pretrained import load_pretrained, results_dir
 
 SIZES = {"d_model": 16, "n_heads": 4, "d_ff": 32, "n_encoder_layers": 2, "n_decoder_layers": 3,
          "dropout": 0.0, "max_len": 64}  # fmt: skip
@@ -199,6 +200,16 @@ def test_a_memorizing_model_with_its_gate_closed_is_recurrent(ids):
     with torch.no_grad():
         model.gate.fill_(-1e4)
     assert_close(model.read(ids, 4), plain.read(ids, 4), atol=1e-5, rtol=1e-5)
+
+
+def test_an_open_gate_reads_only_what_was_found(ids):
+    model = neighbours.MemorizingLanguageModel(config(n_decoder_layers=1), 4, n=24).eval()
+    other = ids.clone()
+    other[:, 18] = 4 + (other[:, 18] - 3) % 26  # near, for the last segment of four
+    for gate, reads in ((-1e4, True), (0.0, True), (1e4, False)):
+        model.gate.data.fill_(gate)
+        moved = (model.read(other, 4) - model.read(ids, 4))[:, -1].abs().max() > 1e-6
+        assert moved == reads
 
 
 def test_a_memorizing_model_reaches_the_beginning(ids):
@@ -417,6 +428,21 @@ def test_agreement_is_learned():
     assert loss < 0.3
     for f, x, said in zip(exits.agree, states[:-1], words[:-1], strict=True):
         assert ((f(x)[:, 0] > 0) == (said == 1)).float().mean() > 0.9
+
+
+def test_solved_exits_leave_the_translator_as_it_is():
+    if not (results_dir() / "beyond" / "early-leaving" / "solved.safetensors").exists():
+        pytest.skip("no exits are recorded")
+    found, exits = adaptive_depth.load_exits("solved")
+    shipped = load_pretrained("multi30k-de-en")
+    for name, tensor in shipped.model.state_dict().items():
+        assert torch.equal(found.model.state_dict()[name], tensor)
+    ids = torch.tensor(shipped.tokenizer.encode("Zwei Hunde spielen im Schnee.").ids + [2])[None]
+    leaving = adaptive_depth.EarlyLeaving(found.model, exits, "gap", 1.01)
+    assert torch.equal(greedy_decode(leaving, ids), greedy_decode(shipped.model, ids))
+    bold = adaptive_depth.EarlyLeaving(found.model, exits, "gap", 0.5)
+    greedy_decode(bold, ids)
+    assert torch.cat(bold.depths).float().mean() < 3
 
 
 def test_words_changed():
