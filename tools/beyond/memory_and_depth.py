@@ -84,9 +84,10 @@ def words_said(model, out, states):
     return torch.stack(said)
 
 
-def exits(arm: str, seed: int) -> dict:
+def exits(arm: str, seed: int, part: Path) -> dict:
     """Exits for the shipped translator by least squares ("solved"), or its decoder trained with
-    them ("trained"); then decode with several measures and thresholds.
+    them ("trained"); then decode with several measures and thresholds. What is known so far
+    stands in `part`, and a run that was stopped goes on there.
     """
     torch.manual_seed(seed)
     translator, pairs = load_pretrained("multi30k-de-en"), load_parallel("multi30k")
@@ -132,16 +133,16 @@ def exits(arm: str, seed: int) -> dict:
     full = {s: write(model, s) for s in sources}
     result["full"] = {s: score(full[s], references[s]).bleu for s in sources}
     result["sentences"] = {s: len(sources[s]) for s in sources}
-    points = [("depth", float(d)) for d in range(1, model.config.n_decoder_layers)]
-    points += [("gap", x) for x in EXITS["gaps"]]
+    points = [("gap", x) for x in EXITS["gaps"]]
+    points += [("depth", float(d)) for d in range(model.config.n_decoder_layers - 1, 0, -1)]
     for measure in ("agree", "stillness"):
         leaving = adaptive_depth.EarlyLeaving(model, out, measure, 2.0)
         first = 1 if measure == "agree" else 2
         found = torch.cat([leaving.sureness(states[max(0, d - 2)], states[d - 1], d).detach()
                            for d in range(first, len(states))])  # fmt: skip
         points += [(measure, round(found.quantile(q).item(), 4)) for q in EXITS["quantiles"]]
-    result["points"] = []
-    for measure, threshold in points:
+    result["points"] = json.loads(part.read_text())["points"] if part.exists() else []
+    for measure, threshold in points[len(result["points"]) :]:
         point = {"measure": measure, "threshold": threshold}
         for split in ("validation", "test") if measure == "gap" else ("validation",):
             leaving = adaptive_depth.EarlyLeaving(model, out, measure, threshold)
@@ -157,6 +158,7 @@ def exits(arm: str, seed: int) -> dict:
             if measure == "gap" and seed == 0:
                 point[split]["losses"] = [round(x, 2) for x in changed]
         result["points"].append(point)
+        collect("exits", result | signature(), part)
         print(arm, seed, measure, round(threshold, 3), point["validation"]["layers"],
               point["validation"]["bleu"], flush=True)  # fmt: skip
     return result
@@ -459,6 +461,26 @@ TOPICS = {
 }  # fmt: skip
 
 
+def signature() -> dict:
+    """Where and when a run was made."""
+    where = environment(torch.device("cpu"))
+    return {"device": where["device"], "commit": where["commit"],
+            "date": datetime.date.today().isoformat()}  # fmt: skip
+
+
+def collect(topic: str, result: dict | None = None, path: Path | None = None) -> None:
+    """Write a result to its path, and all results of the topic to results/beyond/."""
+    _, arms, name = TOPICS[topic]
+    if result is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, result)
+    paths = sorted((RUNS / name).glob("*"))
+    runs = [json.loads(path.read_text(encoding="utf8")) for path in paths]
+    runs.sort(key=lambda run: (arms.index(run["arm"]), run["seed"]))
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    write_json(RESULTS / f"{name}.json", {"runs": runs})
+
+
 def main():
     raw = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
@@ -472,20 +494,13 @@ def main():
             run, arms, name = TOPICS[topic]
             for arm in options.arms or arms:
                 path = RUNS / name / f"{arm.replace(' ', '-')}-{seed}.json"
-                if not path.exists():
-                    began = time.perf_counter()
-                    result = run(arm, seed)
-                    where = environment(torch.device("cpu"))
-                    result |= {"device": where["device"], "commit": where["commit"]}
-                    result["date"] = datetime.date.today().isoformat()
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    write_json(path, result)
-                    print(topic, arm, seed, f"{time.perf_counter() - began:.0f} s", flush=True)
-            paths = (RUNS / name).glob("*.json")
-            runs = [json.loads(path.read_text(encoding="utf8")) for path in sorted(paths)]
-            runs.sort(key=lambda r: (arms.index(r["arm"]), r["seed"]))
-            RESULTS.mkdir(parents=True, exist_ok=True)
-            write_json(RESULTS / f"{name}.json", {"runs": runs})
+                if path.exists():
+                    continue
+                began, part = time.perf_counter(), path.with_suffix(".part")
+                result = run(arm, seed, part) if topic == "exits" else run(arm, seed)
+                part.unlink(missing_ok=True)
+                collect(topic, result | signature(), path)
+                print(topic, arm, seed, f"{time.perf_counter() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
