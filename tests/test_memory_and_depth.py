@@ -340,6 +340,7 @@ def test_nobody_leaves_early_above_one(sources, measure):
     leaving = adaptive_depth.EarlyLeaving(model, random_exits(model), measure, 1.01)
     assert torch.equal(greedy_decode(leaving, sources), greedy_decode(model, sources))
     assert (torch.cat(leaving.depths) == 3).all()
+    assert not model.training  # no dropout is left switched on
 
 
 def test_rows_leave_alone_as_in_a_batch(sources):
