@@ -137,6 +137,7 @@ MACHINERY = {
     "cli": "the command line",
     "config.to_dict": "a configuration as JSON",
     "config.from_dict": "a configuration from JSON",
+    "guards": "says what is wrong with an argument",
     "example": "hands the worked example's weights to the chapters",
     "run_size": "reads BOOK_SCALE",
 }

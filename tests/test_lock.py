@@ -55,8 +55,8 @@ def test_the_second_is_told_who_holds_it_and_the_first_is_not_disturbed(tmp_path
     with pytest.raises(RuntimeError) as raised:
         run(folder)
     text = str(raised.value)
-    here = os.uname().nodename
-    assert text.startswith(f"{folder} is in use: process {first.pid} on {here}, since")
+    holder = f"process {first.pid} on {os.uname().nodename}, since"
+    assert text.startswith(f"{folder} is in use: {holder}")
     assert "choose another run folder" in text
     first.communicate("go on\n", timeout=120)
     assert first.returncode == 0

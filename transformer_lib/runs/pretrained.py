@@ -4,7 +4,11 @@ import json
 import os
 from pathlib import Path
 
+import torch
+
+from transformer_lib.guards import guard
 from transformer_lib.runs import checkpoint, checksums
+from transformer_lib.runs.device import pick_device
 from transformer_lib.runs.folder import stale_scores
 from transformer_lib.tokenization import load_tokenizer
 from transformer_lib.translator import Translator
@@ -48,7 +52,9 @@ def find_run(name: str | Path) -> Path:
     )
 
 
-def load_pretrained(name: str | Path = "multi30k-de-en", device: str = "cpu") -> Translator:
+def load_pretrained(
+    name: str | Path = "multi30k-de-en", device: str | torch.device = "cpu"
+) -> Translator:
     """A Translator from a run in results/ or from any run folder.
 
     Its length penalty is the one with which the run's validation set was last scored and saved
@@ -62,7 +68,7 @@ def load_pretrained(name: str | Path = "multi30k-de-en", device: str = "cpu") ->
     checksums.require(folder)
     for stale in stale_scores(folder):
         print(f"{folder / stale} holds the scores of other weights than those beside it.")
-    model = checkpoint.load_model(folder).to(device)
+    model = checkpoint.load_model(folder).to(pick_device(str(device)))
     tokenizer = load_tokenizer(folder / "tokenizer.json")
     return Translator(model, tokenizer, _chosen_length_penalty(folder))
 
@@ -83,3 +89,6 @@ def _chosen_length_penalty(folder: Path) -> float:
 def run_info(name: str | Path) -> dict:
     """config.json of a run: its "model", "train" and "data" settings."""
     return checkpoint.read_config(find_run(name))
+
+
+guard(__name__)
