@@ -190,8 +190,8 @@ def count(kind, B, T, D):
     return (D, B * T) if kind == "layer" else (B * T, D)
 
 
-def _padded(B=3, T=5, D=4):
-    x = torch.randn(B, T, D) + 2  # padding is not zero
+def _padded(B=3, T=5, D=4, size=1.0):
+    x = size * (torch.randn(B, T, D) + 2)  # padding is not zero
     lengths = torch.randint(1, T + 1, (B,))
     lengths[0], lengths[-1] = T, max(1, T // 2)
     return x, torch.arange(T) < lengths[:, None]
@@ -225,7 +225,7 @@ def _of_sentence(x, real):
 @exercise(
     "07.5",
     inputs=_padded,
-    vary=(dict(B=2, T=6, D=3), dict(B=4, T=3, D=5), dict(B=4, T=4, D=4)),
+    vary=(dict(B=2, T=6, D=3, size=0.01), dict(B=4, T=3, D=5), dict(B=4, T=4, D=4)),
     hint="x[real] has shape (number of real tokens, D)",
     wrong="the real tokens are not right",
     view=_real_tokens,
