@@ -93,21 +93,10 @@ def _many_words(n=3000):
         "your pair crosses from one word into the next; BPE merges inside words only": _across,
         "a pair that occurs twice in one word counts twice": _once_per_word,
         "you join the two symbols before you count: (a, bc) and (ab, c) are two pairs": _joined,
-        "that is the rarest pair": lambda cut: min(
-            (pair for pair in _pairs(cut)), key=_pairs(cut).get
-        ),
     },
 )
 def best_pair(cut):
     return _most_frequent(cut.items())
-
-
-def _pairs(cut):
-    pairs = Counter()
-    for symbols, count in cut.items():
-        for pair in zip(symbols, symbols[1:], strict=False):
-            pairs[pair] += count
-    return pairs
 
 
 def _merge(symbols, pair):

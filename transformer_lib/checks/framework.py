@@ -575,7 +575,7 @@ class Exercise(Check):
         return (sentence, *details)
 
     def slip_of(self, answer, failing):
-        """The sentence of the slip that gives what the answer gives: on all inputs, if possible."""
+        """The sentence of the slip that gives what the answer gives, on all inputs if possible."""
 
         @functools.lru_cache(None)
         def learner(i):
@@ -600,12 +600,28 @@ class Exercise(Check):
                 and not (i == failing and self.fits(theirs, self.expected(args)))
             )
 
-        named = [(sentence, slip) for sentence, several in self.slips.items()
-                 for slip in (several if isinstance(several, list) else [several])
-                 if alike(slip, failing)]  # fmt: skip
-        others = [i for i in range(len(self.cases)) if i != failing]
-        everywhere = [s for s, slip in named if all(alike(slip, i) for i in others)]
-        return (everywhere or [s for s, _ in named] or [None])[0]
+        def met(slip):
+            """(whether on all inputs, on how many it gives the same wrong result)"""
+            agree = [i for i in range(len(self.cases)) if alike(slip, i)]
+            wrong = [
+                i
+                for i in agree
+                if learner(i)[0] is not None
+                and not self.fits(learner(i)[0], self.expected(self.cases[i][0]))
+            ]
+            return len(agree) == len(self.cases), len(wrong)
+
+        named = [
+            (*met(slip), -order, sentence)
+            for order, (sentence, several) in enumerate(self.slips.items())
+            for slip in (several if isinstance(several, list) else [several])
+            if alike(slip, failing)
+        ]
+        # On one input alone a slip may be met by chance, unless there is much to agree upon.
+        found = diagnosis.numbers(learner(failing)[0])
+        telling = found is not None and found.size >= 6
+        everywhere, often, _, sentence = max(named, default=(False, 0, 0, None))
+        return sentence if everywhere or often > 1 or telling else None
 
     def small_example(self, answer, index, slip):
         """The smallest input found on which the answer still fails, with both results."""
