@@ -83,6 +83,19 @@ def test_the_precision_does_not_matter(check):
     assert judge(check, in_double(check.reference)) == (True, [])
 
 
+MEASURED = [check for check in ALL if getattr(check, "measure", None)]
+
+
+@pytest.mark.parametrize("check", MEASURED, ids=number)
+def test_a_prediction_comes_true_when_it_is_run(check, capsys):
+    found = check.measure()
+    assert found.keys() == check.parts.keys()
+    for name, part in check.parts.items():
+        assert part.fits(found[name])
+    check(*right_answer(check))
+    assert "Run just now: " in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("check, sentence, slip", SLIPS, ids=number)
 def test_a_slip_is_named(check, sentence, slip):
     verdict, mistakes = judge(check, slip)

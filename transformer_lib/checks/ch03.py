@@ -5,10 +5,21 @@ import math
 import torch
 
 from transformer_lib.checks import Part, exercise, values
+from transformer_lib.masks import causal_mask, padding_mask
+
+
+def _count_combined():
+    """The puzzle's masks, combined by the library."""
+    ids = torch.ones(2, 6, dtype=torch.long)
+    ids[0, 4:] = 0
+    mask = padding_mask(ids, 0) & causal_mask(6)
+    return {"shape": tuple(mask.shape), "true_values": int(mask[0].sum())}
+
 
 combined = values(
     "03.1",
     "combined",
+    measure=_count_combined,
     hint="give a shape such as (2, 6), and a whole number",
     shape=Part(
         (2, 1, 6, 6),

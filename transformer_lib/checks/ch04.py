@@ -2,12 +2,27 @@
 
 import torch
 
+from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.checks import Part, exercise, values
 
 D = 512
+
+
+def _measure_sizes():
+    """The library's layer on a batch of these sizes."""
+    layer, x = MultiHeadAttention(D, 8), torch.zeros(2, 10, D)
+    weights = layer(x, x, x, need_weights=True)[1]
+    return {
+        "parameters": sum(p.numel() for p in layer.parameters()),
+        "queries": tuple(layer.split_heads(layer.w_q(x)).shape),
+        "weights": tuple(weights.shape),
+    }
+
+
 sizes = values(
     "04.1",
     "sizes",
+    measure=_measure_sizes,
     hint="give a number and two shapes, for example (2, 10, 512)",
     packed="names",
     parameters=Part(

@@ -3,12 +3,27 @@
 import math
 
 import torch
+import torch.nn.functional as F
 
 from transformer_lib.checks import Part, exercise, values
+
+
+def _change_token_3():
+    """Which outputs of attention move when the embedding of token 3 does."""
+    x = torch.randn(5, 4)
+    y = x.index_add(0, torch.tensor([3]), torch.randn(1, 4))
+    found = {}
+    for name, mask in {"both_ways": None, "causal": torch.ones(5, 5).bool().tril()}.items():
+        one, other = (F.scaled_dot_product_attention(z, z, z, attn_mask=mask) for z in (x, y))
+        moved = (one - other).abs().amax(-1) > 1e-6
+        found[name] = moved.nonzero().flatten().tolist()
+    return found
+
 
 reach = values(
     "09.1",
     "reach",
+    measure=_change_token_3,
     hint="give two lists of row numbers, from 0 to 4",
     packed="names",
     both_ways=Part(

@@ -30,9 +30,19 @@ def _loss(name, wrong):
     )
 
 
+def _untrained():
+    """The losses of logits that are all equal."""
+    logits, target = torch.zeros(1, 10_000), torch.tensor([7])
+    return {
+        "plain": F.cross_entropy(logits, target).item(),
+        "smoothed": F.cross_entropy(logits, target, label_smoothing=0.1).item(),
+    }
+
+
 no_idea = values(
     "12.1",
     "no_idea",
+    measure=_untrained,
     hint="give two numbers",
     plain=_loss("without smoothing", "every word has p = 1 / 10,000; take -log of that"),
     smoothed=_loss(

@@ -782,6 +782,11 @@ class Values(Check):
                 return [(part.sentence(given),)]
         return []
 
+    def measured(self):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return self.measure()
+
     def unpacked(self, answer):
         if isinstance(answer, dict):
             return [
@@ -800,8 +805,12 @@ class Values(Check):
     def praise(self, answers):
         """What running it gives, and the first guess where that was another."""
         text = ""
-        if self.measure is not None:
-            text += f" Run: {self.measure()}."
+        if self.measure is not None:  # really run what was predicted
+            found = [
+                f"{name.replace('_', ' ')} {diagnosis.show(value, 40)}"
+                for name, value in self.measured().items()
+            ]
+            text += f" Run just now: {', '.join(found)}."
         if self.guesses:
             text += f" Your first guess was {diagnosis.show(tuple(self.guesses[0]), 60)}."
         return text
@@ -811,7 +820,7 @@ def values(number, name, *, hint=None, packed=False, measure=None, **parts):
     """Declare answers that are values: `name=Part(right, wrong, slips)` for each, in order.
 
     name: that of the check. packed: the learner gives one dictionary, list or pair with them all.
-    measure: a function that really runs what was predicted and says in words what came out.
+    measure: a function that really runs what was predicted: {name of the part: what came out}.
     """
     module = sys._getframe(1).f_globals["__name__"]
     return Values(number, name, module, hint, parts, packed, measure)
