@@ -20,6 +20,8 @@ from transformer_lib.visualize.diagrams import show_image
 from transformer_lib.visualize.live import live_figure
 from transformer_lib.visualize.numbers import matrix
 from transformer_lib.visualize.theme import (
+    DARK_COLOURS,
+    DIVERGING,
     ROLE_COLOURS,
     SEQUENTIAL,
     SERIES_COLOURS,
@@ -28,6 +30,8 @@ from transformer_lib.visualize.theme import (
 )
 
 __all__ = [
+    "DARK_COLOURS",
+    "DIVERGING",
     "ROLE_COLOURS",
     "SEQUENTIAL",
     "SERIES_COLOURS",
