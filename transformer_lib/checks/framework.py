@@ -96,7 +96,7 @@ def time_limit(seconds):
 def clone(value):
     """A copy of an argument that the answer may spoil: tensors, containers and models."""
     if isinstance(value, torch.Tensor):
-        return value.detach().clone()
+        return value.detach().clone().requires_grad_(value.requires_grad)
     if isinstance(value, nn.Module):
         return copy.deepcopy(value)
     if isinstance(value, (list, tuple, set)):
