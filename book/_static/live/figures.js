@@ -41,7 +41,7 @@
         + "`python -m http.server`, and open `http://localhost:8000` in your browser.");
       return;
     }
-    if (box.dataset.live !== "figure_merges") early("examples.json");
+    if (!["figure_merges", "figure_train", "figure_film"].includes(box.dataset.live)) early("examples.json");
     const observer = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       observer.disconnect();
@@ -51,7 +51,12 @@
     for (const event of ["pointerenter", "focusin"]) box.addEventListener(event, () => start(box), { once: true });
   }
 
-  function all() { document.querySelectorAll(".live-figure[data-live]").forEach(prepare); }
+  function guesses() {
+    if (location.protocol === "file:" || !document.querySelector(".live-guess")) return;   // from disk: question and answer as they stand
+    import(new URL("guess.js", base)).catch((error) => console.warn(error));
+  }
+
+  function all() { guesses(); document.querySelectorAll(".live-figure[data-live]").forEach(prepare); }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", all);
   else all();
 })();
