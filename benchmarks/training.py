@@ -22,7 +22,7 @@ SMOOTHING = 0.1
 STEP, ROUNDED = "training step", "training step in bf16"
 OURS, FAST = "ours", "ours, fast"
 TORCH, TORCH_SAME = "torch.nn.Transformer", "torch.nn.Transformer, same dropout"
-TrainingStep = Callable[[Tensor, Tensor], float]
+TrainingStep = Callable[..., float]
 
 
 class Ours(nn.Module):
@@ -30,6 +30,7 @@ class Ours(nn.Module):
 
     def __init__(self, model: Transformer, quick: bool):
         super().__init__()
+        self.quick = quick
         self.model = fast.accelerate(model) if quick else model
         self.loss = fast.translation_loss if quick else training.translation_loss
 
@@ -63,13 +64,14 @@ def make_step(module: nn.Module) -> TrainingStep:
     """Forward, backward, clipping and Adam, as transformer_lib.training does it."""
     optimizer = torch.optim.Adam(module.parameters(), lr=1e-4, betas=(0.9, 0.98), fused=True)
 
-    def step(src_ids: Tensor, tgt_ids: Tensor) -> float:
-        optimizer.zero_grad(set_to_none=True)
-        loss = module(src_ids, tgt_ids)
-        loss.backward()
-        nn.utils.clip_grad_norm_(module.parameters(), 1.0)
-        optimizer.step()
-        return loss.item()
+    def step(src_ids: Tensor, tgt_ids: Tensor, bf16: bool = False) -> float:
+        with fast.products(torch.device("cpu"), bf16, onednn=getattr(module, "quick", False)):
+            optimizer.zero_grad(set_to_none=True)
+            loss = module(src_ids, tgt_ids)
+            loss.backward()
+            nn.utils.clip_grad_norm_(module.parameters(), 1.0)
+            optimizer.step()
+            return loss.item()
 
     return step
 
@@ -119,8 +121,8 @@ def step_rows(corpus: Corpus, steps: dict[str, TrainingStep], n_batches: int, ro
         return lambda: [step(*pair) for pair in tensors]
 
     def rounded():
-        with fast.rounded_products(torch.device("cpu")):
-            run(steps[FAST])()
+        for pair in tensors:
+            steps[FAST](*pair, bf16=True)
 
     runs = {name: run(step) for name, step in steps.items()}
     taken = alternate(runs | {ROUNDED: rounded}, rounds)

@@ -20,6 +20,7 @@ from transformer_lib.positional import AlibiBias, RotaryEmbedding
 # ------------------------------------------------------------------------------------ equation 1
 
 
+@pytest.mark.paper("eq1")
 def test_attention_by_hand():
     # Two keys, d_k = 1: scores 0 and ln 3, so the weights are 1/4 and 3/4.
     q, k = torch.tensor([[1.0]]), torch.tensor([[0.0], [math.log(3)]])
@@ -40,6 +41,7 @@ def test_weights_are_distributions_over_allowed_keys(n_queries, n_keys, d_k, see
     assert output[~mask.any(-1)].eq(0).all()
 
 
+@pytest.mark.paper("eq1")
 def test_scores_are_divided_by_the_root_of_d_k():
     # Doubling every feature doubles q . k; only sqrt(d_k) brings it to sqrt(2) times.
     q, k = torch.randn(3, 4), torch.randn(5, 4)
@@ -87,6 +89,7 @@ def position_of(kind, d_head=4, n_heads=3):
     return {"none": None, "rotary": RotaryEmbedding(d_head), "alibi": AlibiBias(n_heads)}[kind]
 
 
+@pytest.mark.paper("eq1")
 @pytest.mark.parametrize("kind", ["none", "rotary", "alibi"])
 @given(seed=st.integers(0, 99), share=st.sampled_from([0.3, 0.7, 1.0]))
 def test_fused_equals_teaching(kind, seed, share):
@@ -117,6 +120,7 @@ def test_fully_masked_rows_give_finite_gradients(kind, need_weights):
     assert all(p.grad.isfinite().all() for p in attention.parameters())
 
 
+@pytest.mark.paper("multihead")
 def test_heads_are_separate_attentions_on_slices():
     attention = MultiHeadAttention(12, 3).double()
     x, y = torch.randn(2, 4, 12, dtype=torch.float64), torch.randn(2, 6, 12, dtype=torch.float64)
@@ -134,6 +138,7 @@ def test_split_and_join_are_inverse():
     assert_equal(attention.join_heads(attention.split_heads(x)), x, 0)
 
 
+@pytest.mark.paper("3.2.2")
 def test_number_of_heads_does_not_change_the_parameters():
     counts = {sum(p.numel() for p in MultiHeadAttention(12, h).parameters()) for h in (1, 2, 3, 12)}
     assert counts == {4 * (12 * 12 + 12)}
@@ -141,6 +146,7 @@ def test_number_of_heads_does_not_change_the_parameters():
     assert sum(p.numel() for p in without.parameters()) == 4 * 12 * 12
 
 
+@pytest.mark.paper("5.4")
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_dropout_acts_in_training_alone(need_weights):
     attention, x = MultiHeadAttention(12, 3, dropout=0.5), torch.randn(2, 5, 12)

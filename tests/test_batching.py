@@ -15,6 +15,7 @@ from transformer_lib.tokenization import encode_pairs, train_tokenizer
 pairs_of_lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1)
 
 
+@pytest.mark.paper("5.1")
 @given(pairs_of_lengths, st.integers(40, 300), st.booleans(), st.integers(0, 9))
 def test_every_sentence_once_and_within_the_budget(lengths, max_tokens, shuffle, epoch):
     sampler = TokenBatchSampler(lengths, max_tokens, shuffle)
@@ -62,6 +63,7 @@ def random_lengths(n=3000):
     return list(zip(source.int().tolist(), target.clamp(4, 40).int().tolist(), strict=True))
 
 
+@pytest.mark.paper("5.1")
 def test_sorting_saves_most_of_the_padding():
     lengths = random_lengths()
     unsorted = [list(range(i, min(i + 60, len(lengths)))) for i in range(0, len(lengths), 60)]

@@ -117,6 +117,7 @@ def test_the_remains_of_a_killed_save_are_not_a_checkpoint(tmp_path):
     assert len(checkpoints(tmp_path)) == 1
 
 
+@pytest.mark.paper("6.1")
 def test_average_is_the_mean_of_each_weight(tmp_path):
     values = torch.randn(4, 5)
     for step, value in enumerate(values):

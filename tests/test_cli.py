@@ -17,7 +17,8 @@ from transformer_lib import ModelConfig, TrainConfig, data
 from transformer_lib.cli import HELP, NOT_OFFERED, _parser, _recipe, main
 from transformer_lib.corpora import hub
 from transformer_lib.evaluation import lowercased_tokenised_bleu, score
-from transformer_lib.runs import checkpoint
+from transformer_lib.runs import checkpoint, checksums
+from transformer_lib.runs.files import sha256
 from transformer_lib.tokenization import train_tokenizer
 from transformer_lib.translator import Translation
 
@@ -294,7 +295,100 @@ def test_an_interruption_has_its_exit_code(trained, monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
+def command(*arguments):
+    line = [sys.executable, "-m", "transformer_lib", *map(str, arguments)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen(line, env=environment, **pipes)
+
+
+def test_a_pipe_is_answered_line_by_line(trained):
+    """The answer to the first line is read before the second is written."""
+    with command("translate", "--run", trained, "--beam-size", "1") as process:
+        try:
+            answers = []
+            for text in ("Ein Mann schläft.", "Zwei Hunde spielen."):
+                process.stdin.write(f"{text}\n".encode())
+                process.stdin.flush()
+                answers.append(process.stdout.readline())  # would wait for ever
+            rest, error = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert all(answer.endswith(b"\n") for answer in answers) and rest == error == b""
+    assert process.returncode == 0
+
+
+def test_a_bad_line_is_named_and_the_others_are_translated(trained, capsys, monkeypatch):
+    texts = [b"Ein Hund.", b"Ein \xff Mann.", b"", b"Hund " * 200, b"Ein Mann."]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(texts))))
+    capsys.readouterr()
+    assert main(["translate", "--run", str(trained)]) == 1
+    said = capsys.readouterr()
+    out, errors = said.out.splitlines(), said.err.splitlines()
+    assert [bool(line) for line in out] == [True, False, False, False, True]
+    assert errors[0].startswith("error: line 2: 'Ein \\udcff Mann.' is not valid UTF-8")
+    assert errors[1].startswith("error: line 4: a sentence of ") and len(errors) == 2
+    for text, line in ((texts[0], out[0]), (texts[-1], out[-1])):
+        assert main(["translate", "--run", str(trained), text.decode()]) == 0
+        assert capsys.readouterr().out == line + "\n"
+
+
+def test_nobody_reading_on_is_no_error(trained):
+    """As in `translate | head -1`."""
+    with command("translate", "--run", trained, "--beam-size", "1") as process:
+        try:
+            process.stdin.write(b"Ein Hund.\n")
+            process.stdin.flush()
+            assert process.stdout.readline()
+            process.stdout.close()
+            process.stdin.write(b"Ein Mann.\n" * 3)
+            process.stdin.close()
+            assert process.stderr.read() == b""
+            assert process.wait(60) == 141
+        finally:
+            process.kill()
+
+
+def test_a_closed_input_is_an_empty_one(trained, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    error = fails(capsys, ["translate", "--run", str(trained)])
+    assert "nothing to translate" in error
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["train", "--data", ""], "argument --data: it is empty"),
+    (["train", "--run-dir", " "], "argument --run/--run-dir: it is empty"),
+    (["translate", "--run", "", "x"], "argument --run: it is empty"),
+])  # fmt: skip
+def test_an_empty_name_is_wrong_usage(arguments, message, capsys):
+    assert message in fails(capsys, arguments, code=2)
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--eps", "0"], "eps is 0.0; it must be above 0"),
+    (["--betas", "0.9", "1.0"], r"betas is \(0.9, 1.0\); it must be two numbers in"),
+    (["--seed", str(2**70)], "seed is .* below 2"),
+    (["--device", "meta"], "device is 'meta', which holds no numbers"),
+    (["--peak-lr", "nan"], "peak_lr is nan"),
+])  # fmt: skip
+def test_settings_that_train_nothing_are_named(arguments, message, capsys, tmp_path):
+    error = fails(capsys, ["train", "--data", "mini", "--run", str(tmp_path), *TINY, *arguments])
+    assert re.search(message, error)
+
+
 # --------------------------------------------------------------------------------------- evaluate
+
+
+def test_a_folder_that_cannot_keep_scores_is_named_before_they_are_made(
+    trained, capsys, monkeypatch
+):
+    def full(path, content):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    monkeypatch.setattr("transformer_lib.translator.Translator.translate", None)
+    error = fails(capsys, ["evaluate", "--run", str(trained), "--save"])
+    assert f"--save cannot write to {trained} (Read-only file system)" in error
 
 
 def test_evaluate_scores_the_run_on_its_own_data(trained, capsys):
@@ -313,10 +407,15 @@ def test_evaluate_scores_the_run_on_its_own_data(trained, capsys):
     assert scores["signature"] == expected.signature and expected.signature in said
     assert (scores["data"], scores["src"], scores["tgt"]) == ("mini", "de", "en")
     assert (scores["split"], scores["sentences"], scores["beam_size"]) == ("test", len(pairs), 1)
+    assert scores["weights"] == sha256(trained / "model.safetensors")
+    listed = checksums.read(trained)
+    assert {"scores.json", "translations.jsonl", "model.safetensors"} <= listed.keys()
+    checksums.require(trained)
 
 
 def test_another_split_does_not_overwrite_the_test_scores(trained, capsys):
-    (trained / "scores.json").write_text("kept")
+    with checksums.changing(trained, ["scores.json"]):
+        (trained / "scores.json").write_text("kept")
     command = ["evaluate", "--run", str(trained), "--beam-size", "1", "--split", "validation"]
     assert main([*command, "--save"]) == 0
     assert (trained / "scores.json").read_text() == "kept"

@@ -44,8 +44,8 @@ NAMES = [str(path.relative_to(ROOT)) for path in NOTEBOOKS]
 # Packages that Colab comes with; what they require is there too. Colab has many more. Leaving
 # them out means that the setup cell installs more here than there, and that a notebook which
 # needs another of them fails.
-COLAB_HAS = ["altair", "datasets", "ipykernel", "matplotlib", "numpy", "pip", "requests",
-             "safetensors", "scikit-learn", "tokenizers", "torch", "tqdm",
+COLAB_HAS = ["altair", "datasets", "gymnasium", "ipykernel", "matplotlib", "numpy", "pip",
+             "requests", "safetensors", "scikit-learn", "tokenizers", "torch", "tqdm",
              "transformers"]  # fmt: skip
 COLAB_LACKS = ["bertviz", "sacrebleu", "sacremoses"]  # and the book uses
 

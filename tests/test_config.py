@@ -16,6 +16,7 @@ def test_the_contracts_order_of_the_fields():
     assert not hasattr(BlockConfig(), "vocab_size")
 
 
+@pytest.mark.paper("3.1")
 def test_defaults_are_the_base_model_of_table_3():
     c = ModelConfig(vocab_size=37000)
     assert (c.n_encoder_layers, c.n_decoder_layers, c.d_model, c.d_ff) == (6, 6, 512, 2048)

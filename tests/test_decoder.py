@@ -18,6 +18,7 @@ def inputs(batch=2, length=4, source=5):
     return x, torch.randn(batch, source, 16, dtype=torch.float64)
 
 
+@pytest.mark.paper("3.1")
 def test_a_layer_is_three_residuals_in_order():
     layer = DecoderLayer(tiny_config()).double()
     x, memory = inputs()

@@ -82,6 +82,7 @@ def test_greedy_equals_the_slow_version(seed):
     assert [unpad(row) for row in ids] == [slow_greedy(model, row, 9) for row in src]
 
 
+@pytest.mark.paper("6.1")
 @settings(max_examples=12)
 @given(st.integers(0, 200), st.integers(1, 5), st.sampled_from([0.0, 0.6, 1.0, 2.0]))
 def test_beam_search_equals_the_slow_version(seed, beam_size, penalty):
@@ -139,6 +140,7 @@ def test_padding_is_never_written():
         assert ids[first_eos == 0].ne(0).all()
 
 
+@pytest.mark.paper("6.1")
 def test_default_limit_is_the_papers_and_the_models():
     model = always(tiny_model(tie_embeddings=False, max_len=60), 7)
     assert greedy_decode(model, source_batch()).size(1) == 57

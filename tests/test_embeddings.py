@@ -14,6 +14,7 @@ def test_look_up_equals_the_one_hot_product():
     assert_equal(embedding(ids), one_hot @ embedding.lookup.weight * 6**0.5, 1e-6)
 
 
+@pytest.mark.paper("3.4")
 @pytest.mark.parametrize("d_model", [16, 64, 256])
 def test_scaled_vectors_have_unit_size_whatever_the_width(d_model):
     embedding = TokenEmbedding(2000, d_model)

@@ -14,6 +14,7 @@ def sublayer(x):
     return 2 * x.roll(1, -1) + 1
 
 
+@pytest.mark.paper("residual")
 @pytest.mark.parametrize("norm", ["layer", "rms"])
 def test_pre_norm_and_post_norm_residuals(norm):
     x = torch.randn(2, 3, 16)
@@ -23,6 +24,7 @@ def test_pre_norm_and_post_norm_residuals(norm):
     assert_equal(post(x, sublayer), post.norm(x + sublayer(x)), 1e-6)
 
 
+@pytest.mark.paper("5.4")
 def test_dropout_falls_on_the_sublayer_and_never_on_the_path():
     residual, x = Residual(tiny_config(dropout=0.5)), torch.randn(50, 4, 16)
     change = residual(x, torch.ones_like) - x

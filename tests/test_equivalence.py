@@ -60,6 +60,7 @@ def ragged(batch, length, seed=0):
 # ---------------------------------------------------------------------------------- single parts
 
 
+@pytest.mark.paper("multihead")
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("need_weights", [True, False])
 @given(st.integers(1, 3), st.integers(1, 6), st.integers(1, 6), st.integers(0, 99))
@@ -127,6 +128,7 @@ def torch_layer(kind, norm_first, activation):
     ))  # fmt: skip
 
 
+@pytest.mark.paper("3.1")
 @variants
 @pytest.mark.parametrize("n_layers", [None, 3])
 def test_encoder(norm_first, activation, n_layers):
@@ -153,6 +155,7 @@ def test_encoder(norm_first, activation, n_layers):
     assert_equal(ours(x, real[:, None, None]), expected, 1e-5)
 
 
+@pytest.mark.paper("3.1")
 @variants
 @pytest.mark.parametrize("n_layers", [None, 3])
 def test_decoder(norm_first, activation, n_layers):
@@ -231,6 +234,7 @@ def marian_and_ours():
     return marian, ours
 
 
+@pytest.mark.paper("pe")
 def test_marians_positions_are_ours_in_another_order(marian_and_ours):
     marian, _ = marian_and_ours
     table = sinusoidal_table(40, D)
@@ -238,6 +242,7 @@ def test_marians_positions_are_ours_in_another_order(marian_and_ours):
     assert_equal(theirs, torch.cat([table[:, 0::2], table[:, 1::2]], dim=1), 1e-5)
 
 
+@pytest.mark.paper("3")
 def test_translation_model_equals_marian(marian_and_ours):
     marian, ours = marian_and_ours
     src = torch.randint(3, 30, (4, 9)) * ragged(4, 9)

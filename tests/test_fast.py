@@ -172,3 +172,28 @@ def test_neighbours_are_dropped_independently():
     kept = (fast.Dropout(0.5)(torch.ones(100_000, 4)) != 0).float()
     correlation = torch.corrcoef(kept.T) - torch.eye(4)
     assert correlation.abs().max() < 0.02
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch without oneDNN")
+@pytest.mark.parametrize("shape", [(5,), (1,), (4, 3), (2, 0)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_onednn_gives_the_same_products_and_gradients(shape, bias, monkeypatch):
+    linear, used = nn.Linear(7, 6, bias=bias), []
+    product = fast._onednn_product
+    monkeypatch.setattr(fast, "_onednn_product", lambda *m: used.append(1) or product(*m))
+    x = torch.randn(*shape, 7, requires_grad=True)
+    weight = torch.randn(*shape, 6)
+    results = []
+    for onednn in (False, True):
+        with fast.products(torch.device("cpu"), onednn=onednn):
+            y = linear(x)
+            gradients = torch.autograd.grad((y * weight).sum(), [x, *linear.parameters()])
+        results.append([y.detach(), *gradients])
+        assert bool(used) == (onednn and x.numel() > 0)
+    assert_same(results, 1e-5)
+
+
+def test_onednn_leaves_other_precisions_alone():
+    a = torch.randn(3, 4, dtype=torch.float64)
+    with fast.products(torch.device("cpu"), onednn=True):
+        assert torch.equal(a @ a.T, (a[None] @ a.T)[0]) and (a @ a.T).dtype == torch.float64

@@ -7,6 +7,7 @@ from conftest import assert_equal
 from transformer_lib.feed_forward import FeedForward
 
 
+@pytest.mark.paper("eq2")
 def test_relu_is_equation_2():
     ffn, x = FeedForward(6, 10), torch.randn(2, 3, 6)
     w1, w2 = ffn.expand, ffn.contract
@@ -41,6 +42,7 @@ def test_swiglu_gates_one_projection_by_another():
     assert_equal(ffn(x), ffn.contract(gate * torch.sigmoid(gate) * ffn.expand(x)), 1e-5)
 
 
+@pytest.mark.paper("3.3")
 @pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "swiglu"])
 def test_each_position_on_its_own(activation):
     ffn, x = FeedForward(6, 10, activation), torch.randn(2, 5, 6)

@@ -54,6 +54,7 @@ def test_padding_never_changes_real_positions(model, src, tgt, more_src, more_tg
     assert padded.isfinite().all()
 
 
+@pytest.mark.paper("3.2.3")
 @many
 @given(models(), sentences, sentences, st.data())
 def test_the_future_never_changes_the_past(model, src, tgt, data):
@@ -130,6 +131,7 @@ def test_a_pre_norm_block_with_zeroed_sublayers_is_the_identity(model):
     assert torch.equal(decoder_layer(x, torch.randn_like(x), tgt_mask=causal_mask(5)), x)
 
 
+@pytest.mark.paper("3.5")
 @many
 @given(models(positional="none"), sentences, st.randoms())
 def test_without_positions_the_encoder_is_permutation_equivariant(model, src, random):

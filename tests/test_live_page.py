@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pytest
 
 from transformer_lib import visualize
@@ -42,7 +43,8 @@ FIGURES = sorted(path.stem for path in LIVE.glob("figure_*.js"))
 EXAMPLES = json.loads((LIVE / "examples.json").read_text(encoding="utf-8"))["examples"]
 SKELETON = """<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>The page</title>
-<link rel="icon" href="data:,"><link rel="stylesheet" href="/_static/custom.css">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="/_static/palette.css">
+<link rel="stylesheet" href="/_static/custom.css">
 <link rel="stylesheet" href="/_static/live/live.css"></head><body class="bd-main"
 style="background: var(--pst-color-background)">
 <main class="bd-content"><div class="bd-article-container"><article class="bd-article">
@@ -82,6 +84,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
     asked: list[str] = []  # since the last visit; a worker's requests are in no browser log
     broken = False  # the weights cannot be had
+    more: dict[str, str] = {}  # pages that other tests bring along: name -> what stands in it
 
     def end_headers(self):
         self.send_header("Cache-Control", "no-store")
@@ -96,6 +99,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             return super().do_GET()
         if name == "guess":
             mount = guess_and_figure()
+        elif name in Handler.more:
+            mount = Handler.more[name]
         elif name in FIGURES:
             mount = (
                 f'<figure class="live-figure" data-live="{name}"><div class="live-still"></div>'
@@ -706,6 +711,8 @@ ACTIONS = {  # figure: what a reader does, and what must hold afterwards
     "figure_patch": (None, "document.querySelectorAll('.live-output').length === 3"),
     "figure_film": ("Play", "/After (?!25 )[0-9]+ updates/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-film-cell').length > 20"),
     "figure_train": ("Play", "/Update [1-9][0-9]+ /.test(document.querySelector('.live-train-numbers').textContent) && document.querySelector('.live-train-loss')"),
+    "figure_plane": ("three", "document.querySelector('.live-plane-shares .live-this').textContent.startsWith('three')"),
+    "figure_family": ("a module", "/^\\d+ of \\d+ models/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-model').length > 10"),
     "figure_inside": (None, "document.querySelectorAll('.live-line').length === 7"),
 }  # fmt: skip
 
@@ -728,6 +735,30 @@ def test_figure(browser, address, name, width):
     assert not page.errors()
     if AXE.exists():
         assert not serious_issues(page)
+
+
+def test_a_query_is_dragged_and_moved_by_key(browser, address):
+    """The shares are the softmax of query times key over the root of two, wherever the query is."""
+    page = visit(browser, address + "book/figure_plane.html")
+    keys = np.array([[1, 0], [0, 1], [-1, -1]])  # of the figure's own example
+    plane = page.one(".live-plane")
+
+    def query():
+        return [float(x.replace("−", "-")) for x in re.findall(r"[−\d.]+", page.text(".live-says"))[:2]]
+
+    def shares():
+        return page.js("return [...document.querySelectorAll('[data-weight]')].map(one => +one.dataset.weight)")
+
+    seen = [query()]
+    ActionChains(browser).move_to_element_with_offset(plane, 90, 60).click_and_hold().move_by_offset(-160, 40).release().perform()
+    seen.append(query())
+    browser.execute_script("arguments[0].focus()", plane)
+    ActionChains(browser).send_keys(Keys.ARROW_UP, Keys.ARROW_UP, Keys.ARROW_RIGHT).perform()
+    seen.append(query())
+    assert len({tuple(one) for one in seen}) == 3
+    assert seen[2][1] > seen[1][1] and seen[2][0] > seen[1][0]
+    scores = keys @ np.array(query()) / 2**0.5
+    np.testing.assert_allclose(shares(), np.exp(scores) / np.exp(scores).sum(), atol=0.01)
 
 
 def test_without_positions_every_order_is_the_same(browser, address):

@@ -1,4 +1,4 @@
-"""The training in the page is the library's: same weights, same batch, same gradients as autograd.
+"""The training in the page equals the library's: same weights and batch, gradients as autograd's.
 
 The page is empty and served on this machine; the book need not be built.
 """

@@ -25,6 +25,7 @@ def test_equals_torch_cross_entropy(smoothing, seed):
     assert_equal(label_smoothed_cross_entropy(logits, targets, smoothing), expected)
 
 
+@pytest.mark.paper("5.4")
 def test_is_the_cross_entropy_against_the_softened_distribution():
     logits, targets = torch.randn(4, 6), torch.tensor([1, 5, 2, 3])
     soft = 0.9 * torch.nn.functional.one_hot(targets, 6) + 0.1 / 6

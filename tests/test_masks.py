@@ -17,6 +17,7 @@ def test_padding_mask_is_true_at_real_tokens(ids, pad_id):
     assert mask.flatten(1).tolist() == [[token != pad_id for token in row] for row in ids]
 
 
+@pytest.mark.paper("3.2.3")
 @given(st.integers(1, 12))
 def test_causal_mask_shows_the_past_and_itself(size):
     mask = causal_mask(size)

@@ -24,6 +24,7 @@ from transformer_lib.positional import (
 # ------------------------------------------------------------------------------------- sinusoidal
 
 
+@pytest.mark.paper("pe")
 @given(st.integers(0, 299), st.integers(0, 15))
 def test_sinusoids_follow_the_formula_of_section_3_5(position, i):
     table = sinusoidal_table(300, 32)
@@ -32,6 +33,7 @@ def test_sinusoids_follow_the_formula_of_section_3_5(position, i):
     assert table[position, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
 
 
+@pytest.mark.paper("3.5")
 def test_a_shift_is_one_rotation_for_all_positions():
     # PE(p + k) = R(k) PE(p), with R(k) block-diagonal and free of p (sec. 3.5).
     table, k = sinusoidal_table(50, 8).double(), 7

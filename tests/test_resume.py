@@ -56,7 +56,7 @@ def press_ctrl_c():
 def test_a_run_repeats_itself(unbroken, tmp_path):
     run(tmp_path)
     assert_same_run(tmp_path, unbroken)
-    assert len(contents(unbroken)) == 3 * 4 + 4  # three checkpoints, and not an empty comparison
+    assert len(contents(unbroken)) == 3 * 4 + 5  # three checkpoints, and not an empty comparison
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 4, 8, 9, 10, 12])
@@ -85,11 +85,13 @@ def test_a_run_from_before_fast_was_a_setting_goes_on_with_it(tmp_path):
     del config["train"]["fast"]
     config["train"]["both_directions"] = 0  # a setting that is gone, with what changed nothing
     path.write_text(json.dumps(config))
+    (tmp_path / "checksums.json").unlink()
     with pytest.raises(ValueError, match="fast = True, not False"):
         run(tmp_path)
     run(tmp_path, fast=True)
     config["train"]["both_directions"] = 2
     path.write_text(json.dumps(config))
+    (tmp_path / "checksums.json").unlink()
     with pytest.raises(ValueError, match="both_directions = 2, a setting that is gone"):
         run(tmp_path, fast=True)
 
@@ -208,6 +210,7 @@ def test_a_setting_that_an_older_run_did_not_record_had_its_default(unbroken, tm
     config = json.loads(path.read_text())
     del config["train"]["cooldown"], config["model"]["attention_dropout"]
     path.write_text(json.dumps(config))
+    (tmp_path / "run" / "checksums.json").unlink()
     with pytest.raises(ValueError, match="cooldown = 0, not 1"):
         run(tmp_path / "run", cooldown=1)
     run(tmp_path / "run")
@@ -253,7 +256,7 @@ def test_a_full_disk_loses_nothing(unbroken, tmp_path, monkeypatch, nth, error):
         if count == nth:
             Path(path).write_bytes(b"half of it")
             raise error
-        save(tensors, path)
+        return save(tensors, path)
 
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_file", fill)
@@ -293,7 +296,7 @@ def test_a_full_disk_at_the_log_is_named(tmp_path, monkeypatch):
     (tmp_path / "metrics.jsonl").unlink()
     # The finished run would only read; two more steps write.
     monkeypatch.setattr(run_folder, "write_json_lines", lambda *_: None)
-    monkeypatch.setattr(run_folder, "read_json_lines", lambda *_: [])  # /dev/full has no end
+    monkeypatch.setattr(RunFolder, "_read_log", lambda *_: None)  # /dev/full has no end
     (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
     with pytest.raises(OSError, match="cannot write to .*No space left.*earlier are whole"):
         run(tmp_path, max_steps=4)
@@ -314,40 +317,82 @@ def damage(path, keep):
     path.write_bytes(content[: int(len(content) * keep)])
 
 
+def goes_on_from_the_one_before(folder, unbroken, capsys) -> str:
+    """What is said of the newest checkpoint, from whose loss the run recovers."""
+    newest = checkpoint.checkpoints(folder)[-1]
+    capsys.readouterr()
+    run(folder)
+    said = capsys.readouterr().out
+    assert said.count(f"the checkpoint {newest} is damaged (") == 1
+    assert ": going on from the one before." in said
+    assert f"Resuming {folder} at step 10." in said
+    assert_same_run(folder, unbroken)
+    return said
+
+
 @pytest.mark.parametrize("keep", [0, 0.5, 0.999])
 @pytest.mark.parametrize("name", ["model", "optimizer", "rng"])
-def test_a_damaged_checkpoint_is_named_and_the_one_before_goes_on(unbroken, tmp_path, name, keep):
+def test_after_a_damaged_checkpoint_the_one_before_goes_on(unbroken, tmp_path, capsys, name, keep):
     folder = tmp_path / "run"
     shutil.copytree(unbroken, folder)
-    newest = checkpoint.checkpoints(folder)[-1]
-    damage(newest / f"{name}.safetensors", keep)
-    with pytest.raises(ValueError) as raised:
-        run(folder)
-    text = str(raised.value)
-    assert text.startswith(f"the checkpoint {newest} is damaged (") and name in text
-    assert text.endswith("delete it to go on from the one before.")
-    shutil.rmtree(newest)
-    run(folder)  # the averaged entry, the weights: all anew
-    ours, theirs = contents(folder), contents(unbroken)
-    assert all(ours[file] == theirs[file] for file in ours) and ours["metrics.jsonl"]
+    damage(checkpoint.checkpoints(folder)[-1] / f"{name}.safetensors", keep)
+    assert f"({name}.safetensors)" in goes_on_from_the_one_before(folder, unbroken, capsys)
 
 
 @pytest.mark.parametrize("name", ["model", "optimizer", "rng"])
-def test_a_missing_part_is_named(unbroken, tmp_path, name):
+def test_a_missing_part_is_named(unbroken, tmp_path, capsys, name):
     shutil.copytree(unbroken, tmp_path / "run")
     (checkpoint.checkpoints(tmp_path / "run")[-1] / f"{name}.safetensors").unlink()
-    with pytest.raises(
-        ValueError, match=rf"step-0000012 is damaged \(it lacks \['{name}'\]\); del"
-    ):
-        run(tmp_path / "run")
+    assert name in goes_on_from_the_one_before(tmp_path / "run", unbroken, capsys)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "3", "{}"])
-def test_a_damaged_state_is_named(unbroken, tmp_path, content):
+@pytest.mark.parametrize("content", ["", "{", "[]", "3", "{}", '{"step": "twelve"}', "\udcff"])
+def test_a_damaged_state_is_named(unbroken, tmp_path, capsys, content):
     shutil.copytree(unbroken, tmp_path / "run")
-    (checkpoint.checkpoints(tmp_path / "run")[-1] / "state.json").write_text(content)
-    with pytest.raises(ValueError, match=r"step-0000012 is damaged \(.*\); delete it to go on"):
+    state = checkpoint.checkpoints(tmp_path / "run")[-1] / "state.json"
+    state.write_bytes(content.encode(errors="surrogateescape"))
+    goes_on_from_the_one_before(tmp_path / "run", unbroken, capsys)
+
+
+def test_without_a_whole_checkpoint_nothing_is_trained_over_them(unbroken, tmp_path):
+    shutil.copytree(unbroken, tmp_path / "run")
+    for path in checkpoint.checkpoints(tmp_path / "run"):
+        (path / "state.json").write_text("")
+    before = sorted(path.name for path in (tmp_path / "run").rglob("*"))
+    with pytest.raises(ValueError, match="none of the 3 checkpoints of .*run is whole: .*step-"):
         run(tmp_path / "run")
+    assert sorted(path.name for path in (tmp_path / "run").rglob("*")) == before
+
+
+def test_a_checkpoint_that_the_average_needs_is_not_averaged_damaged(
+    unbroken, tmp_path, monkeypatch
+):
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        before_step(patch, 12, crash)
+        run(tmp_path)
+    path = tmp_path / "checkpoints" / "step-0000010" / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    with monkeypatch.context() as patch, pytest.raises(ValueError, match="step-0000010 is damaged"):
+        before_step(patch, 12, lambda: path.write_bytes(content))
+        run(tmp_path)
+    for name in ("step-0000010", "step-0000012"):  # as the message says
+        shutil.rmtree(tmp_path / "checkpoints" / name)
+    run(tmp_path)
+    assert_same_run(tmp_path, unbroken)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"half of it"])
+def test_a_damaged_result_is_averaged_again(unbroken, tmp_path, capsys, content):
+    shutil.copytree(unbroken, tmp_path / "run")
+    path = tmp_path / "run" / "model.safetensors"
+    path.unlink() if content is None else path.write_bytes(content)
+    capsys.readouterr()
+    run(tmp_path / "run")
+    said = capsys.readouterr().out
+    assert "Resuming" not in said
+    assert (f"{path} is damaged: it is averaged again." in said) == (content is not None)
+    assert_same_run(tmp_path / "run", unbroken)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}"])

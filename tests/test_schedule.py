@@ -9,6 +9,7 @@ from transformer_lib.schedule import cooldown, inverse_sqrt, noam
 steps, warmups = st.integers(1, 100_000), st.integers(1, 8000)
 
 
+@pytest.mark.paper("eq3")
 @given(steps, warmups, st.sampled_from([128, 512]))
 def test_noam_is_equation_3(step, warmup, d_model):
     expected = d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
@@ -21,6 +22,7 @@ def test_both_are_one_shape(step, warmup):
     assert inverse_sqrt(step, peak, warmup) == pytest.approx(noam(step, 512, warmup))
 
 
+@pytest.mark.paper("eq3")
 @given(steps, warmups)
 def test_rises_to_its_peak_at_warmup_and_falls_after(step, warmup):
     rate, after = inverse_sqrt(step, 5e-3, warmup), inverse_sqrt(step + 1, 5e-3, warmup)

@@ -73,6 +73,7 @@ def test_the_loss_is_that_of_the_logits():
     assert batches.n_tokens([0, 1]) == (tgt[:, 1:] != 0).sum()
 
 
+@pytest.mark.paper("5.3")
 def test_one_update_is_adam_on_the_mean_over_the_global_batch(tmp_path):
     """The whole update by hand: logits, mean over all tokens of both batches, clip, Adam, rate."""
     pairs, tokenizer = data()

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,6 +67,44 @@ def lightness(colour):
 def test_more_is_always_darker():
     steps = [lightness(colour) for colour in visualize.SEQUENTIAL]
     assert steps == sorted(steps, reverse=True) and steps[0] > 0.85 and steps[-1] < 0.05
+
+
+ROOT = Path(visualize.__file__).resolve().parents[2]
+OWN_COLOUR = re.compile(r"""["'(:;\s]\#[0-9a-fA-F]{3,8}\b|viridis|tab10""")
+OWN_SCALE = re.compile(r"""\b(?:cmap|scheme)=["']""")
+
+
+def test_no_chart_and_no_module_has_a_colour_of_its_own():
+    """All colours come from theme.py, by the name of their role or scale."""
+    found = []
+    for path in sorted(ROOT.glob("transformer_lib/**/*.py")):
+        if path.name != "theme.py":
+            text = path.read_text("utf-8")
+            used = OWN_COLOUR.findall(text) + OWN_SCALE.findall(text)
+            found += [(path.name, one) for one in used]
+    for path in sorted((ROOT / "book").glob("**/*.ipynb")):
+        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+            if cell["cell_type"] == "code":
+                text = "".join(cell["source"])
+                strings = re.findall(r"""["'].*["']""", text)
+                used = [one for line in strings for one in OWN_COLOUR.findall(line)]
+                found += [(path.name, one) for one in used + OWN_SCALE.findall(text)]
+    assert not found
+
+
+def test_the_page_and_its_live_figures_use_the_palette_of_the_charts():
+    sys.path.insert(0, str(ROOT / "tools"))
+    import palette
+
+    assert palette.CSS.read_text("utf-8") == palette.css(), "run: python tools/palette.py"
+    assert set(visualize.DARK_COLOURS) == set(visualize.ROLE_COLOURS)
+    roles = {colour.lower() for colour in visualize.ROLE_COLOURS.values()}
+    static = ROOT / "book" / "_static"
+    for path in [*static.glob("*.css"), *static.glob("live/*.css"), *static.glob("live/*.js")]:
+        if path != palette.CSS:
+            text = path.read_text("utf-8").lower()
+            used = set(re.findall(r"#[0-9a-f]{6}\b", text))
+            assert not used & roles, (path.name, used & roles)
 
 
 def test_one_scale_for_more_and_less_in_every_figure():
@@ -300,6 +339,19 @@ def test_a_heatmap_says_in_words_what_it_shows():
     assert (own["title"], own["description"]) == ("Title", "Words")
 
 
+def test_a_heatmap_opens_where_its_words_say():
+    """A title and a description of one head stand over that head."""
+    weights = attention(2, 3, 4, 5)
+    weights[1, 2, 0] = torch.tensor([0, 0, 0, 0, 1.0])
+    chart = visualize.attention_heatmap(weights, QUERIES, KEYS, layer=1, head=2)
+    params = params_of(chart)
+    assert (params["chosen_layer"]["value"], params["chosen_head"]["value"]) == (1, 2)
+    assert chart.to_dict()["title"] == "‘Ein’ attends most to ‘.’ in layer 1, head 2"
+    assert "layer 1, head 2: ‘Ein’ to ‘.’ (1.00)" in chart.to_dict()["description"]
+    with pytest.raises(ValueError, match="no layer 2, head 0: weights has 2 layers with 3 heads"):
+        visualize.attention_heatmap(weights, QUERIES, KEYS, layer=2)
+
+
 def test_a_heatmap_names_mistakes():
     with pytest.raises(ValueError, match="5 key positions, but there are 4 key tokens"):
         visualize.attention_heatmap(attention(4, 5), QUERIES, QUERIES)
@@ -312,76 +364,103 @@ def test_a_heatmap_names_mistakes():
 # ---------------------------------------------------------------------------------------- BertViz
 
 
-def test_every_bertviz_view_is_described_and_its_menus_are_labelled():
+THREE = {"encoder": (2, 3, 5, 5), "decoder": (2, 3, 4, 4), "cross": (2, 3, 4, 5)}
+
+
+def title_of(view):
+    """The name of the frame, which is its text alternative."""
+    return html.unescape(re.search(r'<iframe title="([^"]*)"', view.data)[1])
+
+
+def frame_of(view):
+    """The document in the frame: what BertViz draws."""
+    return html.unescape(re.search(r'srcdoc="([^"]*)"', view.data)[1])
+
+
+def data_of(view):
+    """The numbers that lie beside the frame, for the pages of the book."""
+    found = re.search(r'<script type="application/json">(.*?)</script>', view.data, re.DOTALL)
+    return json.loads(found[1])
+
+
+def bertviz_attention(view):
+    """The numbers that BertViz hands to the browser."""
+    page = frame_of(view)
+    start = re.search(r"(?:const params|window\.bertviz_params) = (?=\{)", page).end()
+    return json.JSONDecoder().raw_decode(page[start:])[0]
+
+
+def test_every_bertviz_view_says_what_it_shows():
     weights, vectors = attention(2, 3, 4, 4), torch.randn(2, 3, 4, 8)
-    views = [
-        visualize.head_view(weights, QUERIES),
-        visualize.model_view(list(weights[:, None]), QUERIES),
-        visualize.neuron_view(vectors, vectors, weights, QUERIES),
-        visualize.head_view(
-            encoder=attention(2, 3, 5, 5),
-            decoder=weights,
-            cross=attention(2, 3, 4, 5),
-            encoder_tokens=KEYS,
-            decoder_tokens=QUERIES,
-        ),
-    ]
-    for view in views:
+    three = {name: attention(*shape) for name, shape in THREE.items()}
+    views = {
+        "Head view": visualize.head_view(weights, QUERIES),
+        "Model view": visualize.model_view(list(weights[:, None]), QUERIES),
+        "Neuron view": visualize.neuron_view(vectors, vectors, weights, QUERIES),
+    }
+    for name, view in views.items():
         assert isinstance(view, HTML)
-        assert 'role="group"' in view.data
-        assert "Strongest weight of each query" in text_alternative(view)
-        assert not re.search(r"<select(?![^>]*aria-label)", view.data)
+        assert title_of(view).startswith(f"{name}. Attention weights")
+        assert "Strongest weight of each query" in title_of(view)
     for name in ("Encoder", "Decoder", "Cross"):
-        assert f"{name}: " in text_alternative(views[-1])
-        assert f">{name}</option>" in views[-1].data
-    assert text_alternative(visualize.head_view(weights, QUERIES, description="A.")) == (
-        "Head view. A."
-    )
+        view = visualize.head_view(three, QUERIES, KEYS)
+        assert f"{name}: " in title_of(view) and f">{name}</option>" in frame_of(view)
+    assert title_of(visualize.head_view(weights, QUERIES, description="A.")) == "Head view. A."
 
 
-def bertviz_numbers(view):
-    """The numbers that a neuron view hands to the browser."""
-    start = view.data.index("= ", view.data.index("bertviz_params_")) + 2
-    return json.JSONDecoder().raw_decode(view.data[start:])[0]
+@pytest.mark.parametrize("view", [visualize.head_view, visualize.model_view])
+def test_bertviz_and_the_page_get_the_tensors_that_were_given(view):
+    """One way to name them, as the heatmap does: weights, query tokens, key tokens."""
+    three = {name: attention(*shape) for name, shape in THREE.items()}
+    tokens = {"encoder": (KEYS, KEYS), "decoder": (QUERIES, QUERIES), "cross": (QUERIES, KEYS)}
+    for given, expected in ((three, three), (three["cross"], {"weights": three["cross"]})):
+        shown = view(given, QUERIES, KEYS)
+        drawn = bertviz_attention(shown)["attention"]
+        parts = data_of(shown)["parts"]
+        assert [part["name"] for part in parts] == list(expected)
+        for bert, part, (name, tensor) in zip(drawn, parts, expected.items(), strict=True):
+            queries, keys = tokens["cross" if name == "weights" else name]
+            assert (bert["left_text"], bert["right_text"]) == (queries, keys)
+            assert (part["queries"], part["keys"]) == (queries, keys)
+            np.testing.assert_allclose(bert["attn"], tensor.numpy(), rtol=1e-6)
+            np.testing.assert_allclose(part["weights"], tensor.numpy(), atol=5.1e-5)
 
 
 def test_a_neuron_view_shows_our_tensors():
     queries, keys = torch.randn(2, 3, 4, 8), torch.randn(2, 3, 5, 8)
     weights = attention(2, 3, 4, 5)
     view = visualize.neuron_view(queries, keys, weights, QUERIES, KEYS, layer=1, head=2)
-    numbers = bertviz_numbers(view)
+    numbers = bertviz_attention(view)
     shown = numbers["attention"]["all"]
-    assert (shown["left_text"], shown["right_text"]) == (QUERIES, KEYS)
+    assert shown["left_text"] == QUERIES
     for name, tensor in (("queries", queries), ("keys", keys), ("attn", weights)):
         np.testing.assert_allclose(shown[name], tensor.numpy(), rtol=1e-6)
-    assert (numbers["layer"], numbers["head"], numbers["bidirectional"]) == (1, 2, True)
+    assert (numbers["layer"], numbers["head"]) == (1, 2)
+    data = data_of(view)
+    for name, tensor in (("queries", queries), ("keys", keys)):
+        np.testing.assert_allclose(data["vectors"][name], tensor.numpy(), atol=5.1e-5)
+    # What BertViz takes from its model comes after it: the keys' tokens, and who may look where.
+    last = frame_of(view)[frame_of(view).rindex("<script>") :]
+    assert f"right_text = {json.dumps(KEYS)};" in last and "bidirectional = true;" in last
     causal = visualize.neuron_view(queries, keys, weights, QUERIES, KEYS, causal=True)
-    assert bertviz_numbers(causal)["bidirectional"] is False
-
-
-def test_two_neuron_views_keep_their_own_numbers():
-    vectors, weights = torch.randn(3, 4, 8), attention(3, 4, 4)
-    views = [visualize.neuron_view(vectors, vectors, weights, QUERIES).data for _ in range(2)]
-    names = [set(re.findall(r"window\.(\w+)", view)) for view in views]
-    assert not names[0] & names[1]
-    assert not any('d3.select("#vis")' in view for view in views)
+    assert "bidirectional = false;" in frame_of(causal) and data_of(causal)["causal"]
 
 
 def test_a_token_cannot_end_the_script():
-    view = visualize.head_view(attention(1, 2, 2), ["a", "</script>"]).data
-    assert view.count("</script>") == view.count("<script")
+    view = visualize.head_view(attention(1, 2, 2), ["a", "</script>"])
+    assert view.data.count("</script>") == 1  # of the numbers; the frame is in an attribute
+    page = frame_of(view)
+    assert page.count("</script>") == len(re.findall(r"<script\b", page))
 
 
 def test_bertviz_views_name_mistakes():
     weights = attention(2, 3, 4, 4)
     with pytest.raises(ValueError, match="4 query positions, but there are 5 query tokens"):
         visualize.head_view(weights, KEYS)
-    with pytest.raises(ValueError, match="cross has 4 query positions, but there are no query"):
-        visualize.model_view(cross=weights, encoder_tokens=QUERIES)
-    with pytest.raises(ValueError, match="pass either weights and tokens"):
-        visualize.head_view(weights, QUERIES, cross=weights)
-    with pytest.raises(ValueError, match="pass either weights and tokens"):
-        visualize.head_view()
+    with pytest.raises(ValueError, match="cross has 4 key positions, but there are no key"):
+        visualize.model_view({"cross": weights}, QUERIES)
+    with pytest.raises(ValueError, match="any of encoder, decoder and cross, got crosss"):
+        visualize.head_view({"crosss": weights}, QUERIES, QUERIES)
     with pytest.raises(ValueError, match="queries of shape"):
         visualize.neuron_view(torch.randn(3, 4, 8), torch.randn(3, 4, 8), weights, QUERIES)
     with pytest.raises(ValueError, match="8 numbers and a key 7"):

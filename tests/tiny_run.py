@@ -52,6 +52,9 @@ def contents(folder) -> dict:
         name = str(path.relative_to(folder))
         if path.is_dir() or name == "environment.json":
             continue
+        if name == "checksums.json":
+            found[name] = [*json.loads(path.read_bytes())["files"]]  # logs and dates have their own
+            continue
         if path.suffix == ".safetensors":
             found[name] = path.read_bytes()
         elif path.name == "metrics.jsonl":
@@ -59,7 +62,8 @@ def contents(folder) -> dict:
         else:
             found[name] = json.loads(path.read_text(encoding="utf-8"))
             if path.name == "state.json":
-                found[name].pop("seconds")
+                for timing in ("seconds", "log", "sha256"):
+                    found[name].pop(timing)
     return found
 
 

@@ -27,7 +27,9 @@ from threading import Lock
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from transformer_lib.runs import checksums  # noqa: E402
 from transformer_lib.runs.files import write_json  # noqa: E402
+from transformer_lib.runs.folder import stale_scores  # noqa: E402
 from transformer_lib.runs.pretrained import results_dir  # noqa: E402
 from transformer_lib.runs.settings import WATCHING, todays  # noqa: E402
 
@@ -101,7 +103,9 @@ def train(folder: Path, options: list[str], penalties: tuple[float, ...] = (1,))
 def scored(folder: Path, name: str) -> bool:
     """Whether these scores are there, and of the weights that are there."""
     scores, weights = folder / name, folder / "model.safetensors"
-    return scores.exists() and scores.stat().st_mtime_ns >= weights.stat().st_mtime_ns
+    if not scores.exists() or name in stale_scores(folder):
+        return False
+    return scores.stat().st_mtime_ns >= weights.stat().st_mtime_ns
 
 
 def read(folder: Path, name: str = "scores-validation.json") -> dict:
@@ -180,6 +184,7 @@ def publish(goal: Path, chosen: Path | None, summary: dict) -> None:
         for name in SHIPPED if chosen else ():
             shutil.copy(chosen / name, new / name)
         write_json(new / "seeds.json", summary)
+        checksums.write(new, [path.name for path in new.iterdir() if path.name != checksums.NAME])
         if goal.exists():
             goal.rename(old)
         new.rename(goal)

@@ -14,10 +14,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from transformer_lib import load_pretrained  # noqa: E402
+from transformer_lib.visualize import ROLE_COLOURS  # noqa: E402
 
 SENTENCE = "Zwei Hunde spielen im Schnee."
 LAYER = 1  # of the decoder, counted from 0; the caption on the cover names it
-QUERY, KEY = "#0072B2", "#E69F00"  # the colours of these roles everywhere in the book
+QUERY, KEY = ROLE_COLOURS["query"], ROLE_COLOURS["key"]
 FAINTEST = 0.05  # weights below are not drawn
 HEIGHT, GAP, TOP, BOTTOM = 50, 24, 40, 290  # pixels
 

@@ -1,8 +1,11 @@
-"""python -m transformer_lib: the command line."""
+"""python -m transformer_lib: see transformer_lib.cli."""
 
 import sys
 
-from transformer_lib.cli import main
-
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        from transformer_lib.cli import main
+
+        sys.exit(main())
+    except KeyboardInterrupt:  # while the modules are loaded
+        sys.exit(130)

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_lib.cache import KeyValueCache
+from transformer_lib.guards import guard, require_mask, require_no_zeros_and_ones
 from transformer_lib.positional import PositionalScheme
 
 
@@ -40,6 +41,7 @@ def scaled_dot_product_attention(
     if mask is not None and mask.dtype == torch.bool:
         scores = scores.masked_fill(~mask, -math.inf)
     elif mask is not None:
+        require_no_zeros_and_ones(mask)
         scores = scores + mask
     # A row of only -inf has no softmax (0 / 0 = NaN): such a query attends to nothing.
     nothing = scores.isneginf().all(-1, keepdim=True)  # (..., T_query, 1)
@@ -105,6 +107,7 @@ class MultiHeadAttention(nn.Module):
             if cache is not None:
                 k, v = cache.append(k, v)
         k, v = self.share_heads(k), self.share_heads(v)  # (B, H, T_key, K)
+        require_mask(mask, (*q.shape[:3], k.size(2)))
         bias = self.positions.bias(q.size(-2), k.size(-2), start)  # (1, H, T_query, T_key)
         if bias is not None:
             mask = bias if mask is None else bias.masked_fill(~mask, -math.inf)
@@ -190,3 +193,6 @@ def record_attention(module: nn.Module):
     finally:
         for handle in handles:
             handle.remove()
+
+
+guard(__name__)

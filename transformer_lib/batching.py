@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_lib.config import PAD
+from transformer_lib.guards import guard
 
 
 class TokenBatchSampler:
@@ -149,3 +150,6 @@ class Batches:
     def restore(self, state: dict) -> None:
         """Go on from `state`."""
         self.epoch, self.next_batch = state["epoch"], state["next_batch"]
+
+
+guard(__name__)

@@ -8,6 +8,7 @@ from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.config import BlockConfig
 from transformer_lib.dropout import Dropout
 from transformer_lib.feed_forward import FeedForward
+from transformer_lib.guards import guard
 from transformer_lib.normalization import make_norm
 from transformer_lib.positional import make_positions
 
@@ -64,3 +65,6 @@ def init_weights(*stacks: nn.Module) -> None:
         for parameter in stack.parameters():
             if parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)
+
+
+guard(__name__)

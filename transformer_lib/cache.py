@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from transformer_lib.guards import guard
+
 
 class KeyValueCache:
     """Keys and values of the tokens already seen, so that a decoding step computes only the new.
@@ -94,3 +96,6 @@ class DecodingState:
             self.cache.select(rows, sentences)
         if self.memory is not None and sentences is not None:
             self.memory, self.src_mask = self.memory[sentences], self.src_mask[sentences]
+
+
+guard(__name__)

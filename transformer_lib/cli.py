@@ -81,7 +81,9 @@ HELP = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    """Run one command; returns the exit code: 0 done, 1 failed (for `translate`, also: a line was
+    left out), 2 wrong usage, 130 interrupted, 141 when nobody reads the output any more.
+    """
     parser, train = _parser()
     options = parser.parse_args(arguments)
     try:
@@ -92,9 +94,16 @@ def main(arguments: list[str] | None = None) -> int:
             # What the command line gives comes first.
             train.set_defaults(**_recipe(options.like, own_batches, options.device))
             options = parser.parse_args(arguments)
-        return options.command(options)
+        code = options.command(options)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # as in `translate | head -1`: not a word
+        with contextlib.suppress(OSError, ValueError):  # Python's last flush goes nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         print("error:", " ".join(str(error).split()), file=sys.stderr)  # torch's span lines
         return 1
@@ -120,16 +129,19 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
         return command
 
     train = add("train", _train, "Train a model on sentence pairs.")
-    train.add_argument("--like", metavar="RUN", help="take every setting not given from this run")
+    train.add_argument(
+        "--like", metavar="RUN", type=_name, help="take every setting not given from this run"
+    )
     train.add_argument(
         "--data",
         default="auto",
+        type=_name,
         help="auto, multi30k, mini, a folder, or a hub name (default: auto)",
     )
-    train.add_argument("--src", default="de", help="source language (default: de)")
-    train.add_argument("--tgt", default="en", help="target language (default: en)")
+    train.add_argument("--src", default="de", type=_name, help="source language (default: de)")
+    train.add_argument("--tgt", default="en", type=_name, help="target language (default: en)")
     train.add_argument(  # torchrun reads --run as one of its own options
-        "--run", "--run-dir", help="run folder (default: runs/<like or src-tgt>)"
+        "--run", "--run-dir", type=_name, help="run folder (default: runs/<like or src-tgt>)"
     )
     train.add_argument(
         "--tokenizer", default="bpe", choices=["bpe", "word"], help="kind of tokens (default: bpe)"
@@ -152,7 +164,7 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     translate = add("translate", _translate, "Translate sentences with a trained model.")
     translate.add_argument("text", nargs="*", help="sentences; without any, one per line of input")
     evaluate = add("evaluate", _evaluate, "Translate a data split and score it.")
-    evaluate.add_argument("--data", help="as for train (default: the run's own)")
+    evaluate.add_argument("--data", type=_name, help="as for train (default: the run's own)")
     evaluate.add_argument("--src", help="source language (default: the run's own)")
     evaluate.add_argument("--tgt", help="target language (default: the run's own)")
     evaluate.add_argument(
@@ -171,11 +183,20 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     )
     for command in (translate, evaluate):
         command.add_argument(
-            "--run", default="multi30k-de-en", help="a name in results/ or a run folder"
+            "--run",
+            default="multi30k-de-en",
+            type=_name,
+            help="a name in results/ or a run folder",
         )
         command.add_argument("--beam-size", type=int, default=5, help="1 is greedy (default: 5)")
         command.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
     return parser, train
+
+
+def _name(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty: give a name, or leave the option out")
+    return text
 
 
 def _add_fields(parser, cls, defaults: dict, skip: set[str], title: str) -> None:
@@ -252,6 +273,7 @@ def _train(options) -> int:
     from transformer_lib import data, tokenization, training
     from transformer_lib.config import ModelConfig, TrainConfig
     from transformer_lib.models.transformer import Transformer
+    from transformer_lib.runs import checksums
 
     _two_languages(options.src, options.tgt)
     first = int(os.environ.get("RANK", 0)) == 0
@@ -266,6 +288,7 @@ def _train(options) -> int:
             )
         saved = run_dir / "tokenizer.json"
         if saved.exists():
+            checksums.require(run_dir, saved.name)
             tokenizer = tokenization.load_tokenizer(saved)
         else:
             texts = [text for pair in pairs["train"] for text in pair]
@@ -296,31 +319,79 @@ def _load(options):
 
 
 def _translate(options) -> int:
-    for stream, encoding in ((sys.stdin, "utf-8-sig"), (sys.stdout, "utf-8")):
-        if hasattr(stream, "reconfigure") and not stream.isatty():  # a pipe on Windows is not UTF-8
-            stream.reconfigure(encoding=encoding)
-    lines = [line.strip() for line in options.text or sys.stdin]
-    if not any(lines):
+    """What cannot be translated is named: of the arguments it stops the command, of the lines of
+    standard input it leaves an empty line, and the others are translated.
+    """
+    if hasattr(sys.stdout, "reconfigure") and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")  # a pipe on Windows is not UTF-8
+    translator, number, left_out, nothing = None, 0, 0, True
+    groups = [[text.encode(errors="surrogateescape") for text in options.text]]
+    for group in groups if options.text else _lines(sys.stdin):
+        texts = [line.decode(errors="surrogateescape").strip("\ufeff\r\n\t ") for line in group]
+        if translator is None and any(texts):
+            translator, nothing = _load(options), False
+        for i, text in enumerate(texts):
+            number += 1
+            if problem := _not_text(text) or (text and translator.problem(text)):
+                if options.text:
+                    raise ValueError(problem)
+                print(f"error: line {number}: {problem}", file=sys.stderr, flush=True)
+                texts[i], left_out = "", left_out + 1
+        settings = options.beam_size, options.length_penalty
+        found = [text for text in texts if text]
+        if found:
+            found = translator.translate(found, *settings, attention=False)
+        results = iter(found)
+        for text in texts:  # an empty line stays one: input and output can be laid side by side
+            print(next(results).text if text else "")
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    if nothing:
         raise ValueError("nothing to translate: give sentences as arguments or on standard input.")
-    for line in lines:
-        try:
-            line.encode()
-        except UnicodeEncodeError:
-            raise ValueError(f"{line!a} is not valid UTF-8 text: convert it to UTF-8.") from None
-    translator = _load(options)
-    results = translator.translate(
-        [line for line in lines if line], options.beam_size, options.length_penalty, attention=False
-    )
-    texts = iter(result.text for result in results)
-    for line in lines:  # an empty line stays one, so that input and output can be laid side by side
-        print(next(texts) if line else "")
-    return 0
+    return 1 if left_out else 0
+
+
+def _lines(stream):
+    """Lists of lines, in bytes: at each time those that are there, so that a pipe is answered."""
+    if stream is None:  # closed
+        return
+    binary = getattr(stream, "buffer", None)
+    if binary is None:
+        yield [line.encode(errors="surrogateescape") for line in stream]
+        return
+    rest = b""
+    while chunk := binary.read1(2**16):
+        *lines, rest = (rest + chunk).split(b"\n")
+        for start in range(0, len(lines), 128):
+            yield lines[start : start + 128]
+    if rest:
+        yield [rest]
+
+
+def _not_text(text: str) -> str:
+    """What is wrong with a text that is not valid UTF-8, else nothing."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return f"{text[:60]!a} is not valid UTF-8 text: convert it to UTF-8."
+    return ""
+
+
+def _require_writable(folder: Path) -> None:
+    """Before minutes of translation, not after them."""
+    trial = folder / "writable.partial"
+    try:
+        trial.write_bytes(b"")
+        trial.unlink()
+    except OSError as error:
+        raise OSError(f"--save cannot write to {folder} ({error.strerror}).") from None
 
 
 def _evaluate(options) -> int:
     from transformer_lib import data
     from transformer_lib.evaluation import lowercased_tokenised_bleu, score
-    from transformer_lib.runs.files import write_json, write_json_lines
+    from transformer_lib.runs import checksums
+    from transformer_lib.runs.files import sha256, write_json, write_json_lines
     from transformer_lib.runs.pretrained import find_run, run_info
 
     # The run's own data: "auto" could take another corpus and score that.
@@ -335,6 +406,8 @@ def _evaluate(options) -> int:
             "say which with --data, --src and --tgt."
         )
     _two_languages(chosen["src"], chosen["tgt"])
+    if options.save:
+        _require_writable(find_run(options.run))
     pairs = data.load_parallel(chosen["source"], chosen["src"], chosen["tgt"])
     if options.split not in pairs:
         raise ValueError(f"the data has no {options.split} split; it has {sorted(pairs)}.")
@@ -385,6 +458,7 @@ def _evaluate(options) -> int:
             "sentences": len(results),
             "beam_size": options.beam_size,
             "length_penalty": penalty,
+            "weights": sha256(folder / checksums.WEIGHTS),
         }
         if len(tried) > 1:
             settings["length_penalties_tried"] = [
@@ -395,7 +469,9 @@ def _evaluate(options) -> int:
             {"index": index, "translation": result.text, "score": round(result.score, 4)}
             for index, result in enumerate(results)
         ]
-        write_json_lines(folder / f"translations{suffix}.jsonl", rows)
-        write_json(folder / f"scores{suffix}.json", settings | scores)
+        names = f"translations{suffix}.jsonl", f"scores{suffix}.json"
+        with checksums.changing(folder, names):
+            write_json_lines(folder / names[0], rows)
+            write_json(folder / names[1], settings | scores)
     return 0
 

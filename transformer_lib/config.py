@@ -1,9 +1,11 @@
 """The sizes of a model and of a training run, each in one dataclass."""
 
 import dataclasses
+import math
 from dataclasses import KW_ONLY, dataclass
 
 from transformer_lib.feed_forward import ACTIVATIONS
+from transformer_lib.guards import guard, require_types
 from transformer_lib.normalization import NORMS
 from transformer_lib.positional import SCHEMES
 
@@ -37,6 +39,7 @@ class BlockConfig:
     n_kv_heads: int | None = None  # heads of keys and values; None: as many as of queries
 
     def __post_init__(self):
+        require_types(self)
         for name in ("d_model", "n_heads", "d_ff", "max_len"):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         for name in ("n_encoder_layers", "n_decoder_layers"):
@@ -121,6 +124,7 @@ class TrainConfig:
     progress: bool = True  # a progress bar on the terminal or in the notebook
 
     def __post_init__(self):
+        require_types(self)
         # JSON has no tuples: a configuration read back from disk must equal the one written.
         object.__setattr__(self, "betas", tuple(self.betas))
         for name in (
@@ -137,7 +141,11 @@ class TrainConfig:
         for name in ("warmup", "cooldown"):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         _require(self.clip_norm >= 0, "clip_norm", self.clip_norm, "at least 0 (0: no clipping)")
-        _require(self.peak_lr > 0, "peak_lr", self.peak_lr, "above 0")
+        for name in ("peak_lr", "eps"):
+            _require(0 < getattr(self, name) < math.inf, name, getattr(self, name), "above 0")
+        _require(all(0 <= b < 1 for b in self.betas), "betas", self.betas, "two numbers in [0, 1)")
+        _require(0 <= self.weight_decay < 1, "weight_decay", self.weight_decay, "in [0, 1)")
+        _require(0 <= self.seed < 2**63, "seed", self.seed, "at least 0 and below 2 ** 63")
         _require(
             0 <= self.label_smoothing < 1, "label_smoothing", self.label_smoothing, "in [0, 1)"
         )
@@ -177,3 +185,6 @@ def from_dict(cls, values: dict, where: str = "the configuration"):
 def _require(condition: bool, name: str, given, expected: str) -> None:
     if not condition:
         raise ValueError(f"{name} is {given!r}; it must be {expected}.")
+
+
+guard(__name__)

@@ -5,6 +5,7 @@ list of (source, target) strings. How each source is read is told in `corpora`.
 """
 
 from transformer_lib.corpora import folder, hub, mini, multi30k
+from transformer_lib.guards import guard
 
 
 class Pairs(dict):
@@ -48,3 +49,6 @@ def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pai
     sizes = ", ".join(f"{len(rows):,} {split}" for split, rows in splits.items())
     print(f"Data: {origin}, {src} -> {tgt}: {sizes}")
     return Pairs(splits, source)
+
+
+guard(__name__)

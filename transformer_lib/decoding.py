@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from transformer_lib.batching import TokenBatchSampler, pad
 from transformer_lib.config import PAD
+from transformer_lib.guards import guard
 
 
 def greedy_decode(
@@ -201,6 +202,8 @@ def _length_limits(model: nn.Module, src_ids: Tensor, max_len: int | None, first
 
     first: how many tokens stand there already; the last one written is never read.
     """
+    if not src_ids.numel():
+        raise ValueError(f"src_ids has shape {tuple(src_ids.shape)}: there is nothing to decode.")
     longest = model.config.max_len - first + 1
     if max_len is None:
         # Each sentence by its own length, so that it does not matter who shares its batch.
@@ -238,3 +241,6 @@ def evaluating(model: nn.Module):
         yield model
     finally:
         model.train(was_training)
+
+
+guard(__name__)

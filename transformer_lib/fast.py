@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from transformer_lib import dropout
 
@@ -57,7 +58,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         targets = targets.masked_fill(~real, 0)  # any valid id: the row does not count
         loss, d_hidden, d_parameters = 0.0, torch.empty_like(hidden), {}
         wanted = range(len(parameters))  # those that project uses, as the first block tells
-        rows = 128 if hidden.device.type == "cpu" else 4096
+        rows = 256 if hidden.device.type == "cpu" else 4096
         for start in range(0, len(hidden), rows):
             block = slice(start, start + rows)
             with torch.enable_grad():
@@ -129,18 +130,21 @@ class Dropout(dropout.Dropout):
 
 
 @contextlib.contextmanager
-def rounded_products(device: torch.device, bf16: bool = True) -> Iterator[None]:
-    """Let the products of float32 matrices round inside: to bf16 on a CPU, where this is all that
-    "bf16" means, to TF32 on a GPU, for what autocast leaves in float32. Weights, sums and results
-    stay float32. Faster where the processor has the instructions; elsewhere nothing is rounded.
+def products(device: torch.device, bf16: bool = False, onednn: bool = False) -> Iterator[None]:
+    """How float32 matrices are multiplied inside the block. Weights and results stay float32.
 
-    device: where the products are computed. bf16: False leaves all as it is. The settings are
-    torch's own, for all threads of the process, and are given back at the end of the block.
+    bf16: round inside the products: to bf16 on a CPU, where this is all that "bf16" means, to TF32
+    on a GPU, for what autocast leaves in float32. Faster where the processor has the instructions;
+    elsewhere nothing is rounded. This setting is torch's own, for all threads of the process, and
+    is given back at the end. onednn: see OneDnnProducts; nothing where bf16 has the say.
+    device: where the products are computed.
     """
+    cpu = device.type == "cpu"
     if not bf16:
-        yield
+        with OneDnnProducts() if cpu and onednn else contextlib.nullcontext():
+            yield
         return
-    before, cpu = torch.get_float32_matmul_precision(), device.type == "cpu"
+    before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium" if cpu else "high")
     # The CPU's fused attention rounds each of its many small products by itself, which costs more
     # than it saves; unfused, one batched product serves all heads.
@@ -150,3 +154,37 @@ def rounded_products(device: torch.device, bf16: bool = True) -> Iterator[None]:
             yield
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+class OneDnnProducts(TorchDispatchMode):
+    """`with OneDnnProducts():` oneDNN multiplies the float32 matrices of a CPU, backwards as well.
+
+    By itself torch leaves them to the linear algebra library that it was built with. That library
+    knows the processors of its own maker best: on another maker's, oneDNN needs half the time. Same
+    products, summed in another order. Where torch was built without oneDNN, nothing changes.
+    """
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        aten = torch.ops.aten
+        if operation is aten.mm.default and _for_onednn(*args):
+            return _onednn_product(*args)
+        if operation is aten.addmm.default and not kwargs and _for_onednn(*args):
+            bias, a, b = args
+            if bias.dim() == 1:
+                return _onednn_product(a, b, bias)
+        return operation(*args, **(kwargs or {}))
+
+
+def _for_onednn(*matrices: Tensor) -> bool:
+    """Whether all are ordinary float32 matrices of the CPU with something in them."""
+    return torch.backends.mkldnn.is_available() and all(
+        m.dtype == torch.float32 and m.device.type == "cpu" and m.numel() for m in matrices
+    )
+
+
+def _onednn_product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    """a: (N, K); b: (K, M); bias: (M,) -> a @ b + bias: (N, M)."""
+    linear = torch.ops.mkldnn._linear_pointwise.default  # (x, w, bias) -> x @ w.T + bias
+    if bias is None and a.stride(0) == 1:  # a is the transpose of what lies in memory:
+        return linear(b.t(), a, None, "none", [], "").t()  # (b.T @ a.T).T, with less copying
+    return linear(a, b.t(), bias, "none", [], "")

@@ -2,6 +2,8 @@
 
 from torch import Tensor
 
+from transformer_lib.guards import guard
+
 
 def label_smoothed_cross_entropy(
     logits: Tensor, targets: Tensor, smoothing: float = 0.1, ignore_index: int = 0
@@ -20,6 +22,8 @@ def label_smoothed_cross_entropy(
             f"logits {tuple(logits.shape)} and targets {tuple(targets.shape)} do not fit: logits "
             "need the shape of targets plus one axis for the vocabulary."
         )
+    if not 0 <= smoothing <= 1:
+        raise ValueError(f"smoothing is {smoothing!r}; it must be in [0, 1].")
     padding = targets == ignore_index  # (...)
     targets = targets.masked_fill(padding, 0)  # any id will do: these rows do not count
     log_p = logits.log_softmax(-1)  # (..., V)
@@ -28,3 +32,6 @@ def label_smoothed_cross_entropy(
         uniform = -log_p.mean(-1)  # (...): the mean over V of -log p
         loss = (1 - smoothing) * loss + smoothing * uniform
     return loss.masked_fill(padding, 0).sum() / (~padding).sum().clamp(min=1)
+
+
+guard(__name__)

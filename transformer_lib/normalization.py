@@ -4,6 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_lib.guards import guard
+
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     """Layer normalisation in plain arithmetic (Ba et al. 2016, eq. 4): the teaching version.
@@ -82,3 +84,6 @@ NORMS: dict[str, type[nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm, "batch"
 def make_norm(kind: str, d_model: int, eps: float = 1e-5) -> nn.Module:
     """The normalisation named by ModelConfig.norm: "layer", "rms" or "batch"."""
     return NORMS[kind](d_model, eps)
+
+
+guard(__name__)

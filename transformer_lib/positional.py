@@ -12,6 +12,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from transformer_lib.guards import guard
+
 
 class PositionalScheme(nn.Module):
     """The three places at which a model can be told where a token stands.
@@ -62,6 +64,8 @@ class SinusoidalEncoding(PositionalScheme):
 
 def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
     """The encoding of positions 0..max_len-1: (max_len, d_model) float32."""
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd: sines and cosines come in pairs, so even.")
     step = torch.arange(max_len, dtype=torch.float64)[:, None]  # (max_len, 1)
     # 10000^(-2i/d_model) written as exp of a log; float64 keeps large angles exact.
     frequency = torch.exp(
@@ -192,3 +196,6 @@ def make_positions(config, *hooks: str) -> PositionalScheme:
             "the model would have no positions: override one of them."
         )
     return scheme.build(config) if set(used) & set(hooks) else PositionalScheme()
+
+
+guard(__name__)

@@ -7,6 +7,8 @@ three), "full" for the real run.
 
 import os
 
+from transformer_lib.guards import guard
+
 SIZES = ("smoke", "cpu", "full")
 
 
@@ -25,3 +27,6 @@ def run_size() -> str:
 def choose(smoke, cpu, full):
     """The value for the size in force: choose(smoke=2, cpu=20, full=100)."""
     return {"smoke": smoke, "cpu": cpu, "full": full}[run_size()]
+
+
+guard(__name__)

@@ -1,6 +1,7 @@
 """Learning rates over time: rise linearly, then fall with the root of the step (sec. 5.3)."""
 
 from transformer_lib.config import TrainConfig
+from transformer_lib.guards import guard
 
 
 def noam(step: int, d_model: int, warmup: int) -> float:
@@ -15,7 +16,7 @@ def inverse_sqrt(step: int, peak_lr: float, warmup: int) -> float:
     return peak_lr * min(step / warmup, (warmup / step) ** 0.5)
 
 
-def cooldown(step: int, max_steps: int, length: int) -> float:
+def cooldown(step: float, max_steps: int, length: int) -> float:
     """Factor on the rate: 1, then linearly down to 1/length over the last `length` updates.
 
     Small steps at the end settle where large ones only circle (Hägele et al. 2024). What comes
@@ -33,3 +34,6 @@ def learning_rate(config: TrainConfig, step: int, d_model: int) -> float:
     else:
         rate = inverse_sqrt(step, config.peak_lr, config.warmup)
     return rate * cooldown(step, config.max_steps, config.cooldown)
+
+
+guard(__name__)

@@ -17,8 +17,10 @@ from torch import Tensor, nn
 from transformer_lib import fast
 from transformer_lib.batching import Batches
 from transformer_lib.config import TrainConfig
+from transformer_lib.corpora.rows import SPLITS
 from transformer_lib.data import Pairs
 from transformer_lib.decoding import evaluating
+from transformer_lib.guards import guard, require_pairs
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.runs.device import pick_device, set_seed, uses_bf16
 from transformer_lib.runs.folder import RunFolder, TrainingDiverged, TrainingState  # noqa: F401
@@ -83,6 +85,7 @@ def train(
     data is empty or the tokenizer is not the model's.
     """
     require_fit(tokenizer, model.config.vocab_size, model.config.pad_id)
+    require_pairs(pairs, SPLITS)
     encoded = partial(encode_split, tokenizer, pairs, max_len=model.config.max_len)
     sources, targets = encoded("train", max_tokens=config.max_tokens)
     held_out = encoded("validation") if pairs.get("validation") else None
@@ -149,7 +152,7 @@ def fit(
         stream = iter(batches)
         bar = ProgressBar(config.max_steps, step, config.progress and processes.first)
         stop = StopRequest(processes, device, config.log_every)
-        with stop, bar, fast.rounded_products(device, bf16):
+        with stop, bar, fast.products(device, bf16, config.fast):
             while step < config.max_steps:
                 step += 1
                 model.train()
@@ -197,3 +200,6 @@ def fit(
                     raise KeyboardInterrupt
         run.finish(step, state, bf16, validate)
         return run.metrics
+
+
+guard(__name__, only_types=("train", "fit"))

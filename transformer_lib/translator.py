@@ -8,6 +8,7 @@ from torch import Tensor
 
 from transformer_lib.attention import record_attention
 from transformer_lib.decoding import beam_search, evaluating, in_batches
+from transformer_lib.guards import guard
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.tokenization import (
     BOS,
@@ -72,13 +73,9 @@ class Translator:
         if length_penalty is None:
             length_penalty = self.length_penalty
         sources = encode_source(self.tokenizer, list(texts))
-        limit = self.model.config.max_len
-        for text, ids in zip(texts, sources, strict=True):
-            if len(ids) > limit:
-                raise ValueError(
-                    f"a sentence of {len(ids)} tokens is longer than the model's {limit} "
-                    f"({text[:40]!r}...): split it into sentences."
-                )
+        longest = max(range(len(sources)), key=lambda i: len(sources[i]))
+        if problem := self.problem(texts[longest]):
+            raise ValueError(problem)
 
         def search(src_ids: Tensor):
             """Ids, score and cross-attention of each sentence."""
@@ -88,6 +85,16 @@ class Translator:
 
         found = in_batches(search, sources, max_tokens, self.device)
         return [self._translation(ids, *it) for ids, it in zip(sources, found, strict=True)]
+
+    def problem(self, text: str) -> str:
+        """Why a text cannot be translated; empty if it can."""
+        n, limit = len(encode_source(self.tokenizer, [text])[0]), self.model.config.max_len
+        if n <= limit:
+            return ""
+        return (
+            f"a sentence of {n} tokens is longer than the model's {limit} ({text[:40]!r}...): "
+            "split it into sentences."
+        )
 
     def _translation(self, source: list[int], ids: Tensor, score: Tensor, weights) -> Translation:
         written = ids[ids != PAD].tolist()
@@ -116,3 +123,6 @@ class Translator:
         layers = range(self.model.config.n_decoder_layers)
         maps = [weights[f"decoder.layers.{i}.cross_attention"] for i in layers]
         return torch.stack(maps, dim=1).cpu()
+
+
+guard(__name__)

@@ -6,7 +6,8 @@ extension rewrites what the two libraries put into it:
 - Altair's loader, which fetches Vega from a public server, becomes one call of
   book/_static/figures.js, which draws the chart with the copy in book/_extra/vendor.
   A static picture of the chart stands beside it for readers without JavaScript.
-- BertViz's require.js tag goes; figures.js answers its calls with our own d3 and jQuery.
+- A view of BertViz becomes the book's own figure of the same numbers, attention_view.js. On the
+  pages that teach BertViz itself its frame stays, and loads our own d3 and jQuery.
 
 A page that would still load something from another host is a warning, so the strict build fails.
 """
@@ -15,11 +16,14 @@ import hashlib
 import html
 import json
 import re
+import textwrap
 from pathlib import Path
 
 import vl_convert
 from sphinx.application import Sphinx
 from sphinx.util import logging
+
+from transformer_lib.visualize import ROLE_COLOURS
 
 logger = logging.getLogger(__name__)
 
@@ -31,11 +35,28 @@ ALTAIR = re.compile(
     r"\n  \}\)\((?P<arguments>\{.*?\})\);\s*</script>",
     re.DOTALL,
 )
-REQUIRE_JS = re.compile(r'<script src="https://cdnjs\.cloudflare\.com/[^"]*/require[^"]*"></script>')
-BERTVIZ_CONFIG = re.compile(r"require\.config\(\{\s*paths: \{[^}]*\}\s*\}\);")
-BERTVIZ_ROOT = re.compile(r'<div id="?\'?(bertviz-\w+)"?\'?')
-BERTVIZ_GROUP = re.compile(r'<div role="group"[^>]*\saria-label="([^"]*)"[^>]*>')
-BERTVIZ_NUMBERS = re.compile(r"(?:const params|window\.bertviz_params\w*) = (?=\{)")
+# What head_view, model_view and neuron_view of transformer_lib.visualize write.
+ATTENTION = re.compile(
+    r'<figure class="attention-figure"[^>]*>\s*'
+    r'<script type="application/json">(?P<data>.*?)</script>'
+    r'\s*<iframe (?P<options>[^>]*?)srcdoc="(?P<page>[^"]*)"></iframe>\s*</figure>',
+    re.DOTALL,
+)
+BERTVIZ_PAGES = {"book/18_looking_inside"}  # BertViz is shown there as the field's tool
+REQUIRE_JS = re.compile(r'<script src="https://[^"]*/require[^"]*"></script>')
+# BertViz asks for jQuery and d3 in require.js style. This is all of it that BertViz uses.
+OWN_LIBRARIES = """<script src="{root}vendor/jquery/jquery.min.js"></script>
+<script src="{root}vendor/d3/d3.min.js"></script>
+<script>
+window.require = window.requirejs = (names, draw) =>
+  addEventListener("DOMContentLoaded", () => draw(jQuery, d3));
+require.config = () => {{}};
+</script>"""
+# German words that stand in the English prose, set in italics. A screen reader is told of them.
+GERMAN = set("""Bank bellen der ein eine einen Frau Geld Hund hund Hunde Hundeschlittenrennen Hut im
+Kapitän Katze Katzen liest Mann Park rennen roten schlafen Schneeballschlacht schläft Schnee
+spielen trägt und weil wunde Zwei""".split())
+ITALICS = re.compile(r"<em>([^<]+)</em>")
 # Roles and labels that MyST-NB and docutils write and screen readers stumble over.
 ACCESSIBLE = {
     '<summary aria-label="Toggle hidden content">': "<summary>",
@@ -48,10 +69,26 @@ FOREIGN = re.compile(
 )
 
 
+def wrapped(title, width: int):
+    """A title in lines that fit into so many pixels, as figures.js breaks it on a phone."""
+    if isinstance(title, dict):
+        return title | {"text": wrapped(title["text"], width)} if "text" in title else title
+    lines = title if isinstance(title, list) else [title]
+    return [part for line in lines for part in textwrap.wrap(line, max(24, width // 9)) or [""]]
+
+
 def static_picture(spec: dict, outdir: Path) -> tuple[str, int]:
-    """Write the chart as SVG under _images; return its file name and its height in pixels."""
-    if spec.get("width") == "container":
-        spec = spec | {"width": STATIC_WIDTH}
+    """Write the chart as SVG under _images; return its file name and its height in pixels.
+
+    A picture has none of the page's fonts: its letters may be wider than those it was set in. So
+    titles are broken early, and there is room on the right of the longest line and legend.
+    """
+    width = spec.get("width", STATIC_WIDTH)
+    if not isinstance(width, int | float):
+        spec, width = spec | {"width": STATIC_WIDTH}, STATIC_WIDTH
+    if "title" in spec:
+        spec = spec | {"title": wrapped(spec["title"], int(width))}
+    spec = spec | {"padding": {"left": 5, "top": 5, "bottom": 5, "right": 60}}
     svg = vl_convert.vegalite_to_svg(spec, vl_version="6.4")
     name = f"chart-{hashlib.sha256(svg.encode()).hexdigest()[:16]}.svg"
     folder = outdir / "_images"
@@ -77,47 +114,75 @@ def chart_call(match: re.Match, root: str, outdir: Path) -> str:
     )
 
 
-def attention_picture(group: re.Match, body: str) -> str:
-    """What stands for a BertViz figure without JavaScript: its text, and its first layer as grids.
+def attention_picture(data: dict) -> str:
+    """An SVG of one layer of a view: a grid for each head, a row for each query."""
+    part = data["parts"][0]
+    heads, queries, keys = part["weights"][data["layer"]], part["queries"], part["keys"]
+    side, gap = 16, 24
+    left, top = 8 * max(map(len, queries)) + 8, 6 * max(map(len, keys)) + 34
+    wide, high = len(keys) * side, len(queries) * side
+    drawn = []
 
-    Each head is one grid with a row for each query and a column for each key; the darker a square,
-    the larger the weight.
-    """
-    numbers = BERTVIZ_NUMBERS.search(body, group.end())
-    if not numbers:
-        return ""
-    params, _ = json.JSONDecoder().raw_decode(body, numbers.end())
-    shown = params["attention"]
-    shown = shown[0] if isinstance(shown, list) else next(iter(shown.values()))
-    heads, side, gap = shown["attn"][0], 14, 20
-    rows, columns = len(heads[0]), len(heads[0][0])
-    squares = "".join(
-        f'<rect x="{h * (columns * side + gap) + k * side}" y="{q * side}" width="{side}"'
-        f' height="{side}" fill-opacity="{weight:.2f}"/>'
-        for h, head in enumerate(heads)
-        for q, row in enumerate(head)
-        for k, weight in enumerate(row)
-    )
-    width, height = len(heads) * (columns * side + gap), rows * side
+    def text(x, y, words, **options):
+        more = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in options.items())
+        drawn.append(f'<text x="{x}" y="{y}"{more}>{html.escape(words.replace("▁", ""))}</text>')
+
+    for q, token in enumerate(queries):
+        text(left - 6, top + q * side + 12, token, text_anchor="end")
+    for h, head in enumerate(heads):
+        start = left + h * (wide + gap)
+        text(start, 12, f"layer {data['layer']}, head {h}")
+        for k, token in enumerate(keys):
+            x = start + k * side + 11
+            text(x, top - 6, token, transform=f"rotate(-50 {x} {top - 6})")
+        drawn += [
+            f'<rect x="{start + k * side}" y="{top + q * side}" width="{side}" height="{side}"'
+            f' fill="{ROLE_COLOURS["query"]}" fill-opacity="{weight:.2f}"'
+            f' stroke="{ROLE_COLOURS["masked"]}" stroke-width="0.5"/>'
+            for q, row in enumerate(head)
+            for k, weight in enumerate(row)
+        ]
+    width, height = left + len(heads) * (wide + gap) + 30, top + high + 4
     return (
-        f"<noscript><p>{group[1]}</p>"
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" fill="#0072B2" stroke="#ccc"'
-        f' style="max-width:100%" role="img" aria-label="The weights of layer 0, head by head">'
-        f"{squares}</svg></noscript>"
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" style="max-width:100%;height:auto"'
+        f' font-family="Inter, sans-serif" font-size="12" fill="currentColor" role="img"'
+        f' aria-label="{html.escape(data["description"])}">{"".join(drawn)}</svg>'
     )
 
 
-def rewrite_body(body: str, root: str, outdir: Path) -> str:
+def attention_view(match: re.Match, root: str, pagename: str) -> str:
+    """What stands for a view of BertViz."""
+    data = json.loads(match["data"])
+    still, label = attention_picture(data), html.escape(data["description"])
+    if pagename in BERTVIZ_PAGES:
+        page = REQUIRE_JS.sub(OWN_LIBRARIES.format(root=root), html.unescape(match["page"]))
+        return (
+            f'<div class="bertviz"><iframe {match["options"]}srcdoc="{html.escape(page)}"></iframe>'
+            f"</div>\n<noscript><p>{label}</p>{still}</noscript>"
+        )
+    return (
+        f'<figure class="live-figure" data-live="attention_view" role="group" aria-label="{label}">'
+        f'<script type="application/json">{match["data"]}</script>'
+        f'<div class="live-still">{still}<noscript><p>{label}</p></noscript></div></figure>'
+    )
+
+
+def in_german(match: re.Match) -> str:
+    """Italics that hold German words alone (and special tokens) are marked as German."""
+    text = html.unescape(match[1])
+    words = set(re.findall(r"[^\W\d_]+", re.sub(r"<\w+>", "", text)))
+    german = words and words <= GERMAN
+    return f'<em lang="de">{match[1]}</em>' if german else match[0]
+
+
+def rewrite_body(body: str, root: str, outdir: Path, pagename: str) -> str:
     """The page's body with every Altair and BertViz figure served from this site.
 
     `root` leads from the page to the top of the site, e.g. "../".
     """
     new = ALTAIR.sub(lambda match: chart_call(match, root, outdir), body)
-    new = REQUIRE_JS.sub("", new)
-    new = BERTVIZ_CONFIG.sub("", new)
-    new = BERTVIZ_ROOT.sub(r'<div class="bertviz" id="\1"', new)
-    before = new
-    new = BERTVIZ_GROUP.sub(lambda match: match[0] + attention_picture(match, before), before)
+    new = ATTENTION.sub(lambda match: attention_view(match, root, pagename), new)
+    new = ITALICS.sub(in_german, new)
     for wrong, right in ACCESSIBLE.items():
         new = new.replace(wrong, right)
     if "bookFigures.drawChart" in new or 'class="bertviz"' in new:
@@ -151,7 +216,8 @@ def on_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctre
         context[kind] = [s for s in context[kind] if "thebe" not in told(s)]
     root = "../" * pagename.count("/")
     context["metatags"] = (context.get("metatags") or "") + preloads(root)
-    context["body"] = rewrite_body(context.get("body") or "", root, Path(app.outdir))
+    body = context.get("body") or ""
+    context["body"] = rewrite_body(body, root, Path(app.outdir), pagename)
     if 'class="math' not in context["body"]:  # MathJax is the heaviest file of the site
         context["script_files"] = [s for s in context["script_files"] if "mathjax" not in told(s)]
     for match in FOREIGN.finditer(context["body"]):

@@ -1,5 +1,5 @@
-// Draws Altair and BertViz figures when they come near the screen, with the libraries
-// that this site serves itself. book/_ext/figures.py puts the calls into the pages.
+// Draws Altair figures when they come near the screen, with the libraries that this site serves
+// itself. book/_ext/figures.py puts the calls into the pages.
 (function () {
   "use strict";
   const vendor = new URL("../vendor/", document.currentScript.src);
@@ -69,6 +69,7 @@
     }
     const legend = width < 500 ? { ...guide, orient: "bottom", columns: 1 } : guide;
     const lines = (text) => {
+      if (Array.isArray(text)) return text.flatMap(lines);
       if (typeof text !== "string") return text;
       const most = Math.max(20, Math.floor(width / 9));  // characters, about 9 px each
       const rows = [""];
@@ -94,6 +95,28 @@
 
   const VEGA = ["vega/vega.min.js", "vega/vega-lite.min.js", "vega/vega-embed.min.js"];
 
+  // What a chart says in words, its titles and its sentences, for those who move a control unseen.
+  function told(box) {
+    const texts = [...box.querySelectorAll(".role-title-text text, .role-mark.mark-text text")].map((one) => one.textContent.trim());
+    return texts.filter((one) => one.split(" ").length > 2).join(". ");
+  }
+
+  function announce(box) {
+    const status = document.createElement("p");
+    status.className = "chart-says";
+    status.setAttribute("role", "status");
+    box.append(status);
+    let waiting = null;
+    box.addEventListener("input", (event) => {
+      clearTimeout(waiting);
+      const name = event.target.closest("label, .vega-bind")?.querySelector(".vega-bind-name")?.textContent.trim() ?? "";
+      waiting = setTimeout(() => {
+        makeReadable(box);
+        status.textContent = `${name} ${event.target.selectedOptions?.[0]?.text ?? (event.target.type === "checkbox" ? (event.target.checked ? "on" : "off") : event.target.value)}. ${told(box)}`;
+      }, 500);
+    });
+  }
+
   function drawChart(box, spec, options) {
     whenNear(box, async () => {
       try {
@@ -103,6 +126,7 @@
         const [fitted, config] = fitTo(box.clientWidth, spec);
         await vegaEmbed(box, fitted, { renderer: "svg", actions: false, config, ...options });
         makeReadable(box);
+        if (box.querySelector(".vega-bind")) announce(box);
         box.dataset.drawn = "yes";
         box.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));  // for scrollable.js
       } catch (error) {
@@ -112,71 +136,12 @@
     });
   }
 
-  // ---- BertViz ---------------------------------------------------------------------------
-
-  // BertViz draws a coloured square for each head. This makes them reachable by keyboard.
-  function nameHeads(root) {
-    const groups = root.querySelectorAll("#vis > svg:not(:has(.attn_background)) > g:last-of-type:not([id])");
-    for (const group of groups) {
-      const squares = group.querySelectorAll(":scope > rect");
-      squares.forEach((square, head) => {
-        if (square.hasAttribute("tabindex")) return;
-        square.setAttribute("tabindex", "0");
-        square.setAttribute("role", "button");
-        square.setAttribute("aria-label", "head " + head + ": show or hide");
-        square.addEventListener("keydown", (event) => {
-          if (event.key !== "Enter" && event.key !== " ") return;
-          event.preventDefault();
-          square.dispatchEvent(new MouseEvent("click", { bubbles: true }));
-        });
-      });
-    }
-  }
-
-  // The model view draws one small picture for each head; a click on it opens that head.
-  // Its boxes get the keyboard too, and the whole of it is as wide as the column.
-  function fitModelView(root) {
-    const svg = root.querySelector("#vis > svg:has(.attn_background)");
-    if (!svg) return;
-    if (!svg.hasAttribute("viewBox")) {
-      svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
-    }
-    for (const box of svg.querySelectorAll("g:not([tabindex]) > .attn_background")) {
-      const [layer, head] = box.id.split("_").slice(-2);
-      const group = box.parentElement;
-      group.setAttribute("tabindex", "0");
-      group.setAttribute("role", "button");
-      group.setAttribute("aria-label", `layer ${layer}, head ${head}: show or hide its words`);
-      group.addEventListener("keydown", (event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
-        event.preventDefault();
-        group.lastElementChild.dispatchEvent(new MouseEvent("click", { bubbles: true }));
-      });
-    }
-  }
-
-  function prepareBertViz() {
-    for (const root of document.querySelectorAll(".bertviz:not([data-drawn])")) {
-      if (!root.querySelector("svg")) continue;
-      root.dataset.drawn = "yes";
-      const prepare = () => { nameHeads(root); fitModelView(root); };
-      prepare();
-      new MutationObserver(prepare).observe(root, { childList: true, subtree: true });
-      root.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));  // for scrollable.js
-    }
-  }
-
-  // BertViz asks for d3 and jQuery in require.js style; this is all of it that BertViz uses.
-  const D3 = ["jquery/jquery.min.js", "d3/d3.min.js"];
-  function requireLibraries(names, callback) {
-    whenNear(document.currentScript.parentElement, async () => {
-      await loadInOrder(...D3);
-      callback(window.jQuery, window.d3);
-      prepareBertViz();
-    });
-  }
-  requireLibraries.config = () => {};
-  window.require = window.requirejs = requireLibraries;
+  // A frame of BertViz draws itself when it comes near; printing waits for no frame.
+  window.addEventListener("load", () => {
+    const eager = () => document.querySelectorAll(".bertviz iframe").forEach((frame) => { frame.loading = "eager"; });
+    window.addEventListener("beforeprint", eager);
+    setTimeout(() => idle(eager), 1500);
+  });
 
   window.bookFigures = { drawChart };
 })();

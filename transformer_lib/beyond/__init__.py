@@ -7,4 +7,14 @@ tells cheap and right from cheap and wrong (chapter "Cheaper attention").
 
 `one_stream` writes source and target as one text, for models without an encoder, and `families`
 gives the weights of GPT-2 and Llama the names of ours (chapter "Decoder-only").
+
+`denoising` damages texts that a model then restores, `relative_bias` holds T5's positions, and
+`layer_memory` lets a decoder read other encoder layers than the last (chapter "Encoder–decoders").
+
+`memory` keeps what was read between segments, `neighbours` finds it again by search, `distance` is
+what heads learn about far and near, `adaptive_depth` spends layers where they are needed; `recall`
+and `arrows` are the tasks that tell whether it helps (chapter "Longer memory, less depth").
+
+`gates` closes and opens the residual of a layer, `corridor` is the task that needs memory, and
+`acting` holds recorded episodes, what they returned and what is asked for (chapter "Acting").
 """

@@ -1,4 +1,4 @@
-"""Weights of GPT-2 and Llama under the names of our LanguageModel: the same numbers, so the same
+"""Weights of GPT-2, Llama and Decision Transformer under our names: the same numbers, so the same
 logits. Only safetensors files are read, never pickled ones.
 """
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from transformer_lib.config import ModelConfig
+from transformer_lib.config import BlockConfig, ModelConfig
+from transformer_lib.models.decision_transformer import DecisionTransformer
 from transformer_lib.models.language_model import LanguageModel
 
 
@@ -51,20 +52,12 @@ def llama_config(given: dict) -> ModelConfig:
     )
 
 
-def from_gpt2(state: dict[str, Tensor], config: ModelConfig) -> LanguageModel:
-    """A LanguageModel with the weights of a GPT-2.
-
-    GPT-2 keeps its matrices the other way round, (in, out), and those of q, k and v in one.
-    """
-    theirs = {name.removeprefix("transformer."): tensor for name, tensor in state.items()}
-    ours = {
-        "embedding.lookup.weight": theirs["wte.weight"],
-        "output.weight": theirs["wte.weight"],
-        "embed.positions.table": theirs["wpe.weight"],
-    }
+def _gpt2_layers(theirs: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]:
+    """The weights of a GPT-2's layers and of the norm behind them, as those of our decoder."""
+    ours = {}
     for kind in ("weight", "bias"):
         ours[f"decoder.norm.{kind}"] = theirs[f"ln_f.{kind}"]
-        for i in range(config.n_decoder_layers):
+        for i in range(n_layers):
             here, there = f"decoder.layers.{i}", f"h.{i}"
             parts = theirs[f"{there}.attn.c_attn.{kind}"].chunk(3, -1)
             for name, part in zip(("w_q", "w_k", "w_v"), parts, strict=True):
@@ -78,7 +71,21 @@ def from_gpt2(state: dict[str, Tensor], config: ModelConfig) -> LanguageModel:
                 ours[f"{here}.{name}.{kind}"] = tensor.T if tensor.dim() > 1 else tensor
             for j in range(2):
                 ours[f"{here}.residuals.{j}.norm.{kind}"] = theirs[f"{there}.ln_{j + 1}.{kind}"]
-    return _model(config, ours)
+    return ours
+
+
+def from_gpt2(state: dict[str, Tensor], config: ModelConfig) -> LanguageModel:
+    """A LanguageModel with the weights of a GPT-2.
+
+    GPT-2 keeps its matrices the other way round, (in, out), and those of q, k and v in one.
+    """
+    theirs = {name.removeprefix("transformer."): tensor for name, tensor in state.items()}
+    ours = {
+        "embedding.lookup.weight": theirs["wte.weight"],
+        "output.weight": theirs["wte.weight"],
+        "embed.positions.table": theirs["wpe.weight"],
+    }
+    return _model(config, ours | _gpt2_layers(theirs, config.n_decoder_layers))
 
 
 def from_llama(state: dict[str, Tensor], config: ModelConfig) -> LanguageModel:
@@ -114,6 +121,31 @@ def from_llama(state: dict[str, Tensor], config: ModelConfig) -> LanguageModel:
             turned = name.endswith(("w_q", "w_k"))
             ours[f"{here}.{name}.weight"] = pairwise(weight) if turned else weight
     return _model(config, ours)
+
+
+def from_decision_transformer(
+    state: dict[str, Tensor], config: BlockConfig, n_state: int, n_actions: int
+) -> DecisionTransformer:
+    """A DecisionTransformer with the weights of `transformers.DecisionTransformerModel`.
+
+    Theirs maps actions linearly, ours looks them up: for actions written as one-hot vectors, a row
+    is a column of that map and its bias. Theirs also adds GPT-2's first position to every token,
+    behind the norm: here it is a part of the norm's bias.
+    """
+    theirs = {name.removeprefix("encoder."): tensor for name, tensor in state.items()}
+    ours = {
+        "embed_step.weight": theirs["embed_timestep.weight"],
+        "embed_action.weight": theirs["embed_action.weight"].T + theirs["embed_action.bias"],
+        "norm.weight": theirs["embed_ln.weight"],
+        "norm.bias": theirs["embed_ln.bias"] + theirs["wpe.weight"][0],
+    }
+    for kind in ("weight", "bias"):
+        ours[f"output.{kind}"] = theirs[f"predict_action.0.{kind}"]
+        for name in ("embed_return", "embed_state"):
+            ours[f"{name}.{kind}"] = theirs[f"{name}.{kind}"]
+    model = DecisionTransformer(config, n_state, n_actions)
+    model.load_state_dict(ours | _gpt2_layers(theirs, config.n_decoder_layers))
+    return model.eval()
 
 
 def load_gpt2(name: str = "gpt2") -> tuple[LanguageModel, Path]:

@@ -1,6 +1,8 @@
 """Runs on disk and on machines: what stands behind the loop of transformer_lib.training.
 
-    files        written whole or not at all
+    files        written whole or not at all, even where the power fails
+    checksums    what the files of a finished run hold: SHA-256
+    lock         one run, one process
     checkpoint   weights and training state; reading them again
     settings     what a run is, as its config.json says it; older runs too
     folder       the folder of a run: its log, its checkpoints, where it stopped, its result

@@ -1,20 +1,34 @@
 """Weights and training state on disk: safetensors and JSON, nothing pickled."""
 
 import json
+import os
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from transformer_lib.config import ModelConfig, from_dict, to_dict
 from transformer_lib.models.transformer import Transformer
-from transformer_lib.runs.files import remove, replacing, write_json
+from transformer_lib.runs.files import make_folder, remove, replacing, sha256, sync, write_json
 
 
-def save_weights(path: str | Path, state: dict[str, Tensor], dtype: torch.dtype | None = None):
-    """Write named tensors to a safetensors file. dtype: convert first, for example to bfloat16."""
+def save_file(tensors: dict[str, Tensor], path: Path) -> str:
+    """Write tensors in the format of safetensors; returns the SHA-256 of the file."""
+    content = save(tensors)
+    with open(path, "wb") as file:
+        file.write(content)
+    return sha256(content)
+
+
+def save_weights(
+    path: str | Path, state: dict[str, Tensor], dtype: torch.dtype | None = None
+) -> str:
+    """Write named tensors to a safetensors file; returns its SHA-256.
+
+    dtype: convert first, for example to bfloat16.
+    """
     tensors, seen = {}, set()
     for name, tensor in state.items():
         if tensor.data_ptr() not in seen or not tensor.numel():  # a tied matrix is stored once
@@ -23,8 +37,7 @@ def save_weights(path: str | Path, state: dict[str, Tensor], dtype: torch.dtype 
             tensors[name] = tensor.detach().to("cpu", keep).contiguous()
     try:
         with replacing(path) as partial:
-            save_file(tensors, partial)
-            partial.chmod(0o644)  # safetensors makes files that only their owner can read
+            return save_file(tensors, partial)
     except (OSError, SafetensorError) as error:
         raise OSError(
             f"could not write {path} ({error}); free some space or choose another folder. "
@@ -33,17 +46,30 @@ def save_weights(path: str | Path, state: dict[str, Tensor], dtype: torch.dtype 
 
 
 def load_weights(path: str | Path) -> dict[str, Tensor]:
-    """Read a safetensors file. Raises ValueError when it is missing, cut short or damaged."""
+    """Read a safetensors file. Raises ValueError when it is missing, cut short or damaged, or holds
+    numbers that are not finite; OSError when it may not be read.
+    """
     if not Path(path).exists():
         raise ValueError(
             f"there are no weights at {path}: the run has not finished, or the file was not copied."
         )
     try:
-        return load_file(path)
+        with open(path, "rb"):  # whether it may be read is another question
+            pass
+        tensors = load_file(path)
+    except PermissionError as error:
+        raise OSError(f"{path} cannot be read ({error.strerror}).") from None
     except (SafetensorError, OSError) as error:
         raise ValueError(
             f"{path} is damaged or cut short ({error}); use an earlier checkpoint or copy it again."
         ) from None
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise ValueError(
+                f"{path} is damaged: {name} holds numbers that are not finite; use an earlier "
+                "checkpoint or copy it again."
+            )
+    return tensors
 
 
 # What a tensor was called in runs from before its module had its present place.
@@ -106,16 +132,21 @@ def load_model(folder: str | Path) -> Transformer:
 
 
 def save_checkpoint(run_dir: Path, step: int, tensors: dict[str, dict[str, Tensor]], state: dict):
-    """Write checkpoints/step-000123/ with one safetensors file per group and state.json."""
+    """Write checkpoints/step-000123/ with one safetensors file per group and state.json, which
+    holds the SHA-256 of each file and of itself.
+    """
     root = Path(run_dir) / "checkpoints"
     final = root / f"step-{step:07d}"
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        make_folder(root)
         with replacing(final, root / "partial") as partial:
-            partial.mkdir()
-            for group, values in tensors.items():
-                save_weights(partial / f"{group}.safetensors", values)
-            write_json(partial / "state.json", state)
+            os.mkdir(partial)
+            files = {
+                f"{group}.safetensors": save_weights(partial / f"{group}.safetensors", values)
+                for group, values in tensors.items()
+            }
+            state = state | {"files": files}
+            write_json(partial / "state.json", state | {"sha256": _own_sha256(state)})
             if final.exists():  # saved twice at the same step
                 remove(final)
     except OSError as error:
@@ -127,24 +158,95 @@ def save_checkpoint(run_dir: Path, step: int, tensors: dict[str, dict[str, Tenso
     return final
 
 
-def load_checkpoint(path: Path) -> dict:
-    """What save_checkpoint wrote: each group of tensors by name, and the entries of state.json."""
+# What _own_sha256 is taken of; checkpoints of older runs have neither.
+CHECKED = {"files", "sha256"}
+NEEDED = "model optimizer rng step epoch next_batch loss_sum n_tokens".split()
+
+
+def load_checkpoint(path: Path, needed: list[str] | tuple = ()) -> dict:
+    """What save_checkpoint wrote: each group of tensors by name, and the entries of state.json.
+
+    Raises ValueError when a file is not what was written, or lacks an entry that is needed.
+    """
+    state = read_state(path)
     try:
-        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        tensors = {file.stem: load_weights(file) for file in path.glob("*.safetensors")}
+    except ValueError as error:
+        raise _damaged(path, error) from None
+    found = state | tensors
+    if missing := [name for name in needed if name not in found]:
+        raise _damaged(path, f"it lacks {missing}")
+    return found
+
+
+def read_state(path: Path) -> dict:
+    """The entries of a checkpoint's state.json, whose files hold what it says.
+
+    Raises ValueError when they do not. A checkpoint of an older run says nothing of its files.
+    """
+    try:
+        state = json.loads((path / "state.json").read_bytes())
         if not isinstance(state, dict):
             raise ValueError
     except (OSError, ValueError):
         raise _damaged(path, "state.json") from None
-    try:
-        return state | {file.stem: load_weights(file) for file in path.glob("*.safetensors")}
-    except ValueError as error:
-        raise _damaged(path, error) from None
+    if CHECKED & state.keys():
+        if not CHECKED <= state.keys() or state.pop("sha256") != _own_sha256(state):
+            raise _damaged(path, "state.json")
+        for name, known in state["files"].items():
+            if not (path / name).exists() or sha256(path / name) != known:
+                raise _damaged(path, name)
+    wrong = [name for name in ("step", "epoch", "next_batch", "n_tokens")
+             if name in state and not isinstance(state[name], int)]  # fmt: skip
+    if wrong:
+        raise _damaged(path, f"{wrong[0]} in state.json is {state[wrong[0]]!r}")
+    return state
+
+
+def _own_sha256(state: dict) -> str:
+    return sha256(json.dumps(state, sort_keys=True))
 
 
 def _damaged(path: Path, what) -> ValueError:
     return ValueError(
-        f"the checkpoint {path} is damaged ({what}); delete it to go on from the one before."
+        f"the checkpoint {path} is damaged ({what}); delete it, and those after it, to train "
+        "them again from the one before."
     )
+
+
+def set_aside_damaged(run_dir: str | Path) -> list[str]:
+    """Leave the newest whole checkpoint as the newest: give those after it, which cannot be read as
+    they were written, another name. Returns what is to be said of it, and of damage further back.
+
+    Raises ValueError when there are checkpoints and none is whole.
+    """
+    damaged, kept = [], checkpoints(run_dir)
+    for path in reversed(kept):
+        try:
+            load_checkpoint(path, NEEDED)
+            break
+        except ValueError as error:
+            damaged.append((path, str(error)))
+    else:
+        if damaged:
+            raise ValueError(
+                f"none of the {len(damaged)} checkpoints of {run_dir} is whole: {damaged[0][1]} "
+                "There is none before it: choose a new run folder."
+            )
+    for path, _ in damaged:
+        aside = path.with_name(f"damaged-{path.name}")
+        remove(aside)
+        os.replace(path, aside)
+        sync(path.parent)
+    said = [error.split("; delete it")[0] for _, error in damaged]
+    said = [f"{what}: going on from the one before." for what in said]
+    for path in kept[: -1 - len(damaged)]:
+        try:
+            read_state(path)
+        except ValueError as error:
+            what = str(error).split("; delete it")[0]
+            said.append(f"{what}: training goes on from a later one, which is whole.")
+    return said
 
 
 def discard_all_but(run_dir: str | Path, newest: int, every: int = 1) -> None:
@@ -157,9 +259,16 @@ def discard_all_but(run_dir: str | Path, newest: int, every: int = 1) -> None:
 
 
 def discard_remains(run_dir: str | Path) -> None:
-    """Delete what a killed process left of a checkpoint that it wrote or deleted."""
-    for name in ("partial", "old"):
-        remove(Path(run_dir) / "checkpoints" / name)
+    """Delete what a killed process left of a file or a checkpoint that it wrote or deleted."""
+    root = Path(run_dir) / "checkpoints"
+    for path in (root / "partial", root / "old", *Path(run_dir).glob("*.partial")):
+        remove(path)
+
+
+def discard_damaged(run_dir: str | Path) -> None:
+    """Delete the checkpoints that set_aside_damaged put away."""
+    for path in Path(run_dir, "checkpoints").glob("damaged-step-*"):
+        remove(path)
 
 
 def checkpoints(run_dir: str | Path) -> list[Path]:
@@ -179,6 +288,7 @@ def average(paths: list[Path]) -> dict[str, Tensor]:
         raise ValueError("no checkpoints to average.")
     total: dict[str, Tensor] = {}
     for path in paths:
+        read_state(path)  # raises where the model is not the one that was saved
         for name, tensor in load_weights(path / "model.safetensors").items():
             total[name] = total.get(name, 0) + tensor.double()
     return {name: (tensor / len(paths)).float() for name, tensor in total.items()}

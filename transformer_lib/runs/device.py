@@ -26,6 +26,8 @@ def pick_device(name: str = "auto") -> torch.device:
         raise ValueError(
             f"device is {name!r}; it must be 'auto', 'cpu', 'cuda' or 'cuda:1'."
         ) from None
+    if device.type == "meta":
+        raise ValueError("device is 'meta', which holds no numbers; choose 'auto' or 'cpu'.")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device is {name!r}, but no GPU is at hand; choose 'auto' or 'cpu'.")
     if device.type == "cuda" and device.index is None:

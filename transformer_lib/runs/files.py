@@ -1,8 +1,12 @@
 """Files that are written whole or not at all, even where the power fails.
 
 Everything that the library writes goes through `replacing`, or, for a log that grows, `append`.
+The rules, which a test replays at every point of a run with what was not synced lost or torn:
+a file is synced before it gets its name, a folder before it gets its own, and the folder around
+them afterwards; what is deleted loses its name, for sure, before its content.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -24,18 +28,35 @@ def replacing(path: str | Path, temporary: Path | None = None) -> Iterator[Path]
     remove(partial)  # what a killed process left
     try:
         yield partial
-        _sync(partial)
-        partial.replace(path)
-        _sync(path.parent)
+        sync(partial)
+        os.replace(partial, path)
+        sync(path.parent)
     except BaseException:
         remove(partial)
         raise
 
 
+def make_folder(path: str | Path) -> None:
+    """Make a folder and those above it, on the disk for sure: a lost folder loses what it holds."""
+    path = Path(path)
+    if not path.is_dir():
+        make_folder(path.parent)
+        with suppress(FileExistsError):  # another process was quicker
+            os.mkdir(path)
+        if not path.is_dir():
+            raise NotADirectoryError(f"{path} is a file, not a folder")
+        sync(path.parent)
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write a file."""
+    with replacing(path) as partial, open(partial, "wb") as file:
+        file.write(content)
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write a text file, UTF-8."""
-    with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+    write_bytes(path, text.encode())
 
 
 def write_json(path: str | Path, value) -> None:
@@ -49,40 +70,77 @@ def write_json_lines(path: str | Path, rows: Iterable) -> None:
 
 
 def append_json_line(path: str | Path, row) -> None:
-    """Add one JSON value to a file of them."""
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
+    """Add one JSON value to a file of them. It is on the disk for sure only after `sync`."""
+    with open(path, "ab") as file:
+        file.write((json.dumps(row) + "\n").encode())
 
 
 def read_json_lines(path: str | Path) -> list:
-    """The values of a file of JSON lines; a last line cut short by an interruption is left out."""
-    rows = []
-    for line in Path(path).read_text(encoding="utf-8").splitlines():
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            break
+    """The values of a file of JSON lines; a last line cut short by an interruption is left out.
+
+    Raises ValueError, with its number, for any other line that cannot be read.
+    """
+    rows, unreadable = readable_json_lines(path)
+    if unreadable:
+        raise ValueError(
+            f"{path} is damaged: line {unreadable[0]} is no JSON object; copy the file again, "
+            "or take that line out."
+        )
     return rows
+
+
+def readable_json_lines(path: str | Path) -> tuple[list, list[int]]:
+    """The objects of a file of JSON lines, and the numbers of the lines that cannot be read.
+
+    A last line without its end was being written when its process died: it counts as neither.
+    """
+    rows, unreadable = [], []
+    lines = Path(path).read_bytes().split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise ValueError
+            rows.append(row)
+        except ValueError:  # no JSON, or no UTF-8
+            if number < len(lines):
+                unreadable.append(number)
+    return rows, unreadable
+
+
+def sha256(content: bytes | str | Path) -> str:
+    """SHA-256 of bytes, of a text in UTF-8 or of a file, as 64 hexadecimal digits."""
+    if isinstance(content, Path):
+        with open(content, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
 def remove(path: Path) -> None:
     """Delete a file or a folder, if it is there. A folder gets the name "old" first, so that an
     interruption leaves no half of it under its own."""
     if not path.is_dir():
-        path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(path)
         return
     old = path.with_name("old")
     if path != old:
         shutil.rmtree(old, ignore_errors=True)
-        path.rename(old)
+        os.replace(path, old)
+        sync(path.parent)
     shutil.rmtree(old)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Wait until a file's content, or a folder's list of names, is on the disk."""
-    with suppress(PermissionError):  # Windows opens no folders
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    # Windows opens no folders, and syncs only what is open for writing.
+    try:
+        handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    except PermissionError:
+        if os.name != "nt":
+            raise
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

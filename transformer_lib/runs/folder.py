@@ -1,7 +1,8 @@
 """The folder of a run: what it is, what happened, where it stopped, and its result.
 
 config.json and further files (a tokenizer) say what the run is, metrics.jsonl what happened,
-checkpoints/ lets it go on after any interruption, model.safetensors is its result.
+checkpoints/ lets it go on after any interruption, model.safetensors is its result. checksums.json
+says what the files hold that no longer change; that the result is among them ends the run.
 """
 
 import contextlib
@@ -15,18 +16,45 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib.config import TrainConfig, to_dict
-from transformer_lib.runs import checkpoint
+from transformer_lib.runs import checkpoint, checksums
 from transformer_lib.runs.device import environment
 from transformer_lib.runs.files import (
     append_json_line,
-    read_json_lines,
+    make_folder,
+    readable_json_lines,
+    sha256,
+    sync,
+    write_bytes,
     write_json,
     write_json_lines,
     write_text,
 )
+from transformer_lib.runs.lock import RunLock
 from transformer_lib.runs.processes import Processes
 from transformer_lib.runs.progress import Meter
 from transformer_lib.runs.settings import WATCHING, todays
+
+# What checksums.json lists of a finished run, beside the files that make it.
+RESULT = ("config.json", "environment.json", "metrics.jsonl", checksums.WEIGHTS)
+
+
+def log_state(path: Path, entries: int) -> dict:
+    """What a checkpoint says of metrics.jsonl: how many entries it held, and their SHA-256."""
+    lines = path.read_bytes().split(b"\n")[:entries] if path.exists() else []
+    return {"entries": entries, "sha256": sha256(b"".join(line + b"\n" for line in lines))}
+
+
+def stale_scores(folder: Path) -> list[str]:
+    """The files of scores that name other weights than those beside them."""
+    weights, stale = folder / checksums.WEIGHTS, []
+    for path in sorted(folder.glob("scores*.json")):
+        try:
+            scored = json.loads(path.read_bytes()).get("weights")
+        except (ValueError, AttributeError):
+            continue  # who reads it says what is wrong
+        if scored and weights.exists() and scored != sha256(weights):
+            stale.append(path.name)
+    return stale
 
 
 class TrainingDiverged(RuntimeError):
@@ -61,6 +89,8 @@ class RunFolder:
         self.processes, self.device = processes, device
         self.metrics: list[dict] = []
         self.checked = 0  # the last update whose loss and gradient were seen to be numbers
+        self.finished = False
+        self._lock = RunLock(self.path)
         self._tensorboard = None
 
     def __enter__(self) -> "RunFolder":
@@ -69,6 +99,7 @@ class RunFolder:
     def __exit__(self, *_) -> None:
         if self._tensorboard:
             self._tensorboard.close()
+        self._lock.release()
 
     # ---- begin, or go on --------------------------------------------------------------------
 
@@ -77,7 +108,8 @@ class RunFolder:
         that step, 0 in a new folder.
 
         data_info and files (name -> text) say what the run is, beside the configurations.
-        Raises ValueError when the folder holds another run, or a damaged one.
+        Raises ValueError when the folder holds another run, or a damaged one; RuntimeError when
+        another process trains in it.
         """
         settings = {
             "model": to_dict(state.model.config),
@@ -86,15 +118,26 @@ class RunFolder:
             "processes": self.processes.world,
         }
         config_path, first = self.path / "config.json", self.processes.first
-        if first and not config_path.exists():
+        if first:
             with self._writing():
-                self.path.mkdir(parents=True, exist_ok=True)
-                for name, text in files.items():
-                    write_text(self.path / name, text)
-                write_json(config_path, settings)  # last: where it is, the others are too
+                if not self.path.is_dir():
+                    make_folder(self.path)
+                self._lock.acquire()
+                if not config_path.exists():
+                    for name, text in files.items():
+                        write_text(self.path / name, text)
+                    checksums.write(self.path, files)
+                    write_json(config_path, settings)  # last: where it is, the others are too
+                    checksums.write(self.path, {*files, "config.json"})
+            checksums.require(self.path, *files, "config.json")
         self.processes.wait()
         before = todays(checkpoint.read_config(self.path), str(self.path))
         self._require_same_run(before, settings)
+        if first:
+            with self._writing():
+                for line in checkpoint.set_aside_damaged(self.path):
+                    self.say(line)
+        self.processes.wait()
         step, kept = 0, checkpoint.checkpoints(self.path)
         if kept:
             step = self.checked = self._load(kept[-1], state)
@@ -105,13 +148,19 @@ class RunFolder:
                 "choose a new run folder to train again."
             )
         if first:
-            with self._writing():
+            with contextlib.suppress(OSError) if self.finished else self._writing():
                 checkpoint.discard_remains(self.path)
-                write_json_lines(self.path / "metrics.jsonl", self.metrics)
-                if step < self.config.max_steps:  # what may change has perhaps changed
-                    write_json(config_path, settings)
-            if self.config.tensorboard:
+            if not self.finished:
+                with self._writing():
+                    # What may change from now on is not listed until it no longer does.
+                    write_json_lines(self.path / "metrics.jsonl", self.metrics)
+                    checksums.write(self.path, files)
+                    if step < self.config.max_steps:  # what may change has perhaps changed
+                        write_json(config_path, settings)
+                    checksums.write(self.path, {*files, "config.json"})
+            if self.config.tensorboard and not self.finished:
                 self._open_tensorboard(step)
+        self.finished = self.processes.gather(self.finished)[0]
         self.processes.share_weights(state.model)
         return step
 
@@ -152,14 +201,7 @@ class RunFolder:
             )
 
     def _load(self, path: Path, state: TrainingState) -> int:
-        saved = checkpoint.load_checkpoint(path)
-        needed = "model optimizer rng step epoch next_batch loss_sum n_tokens".split()
-        missing = [name for name in needed if name not in saved]
-        if missing:
-            raise ValueError(
-                f"the checkpoint {path} is damaged (it lacks {missing}); "
-                "delete it to go on from the one before."
-            )
+        saved = checkpoint.load_checkpoint(path, checkpoint.NEEDED)
         checkpoint.load_state(state.model, saved["model"], path)
         optimizer = state.optimizer.state_dict()
         optimizer["state"] = {}
@@ -174,16 +216,48 @@ class RunFolder:
             torch.cuda.set_rng_state(saved["rng"][f"cuda.{rank}"], self.device)
         state.batches.restore(saved)
         state.meter.restore(saved)
-        # Entries written after this checkpoint will be written again.
-        log = self.path / "metrics.jsonl"
-        entries = read_json_lines(log) if log.exists() else []
-        done = saved["step"] >= self.config.max_steps
-        self.metrics = [
-            e for e in entries if e["step"] <= saved["step"] and (done or "averaged" not in e)
-        ]
-        if not done:
+        self._read_log(saved)
+        if saved["step"] < self.config.max_steps:
             self.say(f"Resuming {self.path} at step {saved['step']}.")
         return saved["step"]
+
+    def _read_log(self, saved: dict) -> None:
+        """Take the entries that metrics.jsonl held at a checkpoint; later ones will be written
+        again, unless the run is finished.
+
+        A file that holds less than it did is kept beside, and the loss is said.
+        """
+        path, known = self.path / "metrics.jsonl", saved.get("log")  # older checkpoints: not known
+        entries, unreadable = readable_json_lines(path) if path.exists() else ([], [])
+        kept = [e for e in entries if isinstance(e.get("step"), int) and e["step"] <= saved["step"]]
+        wrong = f"line {unreadable[0]} is no JSON object" if unreadable else ""
+        if known and log_state(path, known["entries"]) != known:
+            missing = known["entries"] - len(kept)
+            changed = f"{missing} entries are missing" if missing > 0 else "an entry was changed"
+            wrong = wrong or changed
+        result, averaged = checksums.WEIGHTS, any("averaged" in e for e in kept)
+        listed = checksums.read(self.path)
+        ended = averaged if listed is None else result in listed  # older runs have no list
+        if ended and saved["step"] >= self.config.max_steps:
+            differing = checksums.differing(self.path)
+            for name in differing:
+                if name not in (result, path.name):
+                    checksums.require(self.path, name)
+            if result in differing:
+                self.say(f"{self.path / result} is damaged: it is averaged again.")
+            if path.name in differing:
+                wrong = wrong or "it is not the one that the finished run left"
+            whole = (self.path / result).exists() and result not in differing
+            self.finished = whole and averaged
+        self.metrics = kept if self.finished else [e for e in kept if "averaged" not in e]
+        if wrong and self.processes.first:
+            aside = path.with_name("metrics.damaged.jsonl")
+            self.say(
+                f"{path} is damaged ({wrong}): the run keeps the {len(self.metrics)} entries that "
+                f"can be read, and the file as it was in {aside.name}."
+            )
+            with self._writing():
+                write_bytes(aside, path.read_bytes() if path.exists() else b"")
 
     # ---- while it trains --------------------------------------------------------------------
 
@@ -195,6 +269,10 @@ class RunFolder:
         generators = self.processes.gather(rng)
         values = {"step": step} | state.batches.state() | state.meter.state()
         if self.processes.first:
+            log = self.path / "metrics.jsonl"
+            with self._writing():
+                sync(log)  # what the checkpoint counts on must be there after a power cut, too
+            values["log"] = log_state(log, len(self.metrics))
             tensors = {
                 "model": state.model.state_dict(),
                 "optimizer": {
@@ -271,9 +349,8 @@ class RunFolder:
         self, step: int, state: TrainingState, bf16: bool, validate: Callable[[], dict] | None
     ) -> None:
         """Average the last checkpoints into the run's result, load it, and score it."""
-        path = self.path / "model.safetensors"
-        done = any("averaged" in entry for entry in self.metrics)
-        first = self.processes.first
+        path = self.path / checksums.WEIGHTS
+        done, first = self.finished, self.processes.first
         if first and not done:
             self._discard_old()
             paths = checkpoint.checkpoints(self.path)[-self.config.average :]
@@ -291,10 +368,25 @@ class RunFolder:
             }
             with self._writing():
                 write_json(self.path / "environment.json", about)
-            # Last, for this entry says that all the rest is there.
             self.log({"step": step, "averaged": len(paths)} | self.measure(step, validate))
+            with self._writing():
+                sync(self.path / "metrics.jsonl")
+                kept = checksums.read(self.path) or {}
+                # Last: that the result is listed says that all the rest is there.
+                checksums.write(self.path, {*kept, *RESULT})
+                checkpoint.discard_damaged(self.path)
+            self._say_stale_scores()
+        self.finished = True
         self.processes.wait()
         state.model.eval()
+
+    def _say_stale_scores(self) -> None:
+        stale = stale_scores(self.path)
+        if stale:
+            self.say(
+                f"{', '.join(stale)} in {self.path}: the scores of other weights; "
+                "`evaluate --save` scores these."
+            )
 
     # ---- writing ----------------------------------------------------------------------------
 

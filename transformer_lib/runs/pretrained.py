@@ -4,14 +4,40 @@ import json
 import os
 from pathlib import Path
 
-from transformer_lib.runs import checkpoint
+import torch
+
+from transformer_lib.guards import guard
+from transformer_lib.runs import checkpoint, checksums
+from transformer_lib.runs.device import pick_device
+from transformer_lib.runs.folder import stale_scores
 from transformer_lib.tokenization import load_tokenizer
 from transformer_lib.translator import Translator
 
 
 def results_dir() -> Path:
-    """The folder of recorded runs: RESULTS_DIR, or results/ of this repository."""
-    return Path(os.environ.get("RESULTS_DIR", Path(__file__).resolve().parents[2] / "results"))
+    """The folder of recorded runs: RESULTS_DIR, or results/ of this repository.
+
+    The first call of a program prints a line for each file in it, outside the runs, that is not the
+    one that its checksums.json lists. (The files of a run are compared when it is loaded.)
+    """
+    folder = os.environ.get("RESULTS_DIR", Path(__file__).resolve().parents[2] / "results")
+    for line in _differing_results(str(folder)):
+        print(line)
+    return Path(folder)
+
+
+_compared: set[str] = set()  # folders of results, each compared once
+
+
+def _differing_results(folder: str) -> list[str]:
+    if folder in _compared:
+        return []
+    _compared.add(folder)
+    return [
+        f"{Path(folder) / name} is damaged or was changed since it was recorded: restore it, or "
+        f"record it again and run tools/checksums.py."
+        for name in checksums.differing(folder)
+    ]
 
 
 def find_run(name: str | Path) -> Path:
@@ -26,15 +52,23 @@ def find_run(name: str | Path) -> Path:
     )
 
 
-def load_pretrained(name: str | Path = "multi30k-de-en", device: str = "cpu") -> Translator:
+def load_pretrained(
+    name: str | Path = "multi30k-de-en", device: str | torch.device = "cpu"
+) -> Translator:
     """A Translator from a run in results/ or from any run folder.
 
     Its length penalty is the one with which the run's validation set was last scored and saved
     (`evaluate --split validation --save`), else 1.
+    Where the folder lists its files (checksums.json, as every run that ends now does), each must
+    hold what it held when it was written; a folder without that list, of an older run, loads too.
+    Prints a line when scores beside the weights are of other weights.
     Raises ValueError when there is no such run, or its files are damaged or do not fit.
     """
     folder = find_run(name)
-    model = checkpoint.load_model(folder).to(device)
+    checksums.require(folder)
+    for stale in stale_scores(folder):
+        print(f"{folder / stale} holds the scores of other weights than those beside it.")
+    model = checkpoint.load_model(folder).to(pick_device(str(device)))
     tokenizer = load_tokenizer(folder / "tokenizer.json")
     return Translator(model, tokenizer, _chosen_length_penalty(folder))
 
@@ -55,3 +89,6 @@ def _chosen_length_penalty(folder: Path) -> float:
 def run_info(name: str | Path) -> dict:
     """config.json of a run: its "model", "train" and "data" settings."""
     return checkpoint.read_config(find_run(name))
+
+
+guard(__name__)

@@ -23,6 +23,8 @@ from transformer_lib.visualize.live import LIVE, guess, live_figure
 from transformer_lib.visualize.numbers import matrix
 from transformer_lib.visualize.stills import attention_squares, bars, curve, sentences
 from transformer_lib.visualize.theme import (
+    DARK_COLOURS,
+    DIVERGING,
     ROLE_COLOURS,
     SEQUENTIAL,
     SERIES_COLOURS,
@@ -31,6 +33,8 @@ from transformer_lib.visualize.theme import (
 )
 
 __all__ = [
+    "DARK_COLOURS",
+    "DIVERGING",
     "LIVE",
     "ROLE_COLOURS",
     "SEQUENTIAL",

@@ -41,8 +41,8 @@ def check_tokens(weights, query_tokens, key_tokens, name="weights"):
 
 
 def _strongest(weights, query_tokens, key_tokens, limit=12):
-    """Where each query of the first head looks, in words: the core of every text alternative."""
-    first = np.nan_to_num(weights[0, 0])  # (Tq, Tk)
+    """Where each query of a head looks, in words: the core of every text alternative."""
+    first = np.nan_to_num(weights)  # (Tq, Tk)
     pairs = [
         f"‘{query}’ to ‘{key_tokens[row.argmax()]}’ ({row.max():.2f})"
         for query, row in zip(query_tokens[:limit], first, strict=False)
@@ -51,19 +51,21 @@ def _strongest(weights, query_tokens, key_tokens, limit=12):
     return ", ".join(pairs) + more
 
 
-def describe_attention(weights, query_tokens, key_tokens):
+def describe_attention(weights, query_tokens, key_tokens, layer=0, head=0):
     layers, heads, n_queries, n_keys = weights.shape
     which = "" if layers * heads == 1 else f" of {layers} layers with {heads} heads each"
-    where = "" if layers * heads == 1 else " in layer 0, head 0"
+    where = "" if layers * heads == 1 else f" in layer {layer}, head {head}"
     return (
         f"Attention weights{which}, from {n_queries} query tokens to {n_keys} key tokens. "
-        f"Strongest weight of each query{where}: {_strongest(weights, query_tokens, key_tokens)}."
+        f"Strongest weight of each query{where}: "
+        f"{_strongest(weights[layer, head], query_tokens, key_tokens)}."
     )
 
 
 def attention_heatmap(
-    weights, query_tokens, key_tokens, title=None, description=None, mask=None, show_numbers=None
-):
+    weights, query_tokens, key_tokens, title=None, description=None, mask=None, show_numbers=None,
+    layer=0, head=0,
+):  # fmt: skip
     """Attention weights as an interactive heatmap: one row per query, one column per key.
 
     Pointing at a cell shows its number and lights up the query's row. Menus, which a keyboard
@@ -73,8 +75,8 @@ def attention_heatmap(
     query_tokens, key_tokens: Tq and Tk strings; a token may occur more than once.
     mask: optional (Tq, Tk) booleans, True = may attend; masked cells are drawn grey.
     title: what the figure shows, best a finding. description: the text alternative; without it,
-    the strongest weight of each query is told. show_numbers: write the weights into the cells
-    (by default where there are at most 10 keys).
+    the strongest weight of each query is told. layer, head: shown at first.
+    show_numbers: write the weights into the cells (by default where there are at most 10 keys).
     Returns an Altair chart. Raises ValueError for a shape that fits no case above.
     """
     alt = themed_altair()
@@ -82,6 +84,11 @@ def attention_heatmap(
     query_tokens, key_tokens = [list(map(str, tokens)) for tokens in (query_tokens, key_tokens)]
     check_tokens(weights, query_tokens, key_tokens)
     layers, heads, n_queries, n_keys = weights.shape
+    if not (layer in range(layers) and head in range(heads)):
+        raise ValueError(
+            f"there is no layer {layer}, head {head}: weights has {layers} layers with {heads} "
+            "heads each, counted from 0."
+        )
     allowed = np.ones((n_queries, n_keys), dtype=bool)
     if mask is not None:
         mask = to_array(mask, "mask").astype(bool)
@@ -96,13 +103,13 @@ def attention_heatmap(
     # One small record per cell; names are looked up in the chart, so that they are sent once.
     records = [
         {
-            "layer": int(layer),
-            "head": int(head),
+            "layer": int(n),
+            "head": int(h),
             "q": int(q),
             "k": int(k),
-            "weight": round(float(weights[layer, head, q, k]), 4) if allowed[q, k] else None,
+            "weight": round(float(weights[n, h, q, k]), 4) if allowed[q, k] else None,
         }
-        for layer, head, q, k in np.ndindex(weights.shape)
+        for n, h, q, k in np.ndindex(weights.shape)
     ]
     # The position in front keeps repeated tokens apart; the axes hide it again.
     queries = [f"{i} {token}" for i, token in enumerate(query_tokens)]
@@ -146,20 +153,22 @@ def attention_heatmap(
         chart_layers.append(numbers.encode(text=text, color=ink))
 
     if title is None:
-        q, k = np.unravel_index(np.nan_to_num(weights[0, 0]).argmax(), (n_queries, n_keys))
+        opened = np.nan_to_num(weights[layer, head])
+        q, k = np.unravel_index(opened.argmax(), (n_queries, n_keys))
         title = f"‘{query_tokens[q]}’ attends most to ‘{key_tokens[k]}’"
-        title += "" if layers * heads == 1 else " in layer 0, head 0"
+        title += "" if layers * heads == 1 else f" in layer {layer}, head {head}"
     step = max(16, min(36, 480 // n_keys))
     figure = alt.layer(*chart_layers).properties(
         title=title,
-        description=description or describe_attention(weights, query_tokens, key_tokens),
+        description=description
+        or describe_attention(weights, query_tokens, key_tokens, layer, head),
         width=step * n_keys,
         height=step * n_queries,
     )
-    for name, size in (("layer", layers), ("head", heads)):
+    for name, size, first in (("layer", layers, layer), ("head", heads, head)):
         if size > 1:
             menu = alt.binding_select(options=list(range(size)), name=f"{name.capitalize()} ")
-            choice = alt.param(name=f"chosen_{name}", value=0, bind=menu)
+            choice = alt.param(name=f"chosen_{name}", value=first, bind=menu)
             figure = figure.add_params(choice).transform_filter(f"datum.{name} === {choice.name}")
     return figure
 

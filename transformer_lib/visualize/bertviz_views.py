@@ -1,96 +1,77 @@
-"""Attention as BertViz draws it (Vig 2019), with our tensors and a text alternative."""
+"""Attention as BertViz draws it (Vig 2019), with our tensors and a text alternative.
+
+BertViz gets a frame of its own, `bertviz_frame.html`, so that its names, its style and its
+libraries meet nothing else on the page. The numbers lie beside the frame as JSON: the book's pages
+draw them with book/_static/live/attention_view.js, which follows the page and fits a phone.
+"""
 
 import html
-import itertools
 import json
+from pathlib import Path
 
 from transformer_lib.visualize.attention import check_tokens, describe_attention, stack_layers
 
-_figure_ids = itertools.count(1)
+FRAME = Path(__file__).with_name("bertviz_frame.html")
+KINDS = ("encoder", "decoder", "cross")
 
 
 def head_view(
-    weights=None,
-    tokens=None,
-    *,
-    encoder=None,
-    decoder=None,
-    cross=None,
-    encoder_tokens=None,
-    decoder_tokens=None,
-    layer=None,
-    heads=None,
-    description=None,
+    weights, query_tokens, key_tokens=None, *, layer=None, heads=None, description=None
 ):
     """BertViz's head view: lines from each query to the keys, all heads of a layer at once.
 
-    Self-attention: weights (layers, H, T, T), (H, T, T) or a list of layers, and T tokens.
-    Encoder-decoder: any of encoder (layers, H, S, S), decoder (layers, H, T, T) and cross
-    (layers, H, T, S), with encoder_tokens (S) and decoder_tokens (T).
+    weights: (Tq, Tk), (H, Tq, Tk), (layers, H, Tq, Tk) or a list of layers. query_tokens: Tq
+    strings. key_tokens: Tk strings, for cross-attention.
+    weights may also be a dict of any of "encoder" (layers, H, S, S), "decoder" (layers, H, T, T)
+    and "cross" (layers, H, T, S): then query_tokens are T target tokens and key_tokens S source
+    tokens, and a menu chooses among the three.
     layer, heads: selected at first. description: the text alternative, made up when left out.
     Returns an IPython HTML object. Source: Vig 2019, arXiv:1906.05714.
     """
     import bertviz
 
-    arguments, description = _bertviz_arguments(
-        weights, tokens, encoder, decoder, cross, encoder_tokens, decoder_tokens, description
-    )
-    figure = bertviz.head_view(**arguments, layer=layer, heads=heads, html_action="return")
-    return _accessible(figure.data, f"Head view. {description}")
+    parts = _parts(weights, query_tokens, key_tokens)
+    page = bertviz.head_view(
+        **_bertviz_arguments(parts), layer=layer, heads=heads, html_action="return"
+    ).data
+    data = {"view": "head", "layer": layer or 0, "parts": parts}
+    if heads is not None and len(heads) == 1:
+        data["head"] = heads[0]
+    return _figure("Head view", page, data, description)
 
 
-def model_view(
-    weights=None,
-    tokens=None,
-    *,
-    encoder=None,
-    decoder=None,
-    cross=None,
-    encoder_tokens=None,
-    decoder_tokens=None,
-    description=None,
-):
+def model_view(weights, query_tokens, key_tokens=None, *, description=None):
     """BertViz's model view: a small picture of every head in every layer; a click enlarges one.
 
-    Takes what `head_view` takes. The picture is 970 pixels wide and scrolls sideways.
-    Returns an IPython HTML object. Source: Vig 2019, arXiv:1906.05714.
+    Takes what `head_view` takes. Returns an IPython HTML object.
+    Source: Vig 2019, arXiv:1906.05714.
     """
     import bertviz
 
-    arguments, description = _bertviz_arguments(
-        weights, tokens, encoder, decoder, cross, encoder_tokens, decoder_tokens, description
-    )
-    figure = bertviz.model_view(**arguments, display_mode="light", html_action="return")
-    return _accessible(figure.data, f"Model view. {description}", width=970)
+    parts = _parts(weights, query_tokens, key_tokens)
+    page = bertviz.model_view(
+        **_bertviz_arguments(parts), display_mode="light", html_action="return"
+    ).data
+    return _figure("Model view", page, {"view": "model", "layer": 0, "parts": parts}, description)
 
 
 def neuron_view(
-    queries,
-    keys,
-    weights,
-    tokens,
-    key_tokens=None,
-    *,
-    layer=0,
-    head=0,
-    causal=False,
-    description=None,
-):
+    queries, keys, weights, query_tokens, key_tokens=None, *,
+    layer=0, head=0, causal=False, description=None,
+):  # fmt: skip
     """BertViz's neuron view: how query and key numbers multiply to one attention weight.
 
     queries: (layers, H, Tq, K) or (H, Tq, K). keys: the same with Tk. weights: (layers, H, Tq, Tk)
-    or (H, Tq, Tk). tokens: Tq strings. key_tokens: Tk strings, for cross-attention.
+    or (H, Tq, Tk). query_tokens: Tq strings. key_tokens: Tk strings, for cross-attention.
     layer, head: shown at first. causal: hide the keys after a query's own position.
     Returns an IPython HTML object. Source: Vig 2019, arXiv:1906.05714.
     """
     import torch
     from bertviz import neuron_view as bertviz_neuron_view
 
-    names = ("queries", "keys", "weights")
-    queries, keys, weights = map(stack_layers, (queries, keys, weights), names)
-    tokens = _plain_tokens(tokens)
-    key_tokens = tokens if key_tokens is None else _plain_tokens(key_tokens)
-    check_tokens(weights, tokens, key_tokens)
+    (part,) = _parts(weights, query_tokens, key_tokens)
+    weights = part["weights"]
+    queries, keys = stack_layers(queries, "queries"), stack_layers(keys, "keys")
     for name, array, expected in (
         ("queries", queries, weights.shape[:3]),
         ("keys", keys, (*weights.shape[:2], weights.shape[3])),
@@ -117,7 +98,7 @@ def neuron_view(
 
     class Tokens:
         def tokenize(self, text):
-            return tokens
+            return _plain_tokens(part["queries"])
 
         def convert_tokens_to_ids(self, tokens):
             return list(range(len(tokens)))
@@ -127,19 +108,56 @@ def neuron_view(
         html_action="return",
     ).data  # fmt: skip
     # "gpt2" adds no special tokens of its own, but assumes a causal model and one set of tokens.
-    if not causal:
-        page = page.replace('"bidirectional": false', '"bidirectional": true')
-    own, other = (f'"right_text": {json.dumps(part)}' for part in (tokens, key_tokens))
-    page = page.replace(own, other)
-    # Two neuron views on one page would otherwise share their numbers, and the first one's place.
-    page = page.replace("window.bertviz_params", f"window.bertviz_params_{next(_figure_ids)}")
-    page = page.replace('d3.select("#vis")', "d3.select(`#${config.rootDivId} #vis`)")
-    page = page.replace(
-        "attentionFilter.right_text.length",
-        "Math.max(attentionFilter.left_text.length, attentionFilter.right_text.length)",
+    # BertViz draws when its libraries have come, and that is after this.
+    page += (
+        f"<script>window.bertviz_params.bidirectional = {json.dumps(not causal)};\n"
+        "window.bertviz_params.attention.all.right_text = "
+        f"{_script_json(_plain_tokens(part['keys']))};</script>"
     )
-    description = description or describe_attention(weights, tokens, key_tokens)
-    return _accessible(page, f"Neuron view. {description}", width=1000)
+    data = {"view": "neuron", "layer": layer, "head": head, "parts": [part], "causal": causal}
+    data["vectors"] = {"queries": queries, "keys": keys}
+    return _figure("Neuron view", page, data, description)
+
+
+def _parts(weights, query_tokens, key_tokens):
+    """The attentions of a view: [{name, weights (layers, H, Tq, Tk), queries, keys}]."""
+    if key_tokens is None and not isinstance(weights, dict):
+        key_tokens = query_tokens
+    if not isinstance(weights, dict):
+        weights = {"weights": weights}
+    elif not weights or set(weights) - set(KINDS):
+        raise ValueError(
+            "weights as a dict takes any of encoder, decoder and cross, "
+            f"got {', '.join(map(str, weights)) or 'none of them'}."
+        )
+    parts = []
+    for name, array in weights.items():
+        array = stack_layers(array, name)
+        queries = key_tokens if name == "encoder" else query_tokens
+        keys = query_tokens if name == "decoder" else key_tokens
+        check_tokens(array, queries, keys, name)
+        part = {"name": name, "weights": array}
+        parts.append(part | {"queries": list(map(str, queries)), "keys": list(map(str, keys))})
+    return parts
+
+
+def _bertviz_arguments(parts):
+    """The same as keyword arguments of BertViz."""
+    import torch
+
+    arguments = {}
+    for part in parts:
+        layers = [torch.from_numpy(layer[None]) for layer in part["weights"]]  # (1, H, Tq, Tk)
+        queries, keys = _plain_tokens(part["queries"]), _plain_tokens(part["keys"])
+        if part["name"] == "weights" and queries == keys:
+            return {"attention": layers, "tokens": queries}
+        kind = "cross" if part["name"] == "weights" else part["name"]
+        arguments[f"{kind}_attention"] = layers
+        if kind != "encoder":
+            arguments["decoder_tokens"] = queries
+        if kind != "decoder":
+            arguments["encoder_tokens"] = keys
+    return arguments
 
 
 def _plain_tokens(tokens):
@@ -147,55 +165,30 @@ def _plain_tokens(tokens):
     return [str(token).replace("</", "<\u200b/") for token in tokens]
 
 
-def _bertviz_arguments(
-    weights, tokens, encoder, decoder, cross, encoder_tokens, decoder_tokens, description
-):
-    """Keyword arguments for BertViz, and a text alternative."""
-    import torch
-
-    pairs = {}  # BertViz's argument -> (our name, weights, query tokens, key tokens)
-    if weights is not None:
-        pairs["attention"] = ("weights", weights, tokens, tokens)
-    if encoder is not None:
-        pairs["encoder_attention"] = ("encoder", encoder, encoder_tokens, encoder_tokens)
-    if decoder is not None:
-        pairs["decoder_attention"] = ("decoder", decoder, decoder_tokens, decoder_tokens)
-    if cross is not None:
-        pairs["cross_attention"] = ("cross", cross, decoder_tokens, encoder_tokens)
-    if not pairs or (weights is not None and len(pairs) > 1):
-        raise ValueError(
-            "pass either weights and tokens (self-attention), or any of encoder, decoder and "
-            "cross with encoder_tokens and decoder_tokens."
-        )
-    arguments, sentences = {}, []
-    for argument, (name, array, query_tokens, key_tokens) in pairs.items():
-        array = stack_layers(array, name)
-        check_tokens(array, query_tokens, key_tokens, name)
-        arguments[argument] = [torch.from_numpy(layer[None]) for layer in array]  # (1, H, Tq, Tk)
-        kind = "" if name == "weights" else f"{name.capitalize()}: "
-        sentences.append(kind + describe_attention(array, list(query_tokens), list(key_tokens)))
-    for name, given in (
-        ("tokens", tokens),
-        ("encoder_tokens", encoder_tokens),
-        ("decoder_tokens", decoder_tokens),
-    ):
-        if given is not None and (name == "tokens") == (weights is not None):
-            arguments[name] = _plain_tokens(given)
-    return arguments, description or " ".join(sentences)
+def _script_json(data):
+    """JSON that may stand in a script; arrays are rounded to four digits, as in the heatmap."""
+    numbers = json.dumps(data, default=lambda array: array.round(4).tolist(), ensure_ascii=False)
+    return numbers.replace("<", "\\u003c")
 
 
-_SELECT_LABELS = {"layer": "Layer", "att_head": "Head", "filter": "Attention"}
-
-
-def _accessible(page, description, width=None):
-    """BertViz's HTML inside a named group, on white (it draws in black), its menus labelled."""
+def _figure(view, page, data, description):
+    """BertViz's page in its frame, and the numbers that it shows."""
     from IPython.display import HTML
 
-    for name, label in _SELECT_LABELS.items():
-        page = page.replace(f'<select id="{name}">', f'<select id="{name}" aria-label="{label}">')
-    label = html.escape(" ".join(description.split()))
-    inner = f'<div style="min-width:{width}px">{page}</div>' if width else page
+    if description is None:
+        names = [part["name"] for part in data["parts"]]
+        description = " ".join(
+            ("" if name == "weights" else f"{name.capitalize()}: ")
+            + describe_attention(part["weights"], part["queries"], part["keys"])
+            for name, part in zip(names, data["parts"], strict=True)
+        )
+    description = " ".join(description.split())
+    data["description"] = description
+    document = FRAME.read_text(encoding="utf-8") + page
     return HTML(
-        f'<div role="group" tabindex="0" aria-label="{label}" '
-        f'style="background:#fff;color:#000;overflow-x:auto;padding:0.5em">{inner}</div>'
+        '<figure class="attention-figure" style="margin:0">\n'
+        f'<script type="application/json">{_script_json(data)}</script>\n'
+        f'<iframe title="{html.escape(f"{view}. {description}")}" loading="lazy" '
+        'style="width:100%;height:26em;border:0;background:white" '
+        f'srcdoc="{html.escape(document)}"></iframe>\n</figure>'
     )

@@ -85,7 +85,7 @@ def matrix(tensor, row_labels=None, column_labels=None, title=None, role="query"
 
 
 def _table(part, name, row_labels, column_labels, largest, colour):
-    border = "padding:0.2em 0.5em;border:1px solid #8888;text-align:right;"
+    border = "padding:0.2em 0.5em;border:1px solid rgb(136 136 136 / 53%);text-align:right;"
     head = ""
     if column_labels is not None:
         corner = "<td></td>" if row_labels is not None else ""

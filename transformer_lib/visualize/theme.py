@@ -1,6 +1,8 @@
 """The one visual language: colours of roles, of series, of more and less, and the charts' look."""
 
+# The palette of the book: no chart, diagram or page names a colour of its own.
 # One colour per role in every figure (the colour-blind-safe palette of Okabe and Ito, 2008).
+# Between two languages the source is asked, and has the keys' colour; the target asks.
 ROLE_COLOURS = {
     "query": "#0072B2",  # blue
     "key": "#E69F00",  # orange
@@ -10,6 +12,16 @@ ROLE_COLOURS = {
     "masked": "#999999",  # grey
     "loss": "#D55E00",  # vermilion
 }
+# The same roles on a dark page, for what follows the page (tools/palette.py writes both for it).
+DARK_COLOURS = {
+    "query": "#56A8E0",
+    "key": "#F0B13C",
+    "value": "#2FBF97",
+    "memory": "#D88ABB",
+    "target": "#8FD0F5",
+    "masked": "#8A929B",
+    "loss": "#FF8B4D",
+}
 # Neighbouring series of a chart differ in lightness as well as in hue.
 SERIES_COLOURS = [
     ROLE_COLOURS[role] for role in ("query", "loss", "value", "key", "memory", "target", "masked")
@@ -18,6 +30,8 @@ SERIES_DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2], [1, 3]]
 # More and less of one thing, from the tone of the page's paper to a deep query blue. Lightness
 # falls evenly, so that the order is seen in print and by everybody.
 SEQUENTIAL = ["#f7f3e8", "#e0e8ea", "#b9d3e3", "#7fb3d3", "#3a8cbf", "#0f5c90", "#08304d"]
+# Below and above zero.
+DIVERGING = [ROLE_COLOURS["loss"], SEQUENTIAL[0], ROLE_COLOURS["query"]]
 
 # The text of a chart takes the colour of the text around it, on a light page and on a dark one.
 _TEXT = "currentColor"
@@ -76,10 +90,21 @@ def _altair_config():
         "axis": axis,
         "legend": labels,
         "header": labels,
-        "title": {"color": _TEXT, "subtitleColor": _TEXT, "anchor": "start", "fontSize": 15},
+        "title": {
+            "color": _TEXT,
+            "subtitleColor": _TEXT,
+            "anchor": "start",
+            "fontSize": 15,
+            "offset": 12,  # the title of a part stands below that of the whole, not in it
+        },
         "text": {"color": _TEXT},
         "rule": {"color": _TEXT},
-        "range": {"category": SERIES_COLOURS, "heatmap": SEQUENTIAL, "ramp": SEQUENTIAL},
+        "range": {
+            "category": SERIES_COLOURS,
+            "heatmap": SEQUENTIAL,
+            "ramp": SEQUENTIAL,
+            "diverging": DIVERGING,
+        },
     }
 
 

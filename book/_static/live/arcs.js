@@ -6,10 +6,10 @@ const FAINTEST = 0.05;  // weights below are not drawn, as on the cover
 let count = 0;
 
 // onword(position), onsource(position): a word was chosen; onpeek({row} | null): pointed at.
-export function makeArcs({ onword, onsource = null, lang = { src: "de", tgt: "en" }, columns = null }) {
+export function makeArcs({ onword, onsource = null, lang = { src: "de", tgt: "en" }, columns = null, labels = {} }) {
   const lines = svg("svg", { class: "live-lines", "aria-hidden": "true" });
-  const source = h("div", { class: "live-words live-source", role: "group", "aria-label": "German pieces, as the model reads them" });
-  const target = h("div", { class: "live-words live-target", role: "group", "aria-label": "English pieces, as the model writes them: choose one to see its bets and its lines" });
+  const source = h("div", { class: "live-words live-source", role: "group", "aria-label": labels.source ?? "German pieces, as the model reads them" });
+  const target = h("div", { class: "live-words live-target", role: "group", "aria-label": labels.target ?? "English pieces, as the model writes them: choose one to see its bets and its lines" });
   const element = h("div", { class: "live-arcs" }, lines, source, target);
   const id = `live-gradient-${count++}`;
   let shown = null, peek = null;

@@ -1,0 +1,395 @@
+"""Every public name, given what it does not expect, answers in the project's own words.
+
+The walk takes each public function, class and method of the library's top level and models, calls
+it as it should be called, and then with one argument at a time replaced: by another type, another
+shape, another device, or nothing. It must work, or raise an error of the library, from a `raise`
+that stands in the library, that says what was given. What is of the wrong type must not work.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import math
+import typing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import random_ids, tiny_config
+from torch import Tensor, nn
+
+import transformer_lib
+from transformer_lib import ModelConfig, TrainConfig, Transformer, guards, masks, training
+from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
+from transformer_lib.config import BlockConfig
+from transformer_lib.models.classifier import Classifier
+from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.tokenization import train_tokenizer
+from transformer_lib.translator import Translator
+
+MODULES = """attention batching blocks cache config data decoder decoding dropout embeddings encoder
+evaluation feed_forward loss masks models.classifier models.language_model models.transformer
+models.vision_transformer normalization positional run_size runs.pretrained schedule tokenization
+training translator""".split()
+LIBRARY = Path(transformer_lib.__file__).parent
+TEXTS = ["ein Hund spielt", "zwei Hunde spielen im Schnee"]
+
+
+def config(**changes):
+    sizes = dict(vocab_size=20, n_encoder_layers=1, n_decoder_layers=1)
+    return tiny_config(**(sizes | changes))
+
+
+def x(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
+
+
+def make_tokenizer():
+    return train_tokenizer(TEXTS, 60)
+
+
+def model():
+    return Transformer(config()).eval()
+
+
+class Anything(nn.Module):
+    """Stands for a layer."""
+
+    def forward(self, x):
+        return x
+
+
+# How each parameter is given rightly, by its name; where a name means several things, by function.
+RIGHT = {
+    "activation": "relu", "a": ["a b"], "accumulate": 1, "at_most": 5, "attention": True,
+    "attention_dropout": 0.0, "b": ["a b"], "base": 100.0, "batch": [0, 1], "batches": [[0, 1]],
+    "beam_size": 2, "bias": True, "bos_id": 1, "cache": None, "channels": 1, "cls": ModelConfig,
+    "columns": [[[4, 5], [6]]], "config": config, "counts": [2, 1], "cross_attention": True,
+    "d_ff": 8, "d_head": 4, "d_model": 16, "data_info": None, "decode": lambda ids: ids,
+    "device": "cpu", "dropout": 0.0, "dropout_p": 0.0, "dtype": None, "eos_id": 2, "epoch": 1,
+    "eps": 1e-5, "files": None, "first": 1, "generator": None, "hidden": lambda: x(2, 3, 16),
+    "hypotheses": TEXTS, "hypothesis": ["a"], "ids": lambda: random_ids(2, 5), "ignore_index": 0,
+    "images": lambda: x(2, 1, 4, 4), "k": lambda: x(2, 3, 4), "key": lambda: x(2, 3, 16),
+    "keys": lambda: x(2, 4, 3, 4), "kind": "bpe", "language": "en", "length": 3,
+    "length_penalty": 1.0, "lengths": [(2, 3), (3, 3)], "logits": lambda: x(2, 3, 20),
+    "mask": None, "max_len": 16, "max_steps": 10, "max_tokens": 50, "memory": lambda: x(2, 5, 16),
+    "metric": "chrf", "model": model, "module": model, "momentum": 0.1, "n": 5, "n_classes": 3,
+    "n_heads": 4, "n_keys": 3, "n_kv_heads": None, "n_layers": 1, "n_queries": 3, "n_segments": 0,
+    "name": "multi30k-de-en", "need_weights": False, "norm": True, "pad_id": 0, "path": "nowhere",
+    "pairs": [("a", "b")], "patch": 2, "peak_lr": 0.1, "positions": None, "q": lambda: x(2, 3, 4),
+    "query": lambda: x(2, 3, 16), "reference": ["a"], "references": TEXTS, "rows": None,
+    "scale": True, "seed": 0, "segments": None, "sequences": [[4, 5], [6]], "sentences": None,
+    "shuffle": True, "size": 4, "smoothing": 0.1, "source": "mini", "sources": [[4, 5], [6]],
+    "src": "de", "src_ids": lambda: random_ids(2, 5), "src_mask": None, "start": 0, "state": None,
+    "step": 1, "sublayer": Anything, "table": lambda: x(8, 16), "targets": lambda: random_ids(2, 3),
+    "temperature": 1.0, "text": "a b", "texts": TEXTS, "tgt": "en",
+    "tgt_ids": lambda: random_ids(2, 4), "tgt_mask": None, "to_itself": True,
+    "tokenize": "13a", "tokenizer": make_tokenizer, "top_k": None, "top_p": None,
+    "training_texts": TEXTS, "use_cache": True, "v": lambda: x(2, 3, 4),
+    "value": lambda: x(2, 3, 16), "values": lambda: x(2, 4, 3, 4), "vocab_size": 60, "warmup": 2,
+    "weight": lambda: torch.ones(16), "where": "here", "width": 5, "x": lambda: x(2, 3, 16),
+    "momentum_": 0.1, "p": 0.1, "n_tokens": 1, "cpu": 1, "full": 1, "smoke": 1,
+}  # fmt: skip
+SPECIAL = {
+    "from_dict": {"values": {"vocab_size": 20}},
+    "to_dict": {"config": config},
+    "inverse_sqrt": {}, "learning_rate": {"config": TrainConfig},
+    "Batches.restore": {"state": {"epoch": 0, "next_batch": 0}},
+    "DecoderLayer.read_memory": {"y": lambda: x(2, 3, 16)}, "make_norm": {"kind": "layer"},
+    "paired_bootstrap": {"a": TEXTS, "b": TEXTS}, "breakdown": {"keys": ["short", "long"]},
+    "require_fit": {"vocab_size": 48},
+    "Translator": {"model": lambda: INSTANCES["Translator"]().model},
+    "layer_norm": {"bias": lambda: torch.zeros(16)},
+    "RotaryEmbedding.forward": {"x": lambda: x(2, 4, 3, 4)},
+    "RotaryEmbedding.turn": {"q": lambda: x(2, 4, 3, 4), "k": lambda: x(2, 4, 3, 4)},
+    "PositionalScheme.turn": {"q": lambda: x(2, 4, 3, 4), "k": lambda: x(2, 4, 3, 4)},
+    "DecoderCache.select": {"rows": lambda: torch.tensor([0])},
+    "KeyValueCache.select": {"rows": lambda: torch.tensor([0])},
+    "bleu_from_counts": {"counts": np.ones(10)},
+    "translation_loss": {"batch": lambda: (random_ids(2, 5), random_ids(2, 5))},
+    "translation_batches": {"targets": [[1, 4, 2], [1, 5, 2]]},
+    "validation_loss": {"targets": [[1, 4, 2], [1, 5, 2]]},
+    "in_batches": {"decode": lambda ids: list(ids)},
+    "Translator.cross_attention": {"ids": lambda: random_ids(2, 4)},
+    "MultiHeadAttention.split_heads": {}, "MultiHeadAttention.share_heads":
+    {"x": lambda: x(2, 4, 3, 4)}, "MultiHeadAttention.join_heads": {"x": lambda: x(2, 4, 3, 4)},
+    "EncoderOnly": {}, "Batches": {"lengths": [2, 1]}, "TokenBatchSampler": {},
+    "LanguageModel.start": {}, "BlockConfig": {"norm": "layer"},
+    "ModelConfig": {"vocab_size": 20, "positional": "sinusoidal", "norm": "layer"},
+}  # fmt: skip
+# Called elsewhere: they train, load or translate for seconds, or their arguments are their point.
+ELSEWHERE = {"train", "fit", "load_pretrained", "run_info", "find_run", "results_dir",
+             "load_parallel", "Pairs", "load_tokenizer", "choose", "run_size",
+             "lowercased_tokenised_bleu", "Translation", "Scores", "Interval", "Comparison",
+             "Group", "DecodingState", "step", "TrainingDiverged"}  # fmt: skip
+
+INSTANCES = {
+    "Transformer": model, "LanguageModel": lambda: LanguageModel(config()),
+    "EncoderOnly": lambda: Classifier(config(), 3), "Classifier": lambda: Classifier(config(), 3),
+    "Translator": lambda: Translator(
+        Transformer(config(vocab_size=make_tokenizer().get_vocab_size())), make_tokenizer()),
+}  # fmt: skip
+
+
+def right(owner: str, name: str):
+    value = SPECIAL.get(owner, {}).get(name, RIGHT.get(name, inspect.Parameter.empty))
+    plain = value is inspect.Parameter.empty or name in ("decode", "cls")
+    return value if plain or not callable(value) else value()
+
+
+def arguments(owner: str, function, skip_self: bool) -> dict | None:
+    """The right arguments of a function; None where one of them is not known."""
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name == "self" and skip_self:
+            continue
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        value = right(owner, name)
+        if value is inspect.Parameter.empty:
+            if parameter.default is inspect.Parameter.empty:
+                return None
+            continue
+        found[name] = value
+    return found
+
+
+def walk():
+    """(name, callable without self, right arguments, annotations) of all that is public."""
+    for module_name in MODULES:
+        module = importlib.import_module(f"transformer_lib.{module_name}")
+        for name, value in list(vars(module).items()):
+            if name.startswith("_") or name in ELSEWHERE:
+                continue
+            if getattr(value, "__module__", None) != module.__name__:
+                continue
+            if inspect.isfunction(value):
+                yield from entry(name, value, value, False)
+            elif inspect.isclass(value):
+                yield from entry(name, value, value.__init__, True)
+                yield from methods(name, value)
+
+
+def methods(name, cls):
+    if dataclasses.is_dataclass(cls):
+        return
+    known = arguments(name, cls.__init__, True)
+    make = INSTANCES.get(name) or (None if known is None else lambda: cls(**known))
+    for key, method in list(vars(cls).items()):
+        if key.startswith("_") or not inspect.isfunction(method) or key in ELSEWHERE:
+            continue
+        owner = name if key == "forward" else f"{name}.{key}"
+        try:
+            bound = getattr(make(), key)
+        except Exception:
+            continue
+        yield from entry(f"{name}.{key}" if key == "forward" else owner, bound, method, True)
+
+
+def entry(owner, call, function, skip_self):
+    given = arguments(owner, function, skip_self)
+    if given:
+        yield owner, call, given, guards._hints(inspect.unwrap(function))
+
+
+WRONG = [None, "text", 2.5, -1, [], {}, object(), math.nan, np.zeros((2, 3))]
+
+
+def shapes(tensor: Tensor):
+    """Tensors that differ in one way."""
+    yield tensor.to("meta")
+    yield tensor.reshape(-1)
+    yield tensor[None]
+    yield tensor[:0]
+    yield tensor[..., :0]
+    yield tensor[..., :1].repeat_interleave(tensor.size(-1) + 3, -1)
+    yield tensor.to(torch.complex64)
+    yield tensor.bool()
+    yield (tensor.double() if tensor.is_floating_point() else tensor.float())
+    yield (tensor.long() if tensor.is_floating_point() else tensor + 1000)
+
+
+def cases():
+    for owner, call, given, hints in walk():
+        for name, value in given.items():
+            changed = [(wrong, True) for wrong in WRONG]
+            if isinstance(value, Tensor):
+                changed += [(other, False) for other in shapes(value)]
+            for wrong, other_type in changed:
+                yield owner, call, given | {name: wrong}, name, hints.get(name), other_type
+
+
+def own_words(error: Exception) -> bool:
+    """Whether an error was raised on purpose by the library, and its text says something."""
+    frames = guards._frames(error)
+    return (isinstance(error, (ValueError, TypeError)) and len(str(error)) > 20
+            and frames[-1][0].startswith(str(LIBRARY))
+            and guards._is_raise(*frames[-1]))  # fmt: skip
+
+
+def test_the_walk_calls_everything_rightly():
+    """Else an error would be no answer to the wrong argument."""
+    called, failures = [], []
+    for owner, call, given, _ in walk():
+        called.append(owner)
+        try:
+            call(**given)
+        except Exception as error:
+            failures.append(f"{owner}({given}): {type(error).__name__} {error}")
+    assert failures == []
+    assert len(called) > 90, len(called)
+    for name in ("Transformer", "scaled_dot_product_attention", "MultiHeadAttention.forward",
+                 "padding_mask", "LayerNorm.forward", "RotaryEmbedding", "noam", "greedy_decode",
+                 "beam_search", "sample", "score", "Translator.translate"):  # fmt: skip
+        assert name in called, name
+
+
+def test_every_wrong_argument_is_named():
+    n, failures = 0, []
+    for owner, call, given, name, kind, other_type in cases():
+        n += 1
+        accepted = kind is None or guards.fits(given[name], kind)
+        try:
+            call(**given)
+            if other_type and not accepted:
+                failures.append(f"{owner}: {name}={given[name]!r} is accepted, not {kind}")
+        except Exception as error:
+            if not own_words(error):
+                what = guards.describe(given[name])
+                failures.append(f"{owner}: {name}={what}: {type(error).__name__}: {error}"[:300])
+    assert failures == [], f"{len(failures)} of {n}\n" + "\n".join(failures[:60])
+    assert n >= 400
+    print(n, "cases")
+
+
+# ------------------------------------------------------------------------- what was once accepted
+
+
+def ids_and_mask():
+    ids = random_ids(4, 5)
+    ids[1, 3:] = 0
+    return ids, masks.padding_mask(ids)
+
+
+MISREAD = {
+    "0 and 1 as float": (lambda mask: mask.float(), "dtype torch.float32; expected bool, True = m"),
+    "0 and 1 as integers": (lambda mask: mask.long(), "dtype torch.int64; expected bool, True = m"),
+    "additive": (lambda mask: torch.zeros(mask.shape).masked_fill(~mask, -1e9), "float32; expecte"),
+    "without heads": (lambda mask: mask[:, 0], r"\(4, 1, 5\), and its first axis could be the bat"),
+    "of another length": (lambda mask: mask[..., :3], r"\(4, 1, 1, 3\); expected one that can be "),
+    "of another batch": (lambda mask: mask[:2], r"\(2, 1, 1, 5\); expected one that can be broadc"),
+    "of five axes": (lambda mask: mask[None], r"\(1, 4, 1, 1, 5\); expected one that can be broad"),
+    "a list": (lambda mask: mask.tolist(), "mask is .*expected a bool tensor"),
+}
+
+
+@pytest.mark.parametrize("case", MISREAD)
+def test_a_mask_that_would_be_misread_is_refused(case):
+    change, message = MISREAD[case]
+    ids, mask = ids_and_mask()
+    with pytest.raises((ValueError, TypeError), match=message):
+        model()(ids, ids, src_mask=change(mask))
+    attention, states = MultiHeadAttention(16, 4), x(4, 5, 16)
+    for need_weights in (False, True):  # the fused kernel and the one that is written out
+        with pytest.raises((ValueError, TypeError), match=message.replace("src_mask", "mask")):
+            attention(states, states, states, change(mask), need_weights)
+
+
+@pytest.mark.parametrize("shape", [(4, 1, 1, 5), (1, 1, 5, 5), (4, 4, 5, 5), (1, 1, 1, 1), (5, 5)])
+def test_a_mask_that_fits_in_one_way_is_read(shape):
+    attention, states = MultiHeadAttention(16, 4), x(4, 5, 16)
+    mask = torch.ones(shape, dtype=torch.bool)
+    expected, _ = attention(states, states, states)
+    torch.testing.assert_close(attention(states, states, states, mask)[0], expected)
+    with pytest.raises(ValueError, match="first axis could be the batch or another"):
+        attention(states[:, :4], states, states, torch.ones(4, 5, dtype=torch.bool))
+
+
+def test_a_float_mask_of_zeros_and_ones_hides_nothing():
+    q, mask = x(1, 3, 4), torch.ones(3, 3).tril()
+    with pytest.raises(ValueError, match="holds only 0 and 1: .* would hide nothing; expected boo"):
+        scaled_dot_product_attention(q, q, q, mask)
+    added = torch.zeros(3, 3).masked_fill(mask == 0, -math.inf)
+    hidden = scaled_dot_product_attention(q, q, q, mask.bool())
+    torch.testing.assert_close(scaled_dot_product_attention(q, q, q, added), hidden)
+
+
+ONCE_ACCEPTED = [
+    (lambda: TrainConfig(max_steps=1.5), "max_steps is 1.5 .* a whole number"),
+    (lambda: TrainConfig(betas="ab"), "betas is 'ab'"),
+    (lambda: TrainConfig(betas=(0.9, 1.0)), r"betas is \(0.9, 1.0\); it must be two numbers in \["),
+    (lambda: TrainConfig(eps=0), "eps is 0; it must be above 0"),
+    (lambda: TrainConfig(peak_lr=math.inf), "peak_lr is inf"),
+    (lambda: config(dropout=math.nan), "dropout is nan"),
+    (lambda: TrainConfig(seed=2**70), "seed is .*; it must be at least 0 and below 2"),
+    (lambda: config(tie_embeddings="false"), "tie_embeddings is 'false' .* True or False"),
+    (lambda: config(n_heads=True), "n_heads is True .* a whole number"),
+    (lambda: BlockConfig(positional=("rotary",)), r"positional is \('rotary',\)"),
+    (lambda: transformer_lib.positional.SinusoidalEncoding(7), "d_model 7 is odd"),
+    (lambda: transformer_lib.positional.make_positions("rotary"), "config = 'rotary'"),
+    (lambda: MultiHeadAttention(16, 4, positions="rotary"), "positions is 'rotary'; expected a sc"),
+    (lambda: transformer_lib.decoding.greedy_decode(model(), [[4, 5]]), r"src_ids is \[\[4, 5\]\]"),
+    (lambda: transformer_lib.decoding.greedy_decode(model(), np.ones((1, 3), int)), "a NumPy arra"),
+    (lambda: transformer_lib.decoding.greedy_decode(model(), random_ids(2, 3)[:0]), "nothing to d"),
+    (lambda: transformer_lib.decoding.beam_search(model(), random_ids(2, 3)[:, :0]), "nothing to "),
+    (lambda: transformer_lib.loss.label_smoothed_cross_entropy(x(2, 9), torch.ones(2).long(), 2.0),
+     r"smoothing is 2.0; it must be in \[0, 1\]"),
+    (lambda: transformer_lib.load_pretrained(device="meta"), "device is 'meta', which holds no nu"),
+    (lambda: transformer_lib.load_pretrained(device="gpu"), "device is 'gpu'; it must be"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), ONCE_ACCEPTED)
+def test_what_was_once_accepted_or_raw_is_named(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+
+
+@pytest.mark.parametrize(("pairs", "message"), [
+    ({"train": [("a", "b")], "val": []}, "pairs has a split 'val'; expected no other than train"),
+    ({"train": ["ab", "cd"]}, r"train pair 0 is 'ab' \(str\); expected \(source, target\), two st"),
+    ({"train": [("a", "b"), ("a", 3)]}, r"train pair 1 is \('a', 3\)"),
+    ([("a", "b")], "pairs is .*; expected a dictionary"),
+])  # fmt: skip
+def test_pairs_that_would_train_something_else_are_named(pairs, message, tmp_path):
+    tokenizer = make_tokenizer()
+    fitting = Transformer(config(vocab_size=tokenizer.get_vocab_size()))
+    with pytest.raises((ValueError, TypeError), match=message):
+        training.train(fitting, tokenizer, pairs, TrainConfig(max_steps=1), tmp_path)
+
+
+# ------------------------------------------------------------------------------- what guards leave
+
+
+def test_an_error_of_the_callers_own_code_is_left_alone():
+    def decode(ids):
+        return ids.no_such_attribute
+
+    with pytest.raises(AttributeError, match="no_such_attribute"):
+        transformer_lib.decoding.in_batches(decode, [[4]], 9)
+
+
+def test_a_guarded_function_looks_like_itself():
+    function = masks.padding_mask
+    assert inspect.signature(function).parameters.keys() == {"ids", "pad_id"}
+    assert "def padding_mask" in inspect.getsource(function)
+    assert function.__code__.co_freevars == ()  # a lab forbids it by giving it other code
+    with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
+        masks.padding_mask(size=3)
+
+
+def test_calls_within_the_library_are_not_looked_at(monkeypatch):
+    looked, network = [], model()
+    monkeypatch.setattr(guards, "_problem", lambda *call: looked.append(call[1]))
+    network(random_ids(1, 3), random_ids(1, 3))
+    assert looked == ["Transformer"]
+
+
+def test_typed_values_are_told_apart():
+    assert guards.fits(3, int) and not guards.fits(True, int) and not guards.fits(3.0, int)
+    assert guards.fits(3, float) and guards.fits(None, int | None)
+    assert not guards.fits("ab", list[str]) and not guards.fits(["a", 3], list[str])
+    two = tuple[float, float]
+    assert guards.fits([0.9, 0.98], two) and not guards.fits("ab", two)
+    assert typing.get_type_hints(TrainConfig)["betas"] == two

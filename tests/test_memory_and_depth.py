@@ -1,0 +1,470 @@
+"""Laws of the longer memories and of adaptive depth: each equals the plain model at its limit."""
+
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from transformer_lib.attention import scaled_dot_product_attention
+from transformer_lib.beyond import adaptive_depth, arrows, distance, memory, neighbours, recall
+from transformer_lib.beyond.sparse import as_mask, layers_to_hear_all
+from transformer_lib.cache import DecoderCache
+from transformer_lib.config import BlockConfig, ModelConfig
+from transformer_lib.decoding import greedy_decode
+from transformer_lib.encoder import EncoderLayer
+from transformer_lib.masks import causal_mask
+from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.models.transformer import Transformer
+from transformer_lib.positional import AlibiBias
+
+SIZES = {"d_model": 16, "n_heads": 4, "d_ff": 32, "n_encoder_layers": 2, "n_decoder_layers": 3,
+         "dropout": 0.0, "max_len": 64}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+def config(positional="rotary", **changes):
+    return ModelConfig(30, **SIZES | changes, positional=positional)
+
+
+class Masked(LanguageModel):
+    """The same layers over the whole text at once, with the links that a mask names."""
+
+    def decode(self, ids, cache=None):
+        return self.decoder(self.embed(self.embedding(ids)), tgt_mask=self.links)
+
+
+def with_weights_of(model, kind=LanguageModel):
+    other = kind(model.config).eval()
+    other.load_state_dict(model.state_dict(), strict=False)
+    return other
+
+
+@pytest.fixture
+def ids():
+    return torch.randint(4, 30, (2, 24))
+
+
+@pytest.mark.parametrize("positional", ["rotary", "alibi", "none"])
+@pytest.mark.parametrize("kv_heads", [None, 2])
+def test_a_memory_as_long_as_the_text_is_full_attention(ids, positional, kv_heads):
+    model = memory.RecurrentLanguageModel(config(positional, n_kv_heads=kv_heads), 24).eval()
+    full = with_weights_of(model)
+    for segment in (1, 5, 8, 24):
+        assert_close(model.read(ids, segment), full.decode(ids), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("segment, reach", [(4, 8), (8, 4), (8, 0), (6, 5)])
+def test_a_shorter_memory_is_a_mask(ids, segment, reach):
+    model = memory.RecurrentLanguageModel(config(), reach).eval()
+    masked = with_weights_of(model, Masked)
+    masked.links = as_mask(memory.by_segments(segment, reach), ids.size(1))
+    assert_close(model.read(ids, segment), masked.decode(ids), atol=1e-5, rtol=1e-5)
+    assert layers_to_hear_all(masked.links.mT & masked.links) is None  # only itself both ways
+
+
+def test_how_far_a_stack_hears(ids):
+    segment, reach, n_layers = 4, 4, 3
+    model = memory.RecurrentLanguageModel(config(), reach).eval()
+    last = model.read(ids, segment)[:, -1]
+
+    def moved(place):
+        other = ids.clone()
+        other[:, place] = 4 + (other[:, place] - 3) % 26
+        return (model.read(other, segment)[:, -1] - last).abs().max() > 1e-6
+
+    start = ids.size(1) - segment - n_layers * reach
+    assert moved(start) and not moved(start - 1)
+
+
+def test_no_gradient_flows_into_the_memory(ids):
+    model = memory.RecurrentLanguageModel(config(), 8)
+    _, memories = model.read_segment(ids[:, :8])
+    assert not any(m.requires_grad for m in memories)
+    _, memories = model.read_segment(ids[:, 8:16], memories)
+    assert not any(m.requires_grad for m in memories)
+
+
+def test_absolute_positions_are_refused():
+    with pytest.raises(ValueError, match="relative"):
+        memory.RecurrentLanguageModel(config("sinusoidal"), 8)
+    with pytest.raises(ValueError, match="pre-norm"):
+        memory.RecurrentLanguageModel(config(norm_first=False), 8)
+
+
+@pytest.mark.parametrize("segment", [2, 4, 8])
+def test_compression_at_rate_one_is_a_plain_memory(ids, segment):
+    plain = memory.RecurrentLanguageModel(config(), 12).eval()
+    compressive = memory.CompressiveLanguageModel(config(), 12, 7, rate=1).eval()
+    compressive.load_state_dict(plain.state_dict(), strict=False)
+    assert_close(compressive.read(ids, segment), plain.read(ids, segment), atol=1e-5, rtol=1e-5)
+
+
+def test_compressed_memories_reach_farther_in_as_many_places(ids):
+    model = memory.CompressiveLanguageModel(config(), 8, 4, rate=2).eval()
+    memories = None
+    for part in ids.split(4, 1):
+        _, memories = model.read_segment(part, memories)
+    assert all(m.size(1) == 8 for m in memories)
+    x = model.embed(model.embedding(ids))  # what the first layer has kept
+    assert_close(memories[0][:, 4:], x[:, -4:])
+    assert_close(memories[0][:, :4], x[:, -12:-4].unflatten(1, (4, 2)).mean(2))
+
+
+@pytest.mark.parametrize("kind", ["attention", "auto"])
+def test_compression_losses_teach_the_compression_alone(ids, kind):
+    model = memory.CompressiveLanguageModel(config(), 8, 4, rate=2)
+    memories, losses = None, []
+    optimizer = torch.optim.Adam(model.compressions.parameters(), lr=1e-2)
+    for _ in range(30):
+        memories = None
+        for part in ids.split(8, 1):
+            _, memories = model.read_segment(part, memories)
+        loss = model.compression_loss(kind)
+        optimizer.zero_grad()
+        loss.backward(inputs=list(model.compressions.parameters()))
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.8 * losses[0]
+    assert all(p.grad is None for n, p in model.named_parameters() if "compressions" not in n)
+
+
+def test_both_losses_are_zero_at_rate_one():
+    model = memory.CompressiveLanguageModel(config(), 8, 4, rate=1)
+    old, x = torch.randn(2, 6, 16), torch.randn(2, 4, 16)
+    compression = model.compressions[0]
+    layer = model.decoder.layers[0]
+    assert memory.attention_reconstruction(compression, layer, x, old) < 1e-12
+    with torch.no_grad():
+        compression.lengthen.weight.copy_(torch.eye(16)[:, :, None])
+        compression.lengthen.bias.zero_()
+    assert memory.auto_encoding(compression, old) < 1e-12
+
+
+def test_a_store_finds_the_nearest():
+    keys, queries = torch.randn(50, 8), torch.randn(7, 8)
+    distances, places = neighbours.Datastore(keys, torch.arange(50)).nearest(queries, 5)
+    expected = torch.cdist(queries, keys).square().sort(-1)
+    assert torch.equal(places, expected.indices[:, :5])
+    assert_close(distances, expected.values[:, :5], atol=1e-4, rtol=1e-4)
+
+
+def test_neighbours_give_a_distribution():
+    distances, tokens = torch.rand(6, 10), torch.randint(0, 4, (6, 10))
+    logp = torch.stack(
+        [
+            neighbours.neighbour_logp(distances, tokens, torch.full((6,), t), scale=0.5)
+            for t in range(4)
+        ]
+    )
+    assert_close(logp.exp().sum(0), torch.ones(6))
+    assert neighbours.neighbour_logp(distances, tokens, torch.full((6,), 9), 0.5).isneginf().all()
+
+
+def test_a_share_of_zero_is_the_model_alone():
+    model_logp, found = torch.randn(5), torch.tensor([-1.0, -math.inf, -2.0, -0.1, -math.inf])
+    assert_close(neighbours.interpolate(model_logp, found, 0.0), model_logp)
+    assert_close(neighbours.interpolate(model_logp, found, 1.0), found)
+    half = neighbours.interpolate(model_logp, found, 0.5).exp()
+    assert_close(half, (model_logp.exp() + found.exp()) / 2)
+
+
+def test_a_closed_gate_is_the_model_alone():
+    gate, hidden, followed = neighbours.Gate(8), torch.randn(5, 8), torch.randn(5, 3, 8)
+    assert not torch.allclose(gate(hidden, followed), hidden)
+    with torch.no_grad():
+        gate.open.bias.fill_(-1e4)
+    assert_close(gate(hidden, followed), hidden)
+
+
+def test_all_keys_as_neighbours_is_full_attention():
+    q, k, v = torch.randn(2, 3, 5, 8), torch.randn(2, 3, 9, 8), torch.randn(2, 3, 9, 8)
+    full = scaled_dot_product_attention(q, k, v)[0]
+    assert_close(neighbours.nearest_attention(q, k, v, 9), full)
+    assert_close(neighbours.nearest_attention(q, k, v, 50), full)
+    one = scaled_dot_product_attention(q, k, v)[1].argmax(-1)
+    best = v.gather(2, one[..., None].expand(-1, -1, -1, 8))
+    assert_close(neighbours.nearest_attention(q, k, v, 1), best)
+
+
+def test_a_memorizing_model_with_its_gate_closed_is_recurrent(ids):
+    plain = memory.RecurrentLanguageModel(config(), 4).eval()
+    model = neighbours.MemorizingLanguageModel(config(), 4, n=3).eval()
+    model.load_state_dict(plain.state_dict(), strict=False)
+    assert not torch.allclose(model.read(ids, 4), plain.read(ids, 4), atol=1e-3)
+    with torch.no_grad():
+        model.gate.fill_(-1e4)
+    assert_close(model.read(ids, 4), plain.read(ids, 4), atol=1e-5, rtol=1e-5)
+
+
+def test_a_memorizing_model_reaches_the_beginning(ids):
+    model = neighbours.MemorizingLanguageModel(config(), 4, n=24).eval()
+    other = ids.clone()
+    other[:, 0] = 4 + (other[:, 0] - 3) % 26
+    assert (model.read(other, 4) - model.read(ids, 4))[:, -1].abs().max() > 1e-6
+
+
+def test_a_factor_of_weight_zero_leaves_the_scores():
+    q, k, v = torch.rand(3, 2, 4, 6, 8).unbind(0)  # no score below 0
+    zero, height = torch.zeros(4, 1, 1), torch.randn(4, 1, 1)
+    mask = causal_mask(6)
+    ours = distance.distance_attention(q, k, v, zero, height, mask)
+    assert_close(ours, scaled_dot_product_attention(q, k, v, mask)[0])
+
+
+def test_the_factor_is_one_at_distance_zero_and_tends_to_its_bound():
+    height = torch.tensor(1.5)
+    for weight in (-2.0, 0.0, 3.0):
+        factor = distance.distance_factor(torch.tensor([0.0, 500.0]), torch.tensor(weight), height)
+        assert_close(factor[0], torch.tensor(1.0))
+        far = {-2.0: 0.0, 0.0: 1.0, 3.0: 1 + math.exp(1.5)}[weight]
+        assert_close(factor[1], torch.tensor(far))
+
+
+def test_a_term_without_slope_leaves_the_scores():
+    alibi = AlibiBias(4)
+    alibi.slopes.zero_()
+    q, k, v = torch.randn(3, 2, 4, 6, 8).unbind(0)
+    full = scaled_dot_product_attention(q, k, v)[0]
+    assert_close(scaled_dot_product_attention(q, k, v, alibi(6, 6))[0], full)
+
+
+def test_full_spans_are_full_attention(ids):
+    plain = LanguageModel(config("none")).eval()
+    spans = distance.with_spans(LanguageModel(config("none")), 24).eval()
+    spans.load_state_dict(plain.state_dict(), strict=False)
+    for layer in spans.decoder.layers:
+        layer.self_attention.share.data.fill_(1.0)
+    assert_close(spans.decode(ids), plain.decode(ids), atol=1e-5, rtol=1e-5)
+
+
+def test_a_short_span_is_a_window(ids):
+    masked = Masked(config("none")).eval()
+    masked.links = as_mask(lambda i, j: (j <= i) & (i - j <= 6), 24)
+    spans = distance.with_spans(LanguageModel(config("none")), 24).eval()
+    spans.load_state_dict(masked.state_dict(), strict=False)
+    for layer in spans.decoder.layers:
+        layer.self_attention.share.data.fill_(0.25)
+        layer.self_attention.ramp = 0.5
+    assert_close(spans.decode(ids), masked.decode(ids), atol=1e-5, rtol=1e-5)
+
+
+def test_a_price_shortens_spans(ids):
+    attention = distance.SpanAttention(16, 4, 24)
+    attention.spans().mean().backward()
+    assert (attention.share.grad > 0).all()
+
+
+def adaptive(bias, max_steps=4, threshold=0.99):
+    layer = EncoderLayer(BlockConfig(16, 4, 32, dropout=0.0)).eval()
+    steps = adaptive_depth.AdaptiveSteps(layer, 16, max_steps, threshold)
+    if bias is not None:
+        torch.nn.init.zeros_(steps.halt.weight)
+        torch.nn.init.constant_(steps.halt.bias, bias)
+    return steps
+
+
+def test_a_place_that_never_halts_takes_all_steps():
+    steps, x = adaptive(-40.0), torch.randn(2, 5, 16)
+    expected = x
+    for time in steps.time:
+        expected = steps.layer(expected + time)
+    result, taken, ponder = steps(x)
+    assert_close(result, expected)
+    assert (taken == 4).all() and (ponder == 5).all()
+
+
+def test_a_place_that_halts_at_once_takes_one_step():
+    steps, x = adaptive(40.0), torch.randn(2, 5, 16)
+    result, taken, _ = steps(x)
+    assert_close(result, steps.layer(x + steps.time[0]))
+    assert (taken == 1).all()
+
+
+def test_shares_sum_to_one_and_the_ponder_cost_has_a_gradient():
+    steps, x = adaptive(None, 6), torch.randn(3, 7, 16)
+    steps.layer.forward = lambda x, mask: torch.ones_like(x)  # then the mean must be 1
+    result, taken, ponder = steps(x)
+    assert_close(result, torch.ones_like(x))
+    assert ((ponder > taken) & (ponder <= taken + 1)).all()
+    ponder.mean().backward()
+    assert steps.halt.bias.grad < 0  # likelier to halt, cheaper
+
+
+def test_arrows_are_followed():
+    to, hops, arrived = arrows.draw(20, 6, 4, torch.Generator().manual_seed(0))
+    for a, h, found in zip(to.tolist(), hops.tolist(), arrived.tolist(), strict=True):
+        for place in range(6):
+            at = place
+            for _ in range(h):
+                at = a[at]
+            assert at == found[place]
+
+
+def translator():
+    return Transformer(config("sinusoidal", n_heads=2)).eval()
+
+
+@pytest.fixture
+def sources():
+    ids = torch.randint(4, 30, (5, 7))
+    ids[2, 4:] = 0
+    return ids
+
+
+def random_exits(model):
+    exits = adaptive_depth.Exits(model.config.d_model, model.config.n_decoder_layers)
+    for parameter in exits.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return exits
+
+
+@pytest.mark.parametrize("measure", ["gap", "stillness", "agree"])
+def test_nobody_leaves_early_above_one(sources, measure):
+    model = translator()
+    leaving = adaptive_depth.EarlyLeaving(model, random_exits(model), measure, 1.01)
+    assert torch.equal(greedy_decode(leaving, sources), greedy_decode(model, sources))
+    assert (torch.cat(leaving.depths) == 3).all()
+
+
+def test_rows_leave_alone_as_in_a_batch(sources):
+    """Skipped layers (all rows have left) and computed ones give the same keys and values."""
+    model = translator()
+    exits = random_exits(model)
+    together = adaptive_depth.EarlyLeaving(model, exits, "agree", 0.5)
+    batch = greedy_decode(together, sources, max_len=12)
+    depths = torch.cat(together.depths).unique().tolist()
+    assert len(depths) > 1
+    for row, ids in zip(batch, sources, strict=True):
+        own = ids[ids != 0][None]
+        one = adaptive_depth.EarlyLeaving(model, exits, "agree", 0.5)
+        alone = greedy_decode(one, own, max_len=12)[0]
+        assert torch.equal(alone, row[: len(alone)])
+        assert all(len(d) == 1 for d in one.depths)
+
+
+def test_a_skipped_layer_keeps_keys_for_later():
+    model = Transformer(config("rotary", n_heads=2)).eval()
+    layer, x = model.decoder.layers[1], torch.randn(2, 1, 16)
+    memory_, caches = torch.randn(2, 4, 16), [DecoderCache(1).layers[0] for _ in range(2)]
+    for _ in range(2):
+        layer(x, memory_, None, None, caches[0])
+        adaptive_depth.propagate(layer, x, caches[1].own)
+    assert_close(caches[0].own.keys, caches[1].own.keys)
+    assert_close(caches[0].own.values, caches[1].own.values)
+
+
+def test_all_leave_together(sources):
+    model = translator()
+    exits = adaptive_depth.Exits(16, 3)
+    for depth in (1, 2):
+        leaving = adaptive_depth.EarlyLeaving(model, exits, "depth", depth)
+        greedy_decode(leaving, sources, max_len=5)
+        assert (torch.cat(leaving.depths) == depth).all()
+        shallow = Transformer(model.config).eval()
+        shallow.load_state_dict(model.state_dict())
+        shallow.decoder.layers = shallow.decoder.layers[:depth]
+        expected = greedy_decode(shallow, sources, max_len=5, use_cache=False)
+        assert torch.equal(greedy_decode(leaving, sources, max_len=5), expected)
+
+
+def test_the_exit_loss_reaches_every_layer(sources):
+    model = translator()
+    exits = adaptive_depth.Exits(16, 3)
+    for _ in range(12):
+        batch = sources, torch.randint(4, 30, (5, 6))
+        adaptive_depth.random_exit_loss(model, exits, batch).backward()
+    assert all(p.grad is not None for p in exits.maps.parameters())
+
+
+def test_solved_maps_come_nearest_to_the_last_states(sources):
+    model, exits = translator(), adaptive_depth.Exits(16, 3)
+    tgt_ids = torch.randint(4, 30, (5, 9))
+    states = [x.flatten(0, 1) for x in adaptive_depth.decoder_states(model, sources, tgt_ids)]
+
+    def errors():
+        return [
+            (m(x) - states[-1]).square().mean().item()
+            for m, x in zip(exits.maps, states[:-1], strict=True)
+        ]
+
+    identity = errors()
+    adaptive_depth.solve_maps(exits, states)
+    solved = errors()
+    assert all(a < 0.9 * b for a, b in zip(solved, identity, strict=True))
+    for linear in exits.maps:
+        for parameter in linear.parameters():
+            with torch.no_grad():
+                parameter += 0.01 * torch.randn_like(parameter)
+    assert all(a > b for a, b in zip(errors(), solved, strict=True))
+
+
+def test_agreement_is_learned():
+    exits, states = adaptive_depth.Exits(8, 3), [torch.randn(200, 8) for _ in range(3)]
+    words = torch.stack(
+        [(states[0][:, 0] > 0).long(), (states[1][:, 1] > 0).long(), torch.ones(200)]
+    )
+    optimizer = torch.optim.Adam(exits.agree.parameters(), lr=0.1)
+    for _ in range(60):
+        loss = adaptive_depth.agreement_loss(exits, states, words)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss < 0.3
+    for f, x, said in zip(exits.agree, states[:-1], words[:-1], strict=True):
+        assert ((f(x)[:, 0] > 0) == (said == 1)).float().mean() > 0.9
+
+
+def test_words_changed():
+    changed = adaptive_depth.words_changed
+    assert changed("a dog runs", "a dog runs") == changed("runs a dog", "a dog runs") == 0
+    assert changed("x y", "a b") == 1
+    assert changed("", "a") == 1 and changed("", "") == 0
+    assert abs(changed("a dog runs", "a cat runs") - 1 / 3) < 1e-6
+
+
+def test_calibration_keeps_its_promise():
+    """Among many calibrations, the share whose true loss is above what is allowed is below 5 %."""
+    true = torch.tensor([0.0, 0.02, 0.05, 0.08, 0.095, 0.105, 0.15, 0.3])
+    generator, broken = torch.Generator().manual_seed(0), 0
+    for _ in range(400):
+        losses = (torch.rand(8, 600, generator=generator) < true[:, None]).float()
+        chosen = adaptive_depth.calibrate(losses, 0.1, risk=0.05)
+        broken += chosen is not None and true[chosen] > 0.1
+    assert broken / 400 <= 0.05
+    naive = sum(
+        ((torch.rand(8, 600, generator=generator) < true[:, None]).float().mean(1) <= 0.1)[5]
+        for _ in range(400)
+    )
+    assert naive / 400 > 0.2  # a plain mean promises nothing: the test can fail
+
+
+def test_calibration_stops_at_the_first_failure():
+    losses = torch.stack([torch.zeros(1000), torch.ones(1000), torch.zeros(1000)])
+    assert adaptive_depth.calibrate(losses, 0.1) == 0
+    assert adaptive_depth.calibrate(losses[1:], 0.1) is None
+    assert adaptive_depth.calibrate(losses[:1], 0.0) is None
+
+
+def test_recall_asks_for_what_was_told_before():
+    ids, answers, distances = recall.draw(4, 64, 10, torch.Generator().manual_seed(0))
+    asked = (answers >= 0).nonzero().tolist()
+    assert len(asked) == 40
+    for b, t in asked:
+        told = ids[b, t - distances[b, t]]
+        assert distances[b, t] > 0 and told // 17 == ids[b, t] // 17 != recall.NOISE
+        assert told % 17 == answers[b, t] and ids[b, t] % 17 == recall.ASKED
+
+
+@pytest.mark.parametrize("name", recall.NAMES)
+def test_every_reader_learns_something(name):
+    model, generator = recall.reader(name, 64), torch.Generator().manual_seed(0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    batch = recall.draw(2, 64, 8, generator)
+    losses = [recall.training_step(model, optimizer, batch) for _ in range(12)]
+    assert losses[-1] < losses[0]
+    assert len(recall.right_by_distance(model, recall.draw(8, 64, 8, generator), 4)) == 4

@@ -1,0 +1,46 @@
+"""After something was recorded in results/: `python tools/checksums.py` lists what the files hold.
+
+Each run there has a list of its own, and results/checksums.json lists every other file. Files are
+listed as they are, so look at `git diff results/` first. `--check` names those that differ.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from transformer_lib.runs import checksums  # noqa: E402
+
+RESULTS = ROOT / "results"
+
+
+def lists(results: Path = RESULTS) -> dict[Path, list[str]]:
+    """Folder -> the names of the files, relative to it, that its checksums.json is to list."""
+    runs = [path.parent for path in sorted(results.glob("*/config.json"))]
+    found = {run: [path.name for path in sorted(run.iterdir())] for run in runs}
+    loose = (path for path in sorted(results.rglob("*"))
+             if path.is_file() and not set(runs) & set(path.parents))  # fmt: skip
+    found[results] = [path.relative_to(results).as_posix() for path in loose]
+    return {folder: [name for name in names if name != checksums.NAME and name[0] != "."]
+            for folder, names in found.items()}  # fmt: skip
+
+
+def problems(results: Path = RESULTS) -> list[str]:
+    """The files that are not listed, or that are not what the list says."""
+    found = []
+    for folder, names in lists(results).items():
+        listed = checksums.read(folder) or {}
+        found += [f"{folder / name} is not listed" for name in names if name not in listed]
+        found += [f"{folder / name} is listed and not there" for name in listed
+                  if name not in names]  # fmt: skip
+        found += [f"{folder / name} differs" for name in checksums.differing(folder)]
+    return found
+
+
+if __name__ == "__main__":
+    if "--check" in sys.argv:
+        print("\n".join(problems()) or "all files are as they are listed")
+        sys.exit(bool(problems()))
+    for folder, names in lists().items():
+        checksums.write(folder, names)

@@ -1,0 +1,196 @@
+"""A memory between segments: what a layer has read is kept, and read again by the next segment.
+
+The layers are those of any LanguageModel; only what they read changes. `RecurrentLanguageModel` is
+Transformer-XL's recurrence, with the library's relative positions. `Compression` shortens what
+would be dropped, and is trained by `attention_reconstruction` or `auto_encoding`.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.beyond.sparse import Rule
+from transformer_lib.config import ModelConfig
+from transformer_lib.decoder import DecoderLayer
+from transformer_lib.masks import causal_mask
+from transformer_lib.models.language_model import LanguageModel
+
+
+def heads_back(attention: MultiHeadAttention, y: Tensor, earlier: Tensor) -> Tensor:
+    """Each token of y reads all of `earlier`, and y up to itself.
+
+    y: (B, T, D), earlier: (B, M, D) -> (B, H, T, K), before W_O. Positions count from the oldest
+    token that is kept, so only a scheme that cares for differences alone (rotary, ALiBi) gives
+    sense here.
+    """
+    past, context = earlier.size(1), torch.cat([earlier, y], dim=1)  # (B, M + T, D)
+    q = attention.split_heads(attention.w_q(y))  # (B, H, T, K)
+    k = attention.share_heads(attention.split_heads(attention.w_k(context)))  # (B, H, M + T, K)
+    v = attention.share_heads(attention.split_heads(attention.w_v(context)))
+    q, k = attention.positions.turn(q, q, past)[0], attention.positions.turn(k, k)[1]
+    mask = causal_mask(past + y.size(1), y.device)[:, :, past:]  # (1, 1, T, M + T)
+    bias = attention.positions.bias(y.size(1), past + y.size(1), past)
+    if bias is not None:
+        mask = bias.masked_fill(~mask, -math.inf)
+    return F.scaled_dot_product_attention(q, k, v, mask)
+
+
+def layer_with_memory(layer: DecoderLayer, x: Tensor, memory: Tensor) -> Tensor:
+    """A pre-norm decoder layer that also reads what entered it before.
+
+    x: (B, T, D), memory: (B, M, D) -> (B, T, D).
+    """
+    attention, earlier = layer.self_attention, layer.residuals[0].norm(memory)
+
+    def read(y):
+        return attention.w_o(attention.join_heads(heads_back(attention, y, earlier)))
+
+    x = layer.residuals[0](x, read)
+    return layer.residuals[-1](x, layer.feed_forward)
+
+
+class RecurrentLanguageModel(LanguageModel):
+    """A language model that reads a text segment by segment, and remembers (Dai et al. 2019).
+
+    reach: how many places each layer keeps of what entered it.
+    """
+
+    def __init__(self, config: ModelConfig, reach: int):
+        if config.positional not in ("rotary", "alibi", "none") or not config.norm_first:
+            raise ValueError(
+                f"positional is {config.positional!r}, norm_first {config.norm_first}: a memory "
+                "needs relative positions ('rotary', 'alibi' or 'none') and pre-norm layers."
+            )
+        super().__init__(config)
+        self.reach = reach
+
+    def read_segment(self, ids: Tensor, memories: list | None = None) -> tuple[Tensor, list]:
+        """ids: (B, T), the next segment -> hidden (B, T, D), and the memories for the one after.
+
+        memories: what entered each layer before, (B, M, D) each; None at the text's beginning.
+        """
+        x, kept = self.embed(self.embedding(ids)), []
+        for layer, earlier in zip(self.decoder.layers, memories or self.empty(x), strict=True):
+            kept.append(self.keep(len(kept), earlier, x.detach()))  # gradients end here
+            x = self.run_layer(layer, x, earlier)
+        return self.decoder.norm(x), kept
+
+    def empty(self, x: Tensor) -> list:
+        """The memories before the first segment."""
+        return [x.detach()[:, :0]] * len(self.decoder.layers)
+
+    def keep(self, i: int, memory: Tensor, x: Tensor) -> Tensor:
+        """What layer i remembers when x, (B, T, D), has come: the last `reach` places."""
+        together = torch.cat([memory, x], dim=1)
+        return together[:, max(0, together.size(1) - self.reach) :]
+
+    def run_layer(self, layer: DecoderLayer, x: Tensor, memory: Tensor) -> Tensor:
+        """x: (B, T, D) -> (B, T, D)."""
+        return layer_with_memory(layer, x, memory)
+
+    def read(self, ids: Tensor, segment: int) -> Tensor:
+        """ids: (B, T) -> hidden (B, T, D), `segment` tokens at a time."""
+        memories, hidden = None, []
+        for part in ids.split(segment, dim=1):
+            x, memories = self.read_segment(part, memories)
+            hidden.append(x)
+        return torch.cat(hidden, dim=1)
+
+
+def by_segments(segment: int, reach: int) -> Rule:
+    """The links of one layer with a memory: the own segment up to here, and `reach` before it."""
+    return lambda i, j: (j <= i) & (j >= i // segment * segment - reach)
+
+
+class Compression(nn.Module):
+    """`rate` places become one, by a convolution (Rae et al. 2020).
+
+    It starts as their mean.
+    """
+
+    def __init__(self, d_model: int, rate: int):
+        super().__init__()
+        self.rate = rate
+        self.shorten = nn.Conv1d(d_model, d_model, rate, stride=rate)
+        with torch.no_grad():
+            self.shorten.weight.copy_(torch.eye(d_model)[:, :, None] / rate)
+            self.shorten.bias.zero_()
+        # Auto-encoding alone uses this one.
+        self.lengthen = nn.ConvTranspose1d(d_model, d_model, rate, stride=rate)
+
+    def forward(self, old: Tensor) -> Tensor:
+        """old: (B, M, D), M a multiple of the rate -> (B, M / rate, D)."""
+        return self.shorten(old.mT).mT
+
+
+def auto_encoding(compression: Compression, old: Tensor) -> Tensor:
+    """How badly the old places can be computed from the compressed ones: keep everything."""
+    return F.mse_loss(compression.lengthen(compression(old).mT).mT, old)
+
+
+def attention_reconstruction(
+    compression: Compression, layer: DecoderLayer, x: Tensor, old: Tensor
+) -> Tensor:
+    """How much the layer's attention changes when it reads the compressed places instead.
+
+    x: (B, T, D), what enters the layer now; old: (B, M, D). No positions: order within the old
+    memory is given up. Only what somebody asks for needs to be kept.
+    """
+    attention, norm = layer.self_attention, layer.residuals[0].norm
+    q = attention.split_heads(attention.w_q(norm(x)))  # (B, H, T, K)
+
+    def read(memory):
+        k, v = (attention.share_heads(attention.split_heads(w(norm(memory))))
+                for w in (attention.w_k, attention.w_v))  # fmt: skip
+        return F.scaled_dot_product_attention(q, k, v)
+
+    return F.mse_loss(read(compression(old)), read(old).detach())
+
+
+class CompressiveLanguageModel(RecurrentLanguageModel):
+    """A recurrent language model whose oldest memories are compressed, not dropped.
+
+    Of its `reach` places the first n_compressed hold `rate` older places each, and every layer has
+    a compression of its own. What is read at a time must be a multiple of the rate.
+    """
+
+    def __init__(self, config: ModelConfig, reach: int, n_compressed: int, rate: int):
+        if not 0 <= n_compressed < reach:
+            raise ValueError(f"n_compressed is {n_compressed}; it must be below the reach {reach}.")
+        super().__init__(config, reach)
+        self.n_compressed = n_compressed
+        self.passed: list = [None] * config.n_decoder_layers  # (x, old) of the last segment
+        self.compressions = nn.ModuleList(
+            [Compression(config.d_model, rate) for _ in range(config.n_decoder_layers)]
+        )
+
+    def keep(self, i: int, memory: Tensor, x: Tensor) -> Tensor:
+        """Compressed places first, then the newest as they are."""
+        recent = self.reach - self.n_compressed
+        long, short = memory[:, :-recent], torch.cat([memory[:, -recent:], x], dim=1)
+        old, short = short[:, :-recent], short[:, -recent:]
+        self.passed[i] = x, old
+        if old.size(1):
+            long = torch.cat([long, self.compressions[i](old).detach()], dim=1)
+        return torch.cat([long[:, max(0, long.size(1) - self.n_compressed) :], short], dim=1)
+
+    def compression_loss(self, kind: str) -> Tensor:
+        """The loss of what was compressed last, summed over the layers.
+
+        kind: "attention" or "auto". Train with backward(inputs=list(compressions.parameters())):
+        the model itself must not learn to be easily compressed.
+        """
+        total = torch.zeros(())
+        for layer, compression, (x, old) in zip(
+            self.decoder.layers, self.compressions, self.passed, strict=True
+        ):
+            if not old.size(1):
+                continue
+            if kind == "auto":
+                total = total + auto_encoding(compression, old)
+            else:
+                total = total + attention_reconstruction(compression, layer, x, old)
+        return total

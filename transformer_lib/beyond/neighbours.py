@@ -1,0 +1,121 @@
+"""Neighbours from a memory that holds everything: beside a language model, or inside one layer.
+
+kNN-LM: a `Datastore` of hidden states and the tokens that followed them, and `neighbour_logp`.
+SPALM: a `Gate` says at each place how much of the neighbours is let in. Memorizing Transformer:
+`nearest_attention` in one layer of a recurrent model.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from transformer_lib.beyond.memory import RecurrentLanguageModel, heads_back
+from transformer_lib.config import ModelConfig
+from transformer_lib.decoder import DecoderLayer
+
+
+class Datastore:
+    """Hidden states and, for each, the token that came next. Search is exact.
+
+    keys: (N, D); tokens: (N,).
+    """
+
+    def __init__(self, keys: Tensor, tokens: Tensor):
+        self.keys, self.tokens = keys, tokens
+        self.lengths = keys.square().sum(-1)  # (N,)
+
+    def nearest(self, queries: Tensor, n: int) -> tuple[Tensor, Tensor]:
+        """queries: (Q, D) -> squared distances (Q, n), the nearest first, and places (Q, n)."""
+        # |q - k|^2 = |q|^2 - 2 q k + |k|^2, and |q|^2 changes no order.
+        rest = torch.addmm(self.lengths, queries, self.keys.T, alpha=-2)  # (Q, N)
+        found = rest.topk(n, largest=False)
+        squared = found.values + queries.square().sum(-1, keepdim=True)
+        return squared.clamp(min=0), found.indices
+
+
+def neighbour_logp(distances: Tensor, tokens: Tensor, target: Tensor, scale: float) -> Tensor:
+    """log-probability that the neighbours give to each target: (Q, n), (Q, n), (Q,) -> (Q,).
+
+    A neighbour's share falls with its squared distance over `scale`; shares of the same token are
+    added (Khandelwal et al. 2020, eq. 2). A target that no neighbour names gets -inf.
+    """
+    shares = (-distances / scale).log_softmax(-1)  # (Q, n)
+    return shares.masked_fill(tokens != target[:, None], -math.inf).logsumexp(-1)
+
+
+def interpolate(model_logp: Tensor, found_logp: Tensor, share: float) -> Tensor:
+    """log((1 - share) p_model + share p_neighbours), (Q,) each. share 0: the model alone."""
+    log = [math.log(x) if x > 0 else -math.inf for x in (1 - share, share)]
+    return torch.logaddexp(model_logp + log[0], found_logp + log[1])
+
+
+class Gate(nn.Module):
+    """How much of the neighbours enters the hidden state, for each feature (Yogatama et al. 2021).
+
+    The neighbours speak through the embeddings of the tokens that followed them. The gate starts
+    almost closed; at 0 the state is the model's own.
+    """
+
+    def __init__(self, d_model: int):
+        super().__init__()
+        self.open, self.read = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model, bias=False)
+        nn.init.zeros_(self.open.weight)
+        nn.init.constant_(self.open.bias, -3.0)
+        with torch.no_grad():  # embeddings are small, hidden states are of size sqrt(D)
+            self.read.weight.copy_(math.sqrt(d_model) * torch.eye(d_model))
+
+    def forward(self, hidden: Tensor, followed: Tensor) -> Tensor:
+        """hidden: (Q, D); followed: (Q, n, D), embeddings of the neighbours' tokens -> (Q, D)."""
+        shares = (followed @ hidden[:, :, None]).softmax(1)  # (Q, n, 1)
+        found = self.read((shares * followed).sum(1))  # (Q, D)
+        gate = self.open(hidden).sigmoid()
+        return (1 - gate) * hidden + gate * found
+
+
+def nearest_attention(q: Tensor, k: Tensor, v: Tensor, n: int) -> Tensor:
+    """Attention to the n keys with the largest scores: (B, H, T, K), (B, H, M, K) twice.
+
+    With n = M it is full attention.
+    """
+    scores, place = (q @ k.mT / q.size(-1) ** 0.5).topk(min(n, k.size(2)), dim=-1)  # (B, H, T, n)
+    index = place.flatten(2)[..., None].expand(-1, -1, -1, v.size(-1))
+    found = v.gather(2, index).unflatten(2, place.shape[2:])  # (B, H, T, n, K)
+    return (scores.softmax(-1)[..., None] * found).sum(-2)
+
+
+class MemorizingLanguageModel(RecurrentLanguageModel):
+    """A recurrent language model whose last layer also searches all that it has ever read.
+
+    Its keys there have no positions, and each head has a gate between what is near and what was
+    found (Wu et al. 2022, sec. 3). reach: as in every layer; n: how many neighbours.
+    """
+
+    def __init__(self, config: ModelConfig, reach: int, n: int):
+        super().__init__(config, reach)
+        self.n = n
+        self.gate = nn.Parameter(torch.zeros(config.n_heads, 1, 1))  # sigmoid(0): half and half
+
+    def keep(self, i: int, memory: Tensor, x: Tensor) -> Tensor:
+        """The last layer keeps everything."""
+        if i < self.config.n_decoder_layers - 1:
+            return super().keep(i, memory, x)
+        return torch.cat([memory, x], dim=1)
+
+    def run_layer(self, layer: DecoderLayer, x: Tensor, memory: Tensor) -> Tensor:
+        """x: (B, T, D) -> (B, T, D)."""
+        if layer is not self.decoder.layers[-1] or memory.size(1) <= self.reach:
+            return super().run_layer(layer, x, memory)
+        norm, attention = layer.residuals[0].norm, layer.self_attention
+        far, near = norm(memory).tensor_split([memory.size(1) - self.reach], dim=1)
+
+        def read(y):
+            q = attention.split_heads(attention.w_q(y))  # (B, H, T, K)
+            k = attention.share_heads(attention.split_heads(attention.w_k(far)))  # (B, H, M, K)
+            v = attention.share_heads(attention.split_heads(attention.w_v(far)))
+            found, gate = nearest_attention(q, k, v, self.n), self.gate.sigmoid()
+            heads = (1 - gate) * heads_back(attention, y, near) + gate * found  # (B, H, T, K)
+            return attention.w_o(attention.join_heads(heads))
+
+        x = layer.residuals[0](x, read)
+        return layer.residuals[-1](x, layer.feed_forward)

@@ -1,0 +1,77 @@
+"""What the files of a run should hold: checksums.json, a SHA-256 for each.
+
+A file that is about to change is taken out of the list first and listed again afterwards, so that
+an interruption between the two leaves a file without a checksum, never one that contradicts it.
+Folders of older runs have no such list, and load as before.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from transformer_lib.runs.files import sha256, write_json
+
+NAME = "checksums.json"
+WEIGHTS = "model.safetensors"
+
+
+def read(folder: str | Path) -> dict[str, str] | None:
+    """File name -> SHA-256; None for a folder without the list. ValueError when it is damaged."""
+    path = Path(folder) / NAME
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_bytes())
+        if found["sha256"] == _own(found["files"]):
+            return found["files"]
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise ValueError(
+        f"{path} is damaged; copy it again, or delete it: then nothing in {folder} is compared."
+    )
+
+
+def write(folder: str | Path, names: Iterable[str]) -> None:
+    """List the files of these names, of those that are there, and no other."""
+    paths = {name: Path(folder) / name for name in sorted(names)}
+    _write(folder, {name: sha256(path) for name, path in paths.items() if path.exists()})
+
+
+@contextmanager
+def changing(folder: str | Path, names: Iterable[str]) -> Iterator[None]:
+    """Around a block that writes these files, in a folder that has a list."""
+    names, before = set(names), read(folder)
+    if before is not None and names & before.keys():
+        _write(folder, {name: known for name, known in before.items() if name not in names})
+    yield
+    if before is not None:
+        write(folder, before.keys() | names)
+
+
+def differing(folder: str | Path, *names: str) -> list[str]:
+    """The listed files, or those of `names` among them, that hold something else than they should.
+
+    A file that is not there is not named: who needs it will say so.
+    """
+    known = read(folder) or {}
+    paths = {name: Path(folder) / name for name in known if not names or name in names}
+    return [name for name, path in paths.items() if path.exists() and sha256(path) != known[name]]
+
+
+def require(folder: str | Path, *names: str) -> None:
+    """Raise ValueError, naming the file, if one that is listed changed since it was written."""
+    if wrong := differing(folder, *names):
+        raise ValueError(
+            f"{Path(folder) / wrong[0]} is damaged or was changed: it is not the file that "
+            f"{NAME} lists. Copy it again. If you changed it yourself, delete {NAME}: then nothing "
+            "is compared."
+        )
+
+
+def _write(folder: str | Path, files: dict[str, str]) -> None:
+    write_json(Path(folder) / NAME, {"files": files, "sha256": _own(files)})
+
+
+def _own(files: dict[str, str]) -> str:
+    return sha256(json.dumps(files, sort_keys=True))

@@ -1,0 +1,100 @@
+"""One run, one process: a lock in the run folder that names who holds it, and dies with them."""
+
+import errno
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+
+NAME = "lock"
+
+
+class RunLock:
+    """Hold a run folder for this process, from `acquire` to `release` or to the process's end.
+
+    The operating system frees the lock when its holder dies, in whatever way: a file that a killed
+    process left means nothing. Where a file system knows no locks, a line says so.
+    """
+
+    def __init__(self, folder: str | Path):
+        self.path = Path(folder) / NAME
+        self._handle: int | None = None
+
+    def acquire(self) -> None:
+        """Take the lock. Raises RuntimeError, naming the holder, if another process has it."""
+        while self._handle is None:
+            try:
+                handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+            except OSError as error:
+                if error.errno in (errno.EACCES, errno.EROFS):  # who cannot write spoils nothing
+                    return
+                raise
+            try:
+                _lock(handle)
+            except BlockingIOError:
+                os.close(handle)
+                raise RuntimeError(
+                    f"{self.path.parent} is in use: {self._holder()} trains in it. Wait for it, "
+                    "end it, or choose another run folder."
+                ) from None
+            except OSError as error:
+                os.close(handle)
+                print(
+                    f"{self.path.parent} cannot be locked ({error.strerror}): make sure that no "
+                    "other process trains in it."
+                )
+                return
+            # The holder before us may have removed the file between our opening and locking it.
+            try:
+                same = os.path.samestat(os.fstat(handle), os.stat(self.path))
+            except FileNotFoundError:
+                same = False
+            if same:
+                self._handle = handle
+            else:
+                os.close(handle)
+        about = {"pid": os.getpid(), "host": platform.node()}
+        about["since"] = datetime.now(UTC).isoformat(timespec="seconds")
+        os.truncate(self._handle, 0)
+        os.write(self._handle, json.dumps(about).encode())
+
+    def release(self) -> None:
+        """Give the lock back, and leave no file behind."""
+        if self._handle is not None:
+            try:
+                os.unlink(self.path)  # before the lock is free: else it could be another's
+            except OSError:  # Windows removes no open file, and an empty lock is no harm
+                pass
+            os.close(self._handle)
+            self._handle = None
+
+    def _holder(self) -> str:
+        try:
+            about = json.loads(self.path.read_bytes())
+            return f"process {about['pid']} on {about['host']}, since {about['since']},"
+        except (OSError, ValueError, KeyError, TypeError):  # it has not written it yet
+            return "another process"
+
+
+def _lock(handle: int) -> None:
+    """Lock an open file without waiting. BlockingIOError: it is locked; OSError: no locks here."""
+    try:
+        import fcntl
+    except ImportError:
+        return _lock_on_windows(handle)
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _lock_on_windows(handle: int) -> None:
+    try:
+        import msvcrt
+    except ImportError:
+        raise OSError(errno.ENOSYS, "this system has no file locks") from None
+    os.lseek(handle, 2**30, os.SEEK_SET)  # a byte far behind the text, which others may read
+    try:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+    except OSError as error:
+        raise BlockingIOError(error.errno, error.strerror) from None
+    finally:
+        os.lseek(handle, 0, os.SEEK_SET)
