@@ -298,6 +298,7 @@ def test_an_interruption_has_its_exit_code(trained, monkeypatch, capsys):
 def command(*arguments):
     line = [sys.executable, "-m", "transformer_lib", *map(str, arguments)]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment.pop("PYTHONUNBUFFERED", None)  # what is printed must be flushed by the command
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     return subprocess.Popen(line, env=environment, **pipes)
 

@@ -58,14 +58,15 @@ def require_mask(mask: Tensor | None, shape: tuple[int, int, int, int]) -> None:
             "ones and zeros, mask == 0 for numbers that would be added to the scores."
         )
     given, batch = tuple(mask.shape), shape[0]
-    if len(given) == 3 or (len(given) == 2 and 1 < batch == shape[2] == given[0]):
+    misread = len(given) == 3 and given[0] > 1  # as heads, where the batch was meant
+    if misread or (len(given) == 2 and 1 < batch == shape[2] == given[0]):
         raise ValueError(
             f"mask has shape {given}, and its first axis could be the batch or another: expected "
             f"(batch, n_heads, T_query, T_key), here {shape}, with 1 where a mask is the same for "
             "all, as in mask[:, None, None] for (batch, T_key)."
         )
     fits = all(m in (1, n) for m, n in zip(given[::-1], shape[::-1], strict=False))
-    if len(given) not in (2, 4) or not fits:
+    if len(given) not in (2, 3, 4) or not fits:
         raise ValueError(
             f"mask has shape {given}; expected one that can be broadcast to {shape}: (batch, "
             "n_heads, T_query, T_key), with 1 where a mask is the same for all."
