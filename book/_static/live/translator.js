@@ -1,6 +1,6 @@
 // The translator page: its state, its address, its layout. The parts draw; this file decides.
 import { h, model, KINDS, KIND_NAMES, headName, megabytes, percent, plain, letters, startsWord, weightsOf,
-  difference, surprise, roving, newPlaces } from "./shared.js";
+  difference, surprise, roving, steady, newPlaces } from "./shared.js";
 import { makeArcs } from "./arcs.js";
 import { makeHeads } from "./heads.js";
 import { makeBets } from "./bets.js";
@@ -132,7 +132,7 @@ export async function mount(root, { base }) {
     h("div", { class: "live-drop" }, h("label", { for: "live-own", class: "live-button" }, "Run a model of your own"), file,
       h("span", { class: "live-note" }, "Choose the file that your notebook exported, or drop it anywhere on this page. It stays in your browser.")),
     about));
-  const tool = root.firstChild;
+  const tool = root.firstChild, stay = steady(tool);
 
   // -- events
   let typing = null;
@@ -237,7 +237,9 @@ export async function mount(root, { base }) {
     result = now;
     before = untouched;
     if (state.pin) { const [kind, layer, head] = state.pin.split("."); if (!now.attention[kind]?.[layer]?.[head]) state.pin = null; }
+    const settle = stay();
     drawAll();
+    settle();
     speak(text, asked, switches);
   }
 
