@@ -201,7 +201,7 @@ export async function mount(root, { base }) {
   function changed(onlyView = false) {
     address();
     if (input.value !== state.text && document.activeElement !== input) { input.value = state.text; grow(); }
-    if (onlyView && result) { drawAll(); return; }
+    if (onlyView && result) { redraw(); return; }
     scanned = null;
     compute();
   }
@@ -237,9 +237,7 @@ export async function mount(root, { base }) {
     result = now;
     before = untouched;
     if (state.pin) { const [kind, layer, head] = state.pin.split("."); if (!now.attention[kind]?.[layer]?.[head]) state.pin = null; }
-    const settle = stay();
-    drawAll();
-    settle();
+    redraw();
     speak(text, asked, switches);
   }
 
@@ -311,6 +309,12 @@ export async function mount(root, { base }) {
   // With no word chosen: the one whose bet moved most, else the one that the model is least sure of.
   const telling = () => (before !== result && !state.prefix.length ? difference(before, result).position : leastSure());
   const leastSure = () => { let worst = 0; result.steps.forEach((step, i) => { if (step.top[0].p < result.steps[worst].top[0].p) worst = i; }); return worst; };
+
+  function redraw() {
+    const settle = stay();
+    drawAll();
+    settle();
+  }
 
   function drawAll() {
     if (!result) return;
