@@ -433,3 +433,13 @@ def test_the_time_for_the_exercises_is_the_sum_of_theirs(path):
     text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     each = re.findall(r"\*\*Exercise \d+\.[^*]*\*\* \([^)]*?(\d+) minutes\)", text)
     assert re.findall(r"(\d+) more for the exercises", text) == [str(sum(map(int, each)))]
+
+
+def test_the_bibliography_can_be_read():
+    """Each entry closes before the next begins, and has a key of its own."""
+    text = (ROOT / "book" / "references.bib").read_text(encoding="utf8")
+    entries = re.split(r"^(?=@)", text, flags=re.MULTILINE)[1:]
+    keys = [re.match(r"@\w+\{(\w+),", entry)[1] for entry in entries]
+    assert len(set(keys)) == len(keys)
+    for key, entry in zip(keys, entries, strict=True):
+        assert entry.count("{") == entry.count("}"), f"{key}: a brace is missing"
