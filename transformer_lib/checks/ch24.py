@@ -12,9 +12,9 @@ from transformer_lib.checks import exercise, expect, expect_close, expect_shape,
 @exercise("24.1", hint="two whole numbers")
 def by_hand(stack, layer):
     expect(stack != 150, "that is one layer; what it finds there had looked back itself")
-    expect(stack != 600, "it is the memory of 150 places that each layer looks over, not 100")
+    expect(stack != 300, "it is the memory of 150 places that each layer looks over, not 50")
     expect(
-        stack != 1500, "the segment counts only once, and the question asks for what is beyond it"
+        stack != 1200, "the segment counts only once, and the question asks for what is beyond it"
     )
     expect_close(stack, 900, "each layer adds one memory: layers x memory")
     expect(layer != 150, "each compressed place stands for 3 older ones")
