@@ -98,7 +98,7 @@ CASES = [
     (ch03.window_mask, (lambda s, w: distance(s).abs() < w,), False, "into the future"),
     (ch03.window_mask, (lambda s, w: distance(s) >= 0,), False, "plain causal"),
     (ch03.window_mask, (lambda s, w: right_window(s, w).mT,), False, "ahead instead of back"),
-    (ch03.window_mask, (lambda s, w: right_window(s, w)[0, 0],), False, "expected (1, 1, 6, 6)"),
+    (ch03.window_mask, (lambda s, w: right_window(s, w)[0, 0],), False, "expected (1, 1, 3, 3)"),
     (ch03.packed_mask, (right_packed,), True, "Right"),
     (ch03.packed_mask, (lambda s: ...,), None, "Not attempted"),
     (ch03.packed_mask, (lambda s: same(s) & triangle(7),), False, "padding sees padding"),

@@ -78,7 +78,7 @@ CASES = [
     (ch06.repaired_addition, (lambda x, table: ...,), None, "Not attempted"),
     (ch06.repaired_addition, (batch_axis,), False, "same position"),
     (ch06.repaired_addition, (one_row_per_token_of_the_batch,), False, "different positions"),
-    (ch06.repaired_addition, (from_one,), False, "rows 0 to T - 1"),
+    (ch06.repaired_addition, (from_one,), False, "rows 1 to T"),
     (ch06.shift_back, (back,), True, "Right"),
     (ch06.shift_back, (lambda k, w: ...,), None, "Not attempted"),
     (ch06.shift_back, (forward,), False, "moves forward"),

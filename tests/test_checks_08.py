@@ -48,13 +48,13 @@ CASES = [
     (ch08.fair_width, (lambda d, f: f * 2 / 3,), False, "round"),
     # Wrong in a way that no message foresees: the comparison at the end must catch it.
     (ch08.parameters, (lambda d, f: 2 * d * f + d,), False, "the count is wrong"),
-    (ch08.parameters, (lambda d, f: 850,), False, "for d = 7"),
+    (ch08.parameters, (lambda d, f: 850,), False, "With d = 7"),
     (ch08.exactly_one, ([[1, 1], [1, 1]], [0, -1], [2, -4]), False, "for (a, b) = [0, 1]"),
     (ch08.residual, (lambda x, f, n, d: x + 2 * d(f(n(x))),), False, "is not x plus"),
     (ch08.dropout, (keep_and_scale(lambda p: 1 - p, lambda p: 3),), False, "wrong size"),
     (ch08.dropout, (keep_and_scale(lambda p: 1 - p / 2, lambda p: 1 / (1 - p)),), False, "not 20%"),
-    (ch08.fair_width, (lambda d, f: 1000,), False, "2048 the width"),
-    (ch08.fair_width, (lambda d, f: 1365,), False, "64 the width"),
+    (ch08.fair_width, (lambda d, f: 1000,), False, "d_ff = 2048"),
+    (ch08.fair_width, (lambda d, f: 1365,), False, "d_ff = 64"),
 ]
 
 

@@ -57,11 +57,11 @@ def sees_only_bos(next_token, src, bos, eos, max_len):
 
 
 def keeps_bos(*arguments):
-    return [1, *write(*arguments)]
+    return [arguments[2], *write(*arguments)]
 
 
 def drops_eos(*arguments):
-    return [token for token in write(*arguments) if token != 2]
+    return [token for token in write(*arguments) if token != arguments[3]]
 
 
 def without_bos(next_token, src, bos, eos, max_len):

@@ -77,7 +77,7 @@ CASES = [
         ch14.shorten,
         (lambda ids, limit: ids if len(ids) < limit else ids[: limit - 2] + [2],),
         False,
-        "expected the first ids kept",
+        "one id too few",
     ),
     (ch14.budget, (budget,), True, "Right"),
     (ch14.budget, (lambda lengths, limit: ...,), None, "Not attempted"),

@@ -100,7 +100,7 @@ CASES = [
     (ch16.averaging, (lambda s: dict(s[-1]),), False, "the last state"),
     (ch16.averaging, (mean_in_place,), False, "in place"),
     (ch16.averaging, (mean_into_the_last,), False, "in place"),
-    (ch16.averaging, (lambda s: mean_of(s) | {"b": s[0]["b"]},), False, "second tensor, b"),
+    (ch16.averaging, (lambda s: mean_of(s) | {"b": s[0]["b"]},), False, "of the tensors `b`"),
     (ch16.averaging, (lambda s: {n: t.double() for n, t in mean_of(s).items()},), True, "Right"),
     (ch16.averaging, (lambda s: {n: t.numpy() for n, t in mean_of(s).items()},), True, "Right"),
 ]

@@ -25,18 +25,21 @@ def to_the_right(word, chosen):
     return whole_words(word, chosen) & (chosen.cumsum(1) > 0)
 
 
-def score(guess, ids, hide, places=None, scale=1.0):
-    places = (ids > 3).nonzero()[:, 0].tolist() if places is None else places
+def score(guess, ids, mask_id, hide, places=None, scale=1.0):
+    ordinary = (ids > 3).nonzero()[:, 0].tolist()
+    places = {None: ordinary, "every": range(len(ids))}[places]
+    hide = (lambda place: ordinary) if hide == "all" else hide
+    scale = 1 / len(ordinary) if scale == "mean" else scale
     total = 0.0
     for place in places:
         hidden = ids.clone()
-        hidden[hide(place)] = 19
+        hidden[hide(place)] = mask_id
         total = total + guess(hidden[None])[0].log_softmax(-1)[place, ids[place]]
     return total * scale
 
 
 def pll(hide, places=None, scale=1.0):
-    return lambda guess, ids, mask_id: score(guess, ids, hide, places, scale)
+    return lambda guess, ids, mask_id: score(guess, ids, mask_id, hide, places, scale)
 
 
 def prepared(ids, chosen, mask_id):
@@ -70,7 +73,7 @@ CASES = [
     (ch19.predictions, lambda B, T, r: (r * B * (T + 2), B * (T + 1)), False, "never hidden"),
     (ch19.predictions, lambda B, T, r: (r * B * T, B * T), False, "learn to stop"),
     (ch19.predictions, lambda B, T, r: (r * B * T, B * (T + 2)), False, "before <bos>"),
-    (ch19.predictions, lambda B, T, r: r * B * T, False, "two numbers"),
+    (ch19.predictions, lambda B, T, r: r * B * T, False, "two values"),
     (ch19.whole_words, whole_words, True, "Right"),
     (ch19.whole_words, lambda w, c: ..., None, "Not attempted"),
     (ch19.whole_words, lambda w, c: c, False, "`chosen` itself"),
@@ -84,10 +87,10 @@ CASES = [
     (ch19.pseudo_log_likelihood, pll(lambda p: p), True, "Right"),
     (ch19.pseudo_log_likelihood, lambda g, i, m: ..., None, "Not attempted"),
     (ch19.pseudo_log_likelihood, pll(lambda p: []), False, "nothing is hidden"),
-    (ch19.pseudo_log_likelihood, pll(lambda p: [1, 2, 3, 4]), False, "all tokens are hidden"),
-    (ch19.pseudo_log_likelihood, pll(lambda p: p, None, 0.25), False, "mean"),
-    (ch19.pseudo_log_likelihood, pll(lambda p: slice(p, 5)), False, "what follows"),
-    (ch19.pseudo_log_likelihood, pll(lambda p: p, range(6)), False, "<bos> and <eos>"),
+    (ch19.pseudo_log_likelihood, pll("all"), False, "all tokens are hidden"),
+    (ch19.pseudo_log_likelihood, pll(lambda p: p, None, "mean"), False, "mean"),
+    (ch19.pseudo_log_likelihood, pll(lambda p: slice(p, -1)), False, "what follows"),
+    (ch19.pseudo_log_likelihood, pll(lambda p: p, "every"), False, "<bos> and <eos>"),
     (ch19.albert_numbers, albert, True, "Right"),
     (ch19.albert_numbers, lambda *sizes: ..., None, "Not attempted"),
     (ch19.albert_numbers, lambda V, E, D, F, L: V * E + E * D + L * (4 * D * D + 2 * D * F),

@@ -3,76 +3,113 @@
 import math
 
 import torch
-import torch.nn.functional as F
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
+from transformer_lib.checks import Part, exercise, expect, expect_close, judged, same, values
 
 
-@exercise("02.1", hint="give a list of four numbers")
-def equal_keys(answer):
-    expect_shape(answer, (4,), "there are four keys, so four weights")
-    expect_close(sum(answer), 1.0, "attention weights of a query sum to 1", tolerance=1e-3)
-    expect_close(
-        answer,
+def _attend_equal_keys():
+    """Weights of a random query over four copies of a random key."""
+    scores = torch.randn(5) @ torch.randn(5).expand(4, 5).T
+    return {"weights": [round(weight, 3) for weight in scores.softmax(-1).tolist()]}
+
+
+equal_keys = values(
+    "02.1",
+    "equal_keys",
+    measure=_attend_equal_keys,
+    hint="give a list of four numbers",
+    weights=Part(
         [0.25] * 4,
         "equal keys give equal scores for every query, so no key can get more than another",
+        {
+            "there are four keys, so four weights": lambda given: len(given) != 4,
+            "attention weights of a query sum to 1": lambda given: abs(sum(given) - 1) > 1e-3,
+        },
         tolerance=1e-3,
-    )
+    ),
+)
 
 
-def _diagnose(output, q, k, v):
-    """Name the usual slip by recomputing it."""
-    d_k = q.size(-1)
-    scores = q @ k.transpose(-2, -1)
-    expect_shape(output, v.shape[:-2] + (q.size(-2), v.size(-1)), "one output per query")
-    slips = {
-        "you forgot to divide the scores by sqrt(d_k)": scores.softmax(-1) @ v,
-        "you divided by d_k; the divisor is its square root": (scores / d_k).softmax(-1) @ v,
-        "you divided after the softmax, so the rows no longer sum to 1; divide the scores, "
-        "before it": scores.softmax(-1) / math.sqrt(d_k) @ v,
-        "your softmax runs over the queries; it must run over the keys, dim=-1": (
-            (scores / math.sqrt(d_k)).softmax(-2) @ v
-        ),
-        "you averaged without the softmax: the scores themselves are not shares": (
-            scores / math.sqrt(d_k) @ v
-        ),
-    }
-    for message, slip in slips.items():
-        expect(not same(slip, output), message)
-    expect_close(
-        output, F.scaled_dot_product_attention(q, k, v), "the output differs from PyTorch's"
-    )
-
-
-@exercise("02.2", hint="score, scale, softmax, weighted sum")
-def attention(answer):
+def _qkv(B=2, T=5, S=5, K=8, V=8):
     # As many queries as keys first, so that a softmax over the wrong axis can be told apart.
-    square = torch.randn(3, 2, 6, 8)
-    _diagnose(answer(*square), *square)
-    q, k, v = torch.randn(2, 5, 8), torch.randn(2, 7, 8), torch.randn(2, 7, 3)
-    _diagnose(answer(q, k, v), q, k, v)
+    return torch.randn(B, T, K), torch.randn(B, S, K), torch.randn(B, S, V)
 
 
-@exercise("02.3", given=0xA69B2E63)
-def repaired_attention(answer):
-    square = torch.randn(3, 2, 6, 8)
-    _diagnose(answer(*square), *square)
+def _from_scores(how):
+    return lambda q, k, v: how(q @ k.mT, math.sqrt(q.size(-1))) @ v
 
 
-@exercise("02.4", hint="divide the scores by the temperature, then softmax")
+SLIPS = {
+    "you forgot to divide the scores by sqrt(d_k)": _from_scores(lambda s, root: s.softmax(-1)),
+    "you divided by d_k; the divisor is its square root": (
+        _from_scores(lambda s, root: (s / root**2).softmax(-1))
+    ),
+    "you multiplied by sqrt(d_k); divide": _from_scores(lambda s, root: (s * root).softmax(-1)),
+    "you divided after the softmax, so the rows no longer sum to 1; divide the scores, before it": (
+        _from_scores(lambda s, root: s.softmax(-1) / root)
+    ),
+    "your softmax runs over the queries; it must run over the keys, dim=-1": (
+        _from_scores(lambda s, root: (s / root).softmax(-2))
+    ),
+    "you averaged without the softmax: the scores themselves are not shares": (
+        _from_scores(lambda s, root: s / root)
+    ),
+    "the values were never averaged: what you return are the weights": (
+        lambda q, k, v: (q @ k.mT / math.sqrt(q.size(-1))).softmax(-1)
+    ),
+    "the divisor is the root of d_k, the last axis of q, not of the number of keys": (
+        lambda q, k, v: (q @ k.mT / math.sqrt(k.size(-2))).softmax(-1) @ v
+    ),
+}
+WRONG = "the output is not that of scaled dot-product attention"
+
+
+@exercise(
+    "02.2", inputs=_qkv, vary=(dict(T=4, S=7, K=6, V=3), dict(B=3, T=6, S=2, K=5, V=4)),
+    slips=SLIPS, hint="score, scale, softmax, weighted sum", wrong=WRONG, gradients=True,
+    forbid=("scaled_dot_product_attention", "multi_head_attention_forward"),
+    shape="one output per query",
+)  # fmt: skip
+def attention(q, k, v):
+    scores = q @ k.mT  # (B, T, S)
+    scaled = scores / math.sqrt(q.size(-1))
+    weights = scaled.softmax(-1)
+    return weights @ v
+
+
+@exercise(
+    "02.3", inputs=_qkv, vary=(dict(T=4, S=7, K=6, V=3),), slips=SLIPS, given=0xA69B2E63,
+    wrong=WRONG, gradients=True, shape="one output per query",
+)  # fmt: skip
+def repaired_attention(q, k, v):
+    scores = q @ k.mT  # (B, T, S)
+    scaled = scores / math.sqrt(q.size(-1))
+    weights = scaled.softmax(-1)
+    return weights @ v
+
+
+@judged(
+    "02.4",
+    hint="divide the scores by the temperature, then softmax",
+    example=(lambda scores, t: (scores / t).softmax(-1), 2.0780869),
+)
 def temperature(weights_at, tau):
-    scores = torch.tensor([2.0, 1.0, 0.0])
-    at_two = weights_at(scores, 2.0)
-    expect(
-        not same(at_two, (scores * 2).softmax(-1), 1e-4),
-        "you multiply by the temperature; divide, so that a higher one flattens the weights",
-    )
-    expect(
-        not same(at_two, scores.softmax(-1) / 2, 1e-4),
-        "divide the scores, not the weights: your weights no longer sum to 1",
-    )
-    expect_close(at_two, (scores / 2).softmax(-1), "at temperature 2 the weights are not right")
-    first = float((scores / tau).softmax(-1)[0])
+    for scores in (torch.tensor([2.0, 1.0, 0.0]), torch.randn(2, 5)):
+        for t in (2.0, 0.5):
+            given = weights_at(scores, t)
+            expect(
+                not same(given, (scores * t).softmax(-1), 1e-4),
+                "you multiply by the temperature; divide, so that a higher one flattens the "
+                "weights",
+            )
+            expect(
+                not same(given, scores.softmax(-1) / t, 1e-4),
+                "divide the scores, not the weights: your weights no longer sum to 1",
+            )
+            expect_close(
+                given, (scores / t).softmax(-1), f"at temperature {t} the weights are not right"
+            )
+    first = float((torch.tensor([2.0, 1.0, 0.0]) / tau).softmax(-1)[0])
     hint = "lower" if first < 0.5 else "raise"
     expect(
         abs(first - 0.5) < 0.005,
@@ -80,16 +117,19 @@ def temperature(weights_at, tau):
     )
 
 
-@exercise("02.5", hint="count Q K^T, then weights times V")
-def multiplications(answer):
-    given, expected = answer(10, 4), 2 * 10 * 10 * 4
-    expect(
-        given != expected // 2, "that is one of the two products; the weighted sum costs as much"
-    )
-    expect(given != 2 * 10 * 4, "every query meets every key: count pairs of tokens")
-    expect(
-        given != 2 * 10 * 4 * 4,
-        "that is what the projections cost; Q K^T has one sum of d products per pair of tokens",
-    )
-    expect_close(given, expected, "for n = 10 and d = 4 the count is not right", tolerance=0)
-    expect_close(answer(7, 3), 2 * 7 * 7 * 3, "for n = 7 and d = 3 the count is not right", 0)
+@exercise(
+    "02.5",
+    inputs=[(10, 4), (7, 3), (1, 6)],
+    hint="count Q K^T, then weights times V",
+    wrong="the count is not right",
+    large=(100_000, 512),
+    slips={
+        "that is one of the two products; the weighted sum costs as much": lambda n, d: n * n * d,
+        "every query meets every key: count pairs of tokens": lambda n, d: 2 * n * d,
+        "that is what the projections cost; Q K^T has one sum of d products per pair of tokens": (
+            lambda n, d: 2 * n * d * d
+        ),
+    },
+)
+def multiplications(n, d):
+    return 2 * n * n * d

@@ -3,150 +3,273 @@
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
+from transformer_lib.checks import Part, exercise, expect_close, expect_shape, values
+from transformer_lib.checks.framework import parameters_of
+
+RIGHT = [-1.0, -1.0, 1.0, 1.0]
 
 
-@exercise("07.1", hint="give two lists of four numbers")
-def by_hand(answer):
-    expect_shape(answer, (2, 4), "there are two tokens of four numbers")
-    first, second = torch.as_tensor(answer[0]).float(), torch.as_tensor(answer[1]).float()
-    expect_close(first.mean(), 0.0, "the mean of a normalised token is 0", tolerance=1e-2)
-    unbiased = torch.tensor([-0.866, -0.866, 0.866, 0.866])
-    expect(
-        not same(first, unbiased, 0.01),
-        "you divided the squared distances by 3; LayerNorm divides by all 4 numbers",
-    )
-    right = [-1.0, -1.0, 1.0, 1.0]
-    expect_close(first, right, "the mean is 2 and the variance is 1", tolerance=1e-2)
-    expect_close(
-        second, right, "ten times the token is ten times the deviation, too", tolerance=1e-2
-    )
+def _norm_both():
+    rows = torch.tensor([[1.0, 1, 3, 3], [10, 10, 30, 30]])
+    return dict(zip(("first", "second"), F.layer_norm(rows, (4,), eps=0.0).tolist(), strict=True))
 
 
-def _expect_no_slip(output, slips):
-    """Name the usual slip by recomputing it."""
-    for message, slip in slips.items():
-        expect(not same(slip, output, 1e-6), message)
+by_hand = values(
+    "07.1",
+    "by_hand",
+    measure=_norm_both,
+    hint="give two lists of four numbers",
+    packed=True,
+    first=Part(
+        RIGHT,
+        "the mean is 2 and the variance is 1",
+        {
+            "you divided the squared distances by 3; LayerNorm divides by all 4 numbers": (
+                [[-0.866, -0.866, 0.866, 0.866]]
+            ),
+            "the mean of a normalised token is 0": lambda given: abs(sum(given)) > 0.04,
+        },
+        tolerance=1e-2,
+    ),
+    second=Part(RIGHT, "ten times the token is ten times the deviation, too", tolerance=1e-2),
+)
 
 
-@exercise("07.2", hint="mean, variance, divide, then gain and bias")
-def layer_norm(answer):
-    # Small numbers, so that the place of epsilon shows.
-    x, weight, bias = 0.01 * torch.randn(3, 4, 8), torch.randn(8), torch.randn(8)
-    output = answer(x, weight, bias)
-    expect_shape(output, x.shape, "the norm keeps the shape")
-    centred = x - x.mean(-1, keepdim=True)
-    variance = x.var(-1, keepdim=True, unbiased=False)
-    unbiased = x.var(-1, keepdim=True)
-    right = centred / (variance + 1e-5).sqrt()
-    over_batch = (x - x.mean((0, 1))) / (x.var((0, 1), unbiased=False) + 1e-5).sqrt()
-    over_tokens = (x - x.mean(1, keepdim=True)) / (
-        x.var(1, keepdim=True, unbiased=False) + 1e-5
-    ).sqrt()
-    slips = {
+def _affine(B=3, T=4, D=8, size=0.01, shift=0.0):
+    # Small numbers first, so that the place of epsilon shows.
+    return size * torch.randn(B, T, D) + shift, torch.randn(D), torch.randn(D)
+
+
+def _normed(dim=-1, unbiased=False, outside=False, root=True, centre=True, gain=1, shift=1):
+    """A LayerNorm with one thing done in another way."""
+
+    def norm(x, weight, bias, eps=1e-5):
+        mean = x.mean(dim, keepdim=True) if centre else 0.0
+        variance = x.var(dim, keepdim=True, unbiased=unbiased)
+        scale = (variance + eps).sqrt() if not outside else variance.sqrt() + eps
+        x = (x - mean) / (scale if root else variance + eps)
+        return (x * weight if gain else x) + (bias if shift else 0.0)
+
+    return norm
+
+
+def _with_another_epsilon(reference, *args):
+    """A law: the answer uses the `eps` that it is given, if it takes one."""
+
+    def law(answer):
+        if parameters_of(answer) > len(args):
+            expect_close(answer(*args, 0.5), reference(*args, 0.5), "with eps = 0.5 it is wrong")
+
+    return law
+
+
+@exercise(
+    "07.2",
+    inputs=_affine,
+    vary=(dict(size=1.0, shift=3.0), dict(B=2, T=5, D=6, size=0.02), dict(B=4, T=4, D=4, size=2.0)),
+    hint="mean, variance, divide, then gain and bias",
+    wrong="the output differs from PyTorch's",
+    shape="the norm keeps the shape",
+    tolerance=1e-4,
+    gradients=True,
+    forbid=("layer_norm", "native_layer_norm", "batch_norm", "rms_norm"),
+    laws=_with_another_epsilon(
+        lambda x, w, b, eps: F.layer_norm(x, (6,), w, b, eps),
+        torch.linspace(-1, 2, 12).view(1, 2, 6) ** 2, torch.arange(6.0), torch.ones(6),
+    ),
+    slips={
         "your variance divides by d - 1; LayerNorm divides by d (unbiased=False)": (
-            centred / (unbiased + 1e-5).sqrt() * weight + bias
+            _normed(unbiased=True)
         ),
-        "your epsilon is outside the root; it belongs inside": (
-            centred / (variance.sqrt() + 1e-5) * weight + bias
-        ),
+        "your epsilon is outside the root; it belongs inside": _normed(outside=True),
         "your variance divides by d - 1 and your epsilon is outside the root: use "
-        "unbiased=False, and put epsilon inside": centred / (unbiased.sqrt() + 1e-5) * weight
-        + bias,
-        "you divided by the variance; divide by its root": (
-            centred / (variance + 1e-5) * weight + bias
-        ),
-        "you forgot to subtract the mean": x / (variance + 1e-5).sqrt() * weight + bias,
-        "gain and bias are missing": right,
-        "the bias is missing": right * weight,
+        "unbiased=False, and put epsilon inside": _normed(unbiased=True, outside=True),
+        "you divided by the variance; divide by its root": _normed(root=False),
+        "you forgot to subtract the mean": _normed(centre=False),
+        "gain and bias are missing": _normed(gain=0, shift=0),
+        "the bias is missing": _normed(shift=0),
+        "the gain is missing": _normed(gain=0),
         "your statistics run over the batch: that is BatchNorm; take them over dim=-1": (
-            over_batch * weight + bias
+            _normed(dim=(0, 1))
         ),
         "your statistics run over the tokens of a sentence; take them over the features, dim=-1": (
-            over_tokens * weight + bias
+            _normed(dim=1)
         ),
-    }
-    _expect_no_slip(output, slips)
-    expect_close(output, F.layer_norm(x, (8,), weight, bias), "the output differs from PyTorch's")
+        "your statistics run over the sentences; take them over the features, dim=-1": (
+            _normed(dim=0)
+        ),
+        "your statistics run over tokens and features together; each token is alone, dim=-1": (
+            _normed(dim=(1, 2))
+        ),
+        "epsilon is missing: a token of equal numbers would divide by 0": (
+            lambda x, weight, bias: _normed()(x, weight, bias, 0.0)
+        ),
+    },
+)  # fmt: skip
+def layer_norm(x, weight, bias):
+    mean = x.mean(-1, keepdim=True)  # (B, T, 1)
+    variance = x.var(-1, keepdim=True, unbiased=False)  # (B, T, 1)
+    normed = (x - mean) / (variance + 1e-5).sqrt()
+    return normed * weight + bias
 
 
-@exercise("07.3", given=0xB32530BA)
-def rms_norm(answer):
-    x, weight = torch.randn(3, 4, 8), torch.randn(8)
-    output = answer(x, weight)
-    expect_shape(output, x.shape, "the norm keeps the shape")
-    features, tokens = x.pow(2).mean(-1, keepdim=True), x.pow(2).mean(1, keepdim=True)
-    slips = {
-        "the mean runs over the tokens (dim=1), and the root is missing": (
-            x / (tokens + 1e-5) * weight
-        ),
+def _rms(dim=-1, root=True, eps=1e-5):
+    def norm(x, weight):
+        mean_square = x.pow(2).mean(dim, keepdim=True) + eps
+        return x / (mean_square.sqrt() if root else mean_square) * weight
+
+    return norm
+
+
+@exercise(
+    "07.3",
+    inputs=lambda B=3, T=4, D=8, size=1.0, shift=0.5: (
+        size * torch.randn(B, T, D) + shift, torch.randn(D)
+    ),
+    vary=(dict(B=2, T=5, D=6, size=0.01, shift=0.0), dict(B=4, T=4, D=4)),
+    given=0xB32530BA,
+    wrong="the output differs from PyTorch's",
+    shape="the norm keeps the shape",
+    tolerance=1e-4,
+    gradients=True,
+    laws=_with_another_epsilon(
+        lambda x, w, eps: F.rms_norm(x, (6,), w, eps),
+        torch.linspace(-1, 2, 12).view(1, 2, 6) ** 2, torch.arange(6.0),
+    ),
+    slips={
+        "the mean runs over the tokens (dim=1), and the root is missing": _rms(1, False),
         "one bug left: the mean runs over the tokens; each token must be normalised over its "
-        "own features": x / (tokens + 1e-5).sqrt() * weight,
+        "own features": _rms(1),
         "one bug left: the root is missing, so a token twice as large comes out half as large": (
-            x / (features + 1e-5) * weight
+            _rms(-1, False)
         ),
-        "that is LayerNorm: RMSNorm does not subtract the mean": F.layer_norm(x, (8,), weight),
-    }
-    _expect_no_slip(output, slips)
-    expect_close(output, F.rms_norm(x, (8,), weight, 1e-5), "the output differs from PyTorch's")
+        "that is LayerNorm: RMSNorm does not subtract the mean": (
+            lambda x, weight: _normed(shift=0)(x, weight, None)
+        ),
+        "the gain is missing": lambda x, weight: _rms()(x, torch.ones_like(weight)),
+        "epsilon is missing": _rms(eps=0.0),
+    },
+)  # fmt: skip
+def rms_norm(x, weight):
+    mean_square = x.pow(2).mean(-1, keepdim=True)  # (B, T, 1)
+    normed = x / (mean_square + 1e-5).sqrt()
+    return normed * weight
 
 
-@exercise("07.4", hint="each line returns two numbers: averaged over, and how many means")
-def count(answer):
-    for size in ((4, 5, 16), (2, 9, 8)):
-        b, t, d = size
-        layer, batch = answer("layer", *size), answer("batch", *size)
-        swapped = tuple(layer) == (b * t, d) and tuple(batch) == (d, b * t)
-        expect(not swapped, "you have swapped the two norms, or the two numbers of each pair")
-        expect(
-            tuple(batch) not in ((b, t * d), (b, d * t), (b, d)),
-            "BatchNorm averages a feature over the tokens of every sentence, not over the batch "
-            "axis alone: T counts too",
-        )
-        expect(
-            tuple(layer) != (t * d, b),
-            "LayerNorm does not average over the tokens of a sentence: each token is alone",
-        )
-        expect_close(
-            layer, (d, b * t), f"LayerNorm on shape {size}: averaged over, number of means", 0
-        )
-        expect_close(
-            batch, (b * t, d), f"BatchNorm on shape {size}: averaged over, number of means", 0
-        )
+def _either(layer, batch):
+    """Counts of the two kinds, from functions of B, T and D."""
+    return lambda kind, B, T, D: (layer if kind == "layer" else batch)(B, T, D)
 
 
-@exercise("07.5", hint="x[real] has shape (number of real tokens, D)")
-def masked_batch_norm(answer):
-    x = torch.randn(3, 5, 4) + 2
-    real = torch.arange(5) < torch.tensor([[5], [2], [3]])  # (3, 5)
-    x = torch.where(real[..., None], x, torch.zeros(()))  # padding holds zeros
-    output = answer(x, real)
+def _layer(B, T, D):
+    return D, B * T
+
+
+def _batch(B, T, D):
+    return B * T, D
+
+
+@exercise(
+    "07.4",
+    inputs=[("layer", 4, 5, 16), ("batch", 4, 5, 16), ("layer", 2, 9, 8), ("batch", 2, 9, 8)],
+    hint="each line returns two numbers: averaged over, and how many means",
+    tell=lambda given, expected, kind, *sizes: (
+        f"{kind.capitalize()}Norm on shape {sizes}: averaged over, number of means"
+    ),
+    shape="return a pair of numbers for each kind",
+    shrinks=False,
+    slips={
+        "you have swapped the two norms, or the two numbers of each pair": _either(_batch, _layer),
+        "BatchNorm averages a feature over the tokens of every sentence, not over the batch "
+        "axis alone: T counts too": [
+            _either(_layer, lambda B, T, D: (B, T * D)),
+            _either(_layer, lambda B, T, D: (B, D)),
+        ],
+        "LayerNorm does not average over the tokens of a sentence: each token is alone": [
+            _either(lambda B, T, D: (T * D, B), batch)
+            for batch in (_batch, lambda B, T, D: (T * D, B))
+        ],
+        "both kinds give the same pair: LayerNorm and BatchNorm average over other axes": [
+            _either(_layer, _layer), _either(_batch, _batch)
+        ],
+    },
+)  # fmt: skip
+def count(kind, B, T, D):
+    return (D, B * T) if kind == "layer" else (B * T, D)
+
+
+def _padded(B=3, T=5, D=4, size=1.0):
+    x = size * (torch.randn(B, T, D) + 2)  # padding is not zero
+    lengths = torch.randint(1, T + 1, (B,))
+    lengths[0], lengths[-1] = T, max(1, T // 2)
+    return x, torch.arange(T) < lengths[:, None]
+
+
+def _real_tokens(output, x, real):
     expect_shape(output, x.shape, "the norm keeps the shape, padding included")
-    tokens = x[real]  # (real tokens, D)
+    return torch.as_tensor(output)[real]  # what stands at padding does not matter
 
-    def normalised(mean, variance):
-        return (x - mean) / (variance + 1e-5).sqrt()
 
-    all_mean, all_variance = x.mean((0, 1)), x.var((0, 1), unbiased=False)
-    half = (x.sum((0, 1)) / real.sum(), all_variance)
-    per_sentence = x.sum(1, keepdim=True) / real.sum(1)[:, None, None]
-    distance = (x - per_sentence).pow(2) * real[..., None]
-    sentence_variance = distance.sum(1, keepdim=True) / real.sum(1)[:, None, None]
-    slips = {
-        "padding still counts in your mean and variance": normalised(all_mean, all_variance),
-        "padding still counts in your variance": normalised(tokens.mean(0), all_variance),
-        "the mean skips padding, the variance does not": normalised(*half),
+def _by(statistics):
+    """A norm from a function (x, real) -> mean, variance."""
+
+    def norm(x, real, eps=1e-5):
+        mean, variance = statistics(x, real)
+        return (x - mean) / (variance + eps).sqrt()
+
+    return norm
+
+
+def _zeroed(x, real):
+    return x * real[..., None]
+
+
+def _of_sentence(x, real):
+    n = real.sum(1)[:, None, None]
+    mean = _zeroed(x, real).sum(1, keepdim=True) / n
+    return mean, _zeroed((x - mean) ** 2, real).sum(1, keepdim=True) / n
+
+
+@exercise(
+    "07.5",
+    inputs=_padded,
+    vary=(dict(B=2, T=6, D=3, size=0.01), dict(B=4, T=3, D=5), dict(B=4, T=4, D=4)),
+    hint="x[real] has shape (number of real tokens, D)",
+    wrong="the real tokens are not right",
+    view=_real_tokens,
+    tolerance=1e-4,
+    gradients=True,
+    laws=_with_another_epsilon(
+        lambda x, real, eps: (x - 1.5) / (1.25 + eps) ** 0.5,
+        torch.arange(4.0).view(1, 4, 1), torch.ones(1, 4).bool(),
+    ),
+    slips={
+        "padding still counts in your mean and variance": [
+            _by(lambda x, real: (x.mean((0, 1)), x.var((0, 1), unbiased=False))),
+            _by(lambda x, real: (_zeroed(x, real).mean((0, 1)),
+                                 _zeroed(x, real).var((0, 1), unbiased=False))),
+        ],
+        "padding still counts in your variance": _by(
+            lambda x, real: (x[real].mean(0), x.var((0, 1), unbiased=False))
+        ),
+        "you set padding to zero in the mean, but the variance still counts it": _by(
+            lambda x, real: (x[real].mean(0), _zeroed(x, real).var((0, 1), unbiased=False))
+        ),
         "that is LayerNorm over the features; BatchNorm takes each feature over the tokens": (
-            F.layer_norm(x, (4,))
+            lambda x, real: F.layer_norm(x, x.shape[-1:])
         ),
         "you took the statistics of each sentence alone; take them over the whole batch": (
-            normalised(per_sentence, sentence_variance)
+            _by(_of_sentence)
         ),
-        "divide by the number of real tokens, not by one less (unbiased=False)": (
-            normalised(tokens.mean(0), tokens.var(0))
+        "divide by the number of real tokens, not by one less (unbiased=False)": _by(
+            lambda x, real: (x[real].mean(0), x[real].var(0))
         ),
-    }
-    for message, slip in slips.items():
-        expect(not same(slip[real], output[real]), message)
-    right = normalised(tokens.mean(0), tokens.var(0, unbiased=False))
-    expect_close(output[real], right[real], "the real tokens are not right")
+        "you took the statistics over all features together; each feature has its own": _by(
+            lambda x, real: (x[real].mean(), x[real].var(unbiased=False))
+        ),
+    },
+)  # fmt: skip
+def masked_batch_norm(x, real):
+    tokens = x[real]  # (real tokens, D)
+    mean, variance = tokens.mean(0), tokens.var(0, unbiased=False)
+    return (x - mean) / (variance + 1e-5).sqrt()

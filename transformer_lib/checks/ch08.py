@@ -2,24 +2,45 @@
 
 import torch
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
+from transformer_lib.checks import (
+    exercise,
+    expect,
+    expect_close,
+    expect_shape,
+    judged,
+    same,
+)
 
 
-@exercise("08.1", hint="two matrices and two biases")
-def parameters(answer):
-    given, d, d_ff = answer(10, 40), 10, 40
-    expect(given != 2 * d * d_ff, "those are the two matrices; the biases are missing")
-    expect(given != d * d_ff + d_ff, "that is the first map alone; count the way back, too")
-    expect(
-        given != 2 * d * d_ff + 2 * d_ff,
-        "the second bias belongs to the output, so it has d numbers, not d_ff",
-    )
-    expect(given != 3 * d * d_ff + 2 * d_ff + d, "a ReLU network has no gate: two maps, not three")
-    expect_close(given, 2 * d * d_ff + d_ff + d, "for d = 10 and d_ff = 40 the count is wrong", 0)
-    expect_close(answer(7, 3), 2 * 7 * 3 + 3 + 7, "for d = 7 and d_ff = 3 the count is wrong", 0)
+@exercise(
+    "08.1",
+    inputs=[(10, 40), (7, 3), (1, 2)],
+    hint="two matrices and two biases",
+    wrong="the count is wrong",
+    large=(512, 2048),
+    slips={
+        "those are the two matrices; the biases are missing": lambda d, d_ff: 2 * d * d_ff,
+        "that is the first map alone; count the way back, too": lambda d, d_ff: d * d_ff + d_ff,
+        "the second bias belongs to the output, so it has d numbers, not d_ff": (
+            lambda d, d_ff: 2 * d * d_ff + 2 * d_ff
+        ),
+        "a ReLU network has no gate: two maps, not three": (
+            lambda d, d_ff: 3 * d * d_ff + 2 * d_ff + d
+        ),
+        "the first bias belongs to the hidden units, so it has d_ff numbers, not d": (
+            lambda d, d_ff: 2 * d * d_ff + 2 * d
+        ),
+    },
+)
+def parameters(d, d_ff):
+    return d * d_ff + d_ff + d_ff * d + d
 
 
-@exercise("08.2", hint="let one unit count, and one notice that both are 1")
+@judged(
+    "08.2",
+    hint="let one unit count, and one notice that both are 1",
+    example=([[1, 1], [1, 1]], [0, -1], [1, -2]),
+)
 def exactly_one(w1, b1, w2):
     expect_shape(w1, (2, 2), "w1 has one row for each of two units")
     expect_shape(b1, (2,), "b1 has one bias for each unit")
@@ -47,74 +68,126 @@ def exactly_one(w1, b1, w2):
         )
 
 
-@exercise("08.3", hint="norm, sublayer, drop, add")
-def residual(answer):
-    x, w = 3 * torch.randn(2, 4, 8) + 1, torch.randn(8, 8)
+def _parts(B=2, T=4, D=8):
+    w = torch.randn(D, D)
 
     def sublayer(y):
         return (y @ w).relu()
 
     def norm(y):
-        return torch.nn.functional.layer_norm(y, (8,))
+        return torch.nn.functional.layer_norm(y, (D,))
 
     def drop(y):  # not random, so that its place can be seen
-        return y * (torch.arange(8) % 3 > 0) * 1.5
+        return y * (torch.arange(D) % 3 > 0) * 1.5
 
-    output = answer(x.clone(), sublayer, norm, drop)
-    expect_shape(output, x.shape, "a residual keeps the shape")
-    right = x + drop(sublayer(norm(x)))
-    slips = {
+    return 3 * torch.randn(B, T, D) + 1, sublayer, norm, drop
+
+
+@exercise(
+    "08.3",
+    inputs=_parts,
+    vary=(dict(B=3, T=5, D=6), dict(B=1, T=2, D=7)),
+    hint="norm, sublayer, drop, add",
+    wrong="the result is not x plus the dropped sublayer of norm(x)",
+    shape="a residual keeps the shape",
+    in_place="write x + ..., not x += ...",
+    gradients=True,
+    slips={
         "you add the normalised x: the identity path is gone; add x itself": (
-            norm(x) + drop(sublayer(norm(x)))
+            lambda x, sublayer, norm, drop: norm(x) + drop(sublayer(norm(x)))
         ),
-        "that is post-norm; here the norm comes before the sublayer": norm(x + drop(sublayer(x))),
-        "the norm is missing: the sublayer reads norm(x)": x + drop(sublayer(x)),
-        "the norm comes after the sublayer; it must come before": x + drop(norm(sublayer(x))),
+        "that is post-norm; here the norm comes before the sublayer": [
+            lambda x, sublayer, norm, drop: norm(x + drop(sublayer(x))),
+            lambda x, sublayer, norm, drop: norm(x + sublayer(x)),
+        ],
+        "the norm is missing: the sublayer reads norm(x)": (
+            lambda x, sublayer, norm, drop: x + drop(sublayer(x))
+        ),
+        "the norm comes after the sublayer; it must come before": (
+            lambda x, sublayer, norm, drop: x + drop(norm(sublayer(x)))
+        ),
         "you drop from the sum, which wears x away; drop only what the sublayer adds": (
-            drop(x + sublayer(norm(x)))
+            lambda x, sublayer, norm, drop: drop(x + sublayer(norm(x)))
         ),
-        "you drop what the sublayer reads; drop what it gives back": x + sublayer(drop(norm(x))),
-        "dropout is missing": x + sublayer(norm(x)),
-        "the sum is missing: x itself must be in the result": drop(sublayer(norm(x))),
-    }
-    for message, slip in slips.items():
-        expect(not same(slip, output), message)
-    expect_close(output, right, "the result is not x plus the dropped sublayer of norm(x)")
-    kept = x.clone()
-    answer(kept, sublayer, norm, drop)
-    expect(torch.equal(kept, x), "you changed the caller's x in place: write x + ..., not x += ...")
+        "you drop what the sublayer reads; drop what it gives back": (
+            lambda x, sublayer, norm, drop: x + sublayer(drop(norm(x)))
+        ),
+        "dropout is missing": lambda x, sublayer, norm, drop: x + sublayer(norm(x)),
+        "the sum is missing: x itself must be in the result": (
+            lambda x, sublayer, norm, drop: drop(sublayer(norm(x)))
+        ),
+        "x is added twice": lambda x, sublayer, norm, drop: 2 * x + drop(sublayer(norm(x))),
+    },
+)
+def residual(x, sublayer, norm, drop):
+    normed = norm(x)
+    update = sublayer(normed)
+    dropped = drop(update)
+    return x + dropped
 
 
-@exercise("08.4", given=0x387625A2)
+def _dropout(x, p):
+    return x * (torch.rand_like(x) >= p) / (1 - p)
+
+
+@judged("08.4", given=0x387625A2, example=_dropout)
 def dropout(answer):
-    x, p = torch.full((200_000,), 2.0), 0.2
-    output = torch.as_tensor(answer(x, p))
-    expect_shape(output, x.shape, "dropout keeps the shape")
-    zeros = (output == 0).float().mean().item()
-    expect(
-        abs(zeros - (1 - p)) > 0.02,
-        f"with p = {p} you drop {zeros:.0%} of the numbers: you keep what should be dropped",
-    )
-    expect(abs(zeros - p) < 0.02, f"with p = {p} you drop {zeros:.0%} of the numbers, not {p:.0%}")
-    expect(
-        output.max().item() != 2.0, "the survivors are not scaled up, so the mean becomes smaller"
-    )
-    survivors = output[output != 0]
-    expect(
-        not same(survivors, torch.full_like(survivors, 2 / p)),
-        "you divide by p; survivors are as many as 1 - p, so divide by that",
-    )
-    expect_close(
-        survivors, torch.full_like(survivors, 2 / (1 - p)), "survivors have the wrong size"
-    )
+    for p, size in ((0.2, (200_000,)), (0.6, (400, 500))):
+        x = torch.rand(size) + 1
+        x[..., ::2] *= -1
+        output = torch.as_tensor(answer(x, p))
+        expect_shape(output, x.shape, "dropout keeps the shape")
+        dropped = output == 0
+        zeros = dropped.float().mean().item()
+        expect(
+            abs(zeros - (1 - p)) > 0.02,
+            f"with p = {p} you drop {zeros:.0%} of the numbers: you keep what should be dropped",
+        )
+        expect(
+            abs(zeros - p) < 0.02, f"with p = {p} you drop {zeros:.0%} of the numbers, not {p:.0%}"
+        )
+        factor = (output / x)[~dropped]
+        expect(
+            not same(factor, torch.ones_like(factor)),
+            "the survivors are not scaled up, so the mean becomes smaller",
+        )
+        expect(
+            not same(factor, torch.full_like(factor, 1 / p)),
+            "you divide by p; survivors are as many as 1 - p, so divide by that",
+        )
+        right = torch.full_like(factor, 1 / (1 - p))
+        expect_close(factor, right, "survivors have the wrong size")
+        if x.dim() == 2:
+            rates = torch.cat([dropped.float().mean(0), dropped.float().mean(1)])
+            expect(
+                (rates - p).abs().max() < 0.2, "whole rows or columns fall together: draw each "
+                "number on its own",
+            )  # fmt: skip
+            other = torch.as_tensor(answer(x, p))
+            torch.manual_seed(1)
+            third = torch.as_tensor(answer(x, p))
+            expect(
+                not torch.equal(other, third) or not torch.equal(output, third),
+                "the same numbers fall at every call: draw anew each time",
+            )
 
 
-@exercise("08.5", hint="ReLU has two matrices, SwiGLU three")
-def fair_width(answer):
-    given = answer(512, 2048)
-    expect(given != 3072, "that is wider: SwiGLU has one matrix more, so each must be narrower")
-    expect(given != 1024, "half the width is too little: three matrices against two, not four")
-    expect(given != 2048, "at the same width SwiGLU has half as many weights again")
-    expect(given != 1365.3333333333333, "round to a whole number")
-    expect_close(given, 1365, "for d = 512 and d_ff = 2048 the width is not right", 0)
-    expect_close(answer(16, 64), 43, "for d = 16 and d_ff = 64 the width is not right", 0)
+@exercise(
+    "08.5",
+    inputs=[(512, 2048), (16, 64), (100, 10), (64, 512)],
+    hint="ReLU has two matrices, SwiGLU three",
+    wrong="the width is not right",
+    slips={
+        "that is wider: SwiGLU has one matrix more, so each must be narrower": (
+            lambda d, d_ff: round(d_ff * 3 / 2)
+        ),
+        "half the width is too little: three matrices against two, not four": (
+            lambda d, d_ff: d_ff // 2
+        ),
+        "at the same width SwiGLU has half as many weights again": lambda d, d_ff: d_ff,
+        "round to a whole number": lambda d, d_ff: 2 * d_ff / 3,
+        "round to the nearest whole number, not down": lambda d, d_ff: 2 * d_ff // 3,
+    },
+)
+def fair_width(d, d_ff):
+    return round(2 * d_ff / 3)

@@ -3,153 +3,264 @@
 import math
 
 import torch
+import torch.nn.functional as F
 
-from transformer_lib.checks import NotAttempted, exercise, expect, expect_close, expect_shape, same
+from transformer_lib.checks import Part, exercise, values
 
 
-@exercise("09.1", hint="give two lists of row numbers, from 0 to 4")
-def reach(answer):
-    if any(answer.get(key, ...) is ... for key in ("both ways", "causal")):
-        raise NotAttempted
-    both, causal = (sorted(answer[key]) for key in ("both ways", "causal"))
-    expect(
-        both != [3],
-        "both ways: row 3 is not the only one; every token attends to token 3 and takes its value",
+def _change_token_3():
+    """Which outputs of attention move when the embedding of token 3 does."""
+    x = torch.randn(5, 4)
+    y = x.index_add(0, torch.tensor([3]), torch.randn(1, 4))
+    found = {}
+    for name, mask in {"both_ways": None, "causal": torch.ones(5, 5).bool().tril()}.items():
+        one, other = (F.scaled_dot_product_attention(z, z, z, attn_mask=mask) for z in (x, y))
+        moved = (one - other).abs().amax(-1) > 1e-6
+        found[name] = moved.nonzero().flatten().tolist()
+    return found
+
+
+reach = values(
+    "09.1",
+    "reach",
+    measure=_change_token_3,
+    hint="give two lists of row numbers, from 0 to 4",
+    packed="names",
+    both_ways=Part(
+        [0, 1, 2, 3, 4],
+        "both ways: no mask keeps any of the five rows from reading token 3",
+        {
+            "both ways: row 3 is not the only one; every token attends to token 3 and takes its "
+            "value": lambda rows: rows == [3]
+        },
+        read=sorted,
+    ),
+    causal=Part(
+        [3, 4],
+        "causal: row i reads tokens 0 to i",
+        {
+            "causal: those are the rows that token 3 may read; asked are the rows that may read "
+            "it": lambda rows: rows in ([0, 1, 2, 3], [0, 1, 2]),
+            "causal: a token may also attend to itself, so row 3 changes too": (
+                lambda rows: rows == [4]
+            ),
+        },
+        read=sorted,
+    ),
+)
+
+
+def _layer_parts(B=2, S=4, D=6):
+    mix = torch.randn(S, S)
+    parts = (
+        lambda x: x - x.mean(-1, keepdim=True),
+        lambda x: mix @ x,
+        lambda x: x / x.norm(dim=-1, keepdim=True),
+        lambda x: torch.relu(x) * 3 + 1,
     )
-    expect(
-        both == [0, 1, 2, 3, 4],
-        f"both ways: you say {both}, but no mask keeps any of the five rows from reading token 3",
-    )
-    expect(
-        causal not in ([0, 1, 2, 3], [0, 1, 2]),
-        "causal: those are the rows that token 3 may read; asked are the rows that may read it",
-    )
-    expect(causal != [4], "causal: a token may also attend to itself, so row 3 changes too")
-    expect(causal == [3, 4], f"causal: you say {causal}; row i reads tokens 0 to i")
+    return torch.randn(B, S, D), *parts
 
 
-@exercise("09.2", hint="two sublayers: each normalises, computes, and adds to x")
-def layer(answer):
-    mix = torch.randn(4, 4)
-    parts = {
-        "norm_1": lambda x: x - x.mean(-1, keepdim=True),
-        "attend": lambda x: mix @ x,
-        "norm_2": lambda x: x / x.norm(dim=-1, keepdim=True),
-        "feed_forward": lambda x: torch.relu(x) * 3 + 1,
-    }
-    norm_1, attend, norm_2, feed_forward = parts.values()
-    x = torch.randn(2, 4, 6)
-    given = answer(x, *parts.values())
-    expect_shape(given, (2, 4, 6), "a layer keeps the shape of x")
-    y = x + attend(norm_1(x))
-    right = y + feed_forward(norm_2(y))
-    n = norm_1(x)
-    added = n + attend(n)
-    post = norm_1(x + attend(x))
-    slips = {
-        "you add the normalised input: x itself must stay untouched, x + attend(norm(x))": (
-            [added + feed_forward(norm_2(added)), norm_2(added) + feed_forward(norm_2(added))]
-            + [norm_2(y) + feed_forward(norm_2(y))]
-        ),
+def _post_norm(x, norm_1, attend, norm_2, feed_forward):
+    x = norm_1(x + attend(x))
+    return norm_2(x + feed_forward(x))
+
+
+def _sublayers(first, second):
+    """A layer of two sublayers, each a function (x, norm, computation)."""
+
+    def layer(x, norm_1, attend, norm_2, feed_forward):
+        return second(first(x, norm_1, attend), norm_2, feed_forward)
+
+    return layer
+
+
+def _pre(x, norm, compute):
+    return x + compute(norm(x))
+
+
+def _adds_norm(x, norm, compute):
+    return norm(x) + compute(norm(x))
+
+
+def _alone(x, norm, compute):
+    return compute(norm(x))
+
+
+def _no_norm(x, norm, compute):
+    return x + compute(x)
+
+
+@exercise(
+    "09.2",
+    inputs=_layer_parts,
+    vary=(dict(B=3, S=5, D=4), dict(B=1, S=3, D=3)),
+    hint="two sublayers: each normalises, computes, and adds to x",
+    wrong="the output is not that of a pre-norm layer",
+    shape="a layer keeps the shape of x",
+    gradients=True,
+    slips={
+        "you add the normalised input: x itself must stay untouched, x + attend(norm(x))": [
+            _sublayers(_adds_norm, _pre), _sublayers(_adds_norm, _adds_norm),
+            _sublayers(_pre, _adds_norm),
+        ],
         "that is post-norm, the norm after the sum; here the norm comes before the sublayer": (
-            [norm_2(post + feed_forward(post))]
+            _post_norm
         ),
         "nothing is added to x: each sublayer's output belongs on top of its input": (
-            [feed_forward(norm_2(attend(norm_1(x))))]
+            _sublayers(_alone, _alone)
         ),
-        "the feed-forward network must read what attention has left, not the x of the start": (
-            [y + feed_forward(norm_2(x)), x + feed_forward(norm_2(x))]
+        "the feed-forward network must read what attention has left, not the x of the start": [
+            lambda x, n1, attend, n2, forward: x + attend(n1(x)) + forward(n2(x)),
+            lambda x, n1, attend, n2, forward: x + forward(n2(x)),
+        ],
+        "your sublayers read x without a norm": [
+            _sublayers(_no_norm, _no_norm), _sublayers(_no_norm, _pre), _sublayers(_pre, _no_norm),
+        ],
+        "the second sublayer has a norm of its own, norm_2": (
+            lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n1, attend, n1, forward)
         ),
-        "your sublayers read x without a norm": [(x + attend(x)) + feed_forward(x + attend(x))],
-        "the second sublayer has a norm of its own, norm_2": [y + feed_forward(norm_1(y))],
+        "the two norms are exchanged": (
+            lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n2, attend, n1, forward)
+        ),
+        "the feed-forward network comes second, after attention": (
+            lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n1, forward, n2, attend)
+        ),
         "the feed-forward network is missing its residual, y + feed_forward(norm_2(y))": (
-            [feed_forward(norm_2(y))]
+            _sublayers(_pre, _alone)
         ),
-    }
-    for message, wrong in slips.items():
-        expect(not any(same(given, w) for w in wrong), message)
-    expect_close(given, right, "the output is not that of a pre-norm layer")
+        "attention is missing its residual, x + attend(norm_1(x))": _sublayers(_alone, _pre),
+        "the feed-forward network is missing": _sublayers(_pre, lambda x, norm, compute: x),
+    },
+)  # fmt: skip
+def layer(x, norm_1, attend, norm_2, feed_forward):
+    attended = attend(norm_1(x))
+    between = x + attended
+    digested = feed_forward(norm_2(between))
+    return between + digested
 
 
-@exercise("09.3", given=0xECFFA09A)
-def stack(answer):
-    seen = []
-
+def _stack_parts(B=2, S=4, D=6, n_layers=3):
     def make(factor):
         def layer(x, mask=None):
-            seen.append(mask)
-            return x * factor + 1
+            seen = torch.ones(S) if mask is None else mask.float()
+            return (x * factor + 1).sin() + (seen[:, None] * x).mean(1, keepdim=True)
 
         return layer
 
-    layers = [make(2.0), make(3.0), make(5.0)]
-    x, mask = torch.randn(2, 4, 6), torch.tensor([True, True, False, True])
+    mask = torch.rand(S) < 0.7
+    mask[0], mask[-1] = True, False
+    layers = [make(1.0 + i) for i in range(n_layers)]
+    return torch.randn(B, S, D), mask, layers, lambda x: x / x.norm(dim=-1, keepdim=True)
 
-    def norm(x):
-        return x - x.mean(-1, keepdim=True)
 
-    given = answer(x, mask, layers, norm)
-    expect_shape(given, (2, 4, 6), "a stack keeps the shape of x")
-    whole = ((x * 2 + 1) * 3 + 1) * 5 + 1
-    last = x * 5 + 1
-    expect(
-        not (same(given, last) or same(given, norm(last))),
+def _stacked(x, mask, layers):
+    for layer in layers:
+        x = layer(x, mask)
+    return x
+
+
+@exercise(
+    "09.3",
+    inputs=_stack_parts,
+    vary=(dict(B=3, S=5, D=4, n_layers=2), dict(S=3, n_layers=4)),
+    given=0xECFFA09A,
+    wrong="the output is not that of the layers one after another",
+    shape="a stack keeps the shape of x",
+    gradients=True,
+    slips={
         "every layer reads the x of the start, so only the last layer counts: feed each layer the "
-        "output of the one before",
-    )
-    expect(
-        not same(given, whole, 1e-4),
-        "the final norm is missing: a pre-norm stack ends with a sum that nothing has normalised",
-    )
-    expect_close(given, norm(whole), "the output is not that of the layers one after another", 1e-4)
-    expect(
-        len(seen) == 3 and all(m is not None and torch.equal(m, mask) for m in seen),
-        "the mask does not reach every layer, so padding leaks in",
-    )
-
-
-@exercise("09.4", hint="four maps of attention, two of the feed-forward network, and the norms")
-def parameters(answer):
-    def parts(n, d, f):
-        attention, forward = 4 * (d * d + d), d * f + f + f * d + d
-        return n * attention, n * forward, n * 2 * 2 * d, 2 * d
-
-    size = (3, 10, 40)
-    given = answer(*size)
-    attention, forward, norms, final = parts(*size)
-    n, d, f = size
-    slips = {
-        "the final norm is missing": attention + forward + norms,
-        "the norms are missing: two in each layer and one at the end": attention + forward,
-        "the biases of the maps are missing": n * (4 * d * d + 2 * d * f) + norms + final,
-        "each layer has two norms, one for each sublayer": (
-            attention + forward + n * 2 * d + final
+        "output of the one before": [
+            lambda x, mask, layers, norm: layers[-1](x, mask),
+            lambda x, mask, layers, norm: norm(layers[-1](x, mask)),
+        ],
+        "the final norm is missing: a pre-norm stack ends with a sum that nothing has normalised": (
+            lambda x, mask, layers, norm: _stacked(x, mask, layers)
         ),
-        "a LayerNorm has a gain and a bias, 2 * d_model numbers": (
-            attention + forward + n * 2 * d + d
+        "the mask does not reach every layer, so padding leaks in": [
+            lambda x, mask, layers, norm: norm(_stacked(x, None, layers)),
+            lambda x, mask, layers, norm: norm(_stacked(layers[0](x, mask), None, layers[1:])),
+        ],
+        "the norm belongs behind the last layer, not behind each": (
+            lambda x, mask, layers, norm: _stacked(
+                x, mask, [lambda y, m, layer=layer: norm(layer(y, m)) for layer in layers]
+            )
         ),
-        "attention has a fourth map, W_O": n * 3 * (d * d + d) + forward + norms + final,
+        "the layers run backwards": (
+            lambda x, mask, layers, norm: norm(_stacked(x, mask, layers[::-1]))
+        ),
+        "only the first layer runs: the return stands inside the loop": (
+            lambda x, mask, layers, norm: norm(layers[0](x, mask))
+        ),
+    },
+)
+def stack(x, mask, layers, norm):
+    for layer in layers:
+        x = layer(x, mask)
+    return norm(x)
+
+
+def _count(maps=4, map_bias=1, wide_bias=1, norms=2, final=2, halves=2):
+    """A count of parameters with one thing counted in another way."""
+
+    def count(n_layers, d_model, d_ff):
+        attention = maps * (d_model * d_model + map_bias * d_model)
+        forward = 2 * d_model * d_ff + wide_bias * (d_ff + d_model)
+        norm = norms * halves * d_model
+        return n_layers * (attention + forward + norm) + final * d_model
+
+    return count
+
+
+@exercise(
+    "09.4",
+    inputs=[(3, 10, 40), (6, 512, 2048), (1, 7, 5)],
+    hint="four maps of attention, two of the feed-forward network, and the norms",
+    wrong="the count is off",
+    slips={
+        "the final norm is missing": _count(final=0),
+        "the norms are missing: two in each layer and one at the end": _count(norms=0, final=0),
+        "in each layer 4 * d_model numbers are missing: the two norms or the biases of attention": (
+            _count(norms=0)
+        ),
+        "the biases of the maps are missing": _count(map_bias=0, wide_bias=0),
+        "the biases of the feed-forward maps are missing": _count(wide_bias=0),
+        "each layer has two norms, one for each sublayer": _count(norms=1),
+        "a LayerNorm has a gain and a bias, 2 * d_model numbers": [
+            _count(halves=1, final=1), _count(final=1)
+        ],
+        "attention has a fourth map, W_O": _count(maps=3),
         "the norms and the maps of one layer count n_layers times": (
-            (attention + forward + norms) // n + final
+            lambda n, d, f: _count()(1, d, f)
         ),
-    }
-    for message, wrong in slips.items():
-        expect(given != wrong, message)
-    expect_close(given, sum(parts(*size)), "for 3 layers, d_model 10, d_ff 40 the count is off", 0)
-    expect_close(
-        answer(6, 512, 2048), sum(parts(6, 512, 2048)), "for the paper's base sizes it is off", 0
-    )
+    },
+)  # fmt: skip
+def parameters(n_layers, d_model, d_ff):
+    return _count()(n_layers, d_model, d_ff)
 
 
-@exercise("09.5", hint="start with one note and double until it is enough")
-def layers_needed(answer):
-    expect(answer(1) == 0, "for one note no layer is needed: the place knows its own note")
-    expect(answer(4) != 3, "that is one layer for each further note; every layer doubles the reach")
-    expect(answer(4) != 4, "that is one layer for each note; every layer doubles the reach")
-    expect(
-        answer(3) != 1,
-        "for three notes one layer is too few, since it reaches only two: round up",
-    )
-    for notes in (1, 2, 3, 4, 5, 8, 9, 64, 65):
-        right = math.ceil(math.log2(notes))
-        expect_close(answer(notes), right, f"for {notes} notes the number is not right", 0)
+@exercise(
+    "09.5",
+    inputs=[(notes,) for notes in (1, 2, 3, 4, 5, 8, 9, 64, 65)],
+    hint="start with one note and double until it is enough",
+    wrong="the number of layers is not right",
+    large=(10**9 + 1,),
+    slips={
+        "that is one layer for each further note; every layer doubles the reach": (
+            lambda notes: notes - 1
+        ),
+        "that is one layer for each note; every layer doubles the reach": lambda notes: notes,
+        "for three notes one layer is too few, since it reaches only two: round up": [
+            lambda notes: int(math.log2(notes)), lambda notes: round(math.log2(notes))
+        ],
+        "for one note no layer is needed: the place knows its own note": (
+            lambda notes: max(1, (notes - 1).bit_length())
+        ),
+        "that is one too many: with n layers 2^n notes are in reach": (
+            lambda notes: notes.bit_length()
+        ),
+        "a whole number is wanted: round up": math.log2,
+    },
+)  # fmt: skip
+def layers_needed(notes):
+    return (notes - 1).bit_length()

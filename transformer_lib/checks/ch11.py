@@ -5,7 +5,7 @@ import math
 import torch
 
 from transformer_lib import masks
-from transformer_lib.checks import NotAttempted, exercise, expect, expect_close, expect_shape, same
+from transformer_lib.checks import Part, exercise, expect, expect_shape, judged, values
 from transformer_lib.config import ModelConfig
 from transformer_lib.models.transformer import Transformer
 
@@ -15,83 +15,132 @@ SMALL = ModelConfig(
 )  # fmt: skip
 
 
-@exercise("11.1", hint="give four shapes")
-def shapes(answer):
-    right = {
-        "embedded source": (2, 7, 16),
-        "memory": (2, 7, 16),
-        "hidden": (2, 5, 16),
-        "logits": (2, 5, 100),
-    }
-    if any(answer.get(key, ...) is ... for key in right):
-        raise NotAttempted
-    given = {key: tuple(answer[key]) for key in right}
-    for key, shape in given.items():
-        axes = len(shape)
-        expect(axes == 3, f"{key}: a batch of sentences has three axes, yours has {axes}")
-    expect(
-        given["embedded source"] != (2, 7, 100),
-        "embedded source: an id becomes a row of D numbers; V numbers come at the very end",
+def _shape(name, right, slips):
+    return Part(
+        right,
+        f"{name} has another shape",
+        {
+            f"{name}: a batch of sentences has three axes": lambda given: len(given) != 3,
+            **slips,
+        },
     )
-    expect(given["memory"] != (2, 5, 16), "memory: one row for each source token")
-    expect(given["hidden"] != (2, 7, 16), "hidden: one row for each target token")
-    expect(given["logits"] != (2, 7, 100), "logits: one row for each target token")
-    expect(given["logits"] != (2, 5, 16), "logits: one number for each word of the vocabulary")
-    for key, shape in right.items():
-        expect(given[key] == shape, f"{key}: {given[key]} is not right")
 
 
-@exercise("11.2", hint="embed and encode the source, embed and decode the target, project")
-def forward(answer):
+shapes = values(
+    "11.1",
+    "shapes",
+    hint="give four shapes",
+    packed="names",
+    embedded_source=_shape(
+        "embedded source",
+        (2, 7, 16),
+        {
+            "embedded source: an id becomes a row of D numbers; V numbers come at the very end": (
+                (2, 7, 100)
+            )
+        },
+    ),
+    memory=_shape("memory", (2, 7, 16), {"memory: one row for each source token": (2, 5, 16)}),
+    hidden=_shape("hidden", (2, 5, 16), {"hidden: one row for each target token": (2, 7, 16)}),
+    logits=_shape(
+        "logits",
+        (2, 5, 100),
+        {
+            "logits: one row for each target token": (2, 7, 100),
+            "logits: one number for each word of the vocabulary": (2, 5, 16),
+        },
+    ),
+)
+
+
+def _model_and_batch(B=3, S=6, T=4):
     model = Transformer(SMALL).eval()
     with torch.no_grad():  # larger embeddings, so that every slip shows
         model.src_embedding.lookup.weight.mul_(2)
         model.tgt_embedding.lookup.weight.mul_(2)
-    src = torch.tensor([[5, 6, 7, 8, 9, 2], [9, 8, 2, 0, 0, 0], [4, 2, 0, 0, 0, 0]])
-    tgt = torch.tensor([[1, 11, 12, 13], [1, 14, 15, 0], [1, 16, 0, 0]])
-    src_mask, causal = masks.padding_mask(src, 0), masks.causal_mask(4)
-    real = tgt != 0  # (B, T): rows of padding are never used
+    src, tgt = torch.randint(4, 30, (B, S)), torch.randint(4, 30, (B, T))
+    tgt[:, 0] = 1
+    for i in range(1, B):
+        src[i, S - i :], tgt[i, T - i :] = 0, 0
+    return model, src, tgt
 
-    def run(read=src_mask, cross=src_mask, own=causal, embedding=None, positions=True):
-        embedding = embedding or model.tgt_embedding
+
+def _real_rows(logits, model, src, tgt):
+    expect(
+        isinstance(logits, torch.Tensor) and logits.shape[:2] == tgt.shape,
+        "logits have one row for each target token",
+    )
+    return logits[tgt != 0]  # rows of padding are never used
+
+
+def _forward(read=True, cross=True, own="causal", embedding="tgt", positions=True, end=None):
+    """A forward pass with one thing done in another way."""
+
+    def run(model, src, tgt):
+        src_mask = masks.padding_mask(src, 0)
+        tgt_mask = {"causal": masks.causal_mask(tgt.size(1)), "none": None,
+                    "padding": masks.padding_mask(tgt, 0)}[own]  # fmt: skip
         embed = model.embed if positions else lambda x: x
-        memory = model.encoder(embed(model.src_embedding(src)), read)
-        return model.output(model.decoder(embed(embedding(tgt)), memory, cross, own))
+        memory = model.encoder(embed(model.src_embedding(src)), src_mask if read else None)
+        x = embed(getattr(model, f"{embedding}_embedding")(tgt))
+        hidden = model.decoder(x, memory, src_mask if cross else None, tgt_mask)
+        return hidden if end == "hidden" else end(model.output(hidden)) if end else (
+            model.output(hidden)
+        )  # fmt: skip
 
-    with torch.no_grad():
-        given = answer(model, src, tgt)
-        slips = {
-            "neither mask is there: the padding is read and the future leaks": (
-                run(None, None, None)
-            ),
-            "the source's padding mask is missing, in the encoder and in the decoder": (
-                run(None, None)
-            ),
-            "the encoder gets no mask: it reads the source's padding": run(read=None),
-            "the decoder gets no src_mask: it reads the memory of the padding": run(cross=None),
-            "the decoder needs a causal mask: each row reads the future": run(own=None),
-            "the decoder sees only the target's padding mask: join it with the causal mask, &": (
-                run(own=masks.padding_mask(tgt, 0))
-            ),
-            "the target is embedded with the source's embedding": run(
-                embedding=model.src_embedding
-            ),
-            "the positions are missing: model.embed adds them, the embedding alone does not": (
-                run(positions=False)
-            ),
-            "you return probabilities; the model gives logits, the softmax belongs to the loss": (
-                run().softmax(-1)
-            ),
-        }
-        if isinstance(given, torch.Tensor) and given.shape == (3, 4, 8):
-            expect(False, "these are the hidden states: model.output makes logits of them")
-        expect_shape(given, (3, 4, 30), "logits have one row for each target token")
-        for message, wrong in slips.items():
-            expect(not same(given[real], wrong[real]), message)
-        expect_close(given[real], run()[real], "the logits are not those of the model")
+    return run
 
 
-@exercise("11.3", given=0x065BFAD0)
+@exercise(
+    "11.2",
+    inputs=_model_and_batch,
+    vary=(dict(B=2, S=5, T=5), dict(B=3, S=4, T=6)),
+    hint="embed and encode the source, embed and decode the target, project",
+    wrong="the logits are not those of the model",
+    shape="logits have one row for each target token",
+    view=_real_rows,
+    tolerance=1e-4,
+    forbid=("Transformer.encode", "Transformer.decode", "Transformer.forward"),
+    slips={
+        "neither mask is there: the padding is read and the future leaks": (
+            _forward(False, False, "none")
+        ),
+        "the source's padding mask is missing, in the encoder and in the decoder": (
+            _forward(False, False)
+        ),
+        "the encoder gets no mask: it reads the source's padding": _forward(read=False),
+        "the decoder gets no src_mask: it reads the memory of the padding": _forward(cross=False),
+        "the decoder needs a causal mask: each row reads the future": _forward(own="none"),
+        "the decoder sees only the target's padding mask: join it with the causal mask, &": (
+            _forward(own="padding")
+        ),
+        "the target is embedded with the source's embedding": _forward(embedding="src"),
+        "the positions are missing: model.embed adds them, the embedding alone does not": (
+            _forward(positions=False)
+        ),
+        "you return probabilities; the model gives logits, the softmax belongs to the loss": [
+            _forward(end=lambda logits: logits.softmax(-1)),
+            _forward(end=lambda logits: logits.log_softmax(-1)),
+        ],
+        "these are the hidden states: model.output makes logits of them": _forward(end="hidden"),
+    },
+)
+def forward(model, src_ids, tgt_ids):
+    src_mask = masks.padding_mask(src_ids, 0)  # (B, 1, 1, S)
+    tgt_mask = masks.padding_mask(tgt_ids, 0) & masks.causal_mask(tgt_ids.size(1))
+    memory = model.encoder(model.embed(model.src_embedding(src_ids)), src_mask)  # (B, S, D)
+    embedded = model.embed(model.tgt_embedding(tgt_ids))  # (B, T, D)
+    hidden = model.decoder(embedded, memory, src_mask, tgt_mask)
+    return model.output(hidden)
+
+
+def _tie(model):
+    model.tgt_embedding.lookup.weight = model.src_embedding.lookup.weight
+    model.output.weight = model.src_embedding.lookup.weight
+    return model
+
+
+@judged("11.3", given=0x065BFAD0, example=_tie, mutates=True)
 def tie(answer):
     model = answer(Transformer(SMALL))
     expect(isinstance(model, Transformer), "return the model")
@@ -100,6 +149,9 @@ def tie(answer):
         "tgt_embedding": model.tgt_embedding.lookup.weight,
         "output": model.output.weight,
     }
+    for name, weight in names.items():
+        expect_shape(weight, (30, 8), f"the matrix of {name} has lost its shape")
+        expect(weight.requires_grad, f"the matrix of {name} can no longer learn")
     ids = torch.randint(4, 30, (3, 5))
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     model(ids, ids).logsumexp(-1).sum().backward()
@@ -120,53 +172,62 @@ def tie(answer):
     )
 
 
-@exercise("11.4", hint="attention 4 D^2 + 4 D, feed-forward 2 D d_ff + d_ff + D, norm 2 D")
-def parameters(answer):
-    for V, D, d_ff, n, tied in ((50, 8, 16, 3, True), (50, 8, 16, 3, False), (70, 16, 24, 4, True)):
-        given = answer(V, D, d_ff, n, tied)
-        attention, wide, norm = 4 * (D * D + D), 2 * D * d_ff + d_ff + D, 2 * D
-        words = V * D if tied else 3 * V * D
-        right = words + n * (3 * attention + 2 * wide + 5 * norm) + 2 * norm
-        case = f"(V = {V}, D = {D}, d_ff = {d_ff}, n = {n}, tied = {tied})"
-        slips = {
-            "the two final norms are missing": right - 2 * norm,
-            "one of the two final norms is missing": right - norm,
-            "the cross-attentions are missing": right - n * attention,
-            "the norm before each cross-attention is missing": right - n * norm,
-            "the norms are missing": right - 5 * n * norm - 2 * norm,
-            "the biases of the attentions are missing": right - n * 12 * D,
-            "the biases of the feed-forward networks are missing": right - n * 2 * (d_ff + D),
-            "all biases of the linear maps are missing": right - n * (12 * D + 2 * (d_ff + D)),
-            "the output has no bias": right + V,
-            "a tied matrix counts once": right + 2 * V * D if tied else ...,
-            "not tied, there are three word matrices, not one": right - 2 * V * D,
-            "not tied, there are three word matrices, not two": right - V * D,
-        }
-        for message, wrong in slips.items():
-            expect(given != wrong, f"{message} {case}")
-        expect(given == right, f"yours is {given}, expected {right} {case}")
+def _count(words=None, norms=5, final=2, cross=1, map_bias=1, wide_bias=1, output_bias=0):
+    """A count of the model's parameters with one thing counted in another way."""
+
+    def count(V, D, d_ff, n, tied):
+        attention = 4 * (D * D + map_bias * D)
+        wide = 2 * D * d_ff + wide_bias * (d_ff + D)
+        matrices = (1 if tied else 3) if words is None else words[not tied]
+        layers = n * ((2 + cross) * attention + 2 * wide + norms * 2 * D)
+        return matrices * V * D + layers + final * 2 * D + output_bias * V
+
+    return count
 
 
-@exercise("11.5", hint="a uniform distribution on [-a, a] has the variance a^2 / 3")
-def bound(answer):
-    for n_in, n_out in ((128, 128), (512, 2048), (3, 5)):
-        given = float(answer(n_in, n_out))
-        slips = {
-            "that is the standard deviation; a uniform distribution reaches sqrt(3) times as far": (
-                math.sqrt(2 / (n_in + n_out))
-            ),
-            "that is the variance, not the bound": 2 / (n_in + n_out),
-            "that is the square of the bound": 6 / (n_in + n_out),
-            "that looks at n_in alone, so it keeps the signal and not the gradient": (
-                math.sqrt(3 / n_in)
-            ),
-            "that looks at n_out alone, so it keeps the gradient and not the signal": (
-                math.sqrt(3 / n_out)
-            ),
-        }
-        for message, wrong in slips.items():
-            unlike = abs(wrong - math.sqrt(6 / (n_in + n_out))) > 1e-9
-            expect(not (unlike and abs(given - wrong) < 1e-9), message)
-        expect_close(
-            given, math.sqrt(6 / (n_in + n_out)), f"the bound for {n_in} in and {n_out} out is off"
-        )
+@exercise(
+    "11.4",
+    inputs=[(50, 8, 16, 3, True), (50, 8, 16, 3, False), (70, 16, 24, 4, True)],
+    hint="attention 4 D^2 + 4 D, feed-forward 2 D d_ff + d_ff + D, norm 2 D",
+    wrong="the count is off",
+    slips={
+        "the two final norms are missing": _count(final=0),
+        "one of the two final norms is missing": _count(final=1),
+        "the cross-attentions are missing": _count(cross=0),
+        "the norm before each cross-attention is missing": _count(norms=4),
+        "the norms are missing": _count(norms=0, final=0),
+        "the biases of the attentions are missing": _count(map_bias=0),
+        "the biases of the feed-forward networks are missing": _count(wide_bias=0),
+        "all biases of the linear maps are missing": _count(map_bias=0, wide_bias=0),
+        "the output has no bias": _count(output_bias=1),
+        "a tied matrix counts once": _count(words=(3, 3)),
+        "not tied, there are three word matrices, not one": _count(words=(1, 1)),
+        "not tied, there are three word matrices, not two": _count(words=(1, 2)),
+    },
+)
+def parameters(V, D, d_ff, n, tied):
+    return _count()(V, D, d_ff, n, tied)
+
+
+@exercise(
+    "11.5",
+    inputs=[(128, 128), (512, 2048), (3, 5), (2048, 512)],
+    hint="a uniform distribution on [-a, a] has the variance a^2 / 3",
+    wrong="the bound is off",
+    tolerance=1e-7,
+    slips={
+        "that is the standard deviation; a uniform distribution reaches sqrt(3) times as far": (
+            lambda n_in, n_out: math.sqrt(2 / (n_in + n_out))
+        ),
+        "that is the variance, not the bound": lambda n_in, n_out: 2 / (n_in + n_out),
+        "that is the square of the bound": lambda n_in, n_out: 6 / (n_in + n_out),
+        "that looks at n_in alone, so it keeps the signal and not the gradient": (
+            lambda n_in, n_out: math.sqrt(3 / n_in)
+        ),
+        "that looks at n_out alone, so it keeps the gradient and not the signal": (
+            lambda n_in, n_out: math.sqrt(3 / n_out)
+        ),
+    },
+)
+def bound(n_in, n_out):
+    return math.sqrt(6 / (n_in + n_out))

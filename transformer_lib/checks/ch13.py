@@ -3,121 +3,207 @@
 import math
 
 import torch
+import torch.nn.functional as F
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
-
-
-@exercise("13.1", hint="try it on d a c b <eos> with a pencil")
-def place(answer):
-    for n in (4, 7):
-        given = [answer(n, t) for t in range(n + 1)]
-        expect(
-            given[:n] != [n - t for t in range(n)],
-            f"for n = {n}, your step 0 looks at place {n}, which is <eos>; the last letter stands "
-            f"at place {n - 1}",
-        )
-        expect(given[:n] != list(range(n)), "that is copy: reverse starts from the last letter")
-        expect(
-            given[:n] == [n - 1 - t for t in range(n)],
-            f"for n = {n}, the letters should come from places {[n - 1 - t for t in range(n)]}, "
-            f"yours are {given[:n]}",
-        )
-        expect(
-            given[n] == n,
-            f"the letters are right; step {n} writes <eos>, which stands at place {n} of the "
-            f"source, not at {given[n]}",
-        )
+from transformer_lib.checks import exercise
 
 
-@exercise("13.2", hint="compare token by token, but only up to <eos> of the right answer")
-def exact_share(answer):
-    right = torch.tensor([[4, 5, 2, 0], [6, 7, 8, 2], [9, 2, 0, 0], [4, 4, 2, 0]])
-    written = torch.tensor(
-        [
-            [4, 5, 2, 9, 9],  # right; junk behind <eos>
-            [6, 7, 9, 2, 0],  # one letter wrong
-            [9, 2, 0, 0, 0],  # right
-            [4, 4, 4, 2, 0],  # too long
-        ]
-    )
-    given = float(answer(written, right))
-    short = float(answer(torch.tensor([[4, 5, 2], [6, 7, 8], [9, 2, 0], [4, 4, 4]]), right))
-    shares = {
-        0.25: "junk behind <eos> should not matter: compare only where the right answer has tokens",
-        0.75: "a sequence with a wrong token counts as right: all tokens have to agree",
-    }
-    real = right != 0
-    tokens = ((written[:, :4] == right) & real).sum() / real.sum()
-    expect(
-        abs(given - tokens.item()) > 1e-6,
-        "that is the share of tokens; a sequence is right only when all its tokens are",
-    )
-    for share, message in shares.items():
-        expect(abs(given - share) > 1e-6, message)
-    expect_close(given, 0.5, "2 of the 4 sequences are right")
-    expect_close(
-        short, 0.5, "an output cut short counts as right: without its <eos> it is not finished"
-    )
-
-
-@exercise("13.3", given=0x4EC95887)
-def reverse_pair(answer):
-    letters = [7, 4, 6, 5]
-    pair = answer(list(letters))
-    expect(isinstance(pair, (tuple, list)) and len(pair) == 2, "return source and target")
-    source, target = list(pair[0]), list(pair[1])
-    expect(source == [*letters, 2], "the source was right: the letters, then <eos>")
-    expect(
-        target != [1, 2, 5, 6, 4, 7], "<eos> is reversed too, so the answer ends before it begins"
-    )
-    expect(
-        target != [1, 2, 5, 6, 4, 7, 2],
-        "<eos> stands at the start as well: reverse the letters only",
-    )
-    expect(
-        target != [1, 5, 6, 4, 7],
-        "<eos> is missing at the end: the model would never learn to stop",
-    )
-    expect(target[:1] == [1], "<bos> is missing: the decoder needs something to read first")
-    expect(target != [1, 7, 4, 6, 5, 2], "the letters are no longer reversed")
-    expect(target == [1, 5, 6, 4, 7, 2], "the target should be <bos>, the letters reversed, <eos>")
-
-
-@exercise("13.4", hint="mark the places that hold each answer, then add up their weights")
-def answer_weight(answer):
-    source = torch.tensor([4, 5, 4, 6, 2])
-    answers = torch.tensor([4, 6, 5, 4])
-    weights = torch.randn(4, 5).softmax(-1)
-    given = answer(weights, source, answers)
-    holds = source == answers[:, None]  # (4, 5)
-    first = weights.gather(1, holds.int().argmax(1, keepdim=True))[:, 0]
-    expect_shape(given, (4,), "return one number per step")
-    slips = {
-        "a letter that occurs twice should get the weight of both its places": first,
-        "you average over places; add the weights up": (weights * holds).mean(1),
-        "that is the mean weight per matching place; add the weights up": (
-            (weights * holds).sum(1) / holds.sum(1)
+@exercise(
+    "13.1",
+    inputs=[(n, t) for n in (4, 7, 1) for t in range(n + 1)],
+    hint="try it on d a c b <eos> with a pencil",
+    tell=lambda given, expected, n, t: (
+        f"at step {t} of {n} letters the letter should come from place {expected}"
+        if t < n
+        else f"step {n} writes <eos>, which stands at place {n} of the source"
+    ),
+    slips={
+        "your step 0 looks at place n, which is <eos>; the last letter stands at place n - 1": (
+            lambda n, t: n - t
         ),
-        "that is the largest weight of each step, wherever it is": weights.amax(1),
-    }
-    for message, slip in slips.items():
-        expect(not same(given, slip), message)
-    expect_close(given, (weights * holds).sum(1), "the weight on the answers is not right")
+        "that is copy: reverse starts from the last letter": lambda n, t: t,
+        "the letters are right; step n writes <eos>, which stands at place n of the source": (
+            lambda n, t: n - 1 - t
+        ),
+    },
+)
+def place(n, t):
+    return n if t == n else n - 1 - t
 
 
-@exercise("13.5", hint="count the orders of n different letters")
-def bag_copies(answer):
-    for n in (3, 5):
-        given = float(answer(n))
-        orders = math.factorial(n)
-        expect(given <= 1, f"for n = {n} you give {given:g}; a probability is at most 1")
-        expect(
-            abs(given - 1 / n) > 1e-6,
-            f"for n = {n}: 1/{n} is the chance of the first letter alone; the others have to be "
-            "right too",
-        )
-        expect(
-            abs(given - n**-n) > 1e-6,
-            f"for n = {n}: each letter is used once, so after the first only {n - 1} are left",
-        )
-        expect_close(given, 1 / orders, f"for n = {n} there are {orders} orders", 1e-6)
+def _padded(*tensors):
+    """Id tensors brought to one width with padding."""
+    width = max(tensor.size(1) for tensor in tensors)
+    return [F.pad(tensor, (0, width - tensor.size(1))) for tensor in tensors]
+
+
+def _cut(*tensors):
+    width = min(tensor.size(1) for tensor in tensors)
+    return [tensor[:, :width] for tensor in tensors]
+
+
+def _all_equal(written, right):
+    return (written == right).all(1).float().mean()
+
+
+def _tokens(written, right):
+    return (written == right)[right != 0].float().mean()
+
+
+def _up_to_eos(written, right):
+    return ((written == right) | (right == 0)).all(1).float().mean()
+
+
+RIGHT = torch.tensor([[4, 5, 2, 0], [6, 7, 8, 2], [9, 2, 0, 0], [4, 4, 2, 0]])
+WRITTEN = torch.tensor(
+    [
+        [4, 5, 2, 9, 9],  # right; junk behind <eos>
+        [6, 7, 9, 2, 0],  # one letter wrong
+        [9, 2, 0, 0, 0],  # right
+        [4, 4, 4, 2, 0],  # too long
+    ]
+)
+
+
+@exercise(
+    "13.2",
+    inputs=[
+        (WRITTEN, RIGHT),
+        (torch.tensor([[4, 5, 2], [6, 7, 8], [9, 2, 0], [4, 4, 4]]), RIGHT),  # cut short
+        (torch.tensor([[5, 2, 7], [5, 5, 2], [5, 0, 2]]), torch.tensor([[5, 2], [5, 2], [5, 2]])),
+        (torch.tensor([[8, 2]]), torch.tensor([[8, 2, 0, 0]])),
+    ],
+    hint="compare token by token, but only up to <eos> of the right answer",
+    wrong="the share of right sequences is another",
+    shape="return one number",
+    shrinks=False,
+    slips={
+        "junk behind <eos> should not matter: compare only where the right answer has tokens": [
+            lambda written, right: _all_equal(*_padded(written, right)),
+            lambda written, right: _all_equal(*_cut(written, right)),
+        ],
+        "that is the share of tokens; a sequence is right only when all its tokens are": [
+            lambda written, right: _tokens(*_padded(written, right)),
+            lambda written, right: _tokens(*_cut(written, right)),
+        ],
+        "an output cut short counts as right: without its <eos> it is not finished": (
+            lambda written, right: _up_to_eos(*_cut(written, right))
+        ),
+        "that is the number of right sequences; divide by how many there are": (
+            lambda written, right: _up_to_eos(*_padded(written, right)) * len(right)
+        ),
+        "that is the share of wrong sequences": (
+            lambda written, right: 1 - _up_to_eos(*_padded(written, right))
+        ),
+    },
+)
+def exact_share(written, right):
+    written, right = _padded(written, right)  # (B, max(L, M))
+    agree = (written == right) | (right == 0)
+    return agree.all(1).float().mean()
+
+
+@exercise(
+    "13.3",
+    inputs=[([7, 4, 6, 5],), ([9, 8],), ([4, 5, 5, 6, 4, 7],), ([3],)],
+    given=0x4EC95887,
+    parts=("source", "target"),
+    tell=lambda given, expected, *args: (
+        "the source was right: the letters, then <eos>"
+        if list(given[0]) != expected[0]
+        else "the target should be <bos>, the letters reversed, <eos>"
+    ),
+    slips={
+        "<eos> is reversed too, so the answer ends before it begins": (
+            lambda letters: (letters + [2], [1, 2] + letters[::-1])
+        ),
+        "<eos> stands at the start as well: reverse the letters only": (
+            lambda letters: (letters + [2], [1, 2] + letters[::-1] + [2])
+        ),
+        "<eos> is missing at the end: the model would never learn to stop": (
+            lambda letters: (letters + [2], [1] + letters[::-1])
+        ),
+        "<bos> is missing: the decoder needs something to read first": (
+            lambda letters: (letters + [2], letters[::-1] + [2])
+        ),
+        "the letters are no longer reversed": lambda letters: (letters + [2], [1] + letters + [2]),
+        "the source was right: the letters, then <eos>": [
+            lambda letters: (letters, [1] + letters[::-1] + [2]),
+            lambda letters: (letters[::-1] + [2], [1] + letters[::-1] + [2]),
+        ],
+    },
+)
+def reverse_pair(letters):
+    return letters + [2], [1] + letters[::-1] + [2]
+
+
+def _weights(T=4, S=5):
+    source, answers = torch.randint(4, 7, (S,)), torch.randint(4, 8, (T,))
+    source[0] = source[-1]  # a letter that occurs twice
+    answers[0] = source[0]
+    return torch.randn(T, S).softmax(-1), source, answers
+
+
+def _holds(source, answers):
+    return source == answers[:, None]  # (T, S)
+
+
+def _first(weights, source, answers):
+    """The weight on the first place that holds each answer."""
+    return weights.gather(1, _holds(source, answers).int().argmax(1, keepdim=True))[:, 0]
+
+
+@exercise(
+    "13.4",
+    inputs=_weights,
+    vary=(dict(T=6, S=6), dict(T=3, S=7)),
+    hint="mark the places that hold each answer, then add up their weights",
+    wrong="the weight on the answers is not right",
+    shape="return one number per step",
+    slips={
+        "a letter that occurs twice should get the weight of both its places": [
+            lambda weights, source, answers: _first(weights, source, answers),
+            lambda weights, source, answers: (
+                _first(weights, source, answers) * _holds(source, answers).any(1)
+            ),
+        ],
+        "you average over places; add the weights up": (
+            lambda weights, source, answers: (weights * _holds(source, answers)).mean(1)
+        ),
+        "that is the mean weight per matching place; add the weights up": (
+            lambda weights, source, answers: (
+                (weights * _holds(source, answers)).sum(1) / _holds(source, answers).sum(1)
+            )
+        ),
+        "that is the largest weight of each step, wherever it is": (
+            lambda weights, source, answers: weights.amax(1)
+        ),
+        "you compare whole rows with one place each; each step has its own answer": (
+            lambda weights, source, answers: (weights * (source == answers[0])).sum(1)
+        ),
+    },
+)
+def answer_weight(weights, source, answers):
+    holds = _holds(source, answers)  # (T, S)
+    return (weights * holds).sum(-1)
+
+
+@exercise(
+    "13.5",
+    inputs=[(3,), (5,), (1,), (8,)],
+    hint="count the orders of n different letters",
+    tolerance=1e-7,
+    tell=lambda given, expected, n: (
+        f"for n = {n} you give {float(given):g}; a probability is at most 1"
+        if given > 1
+        else f"there are {math.factorial(n)} orders of {n} letters"
+    ),
+    slips={
+        "that is the chance of the first letter alone; the others have to be right too": (
+            lambda n: 1 / n
+        ),
+        "each letter is used once, so after the first only n - 1 are left": lambda n: n**-n,
+    },
+)
+def bag_copies(n):
+    return 1 / math.factorial(n)

@@ -1,117 +1,255 @@
 """Checks for chapter 14, Multi30k: data and tokenizers."""
 
-import inspect
 import itertools
+from collections import Counter
 
-from transformer_lib.checks import exercise, expect, expect_close
+from transformer_lib.checks import Part, exercise, values
 
-
-@exercise("14.1", hint="rows times the longest, less the real tokens, over rows times the longest")
-def padding(one_batch, two_batches):
-    one, two = float(one_batch), float(two_batches)
-    expect(one < 1 and two < 1, "a share lies between 0 and 1; divide by the size of the batch")
-    expect(
-        abs(one - 12 / 20) > 1e-3,
-        "you divided by the real tokens; the share is of the whole rectangle, 4 x 8",
-    )
-    expect_close(one, 12 / 32, "one batch is 4 x 8 = 32 numbers, 20 of them real", 0.006)
-    expect(
-        abs(two - 6 / 26) > 1e-3,
-        "3 with 8 is not the best: put sentences of like length together",
-    )
-    expect_close(two, 4 / 24, "the best are (3, 4) and (5, 8): 2 x 4 and 2 x 8 numbers", 0.006)
-
-
-@exercise("14.2", hint="Counter(train_words).most_common(n)")
-def coverage(answer):
-    train = "fox dog cat a bird a dog cat a dog a".split()
-    test = "a a a dog fish fish cat cat cat cat".split()
-    given = float(answer(train, test, 2))
-    expect(
-        abs(given - 2 / 4) > 1e-6,
-        "you count each different word once; every running word of the test counts",
-    )
-    expect(
-        abs(given - 7 / 10) > 1e-6,
-        "your vocabulary comes from the test words: that is the leak of this chapter",
-    )
-    expect(
-        abs(given - 7 / 11) > 1e-6,
-        "that is the share of the training words; count the test words",
-    )
-    expect(
-        abs(given - 8 / 10) > 1e-6,
-        "your vocabulary has more than the n most frequent words",
-    )
-    expect(
-        abs(given - 1 / 10) > 1e-6,
-        "you take the n words that come first; count how often each occurs",
-    )
-    expect_close(given, 0.4, "with n = 2 the words a and dog are known, 4 of 10", 1e-6)
-    expect_close(answer(train, test, 10), 0.8, "with n = 10 every training word is known", 1e-6)
+padding = values(
+    "14.1",
+    "padding",
+    hint="rows times the longest, less the real tokens, over rows times the longest",
+    one_batch=Part(
+        12 / 32,
+        "one batch is 4 x 8 = 32 numbers, 20 of them real",
+        {
+            "a share lies between 0 and 1; divide by the size of the batch": lambda x: x >= 1,
+            "you divided by the real tokens; the share is of the whole rectangle, 4 x 8": 12 / 20,
+            "that is the share of the real tokens; padding is the rest": 20 / 32,
+        },
+        tolerance=0.006,
+    ),
+    two_batches=Part(
+        4 / 24,
+        "the best are (3, 4) and (5, 8): 2 x 4 and 2 x 8 numbers",
+        {
+            "a share lies between 0 and 1; divide by the size of the batch": lambda x: x >= 1,
+            "3 with 8 is not the best: put sentences of like length together": 6 / 26,
+            "you divided by the real tokens; the share is of the whole rectangles": 4 / 20,
+        },
+        tolerance=0.006,
+    ),
+)
 
 
-@exercise("14.3", given=0x0BD5E3CC)
-def shorten(answer):
-    short, long = [1, 7, 8, 2], [1, *range(10, 30), 2]
-    result = list(answer(list(long), 6))
-    expect(len(result) <= 6, f"with limit 6 you return {len(result)} ids: count <eos> too")
-    expect(result[-1] == 2, "<eos> is lost: leave room for it and put it back")
-    expect(result[0] == 1, "<bos> is lost: cut at the end, not at the beginning")
-    expect(result == [1, 10, 11, 12, 13, 2], f"expected the first ids kept, got {result}")
-    given = list(answer(list(short), 6))
-    expect(given.count(2) == 1, f"a short target needs no second <eos>: you return {given}")
-    expect(given == short, f"a target that fits must stay as it is: you return {given}")
-    exact = list(answer(list(short), 4))
-    expect(exact == short, f"a target of exactly the limit fits; you return {exact}")
+def _share(words, known):
+    words = list(words)
+    return sum(word in known for word in words) / len(words)
 
 
-@exercise("14.4", hint="start a new batch when (rows + 1) * new length is over the budget")
-def budget(answer):
-    lengths, limit = [2, 2, 3, 4, 4, 6, 6, 7], 12
-    batches = [list(batch) for batch in answer(list(lengths), limit)]
+def _frequent(words, n):
+    return {word for word, _ in Counter(words).most_common(n)}
+
+
+TRAIN = "fox dog cat a bird a dog cat a dog a".split()
+TEST = "a a a dog fish fish cat cat cat cat".split()
+
+
+@exercise(
+    "14.2",
+    inputs=[
+        (TRAIN, TEST, 2),
+        (TRAIN, TEST, 10),
+        ("b a b c b a".split(), "a c c d b".split(), 1),
+        (["x"], ["y", "x", "z"], 1),
+    ],
+    hint="Counter(train_words).most_common(n)",
+    wrong="the share of known test words is another",
+    shrinks=False,
+    large=lambda: (list(range(30_000)) * 2, list(range(0, 60_000, 2)), 30_000),
+    slips={
+        "you count each different word once; every running word of the test counts": (
+            lambda train, test, n: _share(set(test), _frequent(train, n))
+        ),
+        "your vocabulary comes from the test words: that is the leak of this chapter": (
+            lambda train, test, n: _share(test, _frequent(test, n))
+        ),
+        "that is the share of the training words; count the test words": (
+            lambda train, test, n: _share(train, _frequent(train, n))
+        ),
+        "your vocabulary has more than the n most frequent words": (
+            lambda train, test, n: _share(test, set(train))
+        ),
+        "you take the n words that come first; count how often each occurs": [
+            lambda train, test, n: _share(test, set(train[:n])),
+            lambda train, test, n: _share(test, set(list(dict.fromkeys(train))[:n])),
+        ],
+        "that is the share of unknown words": (
+            lambda train, test, n: 1 - _share(test, _frequent(train, n))
+        ),
+    },
+)  # fmt: skip
+def coverage(train_words, test_words, n):
+    return _share(test_words, _frequent(train_words, n))
+
+
+SHORT, LONG = [1, 7, 8, 2], [1, *range(10, 30), 2]
+
+
+@exercise(
+    "14.3",
+    inputs=[(LONG, 6), (SHORT, 6), (SHORT, 4), ([1, 5, 6, 7, 8, 2], 3), ([1, 9, 2], 2)],
+    given=0x0BD5E3CC,
+    wrong="expected the first ids kept, and <eos> behind them where some are cut",
+    shrinks=False,
+    slips={
+        "<eos> is lost: leave room for it and put it back": lambda ids, limit: ids[:limit],
+        "<bos> is lost: cut at the end, not at the beginning": lambda ids, limit: ids[-limit:],
+        "that is longer than the limit: count <eos> too": [
+            lambda ids, limit: ids[:limit] + [2],
+            lambda ids, limit: ids if len(ids) <= limit else ids[:limit] + [2],
+        ],
+        "a short target needs no second <eos>: it must stay as it is": (
+            lambda ids, limit: ids[: limit - 1] + [2]
+        ),
+        "one id too few is kept: limit - 1 ids and <eos> fit": (
+            lambda ids, limit: ids if len(ids) <= limit else ids[: limit - 2] + [2]
+        ),
+    },
+)
+def shorten(ids, limit):
+    return ids if len(ids) <= limit else ids[: limit - 1] + [2]
+
+
+def _batched(lengths, budget, size=lambda rows, width, total: rows * width):
+    """Greedy batches in order; size tells what a batch takes."""
+    batches, batch = [], []
+    for i, length in enumerate(lengths):
+        total = sum(lengths[j] for j in batch) + length
+        if batch and size(len(batch) + 1, length, total) > budget:
+            batches.append(batch)
+            batch = []
+        batch.append(i)
+    return batches + [batch]
+
+
+def _told_batches(given, expected, lengths, budget):
+    """The first rule that a list of batches breaks, in words."""
+    try:
+        batches = [[int(i) for i in batch] for batch in given]
+    except TypeError:
+        return "return a list of lists of indices"
     flat = list(itertools.chain.from_iterable(batches))
-    expect([] not in batches, "one of your batches is empty")
+    if [] in batches:
+        return "one of your batches is empty"
+    if flat == lengths and flat != list(range(len(lengths))):
+        return "these are the lengths; return the indices"
     missing = sorted(set(range(len(lengths))) - set(flat))
-    expect(flat != lengths, "these are the lengths; return the indices, 0 to 7")
-    at_the_end = missing == list(range(len(lengths)))[-len(missing) :]
-    why = "is the last batch returned" if at_the_end else "is the one that opens a batch in it"
-    expect(not missing, f"the indices {missing} are in no batch: {why}?")
-    expect(
-        flat == list(range(len(lengths))), f"each index once and in order, please; you give {flat}"
-    )
+    if missing:
+        at_the_end = missing == list(range(len(lengths)))[-len(missing) :]
+        why = "is the last batch returned" if at_the_end else "is the one that opens a batch in it"
+        return f"the indices {missing} are in no batch: {why}?"
+    if flat != list(range(len(lengths))):
+        return f"each index once and in order, please; you give {flat}"
     for batch in batches:
         size = len(batch) * max(lengths[i] for i in batch)
-        expect(
-            size <= limit,
-            f"the batch of lengths {[lengths[i] for i in batch]} takes {size} with its padding, "
-            f"over the budget of {limit}; rows times the longest counts",
-        )
+        if size > budget:
+            return (
+                f"the batch of lengths {[lengths[i] for i in batch]} takes {size} with its "
+                f"padding, over the budget of {budget}; rows times the longest counts"
+            )
     for one, two in itertools.pairwise(batches):
         could = (len(one) + 1) * lengths[two[0]]
-        expect(
-            could > limit,
-            f"the batch of lengths {[lengths[i] for i in one]} has room for one more: "
-            f"{could} is within the budget of {limit}",
-        )
+        if could <= budget:
+            return (
+                f"the batch of lengths {[lengths[i] for i in one]} has room for one more: "
+                f"{could} is within the budget of {budget}"
+            )
+    return "the batches are not right"
 
 
-@exercise("14.5", hint="a set of the cleaned training sources")
-def leak(answer):
-    train = [("Ein Hund.", "A dog."), ("Zwei Katzen.", "Two cats."), ("Ein Mann.", "A man.")]
-    test = [
-        ("ein hund. ", "One dog."),  # another translation, other case, a space: still a leak
-        ("Ein Hund.", "A dog."),
-        ("Eine Frau.", "A dog."),  # only the target is known
+@exercise(
+    "14.4",
+    inputs=[
+        ([2, 3, 4, 4, 6, 6, 7], 12),
+        ([3, 3, 4, 4, 4, 6, 6, 7], 12),
+        ([1, 1, 1, 5], 5),
+        ([2, 5, 9], 9),
+        ([4, 4, 4], 100),
+    ],
+    hint="start a new batch when (rows + 1) * new length is over the budget",
+    tell=_told_batches,
+    large=lambda: (sorted(i % 40 + 1 for i in range(20_000)), 4000),
+    slips={
+        "the budget may be used up: a batch of exactly the budget fits": (
+            lambda lengths, budget: _batched(lengths, budget - 1)
+        ),
+    },
+)
+def budget(lengths, budget):
+    return _batched(lengths, budget)
+
+
+def _clean(text):
+    return text.strip().lower()
+
+
+def _leaked(key, count=None):
+    def leaked(train, test):
+        known = {key(pair) for pair in train}
+        found = [key(pair) for pair in test if key(pair) in known]
+        return len(set(found) if count == "different" else found)
+
+    return leaked
+
+
+PAIRS = [("Ein Hund.", "A dog."), ("Zwei Katzen.", "Two cats."), ("Ein Mann.", "A man.")]
+TESTS = [
+    ("ein hund. ", "One dog."),  # another translation, other case, a space: still a leak
+    ("Ein Hund.", "A dog."),
+    ("Eine Frau.", "A dog."),  # only the target is known
+]
+
+
+def _many_pairs():
+    return [(f"Satz {i}", "x") for i in range(20_000)], [
+        (f"satz {2 * i}", "x") for i in range(20_000)
     ]
-    given = answer(train, test)
-    expect(not inspect.isgenerator(given), "return a number, not a generator")
-    expect(given != 3, "a shared target is no leak of the source; compare sources only")
-    if given == 1:
-        cased = answer(train, [("Ein Hund.", "One dog.")])
-        twice = answer(train, [("Ein Hund.", "A dog.")] * 2)
-        expect(twice == 2, "count the test pairs, not the different sources among them")
-        expect(cased == 1, "you compare whole pairs; another translation of the source leaks too")
-        expect(False, "'ein hund. ' and 'Ein Hund.' are the same source: lower case, strip")
-    expect_close(given, 2, "two of the three test pairs have a source that is in training", 0)
-    expect_close(answer([(" Ein Hund.", "A dog.")], test[1:]), 1, "clean both sides", 0)
+
+
+@exercise(
+    "14.5",
+    inputs=[
+        (PAIRS, TESTS),
+        (PAIRS, [("Ein Hund.", "One dog.")]),
+        ([(" Ein Hund.", "A dog.")], TESTS[1:]),
+        (PAIRS, [("Ein Hund.", "A dog.")] * 2),
+        ([*PAIRS, ("ein hund.", "A dog.")], [("zwei katzen.", "x"), ("zweikatzen.", "Two cats.")]),
+        (PAIRS, []),
+    ],
+    hint="a set of the cleaned training sources",
+    wrong="that is not the number of test pairs whose source is in training",
+    large=_many_pairs,
+    shrinks=False,
+    slips={
+        "a shared target is no leak of the source; compare sources only": lambda train, test: len(
+            [
+                pair
+                for pair in test
+                if _clean(pair[0]) in {_clean(s) for s, _ in train}
+                or pair[1] in {t for _, t in train}
+            ]
+        ),
+        "count the test pairs, not the different sources among them": (
+            _leaked(lambda pair: _clean(pair[0]), "different")
+        ),
+        "you compare whole pairs; another translation of the source leaks too": [
+            _leaked(lambda pair: pair),
+            _leaked(lambda pair: (_clean(pair[0]), _clean(pair[1]))),
+        ],
+        "'ein hund. ' and 'Ein Hund.' are the same source: lower case, strip": [
+            _leaked(lambda pair: pair[0]),
+            _leaked(lambda pair: pair[0].lower()),
+            _leaked(lambda pair: pair[0].strip()),
+        ],
+        "spaces inside a text count; only those at the ends do not": (
+            _leaked(lambda pair: pair[0].lower().replace(" ", ""))
+        ),
+        "clean both sides, the training sources and those of the test": [
+            lambda train, test: sum(_clean(s) in {x for x, _ in train} for s, _ in test),
+            lambda train, test: sum(s in {_clean(x) for x, _ in train} for s, _ in test),
+        ],
+    },
+)  # fmt: skip
+def leak(train, test):
+    return _leaked(lambda pair: _clean(pair[0]))(train, test)

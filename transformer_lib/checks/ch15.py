@@ -2,110 +2,216 @@
 
 import torch
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
+from transformer_lib.checks import Part, exercise, values
+
+positions = values(
+    "15.1",
+    "positions",
+    hint="without a cache, step t computes t positions",
+    without_cache=Part(
+        1275,
+        "without a cache it is 1 + 2 + ... + 50",
+        {
+            "50 x 50 would be right if every step saw all 50 tokens; step t sees only t": 2500,
+            "50 are new, but without a cache the old ones are computed again": 50,
+        },
+    ),
+    with_cache=Part(
+        50,
+        "with a cache each step computes one position",
+        {"with a cache the earlier tokens are read, not computed again": 1275},
+    ),
+)
 
 
-@exercise("15.1", hint="without a cache, step t computes t positions")
-def positions(without_cache, with_cache):
-    expect(
-        without_cache != 50 * 50,
-        "50 x 50 would be right if every step saw all 50 tokens; step t sees only t",
+def _drawable(result, logits, k):
+    """The logits, with -inf for every token that can never be drawn."""
+    result = torch.as_tensor(result)
+    if result.shape != logits.shape:
+        return result
+    return torch.where(result.softmax(-1) == 0, -torch.inf, result)
+
+
+def _kept(logits, k, largest=True):
+    return torch.zeros_like(logits, dtype=torch.bool).scatter(
+        -1, logits.topk(k, largest=largest).indices, True
     )
-    expect(without_cache != 50, "50 are new, but without a cache the old ones are computed again")
-    expect_close(without_cache, 1275, "without a cache it is 1 + 2 + ... + 50", tolerance=0)
-    expect(
-        with_cache != 1275,
-        "with a cache the earlier tokens are read, not computed again",
-    )
-    expect_close(with_cache, 50, "with a cache each step computes one position", tolerance=0)
 
 
-@exercise("15.2", hint="find the k-th largest logit of each row, hide what is below")
-def top_k(answer):
-    logits = torch.randn(4, 9)
-    given = logits.clone()
-    result = answer(given, 3)
-    expect_shape(result, (4, 9), "logits go in and logits of the same shape come out")
-    expect(torch.equal(given, logits), "you changed the logits that you were given; use a copy")
-    keep = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, logits.topk(3).indices, True)
-    shares = torch.as_tensor(result).softmax(-1)
-    expect(
-        not (torch.as_tensor(result)[~keep] == 0).all(),
+@exercise(
+    "15.2",
+    inputs=lambda B=4, V=9, k=3: (torch.randn(B, V), k),
+    vary=(dict(B=2, V=5, k=1), dict(B=3, V=4, k=4), dict(B=5, V=5, k=2)),
+    hint="find the k-th largest logit of each row, hide what is below",
+    wrong="the kept logits have changed",
+    shape="logits go in and logits of the same shape come out",
+    view=_drawable,
+    in_place="use a copy, the caller still needs the logits",
+    slips={
         "you set the others to 0, but a logit of 0 still has a probability, e^0 over the sum; "
-        "use -inf",
-    )
-    lowest = torch.zeros_like(keep).scatter(-1, logits.topk(3, largest=False).indices, True)
-    expect(not (shares[lowest] > 0).all(), "you kept the smallest logits, not the largest")
-    left = (shares > 0).sum(-1)
-    expect(
-        (left == 3).all(),
-        f"with k = 3 your rows keep {left.tolist()} tokens; each row needs its own k-th value",
-    )
-    expect_close(
-        shares, logits.masked_fill(~keep, -torch.inf).softmax(-1), "the kept logits have changed"
-    )
+        "use -inf": lambda logits, k: logits * _kept(logits, k),
+        "you kept the smallest logits, not the largest": (
+            lambda logits, k: logits.masked_fill(~_kept(logits, k, False), -torch.inf)
+        ),
+        "each row needs its own k-th value": lambda logits, k: logits.masked_fill(
+            logits < logits.flatten().topk(k).values[-1], -torch.inf
+        ),
+        "the k-th largest is lost: hide what is smaller, not what is equal": (
+            lambda logits, k: logits.masked_fill(
+                logits <= logits.topk(k).values[:, -1:], -torch.inf
+            )
+        ),
+        "you return probabilities; logits were asked for": lambda logits, k: logits.masked_fill(
+            ~_kept(logits, k), -torch.inf
+        ).softmax(-1),
+        "you hid the largest and kept the others": (
+            lambda logits, k: logits.masked_fill(_kept(logits, k), -torch.inf)
+        ),
+    },
+)  # fmt: skip
+def top_k(logits, k):
+    threshold = logits.topk(k).values[:, -1:]  # (B, 1)
+    return logits.masked_fill(logits < threshold, -torch.inf)
 
 
-@exercise("15.3", hint="multiply along each path, and at each step keep the best n prefixes")
-def pencil(answer):
-    expect_shape(answer, (3,), "one probability for each of the beam sizes 1, 2 and 3")
-    one, two, three = (float(x) for x in answer)
-    expect(one != 0.25, "beam size 1 is greedy: it takes A and never looks back")
-    expect_close(one, 0.20, "beam size 1 takes A, then x or y: multiply", tolerance=1e-3)
-    expect(two != 0.25, "C x is the best of all, but beam size 2 has dropped C after step one")
-    expect(two != 0.20, "beam size 2 keeps A and B, and B x is better than A x")
-    expect_close(two, 0.21, "beam size 2 keeps A and B, then takes the best of four", 1e-3)
-    expect_close(three, 0.25, "beam size 3 keeps A, B and C, so it sees every sentence", 1e-3)
+pencil = values(
+    "15.3",
+    "pencil",
+    hint="multiply along each path, and at each step keep the best n prefixes",
+    packed=True,
+    one=Part(
+        0.20,
+        "beam size 1 takes A, then x or y: multiply",
+        {"beam size 1 is greedy: it takes A and never looks back": 0.25},
+        tolerance=1e-3,
+    ),
+    two=Part(
+        0.21,
+        "beam size 2 keeps A and B, then takes the best of four",
+        {
+            "C x is the best of all, but beam size 2 has dropped C after step one": 0.25,
+            "beam size 2 keeps A and B, and B x is better than A x": 0.20,
+        },
+        tolerance=1e-3,
+    ),
+    three=Part(
+        0.25, "beam size 3 keeps A, B and C, so it sees every sentence", tolerance=1e-3
+    ),
+)  # fmt: skip
 
 
-@exercise("15.4", given=0x9ACC4F64)
-def nucleus(answer):
-    sure = torch.tensor([[0.6, 0.3, 0.1]])
-    result = torch.as_tensor(answer(sure, 0.5))
-    expect(
-        not result.isnan().any(),
+def _nucleus(keep, back=True, share=True):
+    """A filter of ranked probabilities by keep(ranked, p)."""
+
+    def filtered(probabilities, p):
+        ranked, order = probabilities.sort(-1, descending=True)
+        ranked = ranked.masked_fill(~keep(ranked, p), 0.0)
+        kept = torch.zeros_like(probabilities).scatter(-1, order, ranked) if back else ranked
+        return kept / kept.sum(-1, keepdim=True) if share else kept
+
+    return filtered
+
+
+def _first_always(ranked, p):
+    keep = ranked.cumsum(-1) <= p
+    keep[:, 0] = True
+    return keep
+
+
+def _before(ranked, p):
+    return ranked.cumsum(-1) - ranked < p
+
+
+def _rows(B=5, V=12, p=0.7):
+    return torch.randn(B, V).softmax(-1), p
+
+
+def _told_nucleus(given, expected, probabilities, p):
+    given = torch.as_tensor(given)
+    if given.isnan().any():
+        return (
+            "the first token alone is over p, so you drop every token and divide 0 by 0; the most "
+            "probable token must always stay"
+        )
+    if ((given.sum(-1) - 1).abs() > 1e-4).any():
+        return "the kept probabilities must sum to 1"
+    return "these are not the probabilities of the nucleus"
+
+
+@exercise(
+    "15.4",
+    inputs=[
+        (torch.tensor([[0.6, 0.3, 0.1]]), 0.5),
+        (torch.tensor([[0.1, 0.4, 0.3, 0.2]]), 0.6),
+        (torch.tensor([[0.5, 0.25, 0.25]]), 0.5),
+        (torch.tensor([[0.1, 0.9], [0.5, 0.5]]), 0.95),
+        (torch.tensor([[0.03, 0.3, 0.05, 0.42, 0.2], [0.31, 0.05, 0.1, 0.32, 0.22]]), 0.75),
+    ],
+    given=0x9ACC4F64,
+    tell=_told_nucleus,
+    tolerance=1e-4,
+    shrinks=False,
+    slips={
         "the first token alone is over p, so you drop every token and divide 0 by 0; the most "
-        "probable token must always stay",
-    )
-    expect_close(
-        result, [[1.0, 0.0, 0.0]], "for [0.6, 0.3, 0.1] and p = 0.5 the first is enough", 1e-4
-    )
-    result = torch.as_tensor(answer(torch.tensor([[0.1, 0.4, 0.3, 0.2]]), 0.6))
-    expect(
-        not same(result, [[4 / 7, 3 / 7, 0, 0]], 1e-4),
-        "your probabilities are in sorted order; put each back in the place of its token",
-    )
-    expect(
-        result[0, 2] > 0,
-        "the token that crosses p belongs to the nucleus: 0.4 alone does not reach 0.6",
-    )
-    expect_close(result.sum(-1), [1.0], "the kept probabilities must sum to 1", 1e-4)
-    expect_close(
-        result, [[0, 4 / 7, 3 / 7, 0]], "for [0.1, 0.4, 0.3, 0.2] and p = 0.6, keep two", 1e-4
-    )
-    expect_close(
-        answer(torch.tensor([[0.5, 0.25, 0.25]]), 0.5),
-        [[1.0, 0.0, 0.0]],
-        "for [0.5, 0.25, 0.25] the first token reaches p = 0.5, and is enough",
-        1e-4,
-    )
-    rows = torch.randn(5, 12).softmax(-1)
-    ranked, order = rows.sort(-1, descending=True)
-    kept = ranked.masked_fill(ranked.cumsum(-1) - ranked >= 0.7, 0)
-    kept = torch.zeros_like(rows).scatter(-1, order, kept)
-    expect_close(answer(rows, 0.7), kept / kept.sum(-1, keepdim=True), "on random rows it differs")
+        "probable token must always stay": _nucleus(lambda ranked, p: ranked.cumsum(-1) <= p),
+        "your probabilities are in sorted order; put each back in the place of its token": (
+            _nucleus(_before, back=False)
+        ),
+        "the token that crosses p belongs to the nucleus: 0.4 alone does not reach 0.6": (
+            _nucleus(_first_always)
+        ),
+        "a token that reaches p exactly is enough: for [0.5, 0.25, 0.25] the first token reaches "
+        "p = 0.5": _nucleus(lambda ranked, p: ranked.cumsum(-1) - ranked <= p),
+        "the kept probabilities must sum to 1: for [0.6, 0.3, 0.1] the first is enough": (
+            _nucleus(_before, share=False)
+        ),
+        "you keep each token with a probability above 1 - p; add the probabilities up": (
+            lambda probabilities, p: (
+                probabilities * (probabilities >= 1 - p)
+                / (probabilities * (probabilities >= 1 - p)).sum(-1, keepdim=True)
+            )
+        ),
+    },
+)  # fmt: skip
+def nucleus(probabilities, p):
+    ranked, order = probabilities.sort(-1, descending=True)  # (B, V)
+    before = ranked.cumsum(-1) - ranked
+    left = ranked.masked_fill(before >= p, 0.0)
+    kept = torch.zeros_like(probabilities).scatter(-1, order, left)
+    return kept / kept.sum(-1, keepdim=True)
 
 
-@exercise("15.5", hint="one key and one value per token and layer")
-def cache_bytes(answer):
-    numbers = 3 * 16 * 5 * 7
-    given = answer(3, 16, 4, 5, 7, 8)
-    expect(given != numbers * 2, "you count numbers; each takes `bytes_per_number` bytes")
-    expect(given != numbers * 2 * 8 * 4, "the heads share d_model among them: do not multiply")
-    expect(given != numbers * 8, "that is the keys alone; the values need as much")
-    expect(given != numbers * 3 * 8, "queries are not kept: only keys and values")
-    expect_close(given, numbers * 2 * 8, "for 3 layers of 16, 5 x 7 tokens, 8 bytes: wrong", 0)
-    twice = answer(3, 16, 8, 5, 7, 8)
-    expect_close(twice, numbers * 2 * 8, "the number of heads must not matter", 0)
-    half = answer(3, 16, 4, 5, 1, 4)
-    expect_close(half, numbers // 7 * 2 * 4, "for one token of 4 bytes a number: wrong", 0)
+def _bytes(n_layers, d_model, n_heads, batch, length, bytes_per_number):
+    return 2 * n_layers * d_model * batch * length * bytes_per_number
+
+
+@exercise(
+    "15.5",
+    inputs=[(3, 16, 4, 5, 7, 8), (3, 16, 8, 5, 7, 8), (2, 32, 4, 3, 1, 4), (6, 512, 8, 1, 60, 2)],
+    hint="one key and one value per token and layer",
+    wrong="the number of bytes is another",
+    slips={
+        "you count numbers; each takes `bytes_per_number` bytes": (
+            lambda n, d, heads, batch, length, size: _bytes(n, d, heads, batch, length, 1)
+        ),
+        "the heads share d_model among them: do not multiply": (
+            lambda n, d, heads, *rest: _bytes(n, d, heads, *rest) * heads
+        ),
+        "d_model is the width of all heads together: do not divide": (
+            lambda n, d, heads, *rest: _bytes(n, d, heads, *rest) / heads
+        ),
+        "that is the keys alone; the values need as much": lambda *sizes: _bytes(*sizes) // 2,
+        "queries are not kept: only keys and values": lambda *sizes: _bytes(*sizes) // 2 * 3,
+        "each layer has a cache of its own": (
+            lambda n, *rest: _bytes(1, *rest)
+        ),
+        "that is one token; each has its key and its value": (
+            lambda n, d, heads, batch, length, size: _bytes(n, d, heads, batch, 1, size)
+        ),
+        "that is one hypothesis; each of the batch has a cache": (
+            lambda n, d, heads, batch, length, size: _bytes(n, d, heads, 1, length, size)
+        ),
+    },
+)  # fmt: skip
+def cache_bytes(n_layers, d_model, n_heads, batch, length, bytes_per_number):
+    return _bytes(n_layers, d_model, n_heads, batch, length, bytes_per_number)

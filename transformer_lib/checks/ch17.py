@@ -1,119 +1,191 @@
 """Checks for chapter 17, evaluation and error analysis."""
 
 import math
+from collections import Counter
 
 import numpy as np
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape
+from transformer_lib.checks import Part, exercise, expect, expect_shape, judged, values
+from transformer_lib.evaluation import edit_distance
+
+brevity = values(
+    "17.1",
+    "brevity",
+    hint="put r = 10 and c into the formula, and mind the minimum",
+    for_8=Part(
+        math.exp(1 - 10 / 8),
+        "the penalty for 8 words is not right",
+        {
+            "0.8 is the ratio of the lengths itself; the penalty is e to the power of 1 - r/c": 0.8,
+            "r and c are swapped: r is the length of the references": math.exp(1 - 8 / 10),
+        },
+        tolerance=1e-2,
+    ),
+    for_12=Part(
+        1.0,
+        "the penalty for 12 words is not right",
+        {
+            "a penalty is never above 1: a long output is punished by its precision": (
+                lambda given: given > 1
+            ),
+            "12 words are more than 10, so there is no brevity to punish": 10 / 12,
+        },
+        tolerance=1e-2,
+    ),
+)
 
 
-@exercise("17.1", hint="put r = 10 and c into the formula, and mind the minimum")
-def brevity(for_8, for_12):
-    expect(
-        abs(for_8 - 8 / 10) > 1e-3,
-        "0.8 is the ratio of the lengths itself; the penalty is e to the power of 1 - r/c",
-    )
-    expect(
-        abs(for_8 - math.exp(1 - 8 / 10)) > 1e-2,
-        "r and c are swapped: r is the length of the references",
-    )
-    expect(for_12 <= 1, "a penalty is never above 1: a long output is punished by its precision")
-    expect(
-        abs(for_12 - 10 / 12) > 1e-2,
-        "12 words are more than 10, so there is no brevity to punish",
-    )
-    expect_close(for_8, math.exp(1 - 10 / 8), "the penalty for 8 words is not right", 1e-2)
-    expect_close(for_12, 1.0, "the penalty for 12 words is not right", 1e-2)
+def _ngrams(words, n, ends=1):
+    return [tuple(words[i : i + n]) for i in range(len(words) - n + ends)]
 
 
-@exercise("17.2", hint="count the n-grams of both sides with Counter, then take the smaller counts")
-def clip(answer):
-    the = ["the"] * 4
-    given = answer(the, ["the", "dog"], 1)
-    expect(
-        given != 4, "'the the the the' against 'the dog' is 1 match: the reference has one 'the'"
-    )
-    expect(
-        answer(["a", "a", "b"], ["a", "a", "c"], 1) != 1,
+def _clipped(a, b, n, ends=1):
+    return sum((Counter(_ngrams(a, n, ends)) & Counter(_ngrams(b, n, ends))).values())
+
+
+LEFT, RIGHT = "a b a b a c".split(), "b a b a a c a b".split()
+
+
+@exercise(
+    "17.2",
+    inputs=[
+        (["the"] * 4, ["the", "dog"], 1), (["a", "a", "b"], ["a", "a", "c"], 1),
+        (["a", "b", "c"], ["c", "b", "a"], 2), (["a", "b", "c"], ["a", "b", "c"], 3),
+        *((LEFT, RIGHT, n) for n in (1, 2, 3, 4, 7)),
+        (["ab", "c"], ["a", "bc"], 2), ("x y z y z".split(), "y z x y z".split(), 2),
+    ],
+    hint="count the n-grams of both sides with Counter, then take the smaller counts",
+    wrong="the number of n-gram matches is not right",
+    large=lambda: (
+        [f"w{i % 9973}" for i in range(20_000)], [f"w{i % 7919}" for i in range(20_000)], 2
+    ),
+    slips={
+        "'the the the the' against 'the dog' is 1 match: the reference has one 'the'": (
+            lambda a, b, n: sum(gram in _ngrams(b, n) for gram in _ngrams(a, n))
+        ),
         "each word counts once only, but the reference has two 'a' and so the match is 2: "
-        "use counts, not sets",
-    )
-    expect(
-        answer(["a", "b", "c"], ["c", "b", "a"], 2) != 3,
-        "these are single words; for n = 2 count runs of two words",
-    )
-    expect(
-        answer(["a", "b", "c"], ["a", "b", "c"], 3) != 0,
-        "the last n-gram is left out: there are len - n + 1 of them",
-    )
-    left, right = "a b a b a c".split(), "b a b a a c a b".split()
-    for n, wanted in ((1, 6), (2, 5), (3, 2), (4, 1), (7, 0)):
-        expect_close(answer(left, right, n), wanted, f"the number of {n}-gram matches is not right")
+        "use counts, not sets": lambda a, b, n: len({*_ngrams(a, n)} & {*_ngrams(b, n)}),
+        "these are single words; for n = 2 count runs of two words": (
+            lambda a, b, n: _clipped(a, b, 1)
+        ),
+        "the last n-gram is left out: there are len - n + 1 of them": [
+            lambda a, b, n: _clipped(a, b, n, 0),
+            lambda a, b, n: _clipped(a, b, n, 0) if n > 1 else _clipped(a, b, n),
+        ],
+        "you join the words of an n-gram: 'ab c' and 'a bc' are two": lambda a, b, n: (
+            _clipped(["".join(g) for g in _ngrams(a, n)], ["".join(g) for g in _ngrams(b, n)], 1)
+        ),
+    },
+)  # fmt: skip
+def clip(hypothesis, reference, n):
+    return _clipped(hypothesis, reference, n)
 
 
-@exercise("17.3", given=0x364C52BC)
-def wer(answer):
-    uneven = (["a", "a b c d e f g h"], ["b", "a b c d e f g h"])
-    given = answer(*uneven)
-    expect(
-        abs(given - 0.5) > 1e-6,
+def _sums(hypotheses, references, divide="reference"):
+    edits = words = 0
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        a, b = hypothesis.split(), reference.split()
+        edits += edit_distance(a, b)
+        words += {"reference": len(b), "hypothesis": len(a), "longer": max(len(a), len(b))}[divide]
+    return edits, words
+
+
+def _rate(divide="reference"):
+    return lambda *texts: _sums(*texts, divide)[0] / _sums(*texts, divide)[1]
+
+
+def _mean(divide="reference"):
+    def mean(hypotheses, references):
+        pairs = zip(hypotheses, references, strict=True)
+        rates = [_rate(divide)([one], [other]) for one, other in pairs]
+        return sum(rates) / len(rates)
+
+    return mean
+
+
+@exercise(
+    "17.3",
+    inputs=[
+        (["a", "a b c d e f g h"], ["b", "a b c d e f g h"]), (["a b"], ["a b c d"]),
+        (["a b c d", "x"], ["a c d", "y z"]), (["the  cat"], ["the cat sat"]),
+        (["x y z"], ["a"]),
+    ],
+    given=0x364C52BC,
+    wrong="over these sentences the rate is not right",
+    shrinks=False,
+    slips={
         "this is the mean of the sentences' rates, so one word counts as much as eight: "
-        "add up all edits, then divide by all words",
-    )
-    expect(abs(given - 1) > 1e-6, "these are the edits; divide them by the number of words")
-    short = answer(["a b"], ["a b c d"])
-    expect(
-        abs(short - 1) > 1e-6,
+        "add up all edits, then divide by all words": [_mean(), _mean("hypothesis")],
+        "these are the edits; divide them by the number of words": lambda a, b: _sums(a, b)[0],
         "you divide by the length of the hypothesis, so saying more lowers the rate: "
-        "divide by the length of the reference",
-    )
-    expect(
-        abs(short - 50) > 1e-6 and abs(given - 100 / 9) > 1e-6,
-        "this is in percent; return a fraction",
-    )
-    expect_close(given, 1 / 9, "one edit in nine reference words is not that rate")
-    expect_close(short, 0.5, "two words missing of four are not that rate")
-    mixed = answer(["a b c d", "x"], ["a c d", "y z"])
-    expect_close(mixed, 3 / 5, "over two sentences the rate is not right")
+        "divide by the length of the reference": _rate("hypothesis"),
+        "this is in percent; return a fraction": lambda a, b: 100 * _rate()(a, b),
+        "you divide by the longer of the two; the reference's words count": _rate("longer"),
+        "you compare characters, not words: one edit in nine is a word": lambda a, b: (
+            sum(map(edit_distance, a, b)) / sum(map(len, b))
+        ),
+    },
+)  # fmt: skip
+def wer(hypotheses, references):
+    edits, words = _sums(hypotheses, references)
+    return edits / words
 
 
-@exercise("17.4", given=0xCB39A7B4)
+def _paired(a, b, draws, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, len(a), (draws, len(a)))  # drawn once, for both
+    return a[rows].mean(1) - b[rows].mean(1)
+
+
+@judged("17.4", given=0xCB39A7B4, example=_paired)
 def paired(answer):
     rng = np.random.default_rng(7)
-    a = rng.normal(50, 20, 80)
-    same = np.asarray(answer(a, a, 40, 0), dtype=float)
-    expect_shape(same, (40,), "return one difference per draw")
-    expect(
-        np.abs(same).max() < 1e-9,
-        "a system differs from itself: the two systems are scored on different draws. "
-        "Draw the sentences once and use them for both",
-    )
-    b = a + rng.normal(2, 5, 80)
-    found = np.asarray(answer(a, b, 2000, 1), dtype=float)
-    expect(
-        found.std() > 1e-9,
-        "every draw gives the same difference: draw with replacement, a new sample each time",
-    )
-    expect(
-        abs(found.mean() - (b - a).mean()) > 0.3,
-        "the sign is turned: return the mean of a less the mean of b",
-    )
-    expected = (a - b).std() / math.sqrt(80)
-    expect(
-        found.std() < 1.4 * expected,
-        "the differences spread too widely: draw as many sentences as there are, for both alike",
-    )
-    expect(
-        found.std() > 0.7 * expected,
-        "the differences spread too little: draw as many sentences as there are, with replacement",
-    )
-    expect(
-        abs(found.mean() - (a - b).mean()) < 0.3,
-        "the differences do not centre on the difference of the two means",
-    )
+    for n, draws in ((80, 40), (50, 30)):
+        a = rng.normal(50, 20, n)
+        same = np.asarray(answer(a, a, draws, 0), dtype=float)
+        expect_shape(same, (draws,), "return one difference per draw")
+        expect(
+            np.abs(same).max() < 1e-9,
+            "a system differs from itself: the two systems are scored on different draws. "
+            "Draw the sentences once and use them for both",
+        )
+    for n in (80, 200):
+        a = rng.normal(50, 20, n)
+        b = a + rng.normal(2, 5, n)
+        found = np.asarray(answer(a, b, 2000, 1), dtype=float)
+        expect(
+            found.std() > 1e-9,
+            "every draw gives the same difference: draw with replacement, a new sample each time",
+        )
+        expect(
+            abs(found.mean() - (b - a).mean()) > 0.3,
+            "the sign is turned: return the mean of a less the mean of b",
+        )
+        expected = (a - b).std() / math.sqrt(n)
+        expect(
+            found.std() < 1.25 * expected,
+            "the differences spread too widely: draw as many sentences as there are, for both "
+            "alike",
+        )
+        expect(
+            found.std() > 0.8 * expected,
+            "the differences spread too little: draw as many sentences as there are, with "
+            "replacement",
+        )
+        expect(
+            abs(found.mean() - (a - b).mean()) < 0.3,
+            "the differences do not centre on the difference of the two means",
+        )
+        again = np.asarray(answer(a, b, 2000, 1), dtype=float)
+        expect(np.array_equal(again, found), "the same seed must give the same differences")
+        other = np.asarray(answer(a, b, 2000, 2), dtype=float)
+        expect(not np.array_equal(other, found), "another seed must give other draws")
+    for i in range(4):  # one sentence alone has a score: how often is it drawn?
+        share = np.mean(answer(np.eye(4)[i], np.zeros(4), 2000, i))
+        expect(abs(share) > 0.02, f"sentence {i} of 4 is never drawn")
 
 
-@exercise("17.5", hint="give a set of numbers from 1 to 6")
+@judged("17.5", hint="give a set of numbers from 1 to 6", example={2, 5})
 def fair(answer):
     expect(
         isinstance(answer, set | frozenset | list | tuple), "give a set of numbers, such as {1, 4}"

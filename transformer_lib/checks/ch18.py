@@ -3,128 +3,221 @@
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
+from transformer_lib.checks import Part, exercise, values
+
+count_heads = values(
+    "18.1",
+    "count_heads",
+    hint="give two numbers",
+    all_heads=Part(
+        6 * 8 + 3 * 2 * 8,
+        "the number of heads is not right",
+        {
+            "a decoder layer has two attentions, its own and the cross-attention, with 8 heads "
+            "each": (6 + 3) * 8,
+            "those are layers or attentions; each attention has 8 heads": [9, 12],
+        },
+    ),
+    heads_on_the_source=Part(
+        (6 + 3) * 8,
+        "the heads on the source are not right",
+        {
+            "the cross-attention of the decoder reads the source as well": 6 * 8,
+            "the encoder's own heads look at the source as well": 3 * 8,
+            "the decoder's self-attention sees only the translation so far": 96,
+        },
+    ),
+)
 
 
-@exercise("18.1", hint="give two numbers")
-def count_heads(all_heads, heads_on_the_source):
-    expect(
-        all_heads != (6 + 3) * 8,
-        "a decoder layer has two attentions, its own and the cross-attention, with 8 heads each",
-    )
-    expect(all_heads not in (9, 12), "those are layers or attentions; each attention has 8 heads")
-    expect_close(all_heads, 6 * 8 + 3 * 2 * 8, "the number of heads is not right", 0)
-    expect(
-        heads_on_the_source != 6 * 8, "the cross-attention of the decoder reads the source as well"
-    )
-    expect(
-        heads_on_the_source != 3 * 8,
-        "the encoder's own heads look at the source as well",
-    )
-    expect(
-        heads_on_the_source != all_heads,
-        "the decoder's self-attention sees only the translation so far",
-    )
-    expect_close(heads_on_the_source, (6 + 3) * 8, "the heads on the source are not right", 0)
+def _words(n):
+    """The word of each of n tokens: one to three tokens a word, in order."""
+    return torch.randint(0, 2, (n,)).index_fill(0, torch.tensor([0]), 0).cumsum(0).tolist()
 
 
-@exercise("18.2", hint="sum over the pieces that are looked at, mean over the pieces that look")
-def between_words(answer):
-    weights = torch.rand(6, 5).softmax(-1)  # (T, S)
-    target, source = [0, 1, 1, 1, 2, 3], [0, 0, 0, 1, 2]
-    out = F.one_hot(torch.tensor(target)).float()  # (T, target words)
-    into = F.one_hot(torch.tensor(source)).float()  # (S, source words)
-    given = torch.as_tensor(answer(weights.clone(), target, source))
-    expect_shape(given, (4, 3), "4 words in the target, 3 in the source")
-    mean_out, mean_into = out / out.sum(0), into / into.sum(0)
-    slips = {
+def _attention(T=6, S=5):
+    target, source = _words(T), _words(S)
+    # One word of several tokens on each side, one of a single token.
+    target[:3], source[:3] = [0, 1, 1], [0, 0, 1]
+    target[3:], source[3:] = [w + 2 for w in _words(T - 3)], [w + 2 for w in _words(S - 3)]
+    return torch.randn(T, S).softmax(-1), target, source
+
+
+def _between(out_mean=True, in_mean=False):
+    def between(weights, target, source):
+        out = F.one_hot(torch.tensor(target)).float()  # (T, target words)
+        into = F.one_hot(torch.tensor(source)).float()  # (S, source words)
+        out = out / out.sum(0) if out_mean else out
+        return out.T @ weights @ (into / into.sum(0) if in_mean else into)
+
+    return between
+
+
+@exercise(
+    "18.2",
+    inputs=_attention,
+    vary=(dict(T=7, S=6), dict(T=5, S=5)),
+    hint="sum over the pieces that are looked at, mean over the pieces that look",
+    wrong="the attention between words is not right",
+    shape="one row for each word of the target, one column for each word of the source",
+    shrinks=False,
+    slips={
         "you added up the rows of a word's pieces, so its row sums to more than 1; take their "
-        "mean": out.T @ weights @ into,
+        "mean": _between(out_mean=False),
         "you took the mean over the source pieces; weights are shares, so a word gets the sum of "
-        "its pieces": mean_out.T @ weights @ mean_into,
+        "its pieces": _between(in_mean=True),
         "mean and sum are exchanged: mean over the target's pieces, sum over the source's": (
-            out.T @ weights @ mean_into
+            _between(out_mean=False, in_mean=True)
         ),
-    }
-    for message, slip in slips.items():
-        expect(not same(given, slip), message)
-    expect_close(given.sum(-1), torch.ones(4), "each row must sum to 1")
-    expect_close(given, mean_out.T @ weights @ into, "the attention between words is not right")
+        "rows and columns are exchanged: the target's words come first": (
+            lambda *args: _between()(*args).T
+        ),
+    },
+)
+def between_words(weights, target_words, source_words):
+    out = F.one_hot(torch.tensor(target_words)).float()  # (T, target words)
+    into = F.one_hot(torch.tensor(source_words)).float()  # (S, source words)
+    summed = weights @ into  # (T, source words)
+    return (out / out.sum(0)).T @ summed
 
 
-@exercise("18.3", hint="make every row a unit vector first")
-def neighbours(answer):
-    # Row 1 points nearly where row 0 does; row 2 is much longer; row 3 lies nearer in space.
-    table = torch.tensor([[1.0, 0.0], [4.0, 0.5], [9.0, 8.0], [0.7, 0.4], [-1.0, 0.1]])
-    given = answer(table.clone(), 0, 3)
-    given = given.tolist() if isinstance(given, torch.Tensor) else list(given)
-    expect(0 not in given, "the row itself is in your list; leave it out")
-    expect(len(given) == 3, f"asked for 3 neighbours, you gave {len(given)}")
-    expect(
-        given != [2, 1, 3],
-        "that is the order of the dot products, where long rows win; divide by the lengths",
-    )
-    expect(
-        given != [3, 4, 1],
-        "that is the order of the distances; the cosine compares directions only",
-    )
-    expect(given[0] != 4, "you have the farthest first; the largest cosine is the nearest")
-    expect(given == [1, 3, 2], f"expected rows [1, 3, 2], nearest first; yours are {given}")
-    random = torch.randn(20, 8)
-    unit = F.normalize(random, dim=-1)
-    cosines = (unit @ unit[5]).index_fill(0, torch.tensor([5]), -2.0)
-    again = [int(row) for row in answer(random.clone(), 5, 4)]
-    expect(again == cosines.topk(4).indices.tolist(), "on a random table the order is not right")
+def _nearest(score, leave_out=True, largest=True):
+    """The k rows with the largest score(table, i)."""
+
+    def nearest(table, i, k):
+        scores = score(table, i)
+        if leave_out:
+            scores = scores.index_fill(0, torch.tensor([i]), -torch.inf if largest else torch.inf)
+        return scores.topk(k, largest=largest).indices.tolist()
+
+    return nearest
 
 
-@exercise("18.4", given=0xFA17F2D7)
-def silent_head(answer):
-    x = torch.randn(2, 3, 12)
-    given = x.clone()
-    result = torch.as_tensor(answer(given, 1, 4))
-    expect_shape(result, (2, 3, 12), "the copy has the shape of x")
-    expected, strided, later = x.clone(), x.clone(), x.clone()
-    expected[..., 3:6] = 0
-    strided[..., 1::4] = 0
-    later[..., 1:4] = 0
-    expect(
-        not torch.equal(result, strided),
-        "you silence every fourth column; a head owns neighbouring columns, "
-        "d_model / n_heads of them",
-    )
-    expect(
-        not torch.equal(result, later),
-        "the slice starts at head; it starts at head times the size of a head",
-    )
-    expect_close(result, expected, "the wrong numbers are zero")
-    expect(
-        torch.equal(given, x),
-        "the result is right, but you changed the x that you were given; work on x.clone()",
-    )
+def _cosine(table, i):
+    unit = F.normalize(table, dim=-1)
+    return unit @ unit[i]
 
 
-@exercise("18.5", hint="AER = 1 - 2 |A and G| / (|A| + |G|)")
-def alignment_error(answer):
-    true = {(0, 0), (1, 1), (2, 2), (2, 3)}
-    found = {(0, 0), (1, 1), (2, 4)}
-    given = answer(set(found), set(true))
-    expect(abs(given - 4 / 7) > 1e-6, "that is the share that agrees; the error is 1 minus it")
-    expect(
-        abs(given - 1 / 3) > 1e-6,
-        "you divide by the found links only; a missing link is an error too",
-    )
-    expect(
-        abs(given - 1 / 2) > 1e-6, "you divide by the true links only; false links are errors too"
-    )
-    expect(
-        abs(given - 5 / 7) > 1e-6,
-        "a common link is in both sets, so it counts twice: 2 |A and G| / (|A| + |G|)",
-    )
-    expect(
-        abs(given - 3 / 5) > 1e-6,
-        "you divide by the union; the AER divides by the sum of the two sizes",
-    )
-    expect_close(given, 3 / 7, "two common links, 3 found and 4 true", 1e-6)
-    expect_close(answer(set(true), set(true)), 0.0, "equal sets have no error", 1e-6)
-    expect_close(answer({(5, 5)}, {(1, 1)}), 1.0, "no common link is an error of 1", 1e-6)
-    expect_close(answer(set(), set()), 0.0, "two empty sets have no error", 1e-6)
+# Row 1 points nearly where row 0 does; row 2 is much longer; row 3 lies nearer in space.
+TABLE = torch.tensor([[1.0, 0.0], [4.0, 0.5], [9.0, 8.0], [0.7, 0.4], [-1.0, 0.1]])
+
+
+def _tables():
+    generator = torch.Generator().manual_seed(0)
+    drawn = [torch.randn(20, 8, generator=generator) for _ in range(2)]
+    return [(TABLE, 0, 3), (TABLE, 0, 4), (drawn[0], 5, 4), (3 * drawn[1][:7], 6, 6)]
+
+
+@exercise(
+    "18.3",
+    inputs=_tables(),
+    hint="make every row a unit vector first",
+    view=lambda rows, *args: [int(row) for row in rows],
+    tell=lambda given, expected, table, i, k: (
+        f"asked for {k} neighbours, you gave {len(given)}"
+        if len(given) != k
+        else "the row itself is in your list; leave it out"
+        if i in given
+        else "these are not the nearest rows, nearest first"
+    ),
+    slips={
+        "that is the order of the dot products, where long rows win; divide by the lengths": (
+            _nearest(lambda table, i: table @ table[i])
+        ),
+        "that is the order of the distances; the cosine compares directions only": (
+            _nearest(lambda table, i: -(table - table[i]).norm(dim=-1))
+        ),
+        "you have the farthest first; the largest cosine is the nearest": [
+            _nearest(_cosine, largest=False),
+            lambda table, i, k: _nearest(_cosine)(table, i, k)[::-1],
+        ],
+        "the row itself is in your list; leave it out": _nearest(_cosine, leave_out=False),
+        "you normalise columns, not rows: dim=-1": _nearest(
+            lambda table, i: F.normalize(table, dim=0) @ F.normalize(table, dim=0)[i]
+        ),
+    },
+)
+def neighbours(table, i, k):
+    return _nearest(_cosine)(table, i, k)
+
+
+def _silenced(columns):
+    def silence(x, head, n_heads):
+        x = x.clone()
+        x[..., columns(head, x.size(-1) // n_heads, n_heads)] = 0
+        return x
+
+    return silence
+
+
+@exercise(
+    "18.4",
+    inputs=lambda B=2, T=3, H=4, K=3, head=1: (torch.randn(B, T, H * K), head, H),
+    vary=(dict(H=3, K=5, head=2), dict(B=1, H=2, K=4, head=0), dict(B=3, T=4, H=4, K=4, head=3)),
+    given=0xFA17F2D7,
+    wrong="the wrong numbers are zero",
+    shape="the copy has the shape of x",
+    in_place="work on x.clone(), the caller still needs x",
+    shrinks=False,
+    slips={
+        "you silence every n-th column; a head owns neighbouring columns, d_model / n_heads of "
+        "them": _silenced(lambda head, size, n: slice(head, None, n)),
+        "the slice starts at head; it starts at head times the size of a head": (
+            _silenced(lambda head, size, n: slice(head, head + size))
+        ),
+        "the others are silent, and the one head speaks": lambda x, head, n_heads: (
+            x - silent_head.reference(x, head, n_heads)
+        ),
+        "a head has d_model / n_heads columns, not n_heads": (
+            _silenced(lambda head, size, n: slice(head * n, (head + 1) * n))
+        ),
+        "you counted heads from 1; head 0 is the first": (
+            _silenced(lambda head, size, n: slice((head - 1) * size, head * size))
+        ),
+        "nothing is silent": lambda x, head, n_heads: x.clone(),
+    },
+)
+def silent_head(x, head, n_heads):
+    size = x.size(-1) // n_heads
+    return _silenced(lambda head, *_: slice(head * size, (head + 1) * size))(x, head, n_heads)
+
+
+TRUE = {(0, 0), (1, 1), (2, 2), (2, 3)}
+FOUND = {(0, 0), (1, 1), (2, 4)}
+
+
+def _error(total):
+    """1 less the agreement, for a total of the two sets."""
+    return lambda found, true: 1 - len(found & true) / max(1, total(found, true))
+
+
+@exercise(
+    "18.5",
+    inputs=[
+        (FOUND, TRUE), (TRUE, TRUE), ({(5, 5)}, {(1, 1)}), (set(), set()), (set(), {(0, 1)}),
+        ({(0, 1), (1, 0), (3, 3)}, {(0, 1)}), ({(0, 0), (1, 2)}, {(0, 0), (2, 1)}),
+    ],
+    hint="AER = 1 - 2 |A and G| / (|A| + |G|)",
+    wrong="the alignment error rate is another",
+    shrinks=False,
+    slips={
+        "that is the share that agrees; the error is 1 minus it": (
+            lambda found, true: 2 * len(found & true) / max(1, len(found) + len(true))
+        ),
+        "you divide by the found links only; a missing link is an error too": (
+            _error(lambda found, true: len(found))
+        ),
+        "you divide by the true links only; false links are errors too": (
+            _error(lambda found, true: len(true))
+        ),
+        "a common link is in both sets, so it counts twice: 2 |A and G| / (|A| + |G|)": (
+            _error(lambda found, true: len(found) + len(true))
+        ),
+        "you divide by the union; the AER divides by the sum of the two sizes": (
+            _error(lambda found, true: len(found | true))
+        ),
+    },
+)  # fmt: skip
+def alignment_error(found, true):
+    total = len(found) + len(true)
+    return 1 - 2 * len(found & true) / total if total else 0.0

@@ -2,145 +2,218 @@
 
 import torch
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
+from transformer_lib.checks import exercise
 
 
-@exercise("19.1", hint="count the tokens that each model is asked for")
-def predictions(answer):
-    for B, T, rate in ((64, 14, 0.15), (8, 20, 0.3)):
-        given = answer(B, T, rate)
-        expect(
-            isinstance(given, (tuple, list)) and len(given) == 2,
-            "return two numbers: masked model, language model",
-        )
-        masked, causal = map(float, given)
-        expect(abs(masked - B * T) > 1e-6, "the masked model is asked only for what is hidden")
-        expect(
-            abs(masked - rate * B * (T + 2)) > 1e-6,
-            "<bos> and <eos> are never hidden, so only the ordinary tokens count",
-        )
-        expect(
-            abs(causal - B * T) > 1e-6,
-            "the language model also predicts <eos>: it has to learn to stop",
-        )
-        expect(
-            abs(causal - B * (T + 2)) > 1e-6, "nothing stands before <bos>: it is not predicted"
-        )
-        expect_close(masked, rate * B * T, "the masked model's number is not right")
-        expect_close(causal, B * (T + 1), "the language model's number is not right")
+@exercise(
+    "19.1",
+    inputs=[(64, 14, 0.15), (8, 20, 0.3), (1, 10, 0.5)],
+    hint="count the tokens that each model is asked for",
+    parts=("masked model", "language model"),
+    tell=lambda given, expected, B, T, rate: (
+        "the masked model's number is not right"
+        if abs(float(given[0]) - expected[0]) > 1e-6
+        else "the language model's number is not right"
+    ),
+    slips={
+        "the masked model is asked only for what is hidden": (
+            lambda B, T, rate: (B * T, B * (T + 1))
+        ),
+        "<bos> and <eos> are never hidden, so only the ordinary tokens count": (
+            lambda B, T, rate: (rate * B * (T + 2), B * (T + 1))
+        ),
+        "the language model also predicts <eos>: it has to learn to stop": (
+            lambda B, T, rate: (rate * B * T, B * T)
+        ),
+        "nothing stands before <bos>: it is not predicted": (
+            lambda B, T, rate: (rate * B * T, B * (T + 2))
+        ),
+        "the two are swapped: first the masked model": (
+            lambda B, T, rate: (B * (T + 1), rate * B * T)
+        ),
+        "the loss averages over the whole batch, not over one caption": (
+            lambda B, T, rate: (rate * T, T + 1)
+        ),
+    },
+)
+def predictions(B, T, rate):
+    return rate * B * T, B * (T + 1)
 
 
-@exercise("19.2", hint="compare each token's word with the words of the chosen tokens")
-def whole_words(answer):
-    word = torch.tensor([[-1, 0, 0, 1, 2, 2, 2, -1], [-1, 0, 1, 1, 2, -1, -1, -1]])
-    chosen = torch.zeros_like(word, dtype=torch.bool)
-    chosen[0, [2, 6]] = chosen[1, [4, 5]] = True
-    right = torch.tensor([[0, 1, 1, 0, 1, 1, 1, 0], [0, 0, 0, 0, 1, 0, 0, 0]]).bool()
-    given = answer(word.clone(), chosen.clone())
-    expect_shape(given, (2, 8), "return one bool per token")
-    expect(not same(given, chosen), "that is `chosen` itself: take in the other pieces of words")
-    expect(
-        not (torch.as_tensor(given).bool() & (word < 0)).any(),
-        "a special token is True: tokens with word -1 are never hidden",
-    )
-    batch = torch.isin(word, word[chosen]) & (word >= 0)
-    expect(
-        not same(given, batch),
-        "a word chosen in one text hides its number in the others: each text for itself",
-    )
-    expect_close(given, right, "the mask is not right")
-    for seed in range(5):
-        generator = torch.Generator().manual_seed(seed)
-        steps = torch.randint(0, 2, (3, 9), generator=generator)
-        word = steps.cumsum(1)
+SMALL = (
+    torch.tensor([[-1, 0, 0, 1, 2, 2, 2, -1], [-1, 0, 1, 1, 2, -1, -1, -1]]),
+    torch.tensor([[0, 0, 1, 0, 0, 0, 1, 0], [0, 0, 0, 0, 1, 1, 0, 0]]).bool(),
+)
+
+
+def _captions():
+    found, generator = [SMALL], torch.Generator().manual_seed(0)
+    for size in ((3, 9), (4, 7), (5, 5)):
+        word = torch.randint(0, 2, size, generator=generator).cumsum(1)
         word[:, 0] = word[:, -1] = -1
-        chosen = torch.rand(3, 9, generator=generator) < 0.3
-        together = word[:, :, None] == word[:, None, :]
-        right = (together & chosen[:, None, :]).any(-1) & (word >= 0)
-        expect_close(
-            answer(word.clone(), chosen.clone()), right,
-            "right on a small example, wrong on a longer one",
-        )  # fmt: skip
+        chosen = torch.rand(size, generator=generator) < 0.3
+        chosen[0, 0] = True  # a special token that was chosen says nothing about others
+        found.append((word, chosen))
+    return found
 
 
-@exercise("19.3", given=0x6CC37002)
-def prepare(answer):
-    ids = torch.tensor([[1, 7, 8, 9, 2], [1, 5, 6, 2, 0]])
-    chosen = torch.tensor([[0, 1, 0, 1, 0], [0, 0, 1, 0, 0]]).bool()
-    before = ids.clone()
-    given = answer(ids, chosen, 19)
-    expect(isinstance(given, (tuple, list)) and len(given) == 3, "return read, wanted and where")
-    read, wanted, where = given
-    expect(
-        not (torch.as_tensor(wanted) == 19).any(),
-        "<mask> stands among what is wanted: `read` and `ids` are still one tensor",
-    )
-    expect(
-        torch.equal(ids, before),
-        "the ids that came in are changed: the next epoch would find <mask> in its data",
-    )
-    expect((torch.as_tensor(read) == 19).any(), "nothing is hidden any more in what is read")
-    expect_close(read, before.masked_fill(chosen, 19), "what is read is not right")
-    expect_close(wanted, before, "what is wanted should be the caption as it was")
-    expect_close(where, chosen, "the places should come back as they were")
+def _together(word):
+    return word[:, :, None] == word[:, None, :]  # (B, T, T)
 
 
-@exercise("19.4", hint="one row for each ordinary token, with that token hidden")
-def pseudo_log_likelihood(answer):
-    torch.manual_seed(0)
-    table = torch.randn(20, 20, dtype=torch.float64)
+@exercise(
+    "19.2",
+    inputs=_captions(),
+    hint="compare each token's word with the words of the chosen tokens",
+    dtype=torch.bool,
+    wrong="the mask is not right",
+    shape="return one bool per token",
+    shrinks=False,
+    slips={
+        "that is `chosen` itself: take in the other pieces of words": lambda word, chosen: chosen,
+        "a special token is True: tokens with word -1 are never hidden": (
+            lambda word, chosen: (_together(word) & chosen[:, None, :]).any(-1)
+        ),
+        "a word chosen in one text hides its number in the others: each text for itself": (
+            lambda word, chosen: torch.isin(word, word[chosen]) & (word >= 0)
+        ),
+        "all pieces of a word need not be chosen: one is enough": (
+            lambda word, chosen: (_together(word) <= chosen[:, None, :]).all(-1) & (word >= 0)
+        ),
+        "you left the special tokens out, but the other pieces of the words as well": (
+            lambda word, chosen: chosen & (word >= 0)
+        ),
+    },
+)
+def whole_words(word, chosen):
+    together = _together(word)
+    return (together & chosen[:, None, :]).any(-1) & (word >= 0)
+
+
+def _one_tensor(ids, chosen, mask_id):
+    ids[chosen] = mask_id
+    return ids, ids, chosen
+
+
+@exercise(
+    "19.3",
+    inputs=lambda B=2, T=5, mask_id=19: (
+        torch.randint(4, 12, (B, T)), torch.eye(B, T).bool() | (torch.rand(B, T) < 0.2), mask_id
+    ),
+    vary=(dict(B=3, T=6, mask_id=3), dict(B=4, T=4, mask_id=30)),
+    given=0x6CC37002,
+    parts=("read", "wanted", "where"),
+    wrong="what is read is hidden where `chosen` is True; the other two come back as they were",
+    in_place="the ids that came in are changed, and the next epoch would find <mask> in its data",
+    slips={
+        "<mask> stands among what is wanted: `read` and `ids` are still one tensor": _one_tensor,
+        "nothing is hidden any more in what is read": lambda ids, chosen, mask_id: (
+            ids, ids, chosen
+        ),
+        "you hid what was not chosen": lambda ids, chosen, mask_id: (
+            ids.masked_fill(~chosen, mask_id), ids, chosen
+        ),
+        "read and wanted are exchanged": lambda ids, chosen, mask_id: (
+            ids, ids.masked_fill(chosen, mask_id), chosen
+        ),
+    },
+)  # fmt: skip
+def prepare(ids, chosen, mask_id):
+    read = ids.masked_fill(chosen, mask_id)
+    return read, ids, chosen
+
+
+def _text(T=6, V=20, mask_id=19):
+    table = torch.randn(V, V, dtype=torch.float64)
 
     def guess(ids):
         """What is guessed depends on all tokens and on the place."""
         around = table[ids]  # (B, T, V)
         return around.mean(1, keepdim=True) * 3 + around.roll(1, 1) + around
 
-    ids = torch.tensor([1, 7, 12, 7, 5, 2])
-    places = [1, 2, 3, 4]
+    ids = torch.randint(4, mask_id, (T,))
+    ids[0], ids[2], ids[-1] = 1, 3, 2  # 3 is special, 4 is not
+    ids[1] = 4
+    return guess, ids, mask_id
 
-    def score(hide):
+
+def _scored(hide=lambda place, places: place, places=lambda ids: ids > 3, mean=False):
+    """The sum over places of log p, with hide(place, places) hidden."""
+
+    def score(guess, ids, mask_id):
+        chosen = places(ids).nonzero()[:, 0]
         total = 0.0
-        for place in places:
+        for place in chosen.tolist():
             hidden = ids.clone()
-            hidden[hide(place)] = 19
-            log_p = guess(hidden[None])[0].log_softmax(-1)
-            total = total + log_p[place, ids[place]]
-        return total
+            where = hide(place, chosen)
+            if where is not None:
+                hidden[where] = mask_id
+            total = total + guess(hidden[None])[0].log_softmax(-1)[place, ids[place]]
+        return total / len(chosen) if mean else total
 
-    given = answer(guess, ids.clone(), 19)
-    expect_shape(given, (), "return one number")
-    slips = {
-        "nothing is hidden: the model reads each token that it is asked for": score(lambda p: []),
-        "all tokens are hidden at once; hide one and leave the others": score(lambda p: places),
-        "that is the mean; add the logarithms up": score(lambda p: p) / len(places),
-        "what follows is hidden, too: only the token itself should be": score(
-            lambda p: slice(p, 5)
+    return score
+
+
+@exercise(
+    "19.4",
+    inputs=_text,
+    vary=(dict(T=8, mask_id=18), dict(T=5)),
+    hint="one row for each ordinary token, with that token hidden",
+    wrong="the sum is not right",
+    shape="return one number",
+    slips={
+        "nothing is hidden: the model reads each token that it is asked for": (
+            _scored(lambda place, places: None)
         ),
-    }
-    for message, slip in slips.items():
-        expect(not same(given, slip), message)
-    with_special = score(lambda p: p)
-    for place in (0, 5):
-        hidden = ids.clone()
-        hidden[place] = 19
-        with_special = with_special + guess(hidden[None])[0].log_softmax(-1)[place, ids[place]]
-    expect(not same(given, with_special), "<bos> and <eos> are never hidden, so they do not count")
-    expect_close(given, score(lambda p: p), "the sum is not right")
+        "all tokens are hidden at once; hide one and leave the others": (
+            _scored(lambda place, places: places)
+        ),
+        "that is the mean; add the logarithms up": _scored(mean=True),
+        "what follows is hidden, too: only the token itself should be": (
+            [
+                _scored(lambda place, places: places[places >= place]),
+                _scored(lambda place, places: slice(place, -1)),
+                _scored(lambda place, places: slice(place, None)),
+            ]
+        ),
+        "<bos> and <eos> are never hidden, so they do not count": (
+            _scored(places=lambda ids: ids >= 0)
+        ),
+        "id 3 is special, too: ordinary ids are above 3": _scored(places=lambda ids: ids >= 3),
+        "the sign is turned round: add up log p, not -log p": (
+            lambda *args: -pseudo_log_likelihood.reference(*args)
+        ),
+    },
+)
+def pseudo_log_likelihood(guess, ids, mask_id):
+    return _scored()(guess, ids, mask_id)
 
 
-@exercise("19.5", hint="V * E and E * D first, then one layer")
-def albert_numbers(answer):
-    for V, E, D, F, L in ((30_000, 128, 768, 3072, 12), (2_000, 16, 64, 128, 2)):
-        given = float(answer(V, E, D, F, L))
-        layer = 4 * D * D + 2 * D * F
-        right = V * E + E * D + layer
-        slips = {
-            "the layers share their weights: count one of them": V * E + E * D + L * layer,
-            "that is the plain embedding, V * D; here it goes through E": V * D + layer,
-            "the map from E to D is missing": V * E + layer,
-            "the feed-forward network has two maps, D to F and F to D": right - D * F,
-            "attention has four maps: queries, keys, values, output": right - D * D,
-        }
-        for message, slip in slips.items():
-            expect(abs(given - slip) > 1e-6, message)
-        expect_close(given, right, f"for V = {V}, E = {E}, D = {D}, F = {F}, L = {L}")
+def _numbers(V, E, D, F, L):
+    return V * E + E * D + 4 * D * D + 2 * D * F
+
+
+@exercise(
+    "19.5",
+    inputs=[(30_000, 128, 768, 3072, 12), (2_000, 16, 64, 128, 2), (50, 3, 7, 5, 1)],
+    hint="V * E and E * D first, then one layer",
+    wrong="the count is not right",
+    slips={
+        "the layers share their weights: count one of them": (
+            lambda V, E, D, F, L: V * E + E * D + L * (4 * D * D + 2 * D * F)
+        ),
+        "that is the plain embedding, V * D; here it goes through E": (
+            lambda V, E, D, F, L: V * D + 4 * D * D + 2 * D * F
+        ),
+        "the map from E to D is missing": lambda V, E, D, F, L: _numbers(V, E, D, F, L) - E * D,
+        "the feed-forward network has two maps, D to F and F to D": (
+            lambda V, E, D, F, L: _numbers(V, E, D, F, L) - D * F
+        ),
+        "attention has four maps: queries, keys, values, output": (
+            lambda V, E, D, F, L: _numbers(V, E, D, F, L) - D * D
+        ),
+        "the embeddings are missing": lambda V, E, D, F, L: 4 * D * D + 2 * D * F,
+    },
+)
+def albert_numbers(V, E, D, F, L):
+    return _numbers(V, E, D, F, L)

@@ -4,140 +4,219 @@ import math
 
 import torch
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
+from transformer_lib.checks import exercise, expect, judged
+from transformer_lib.checks.ch03 import tell_pair
 
 
-@exercise("20.1", hint="count row by row: how many tokens does each one read?")
-def links_of(answer):
-    for s, t in ((4, 4), (3, 5), (6, 1)):
-        given = answer(s, t)
-        expect(isinstance(given, (tuple, list)) and len(given) == 2, "return two numbers")
-        causal, prefix = given
-        n = s + t
-        expect(causal is not ..., ...)
-        where = f"for s = {s} and t = {t}"
-        expect(causal != n * n, f"{where}: that is every pair; a token reads none after it")
-        expect(
-            causal != n * (n - 1) // 2,
-            f"{where}: you count the links to earlier tokens; a token reads itself, too",
-        )
-        expect(causal == n * (n + 1) // 2, f"{where}: token i, counted from 1, reads i tokens")
-        expect(prefix != causal, f"{where}: the prefix stream reads more: its source looks ahead")
-        expect(
-            prefix != s * s + t * (t + 1) // 2,
-            f"{where}: the links from the target to the source are missing",
-        )
-        expect(
-            prefix == causal + s * (s - 1) // 2,
-            f"{where}: the causal links, and those from each source token to the later ones",
-        )
+def _links(s, t):
+    causal = (s + t) * (s + t + 1) // 2
+    return causal, causal + s * (s - 1) // 2
 
 
-@exercise("20.2", hint="two conditions joined by |: not later, or in the source")
-def prefix_mask(answer):
-    for n_source, size in ((3, 6), (1, 4), (5, 5)):
-        given = answer(n_source, size)
-        expect_shape(given, (size, size))
-        expect(
-            torch.as_tensor(given).dtype == torch.bool,
-            "a mask is bool, True = may read: compare numbers instead of adding them",
-        )
-        place = torch.arange(size)
-        i, j = place[:, None], place[None, :]
-        causal = j <= i
-        slips = {
-            "that is the causal mask: the source may look ahead within itself": causal,
-            "you turned it round: rows read, columns are read": (causal | (j < n_source)).T,
-            "the first target token is no source: count places from 0": causal | (j <= n_source),
-            "source rows now read the target, too: it is the column that must be in the source": (
-                causal | (i < n_source)
-            ),
-            "True means may read; yours is the opposite": ~(causal | (j < n_source)),
-        }
-        right = causal | (j < n_source)
-        for message, slip in slips.items():
-            if not same(slip, right):
-                expect(not same(given, slip), message)
-        expect_close(given, right, "not later, or in the source")
+@exercise(
+    "20.1",
+    inputs=[(4, 4), (3, 5), (6, 1), (1, 2)],
+    hint="count row by row: how many tokens does each one read?",
+    parts=("causal", "prefix"),
+    tell=lambda given, expected, s, t: (
+        f"for s = {s} and t = {t}: token i, counted from 1, reads i tokens"
+        if given[0] != expected[0]
+        else f"for s = {s} and t = {t}: the causal links, and those from each source token to the "
+        "later ones"
+    ),
+    slips={
+        "that is every pair; a token reads none after it": [
+            lambda s, t: ((s + t) ** 2, _links(s, t)[1]), lambda s, t: ((s + t) ** 2, 0),
+        ],
+        "you count the links to earlier tokens; a token reads itself, too": [
+            lambda s, t: ((s + t) * (s + t - 1) // 2, _links(s, t)[1]),
+            lambda s, t: ((s + t) * (s + t - 1) // 2, 0),
+            lambda s, t: tuple(links - s - t for links in _links(s, t)),
+        ],
+        "the prefix stream reads more: its source looks ahead": (
+            lambda s, t: (_links(s, t)[0], _links(s, t)[0])
+        ),
+        "the links from the target to the source are missing": (
+            lambda s, t: (_links(s, t)[0], s * s + t * (t + 1) // 2)
+        ),
+        "the two are exchanged: first the causal stream": lambda s, t: _links(s, t)[::-1],
+    },
+)  # fmt: skip
+def links_of(s, t):
+    return _links(s, t)
 
 
-@exercise("20.3", given=0xA02800E7)
-def stream_of(answer):
-    for source, target in (([5, 6, 2], [1, 7, 8, 9, 2]), ([4, 2], [1, 3, 2])):
-        given = answer(list(source), list(target))
-        expect(isinstance(given, (tuple, list)) and len(given) == 2, "return read and predicted")
-        read, predicted = (list(row) for row in given)
-        expect(read == source + target[:-1], "what is read was right: source + target[:-1]")
-        expect(
-            len(predicted) == len(read),
-            f"{len(predicted)} predictions for {len(read)} places: each place needs one",
-        )
-        expect(
-            predicted != [0] * (len(source) + 1) + target[2:],
-            "nothing is asked at <bos>, so the first word of a translation is never learned",
-        )
-        expect(
-            predicted != [0] * len(source) + target[:-1],
-            "each place predicts the token that it reads; it should be the one after it",
-        )
-        expect(
-            predicted != (source + target)[1:],
-            "the source is to be predicted, too; here only the translation counts",
-        )
-        expect(
-            predicted == [0] * len(source) + target[1:],
-            "0 for each source token, then the target without <bos>",
-        )
+def _places(size):
+    place = torch.arange(size)
+    return place[:, None], place[None, :]  # who reads, what is read
 
 
-@exercise("20.4", hint="the total loss, in bits, by the bytes")
-def bits_per_byte(answer):
-    for loss, tokens, size in ((2.0, 300, 1000), (0.7, 50, 60)):
-        given = float(answer(loss, tokens, size))
-        total = loss * tokens
-        slips = {
-            "that is in nats: one bit is ln 2 nats, so divide by ln 2": total / size,
-            "multiplying by ln 2 turns bits into nats: divide": total / size * math.log(2),
-            "that is per token, whose number depends on the tokenizer": loss / math.log(2),
-            "the tokens and the bytes have changed places": loss * size / tokens / math.log(2),
-            "that is the perplexity per byte; the bits are its logarithm to base 2": math.exp(
-                total / size
-            ),
-        }
-        for message, slip in slips.items():
-            expect(abs(given - slip) > 1e-6, message)
-        expect_close(given, total / size / math.log(2), "total loss / ln 2 / bytes", 1e-6)
+def _causal(size):
+    reads, is_read = _places(size)
+    return is_read <= reads
 
 
-@exercise("20.5", hint="normalise once, use it twice")
-def parallel_layer(answer):
-    x, a, b = torch.randn(2, 3, 4), torch.randn(4, 4), torch.randn(4, 4)
-    norm, attention, network = (
+def _prefix(n_source, size):
+    return _causal(size) | (_places(size)[1] < n_source)
+
+
+@exercise(
+    "20.2",
+    inputs=[(2, 3), (3, 6), (1, 4), (5, 5), (0, 3)],
+    hint="two conditions joined by |: not later, or in the source",
+    view=lambda mask, *args: torch.as_tensor(mask),
+    dtype=torch.bool,
+    tell=tell_pair,
+    slips={
+        "that is the causal mask: the source may look ahead within itself": (
+            lambda n_source, size: _causal(size)
+        ),
+        "you turned it round: rows read, columns are read": (
+            lambda n_source, size: _prefix(n_source, size).T
+        ),
+        "the first target token is no source: count places from 0": (
+            lambda n_source, size: _prefix(n_source + 1, size)
+        ),
+        "source rows now read the target, too: it is the column that must be in the source": (
+            lambda n_source, size: _causal(size) | (_places(size)[0] < n_source)
+        ),
+        "True means may read; yours is the opposite": (
+            lambda n_source, size: ~_prefix(n_source, size)
+        ),
+        "every token reads itself, too: not later, not only earlier": (
+            lambda n_source, size: _causal(size).tril(-1) | (_places(size)[1] < n_source)
+        ),
+    },
+)
+def prefix_mask(n_source, size):
+    reads, is_read = _places(size)
+    return (is_read <= reads) | (is_read < n_source)
+
+
+@exercise(
+    "20.3",
+    inputs=[([5, 6, 2], [1, 7, 8, 9, 2]), ([4, 2], [1, 3, 2]), ([2], [1, 2])],
+    given=0xA02800E7,
+    parts=("read", "predicted"),
+    tell=lambda given, expected, source, target: (
+        "what is read was right: source + target[:-1]"
+        if list(given[0]) != expected[0]
+        else f"{len(given[1])} predictions for {len(given[0])} places: each place needs one"
+        if len(given[1]) != len(given[0])
+        else "0 for each source token, then the target without <bos>"
+    ),
+    slips={
+        "nothing is asked at <bos>, so the first word of a translation is never learned": (
+            lambda source, target: (source + target[:-1], [0] * (len(source) + 1) + target[2:])
+        ),
+        "each place predicts the token that it reads; it should be the one after it": (
+            lambda source, target: (source + target[:-1], [0] * len(source) + target[:-1])
+        ),
+        "the source is to be predicted, too; here only the translation counts": (
+            lambda source, target: (source + target[:-1], (source + target)[1:])
+        ),
+    },
+)
+def stream_of(source, target):
+    return source + target[:-1], [0] * len(source) + target[1:]
+
+
+@exercise(
+    "20.4",
+    inputs=[(2.0, 300, 1000), (0.7, 50, 60), (3.1, 17, 17)],
+    hint="the total loss, in bits, by the bytes",
+    wrong="that is not the total loss / ln 2 / bytes",
+    tolerance=1e-6,
+    slips={
+        "that is in nats: one bit is ln 2 nats, so divide by ln 2": (
+            lambda loss, tokens, size: loss * tokens / size
+        ),
+        "multiplying by ln 2 turns bits into nats: divide": (
+            lambda loss, tokens, size: loss * tokens / size * math.log(2)
+        ),
+        "that is per token, whose number depends on the tokenizer": (
+            lambda loss, tokens, size: loss / math.log(2)
+        ),
+        "the tokens and the bytes have changed places": (
+            lambda loss, tokens, size: loss * size / tokens / math.log(2)
+        ),
+        "that is the perplexity per byte; the bits are its logarithm to base 2": (
+            lambda loss, tokens, size: math.exp(loss * tokens / size)
+        ),
+        "that is the total; divide it by the bytes": (
+            lambda loss, tokens, size: loss * tokens / math.log(2)
+        ),
+    },
+)
+def bits_per_byte(loss, n_tokens, n_bytes):
+    return loss * n_tokens / math.log(2) / n_bytes
+
+
+def _side_by_side(B=2, T=3, D=4):
+    a, b = torch.randn(D, D), torch.randn(D, D)
+    return (
+        torch.randn(B, T, D),
         lambda y: y / y.norm(dim=-1, keepdim=True),
         lambda y: (y @ a).cumsum(1),
         lambda y: (y @ b).relu(),
     )
-    given = answer(x, norm, attention, network)
-    expect_shape(given, (2, 3, 4))
+
+
+@exercise(
+    "20.5",
+    inputs=_side_by_side,
+    vary=(dict(B=3, T=5, D=6), dict(B=1, T=4, D=3)),
+    hint="normalise once, use it twice",
+    wrong="the result is not x, and what both make of norm(x)",
+    gradients=True,
+    slips={
+        "the residual is missing: add x": (
+            lambda x, norm, attention, network: attention(norm(x)) + network(norm(x))
+        ),
+        "that is the usual layer, one after the other": (
+            lambda x, norm, attention, network: (
+                x + attention(norm(x)) + network(norm(x + attention(norm(x))))
+            )
+        ),
+        "the network reads what attention has written; let it read norm(x)": (
+            lambda x, norm, attention, network: (
+                x + attention(norm(x)) + network(norm(attention(norm(x))))
+            )
+        ),
+        "the network reads attention's output; side by side both read norm(x)": [
+            lambda x, norm, attention, network: x + network(attention(norm(x))),
+            lambda x, norm, attention, network: (
+                x + attention(norm(x)) + network(attention(norm(x)))
+            ),
+        ],
+        "nothing is normalised": (
+            lambda x, norm, attention, network: x + attention(x) + network(x)
+        ),
+        "the network reads x itself; both read norm(x)": (
+            lambda x, norm, attention, network: x + attention(norm(x)) + network(x)
+        ),
+        "attention reads x itself; both read norm(x)": (
+            lambda x, norm, attention, network: x + attention(x) + network(norm(x))
+        ),
+        "x is added twice": (
+            lambda x, norm, attention, network: 2 * x + attention(norm(x)) + network(norm(x))
+        ),
+        "what is added on top is x, not norm(x)": (
+            lambda x, norm, attention, network: norm(x) + attention(norm(x)) + network(norm(x))
+        ),
+    },
+)
+def parallel_layer(x, norm, attention, network):
     y = norm(x)
-    between = x + attention(y)
-    slips = {
-        "the residual is missing: add x": attention(y) + network(y),
-        "that is the usual layer, one after the other": between + network(norm(between)),
-        "the network reads what attention has written; let it read norm(x)": between
-        + network(norm(attention(y))),
-        "the network reads attention's output; side by side both read norm(x)": x
-        + network(attention(y)),
-        "nothing is normalised": x + attention(x) + network(x),
-        "the network reads x itself; both read norm(x)": between + network(x),
-        "x is added twice": 2 * x + attention(y) + network(y),
-    }
-    for message, slip in slips.items():
-        expect(not same(given, slip), message)
-    expect_close(given, between + network(y), "x, and what both make of norm(x)")
+    attended, digested = attention(y), network(y)
+    return x + attended + digested
 
 
-@exercise("20.6", hint="make the tokens of the first model small and many")
+@judged(
+    "20.6",
+    hint="make the tokens of the first model small and many",
+    example=lambda: (1.5, 1000, 4.0, 250),
+)
 def overturn(answer):
     given = answer()
     expect(isinstance(given, (tuple, list)) and len(given) == 4, "return the four numbers")
@@ -148,6 +227,7 @@ def overturn(answer):
         all(1 <= n <= 1000 for n in (tokens, other_tokens)),
         "1,000 bytes make 1 to 1,000 tokens, if a token has one byte at least",
     )
+    expect(tokens == int(tokens) and other_tokens == int(other_tokens), "tokens are whole numbers")
     expect(loss != other_loss, "the first needs the lower perplexity per token; yours are equal")
     expect(loss < other_loss, "the first needs the lower perplexity per token: a lower loss")
     expect(

@@ -3,94 +3,169 @@
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
+from transformer_lib.checks import (
+    Part,
+    Wrong,
+    exercise,
+    expect,
+    expect_shape,
+    judged,
+    values,
+)
+
+by_hand = values(
+    "21.1",
+    "by_hand",
+    hint="three whole numbers",
+    tokens=Part(
+        197,
+        "count the patches along one side, square, and add the class token",
+        {
+            "196 patches, but the class token is a token, too": 196,
+            "a token is a patch, not a pixel": 50177,
+        },
+    ),
+    numbers_in_a_patch=Part(
+        768,
+        "channels times height times width of one patch",
+        {"256 is one channel; a colour picture has three": 256},
+    ),
+    scores=Part(
+        197**2,
+        "every token asks every token, itself included",
+        {"the class token asks and is asked, too": 196**2},
+    ),
+)
 
 
-@exercise("21.1", hint="three whole numbers")
-def by_hand(tokens, numbers_in_a_patch, scores):
-    expect(tokens != 196, "196 patches, but the class token is a token, too")
-    expect(tokens != 50177, "a token is a patch, not a pixel")
-    expect_close(tokens, 197, "count the patches along one side, square, and add the class token")
-    expect(numbers_in_a_patch != 256, "256 is one channel; a colour picture has three")
-    expect_close(numbers_in_a_patch, 768, "channels times height times width of one patch")
-    expect(scores != 196**2, "the class token asks and is asked, too")
-    expect_close(scores, 197**2, "every token asks every token, itself included")
+def _boolean(given):
+    if not isinstance(given, bool):
+        raise Wrong(f"answer True or False, not {given!r}")
+    return given
 
 
-@exercise("21.2", hint="three answers, True or False")
-def exchanged(logits_change, exchanged_places_change, other_places_change):
-    for given in (logits_change, exchanged_places_change, other_places_change):
-        expect(given is ... or isinstance(given, bool), f"answer True or False, not {given!r}")
-    expect(
-        not logits_change,
-        "the logits cannot change: the class token takes a weighted sum over a bag of patches, "
-        "and a sum does not know the order of its parts",
-    )
-    expect(
-        exchanged_places_change,
+exchanged = values(
+    "21.2",
+    "exchanged",
+    hint="three answers, True or False",
+    logits_change=Part(
+        False,
+        "the logits cannot change: the class token takes a weighted sum over a bag of patches, and "
+        "a sum does not know the order of its parts",
+        read=_boolean,
+    ),
+    exchanged_places_change=Part(
+        True,
         "the two exchanged places read other pixels now: their outputs change places, too",
-    )
-    expect(
-        not other_places_change,
+        read=_boolean,
+    ),
+    other_places_change=Part(
+        False,
         "every other patch sees the same bag of keys and values as before",
-    )
+        read=_boolean,
+    ),
+)
 
 
-@exercise("21.3", given=0x1D483346)
-def repaired_patches(answer):
-    for channels, patch, size in ((1, 2, (8, 8)), (3, 4, (8, 12))):
-        images = torch.randn(2, channels, *size)
-        expected = F.unfold(images, patch, stride=patch).transpose(1, 2)
-        output = answer(images, patch)
-        expect_shape(output, expected.shape, "expected (B, N, C * patch * patch)")
+def _patches(*axes):
+    def patches(images, patch):
         cut = images.unflatten(2, (-1, patch)).unflatten(4, (-1, patch))
-        slips = {
-            "inside a patch, the pixels run down its columns: rows come first": (0, 2, 4, 1, 5, 3),
-            "the patches run down the columns of the picture: rows of patches come first": (
-                (0, 4, 2, 1, 3, 5)
-            ),
-            "the channels come last; unfold puts all pixels of a channel together": (
-                (0, 2, 4, 3, 5, 1)
-            ),
-        }
-        for message, axes in slips.items():
-            slip = cut.permute(axes).flatten(3).flatten(1, 2)
-            expect(same(slip, expected) or not same(slip, output), message)
-        expect_close(output, expected, "your patches differ from those of unfold")
+        return cut.permute(axes).flatten(3).flatten(1, 2)
+
+    return patches
 
 
-@exercise("21.4", hint="two calls of F.cross_entropy; the teacher's answer is an argmax")
-def deit_loss(answer):
-    ours, token, teacher = torch.randn(3, 6, 5) * 3
-    labels = torch.tensor([0, 1, 2, 3, 4, 0])
-    says = teacher.argmax(-1)
-    loss = answer(ours, token, teacher, labels)
-    expect_shape(loss, (), "the loss is one number")
-    hard, follow = F.cross_entropy(ours, labels), F.cross_entropy(token, says)
-    slips = {
+@exercise(
+    "21.3",
+    inputs=lambda B=2, C=1, rows=4, columns=4, patch=2: (
+        torch.randn(B, C, rows * patch, columns * patch), patch
+    ),
+    vary=(dict(C=3, patch=4, rows=2, columns=3), dict(C=2, patch=3, rows=3, columns=2)),
+    given=0x1D483346,
+    wrong="your patches differ from those of unfold",
+    shape="expected (B, N, C * patch * patch)",
+    gradients=True,
+    slips={
+        "inside a patch, the pixels run down its columns: rows come first": (
+            _patches(0, 2, 4, 1, 5, 3)
+        ),
+        "the patches run down the columns of the picture: rows of patches come first": (
+            _patches(0, 4, 2, 1, 3, 5)
+        ),
+        "the channels come last; unfold puts all pixels of a channel together": (
+            _patches(0, 2, 4, 3, 5, 1)
+        ),
+        "rows of patches and rows of pixels are exchanged": lambda images, patch: (
+            images.unflatten(2, (patch, -1)).unflatten(4, (patch, -1))
+            .permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2)
+        ),
+    },
+)  # fmt: skip
+def repaired_patches(images, patch):
+    cut = images.unflatten(2, (-1, patch)).unflatten(4, (-1, patch))
+    ordered = cut.permute(0, 2, 4, 1, 3, 5)  # (B, rows, columns, C, patch, patch)
+    return ordered.flatten(3).flatten(1, 2)
+
+
+def _heads(B=6, n_classes=5):
+    return *(3 * torch.randn(3, B, n_classes)), torch.randint(n_classes, (B,))
+
+
+def _losses(first=lambda labels, says: labels, second=lambda labels, says: says, part=0.5):
+    """The sum of the two heads' losses on targets made from the labels and the teacher's answer."""
+
+    def loss(ours, token, teacher, labels):
+        says = teacher.argmax(-1)
+        hard = F.cross_entropy(ours, first(labels, says))
+        return part * (hard + F.cross_entropy(token, second(labels, says)))
+
+    return loss
+
+
+@exercise(
+    "21.4",
+    inputs=_heads,
+    vary=(dict(B=4, n_classes=7), dict(B=5, n_classes=5)),
+    hint="two calls of F.cross_entropy; the teacher's answer is an argmax",
+    wrong="the loss differs",
+    shape="the loss is one number",
+    gradients=True,
+    slips={
         "both heads learn the labels: the second learns what the teacher says": (
-            (hard + F.cross_entropy(token, labels)) / 2
+            _losses(second=lambda labels, says: labels)
         ),
         "both heads learn from the teacher: the class token's head learns the labels": (
-            (F.cross_entropy(ours, says) + follow) / 2
+            _losses(first=lambda labels, says: says)
         ),
         "you trained the teacher: its logits are only asked for their likeliest class": (
-            (hard + F.cross_entropy(teacher, labels)) / 2
+            lambda ours, token, teacher, labels: (
+                (F.cross_entropy(ours, labels) + F.cross_entropy(teacher, labels)) / 2
+            )
         ),
         "the heads have changed places": (
-            (F.cross_entropy(token, labels) + F.cross_entropy(ours, says)) / 2
+            lambda ours, token, teacher, labels: _losses()(token, ours, teacher, labels)
         ),
-        "that is the sum; take the mean": hard + follow,
+        "that is the sum; take the mean": _losses(part=1),
         "you use the teacher's probabilities (soft); DeiT's loss takes its likeliest class": (
-            (hard + F.cross_entropy(token, teacher.softmax(-1))) / 2
+            lambda ours, token, teacher, labels: (
+                F.cross_entropy(ours, labels) + F.cross_entropy(token, teacher.softmax(-1))
+            ) / 2
         ),
-    }
-    for message, slip in slips.items():
-        expect(not same(slip, loss), message)
-    expect_close(loss, (hard + follow) / 2, "the loss differs")
+    },
+)  # fmt: skip
+def deit_loss(class_logits, teacher_token_logits, teacher_logits, labels):
+    learned = F.cross_entropy(class_logits, labels)
+    imitated = F.cross_entropy(teacher_token_logits, teacher_logits.argmax(-1))
+    return (learned + imitated) / 2
 
 
-@exercise("21.5", hint="two tensors of 64 whole numbers, each from 0 to 63 once")
+def _turned():
+    y, x = torch.arange(8)[:, None], torch.arange(8)[None, :]
+    mixed = (8 * ((y % 2) * 4 + y // 2) + (x % 2) * 4 + x // 2).flatten()
+    return torch.arange(64).flip(0), mixed
+
+
+@judged("21.5", hint="two tensors of 64 whole numbers, each from 0 to 63 once", example=_turned())
 def pixel_orders(harmless, harmful):
     patch_of = F.unfold(torch.arange(64.0).view(1, 1, 8, 8), 2, stride=2)[0].T.long()  # (16, 4)
     home = torch.empty(64, 2, dtype=torch.long)  # of each pixel: its patch, its place inside

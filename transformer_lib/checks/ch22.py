@@ -4,78 +4,133 @@ import random
 from collections import Counter
 
 from transformer_lib.beyond.denoising import text_infilling
-from transformer_lib.checks import exercise, expect, expect_close
+from transformer_lib.checks import exercise, expect, expect_close, judged
 
 GAP = 100
 
 
-def two_lists(given):
-    """The source and the target that an answer returned, as lists."""
-    expect(isinstance(given, (tuple, list)) and len(given) == 2, "return the source and the target")
-    expect(all(part is not ... for part in given), ...)
-    return list(given[0]), list(given[1])
+def _lengths(n, lost, spans):
+    return n - lost + spans, lost + spans + 1
 
 
-@exercise("22.1", hint="what each span leaves in the source, and what it brings to the target")
-def lengths(answer):
-    for n, lost, spans in ((12, 2, 1), (20, 6, 3), (9, 4, 2)):
-        given = answer(n, lost, spans)
-        expect(isinstance(given, (tuple, list)) and len(given) == 2, "return two numbers")
-        source, target = given
-        expect(source is not ... and target is not ..., ...)
-        where = f"for n = {n}, lost = {lost} and spans = {spans}"
-        expect(source != n, f"{where}: that is token masking, which keeps the length")
-        expect(source != n - lost, f"{where}: that is deletion; each span leaves one gap")
-        expect(source == n - lost + spans, f"{where}: the kept tokens, and one gap for each span")
-        expect(target != n, f"{where}: BART writes the whole text; T5 writes the spans alone")
-        expect(target != lost, f"{where}: a gap stands in front of each span, to say which it is")
-        expect(target != lost + spans, f"{where}: the last gap is missing, which ends the list")
-        expect(target == lost + spans + 1, f"{where}: the spans, a gap before each, one at the end")
+@exercise(
+    "22.1",
+    inputs=[(12, 2, 1), (20, 6, 3), (9, 4, 2)],
+    hint="what each span leaves in the source, and what it brings to the target",
+    parts=("source", "target"),
+    tell=lambda given, expected, n, lost, spans: (
+        f"for n = {n}, lost = {lost} and spans = {spans}: the source holds the kept tokens, and "
+        "one gap for each span"
+        if given[0] != expected[0]
+        else f"for n = {n}, lost = {lost} and spans = {spans}: the target holds the spans, a gap "
+        "before each, one at the end"
+    ),
+    slips={
+        "that is token masking, which keeps the length": (
+            lambda n, lost, spans: (n, lost + spans + 1)
+        ),
+        "that is deletion; each span leaves one gap": (
+            lambda n, lost, spans: (n - lost, lost + spans + 1)
+        ),
+        "BART writes the whole text; T5 writes the spans alone": (
+            lambda n, lost, spans: (n - lost + spans, n)
+        ),
+        "a gap stands in front of each span, to say which it is": (
+            lambda n, lost, spans: (n - lost + spans, lost)
+        ),
+        "the last gap is missing, which ends the list": (
+            lambda n, lost, spans: (n - lost + spans, lost + spans)
+        ),
+    },
+)
+def lengths(n, lost, spans):
+    return _lengths(n, lost, spans)
 
 
-@exercise("22.2", hint="slices: before the piece, the piece, behind it")
-def hide_piece(answer):
-    for ids, start, length in (([5, 6, 7, 8, 9], 1, 3), ([4, 5, 6], 0, 1), ([4, 5, 6, 7], 2, 2)):
-        source, target = two_lists(answer(list(ids), start, length, GAP))
-        end = start + length
-        where = f"for {ids}, start {start}, length {length}"
-        expect(target != ids, f"{where}: that is BART's target; MASS writes the piece alone")
-        expect(target == ids[start:end], f"{where}: the target is {ids[start:end]}, not {target}")
-        expect(
-            source != [*ids[:start], *ids[end:]],
-            f"{where}: nothing shows where the piece was: put gaps there",
-        )
-        expect(
-            length == 1 or source != [*ids[:start], GAP, *ids[end:]],
-            f"{where}: one gap is infilling; MASS leaves a gap for each hidden token",
-        )
-        right = [*ids[:start], *[GAP] * length, *ids[end:]]
-        expect(source == right, f"{where}: the encoder should read {right}, not {source}")
+def _cut_out(ids, start, length):
+    return ids[:start], ids[start : start + length], ids[start + length :]
 
 
-@exercise("22.3", given=0xBE7F58A1)
-def two_spans(answer):
-    for ids, first, second in (
-        (list(range(10, 20)), (2, 4), (6, 7)),
-        (list(range(30, 36)), (0, 1), (3, 6)),
-    ):
-        source, target = two_lists(answer(list(ids), first, second, GAP))
-        (a, b), (c, d) = first, second
-        wanted = [GAP, *ids[a:b], GAP + 1, *ids[c:d], GAP + 2]
-        told = {token for token in source + target if token < GAP}
-        missing = [token for token in ids if token not in told]
-        expect(
-            not missing,
-            f"the tokens {missing} are in neither source nor target, so nobody can restore them",
-        )
-        twice = [token for token, n in Counter(source + target).items() if n > 1 and token < GAP]
-        expect(not twice, f"the tokens {twice} are in both: what the source shows is not lost")
-        expect(target == wanted, f"the target was right: {wanted}; yours is {target}")
-        right = [*ids[:a], GAP, *ids[b:c], GAP + 1, *ids[d:]]
-        expect(source == right, f"the source of {ids} should be {right}; yours is {source}")
+@exercise(
+    "22.2",
+    inputs=[
+        ([5, 6, 7, 8, 9], 1, 3, GAP), ([4, 5, 6], 0, 1, GAP), ([4, 5, 6, 7], 2, 2, 77),
+    ],
+    hint="slices: before the piece, the piece, behind it",
+    parts=("source", "target"),
+    shrinks=False,
+    tell=lambda given, expected, *args: (
+        f"the target is {expected[1]}, not {list(given[1])}"
+        if list(given[1]) != expected[1]
+        else f"the encoder should read {expected[0]}, not {list(given[0])}"
+    ),
+    slips={
+        "that is BART's target; MASS writes the piece alone": lambda ids, start, length, gap: (
+            hide_piece.reference(ids, start, length, gap)[0], ids
+        ),
+        "nothing shows where the piece was: put gaps there": lambda ids, start, length, gap: (
+            ids[:start] + ids[start + length :], ids[start : start + length]
+        ),
+        "one gap is infilling; MASS leaves a gap for each hidden token": (
+            lambda ids, start, length, gap: (
+                [*ids[:start], gap, *ids[start + length :]], ids[start : start + length]
+            )
+        ),
+    },
+)  # fmt: skip
+def hide_piece(ids, start, length, gap):
+    before, piece, behind = _cut_out(ids, start, length)
+    return before + [gap] * length + behind, piece
 
 
-@exercise("22.4", hint="for each seed, find the run from scratch with as many updates in all")
+def _told_spans(given, expected, ids, first, second, gap):
+    source, target = (list(part) for part in given)
+    told = {token for token in source + target if token < gap}
+    missing = [token for token in ids if token not in told]
+    if missing:
+        return f"the tokens {missing} are in neither source nor target, so nobody can restore them"
+    twice = [token for token, n in Counter(source + target).items() if n > 1 and token < gap]
+    if twice:
+        return f"the tokens {twice} are in both: what the source shows is not lost"
+    if target != expected[1]:
+        return f"the target was right: {expected[1]}; yours is {target}"
+    return f"the source of {ids} should be {expected[0]}; yours is {source}"
+
+
+@exercise(
+    "22.3",
+    inputs=[
+        (list(range(10, 20)), (2, 4), (6, 7), GAP), (list(range(30, 36)), (0, 1), (3, 6), GAP),
+        (list(range(3, 9)), (1, 2), (2, 4), 50),
+    ],
+    given=0xBE7F58A1,
+    parts=("source", "target"),
+    shrinks=False,
+    tell=_told_spans,
+)  # fmt: skip
+def two_spans(ids, first, second, gap):
+    (a, b), (c, d) = first, second
+    source = [*ids[:a], gap, *ids[b:c], gap + 1, *ids[d:]]
+    return source, [gap, *ids[a:b], gap + 1, *ids[c:d], gap + 2]
+
+
+def _gain(runs):
+    def total(run):
+        return run["pretraining_updates"] + run["updates"]
+
+    gains = [
+        run["bleu"] - other["bleu"] for run in runs for other in runs
+        if run["start"] == "infill" and other["start"] == "scratch"
+        if run["seed"] == other["seed"] and total(run) == total(other)
+    ]  # fmt: skip
+    return sum(gains) / len(gains)
+
+
+@judged(
+    "22.4",
+    hint="for each seed, find the run from scratch with as many updates in all",
+    example=_gain,
+)
 def gain(answer):
     def run(start, seed, updates, bleu):
         before = 0 if start == "scratch" else 1000
@@ -105,7 +160,19 @@ def gain(answer):
     expect_close(given, 8.0, "the mean over seeds of infill less scratch, equal updates in all")
 
 
-@exercise("22.5", hint="for each sentence, count its words that stand in any other sentence")
+def _most_told(sentences):
+    def share(i):
+        rest = {word for j, other in enumerate(sentences) if j != i for word in other}
+        return sum(word in rest for word in sentences[i]) / len(sentences[i])
+
+    return max(range(len(sentences)), key=share)
+
+
+@judged(
+    "22.5",
+    hint="for each sentence, count its words that stand in any other sentence",
+    example=_most_told,
+)
 def gap_sentence(answer):
     cases = [
         ([["a", "b", "c"], ["d", "e"], ["a", "b", "d", "x", "y"]], 0),
@@ -133,7 +200,11 @@ def gap_sentence(answer):
         expect(given == right, f"{where}: the shares are {told}; yours is number {given}")
 
 
-@exercise("22.6", hint="a span may have the length 0: what does it do to the source?")
+@judged(
+    "22.6",
+    hint="a span may have the length 0: what does it do to the source?",
+    example=lambda: (20, 0.3, 0.3),
+)
 def overturn(answer):
     given = answer()
     expect(isinstance(given, (tuple, list)) and len(given) == 3, "return the three numbers")

@@ -6,24 +6,38 @@ import torch
 
 from transformer_lib.attention import scaled_dot_product_attention
 from transformer_lib.beyond.neighbours import nearest_attention
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
+from transformer_lib.checks import Part, expect, expect_close, expect_shape, judged, same, values
+
+by_hand = values(
+    "24.1",
+    "by_hand",
+    hint="two whole numbers",
+    stack=Part(
+        900,
+        "each layer adds one memory: layers x memory",
+        {
+            "that is one layer; what it finds there had looked back itself": 150,
+            "it is the memory of 150 places that each layer looks over, not 50": 300,
+            "the segment counts only once, and the question asks for what is beyond it": 1200,
+        },
+    ),
+    layer=Part(
+        250,
+        "add the 100 places as they are and 3 for each of the 50",
+        {
+            "each compressed place stands for 3 older ones": 150,
+            "only 50 of the 150 places are compressed": 450,
+            "the 50 compressed places are among the 150, not beside them": 300,
+        },
+    ),
+)
 
 
-@exercise("24.1", hint="two whole numbers")
-def by_hand(stack, layer):
-    expect(stack != 150, "that is one layer; what it finds there had looked back itself")
-    expect(stack != 300, "it is the memory of 150 places that each layer looks over, not 50")
-    expect(
-        stack != 1200, "the segment counts only once, and the question asks for what is beyond it"
-    )
-    expect_close(stack, 900, "each layer adds one memory: layers x memory")
-    expect(layer != 150, "each compressed place stands for 3 older ones")
-    expect(layer != 450, "only 50 of the 150 places are compressed")
-    expect(layer != 300, "the 50 compressed places are among the 150, not beside them")
-    expect_close(layer, 250, "add the 100 places as they are and 3 for each of the 50")
-
-
-@exercise("24.2", hint="e to the power of minus the distance, divided by the sum of all three")
+@judged(
+    "24.2",
+    hint="e to the power of minus the distance, divided by the sum of all three",
+    example=0.312958,
+)
 def of_dog(answer):
     near, far, cat = 1.0, math.exp(-2), math.exp(-0.5)
     found = (near + far) / (near + far + cat)
@@ -44,7 +58,12 @@ def of_dog(answer):
     expect(right, "mix the two probabilities of dog: three quarters of one, one of the other")
 
 
-@exercise("24.3", given=0x8F9D4714)
+def _keep(memory, x, reach):
+    together = torch.cat([memory, x.detach()], dim=1)
+    return together[:, max(0, together.size(1) - reach) :]
+
+
+@judged("24.3", given=0x8F9D4714, example=_keep)
 def keep(answer):
     memory = torch.randn(2, 5, 3)
     x = torch.randn(2, 4, 3, requires_grad=True)
@@ -66,7 +85,22 @@ def keep(answer):
     )
 
 
-@exercise("24.4", hint="go step by step and keep the sum; a place runs while the sum is below")
+def _shares(p, threshold=0.99):
+    result, total = torch.zeros(len(p)), 0.0
+    for i, x in enumerate(p.tolist()):
+        if total + x >= threshold - 1e-9 or i == len(p) - 1:
+            result[i] = 1 - total
+            break
+        result[i] = x
+        total += x
+    return result
+
+
+@judged(
+    "24.4",
+    hint="go step by step and keep the sum; a place runs while the sum is below",
+    example=_shares,
+)
 def shares(answer):
     cases = [[0.5, 0.3, 0.6, 0.2], [0.1, 0.1, 0.1], [0.995, 0.5], [0.0, 0.0, 0.0], [0.4, 0.7, 0.9]]
     for p in cases:
@@ -94,9 +128,15 @@ def shares(answer):
         expect_close(output, expected, f"{given} the shares differ")
     half = torch.as_tensor(answer(torch.tensor([0.6, 0.3, 0.1]), 0.5), dtype=torch.float32)
     expect_close(half, [1.0, 0.0, 0.0], "with the threshold 0.5 a place with p = 0.6 stops at once")
+    exact = torch.as_tensor(answer(torch.tensor([0.5, 0.25, 0.25]), 0.5), dtype=torch.float32)
+    expect_close(exact, [1.0, 0.0, 0.0], "a sum that is the threshold has reached it")
 
 
-@exercise("24.5", hint="set the bound exp(-2 n (allowed - mean)^2) equal to the risk")
+@judged(
+    "24.5",
+    hint="set the bound exp(-2 n (allowed - mean)^2) equal to the risk",
+    example=lambda mean, allowed, risk: math.ceil(math.log(1 / risk) / (2 * (allowed - mean) ** 2)),
+)
 def sentences_needed(answer):
     for mean, allowed, risk in ((0.03, 0.05, 0.05), (0.0, 0.1, 0.05), (0.05, 0.1, 0.01)):
         exact = math.log(1 / risk) / (2 * (allowed - mean) ** 2)
@@ -119,7 +159,13 @@ def sentences_needed(answer):
         expect(n <= math.ceil(exact), f"{given} fewer than {n:g} sentences would do")
 
 
-@exercise("24.6", hint="what if all 64 keys are worth as much?")
+def _flat():
+    generator = torch.Generator().manual_seed(0)
+    q, k = torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 64, 4)
+    return q, k, torch.randn(1, 1, 64, 4, generator=generator)
+
+
+@judged("24.6", hint="what if all 64 keys are worth as much?", example=_flat)
 def overturned(answer):
     found = answer()
     expect(isinstance(found, (tuple, list)) and len(found) == 3, "return three tensors: q, k and v")

@@ -4,10 +4,10 @@ import math
 
 import torch
 
-from transformer_lib.checks import exercise, expect, expect_close, expect_shape, same
+from transformer_lib.checks import exercise, expect, expect_close, expect_shape, judged, same
 
 
-@exercise("25.1", hint="a list of four numbers, and two numbers")
+@judged("25.1", hint="a list of four numbers, and two numbers", example=([4, 3, 3, 1], 7, 60))
 def by_hand(togo, fourth_return, tokens):
     expect_shape(torch.as_tensor(togo, dtype=torch.float), (4,), "four steps have four returns")
     togo = torch.as_tensor(togo, dtype=torch.float)
@@ -27,7 +27,11 @@ def by_hand(togo, fourth_return, tokens):
     expect_close(tokens, 60, "a return, a state and an action for each step")
 
 
-@exercise("25.2", hint="the sigmoid of minus the bias, and eight gates in a row")
+@judged(
+    "25.2",
+    hint="the sigmoid of minus the bias, and eight gates in a row",
+    example=((1 - 1 / (1 + math.exp(2))) ** 8, 0.5**8),
+)
 def kept(kept_with_bias_2, kept_with_bias_0):
     for bias, given in ((2.0, kept_with_bias_2), (0.0, kept_with_bias_0)):
         opened = 1 / (1 + math.exp(bias))
@@ -46,28 +50,45 @@ def kept(kept_with_bias_2, kept_with_bias_0):
         )
 
 
-@exercise("25.3", given=0x7F140A66)
-def repaired_wish(answer):
-    asked = torch.tensor([10.0, 50.0])
-    rewards = torch.tensor([[1.0, 2, 3, 4], [5, 0, 7, 1]])
-    expected = torch.tensor([[10.0, 9, 7, 4], [50, 45, 45, 38]])
-    output = answer(asked, rewards)
-    expect_shape(output, (2, 4), "expected (N, T)")
-    expect(
-        not same(output, asked[:, None] - rewards.cumsum(-1)),
-        "the wish of a step is lowered by that step's own reward, which is not earned yet",
-    )
-    expect(
-        not same(output, asked[:, None] - rewards),
-        "only the step's own reward is taken off; take off what all steps before it earned",
-    )
-    expect(
-        not same(output, asked[:, None].expand(2, 4)), "the wish is never lowered: count down"
-    )
-    expect_close(output, expected, "the first step is asked for everything, the next for less")
+@exercise(
+    "25.3",
+    inputs=lambda N=2, T=4: (10 * torch.rand(N) + 20, torch.randint(0, 8, (N, T)).float()),
+    vary=(dict(N=3, T=5), dict(N=4, T=4)),
+    given=0x7F140A66,
+    wrong="the first step is asked for everything, the next for less",
+    shape="expected (N, T)",
+    slips={
+        "the wish of a step is lowered by that step's own reward, which is not earned yet": (
+            lambda asked, rewards: asked[:, None] - rewards.cumsum(-1)
+        ),
+        "only the step's own reward is taken off; take off what all steps before it earned": (
+            lambda asked, rewards: asked[:, None] - rewards
+        ),
+        "the wish is never lowered: count down": (
+            lambda asked, rewards: asked[:, None].expand_as(rewards).clone()
+        ),
+        "the sums run over the episodes, not over the steps": (
+            lambda asked, rewards: asked[:, None] - rewards.cumsum(0) + rewards
+        ),
+    },
+)
+def repaired_wish(asked, rewards):
+    earned_before = rewards.cumsum(-1) - rewards  # (N, T)
+    return asked[:, None] - earned_before
 
 
-@exercise("25.4", hint="scale to [0, n_bins), round down, clamp; then add i * n_bins")
+def _tokens(states, actions, low, high, n_bins):
+    n = states.size(-1)
+    bins = ((states - low) / (high - low) * n_bins).floor().clamp(0, n_bins - 1).long()
+    bins = bins + n_bins * torch.arange(n)
+    return torch.cat([bins, actions[..., None] + n * n_bins], -1).flatten(1)
+
+
+@judged(
+    "25.4",
+    hint="scale to [0, n_bins), round down, clamp; then add i * n_bins",
+    example=_tokens,
+)
 def trajectory_tokens(answer):
     states = torch.tensor([[[0.0, -1.0, 0.99], [5.0, 0.5, -7.0]]])  # (1, 2, 3)
     actions = torch.tensor([[1, 0]])
@@ -97,7 +118,7 @@ def trajectory_tokens(answer):
     expect(torch.equal(output, expected), "right for 10 bins in [-1, 1], wrong for 7 in [-2, 2]")
 
 
-@exercise("25.5", hint="four numbers")
+@judged("25.5", hint="four numbers", example=(5, 10, 1, 0.3))
 def gamble(safe, win, lose, chance):
     safe, win, lose, chance = (float(x) for x in (safe, win, lose, chance))
     expect(0 < chance < 1, f"`chance` is {chance:g}; a probability lies between 0 and 1")

@@ -1,0 +1,206 @@
+# ruff: noqa: E501  (lines of solutions, as they stand)
+"""Changes of official solutions that change nothing, each with the reason.
+
+{chapter: {"the line | what was changed": why the answer is as right as before}}
+"""
+
+EQUIVALENT = {
+    "01": {
+        "weights = scores.softmax(-1) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "A = torch.zeros(n, n) | arguments exchanged": (
+            "the matrix is square"
+        ),
+    },
+    "02": {
+        "scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)) | arguments exchanged": (
+            "transpose exchanges two axes, in whichever order they are named"
+        ),
+    },
+    "03": {
+        "causal = torch.ones(1, 1, size, size, dtype=torch.bool, device=ids.device).tril() | without device=": (
+            "the check runs on the processor"
+        ),
+        "scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)) | arguments exchanged": (
+            "transpose exchanges two axes, in whichever order they are named"
+        ),
+        "scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "causal = torch.ones(size, size, dtype=torch.bool, device=segments.device).tril() | without device=": (
+            "the check runs on the processor"
+        ),
+        "causal = torch.ones(size, size, dtype=torch.bool, device=segments.device).tril() | arguments exchanged": (
+            "the matrix is square"
+        ),
+    },
+    "04": {
+        "return x.unflatten(-1, (n_heads, -1)).transpose(1, 2) | arguments exchanged": (
+            "transpose exchanges two axes, in whichever order they are named"
+        ),
+        "return heads.transpose(1, 2).reshape(B, T, H * K) | arguments exchanged": (
+            "transpose exchanges two axes, in whichever order they are named"
+        ),
+    },
+    "07": {
+        "if kind == 'batch': | condition always true": (
+            "there are two kinds, and the other has returned"
+        ),
+    },
+    "08": {
+        "keep = torch.rand_like(x) >= p | GtE -> Gt": (
+            "a random number is exactly p with probability 0"
+        ),
+    },
+    "10": {
+        "causal = torch.ones(T, T, dtype=torch.bool).tril() | arguments exchanged": (
+            "the matrix is square"
+        ),
+    },
+    "11": {
+        "tgt_mask = masks.padding_mask(tgt_ids, 0) & masks.causal_mask(tgt_ids.size(1)) | right operand only": (
+            "padding stands at the end, where the causal mask hides it"
+        ),
+    },
+    "12": {
+        "plain_answer = math.log(10000) | 10000 -> 10001": (
+            "answers may be rounded to two digits"
+        ),
+        "smoothed_answer = math.log(10000) | 10000 -> 10001": (
+            "answers may be rounded to two digits"
+        ),
+        "of_target = log_p.gather(-1, targets[..., None]).squeeze(-1) | without USub": (
+            "an axis that is not 1 long stays, and the boolean index drops the last"
+        ),
+        "of_target = log_p.gather(-1, targets[..., None]).squeeze(-1) | 1 -> 2": (
+            "an axis that is not 1 long stays, and the boolean index drops the last"
+        ),
+    },
+    "13": {
+        "width = max(written.size(1), right.size(1)) | arguments exchanged": (
+            "the larger, or smaller, of two has no order"
+        ),
+        "written, right = [F.pad(ids, (0, width - ids.size(1))) for ids in (written, right)] | 0 -> 1": (
+            "both are moved by one place"
+        ),
+        "return (weights * holds).sum(-1) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+    },
+    "14": {
+        "return ids if len(ids) <= limit else ids[:limit - 1] + [2] | LtE -> Lt": (
+            "at the limit itself the last id is <eos> already"
+        ),
+    },
+    "15": {
+        "found_probabilities = [0.4 * 0.5, 0.35 * 0.6, 0.25 * 1.0] | Mult -> Div": (
+            "the factor is 1"
+        ),
+        "found_probabilities = [0.4 * 0.5, 0.35 * 0.6, 0.25 * 1.0] | left operand only": (
+            "the factor is 1"
+        ),
+        "ranked, order = probabilities.sort(-1, descending=True) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "kept = torch.zeros_like(probabilities).scatter(-1, order, ranked) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "before = ranked.cumsum(-1) - ranked | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "return kept / kept.sum(-1, keepdim=True) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+    },
+    "16": {
+        "updates_per_epoch = round(29000 / 250) | 29000 -> 29001": (
+            "it is rounded to the same whole number"
+        ),
+        "updates_per_epoch = round(29000 / 250) | 250 -> 251": (
+            "it is rounded to the same whole number"
+        ),
+        "epochs = round(8000 / updates_per_epoch) | 8000 -> 8001": (
+            "it is rounded to the same whole number"
+        ),
+        "total = sum((loss * n for loss, n in zip(losses, token_counts))) | arguments exchanged": (
+            "a product has no order"
+        ),
+    },
+    "17": {
+        "penalty_for_12 = min(1.0, math.exp(1 - 10 / 12)) | arguments exchanged": (
+            "the larger, or smaller, of two has no order"
+        ),
+        "penalty_for_12 = min(1.0, math.exp(1 - 10 / 12)) | Sub -> Add": (
+            "the minimum with 1 is 1 all the same"
+        ),
+        "penalty_for_12 = min(1.0, math.exp(1 - 10 / 12)) | left operand only": (
+            "the minimum with 1 is 1 all the same"
+        ),
+        "penalty_for_12 = min(1.0, math.exp(1 - 10 / 12)) | right operand only": (
+            "the minimum with 1 is 1 all the same"
+        ),
+        "penalty_for_12 = min(1.0, math.exp(1 - 10 / 12)) | 1 -> 2": (
+            "the minimum with 1 is 1 all the same"
+        ),
+        "penalty_for_12 = min(1.0, math.exp(1 - 10 / 12)) | 10 -> 11": (
+            "the minimum with 1 is 1 all the same"
+        ),
+        "penalty_for_12 = min(1.0, math.exp(1 - 10 / 12)) | 10 -> 0": (
+            "the minimum with 1 is 1 all the same"
+        ),
+        "penalty_for_12 = min(1.0, math.exp(1 - 10 / 12)) | 12 -> 13": (
+            "the minimum with 1 is 1 all the same"
+        ),
+        "edits += evaluation.edit_distance(a, b) | arguments exchanged": (
+            "a distance is symmetric"
+        ),
+    },
+    "18": {
+        "unit = F.normalize(table, dim=-1) | without dim=": (
+            "the default, axis 1, is the last one of a table"
+        ),
+        "similarity[i] = -2.0 | 2.0 -> 3.0": (
+            "below every cosine, too"
+        ),
+        "unit = F.normalize(table, dim=-1) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+    },
+    "20": {
+        "return (1.5, 1000, 4.0, 250) | 1.5 -> 2.5": (
+            "another pair of models that overturns the sentence"
+        ),
+        "return (1.5, 1000, 4.0, 250) | 4.0 -> 5.0": (
+            "another pair of models that overturns the sentence"
+        ),
+        "return (1.5, 1000, 4.0, 250) | 250 -> 251": (
+            "another pair of models that overturns the sentence"
+        ),
+    },
+    "21": {
+        "tokens = (224 // 16) ** 2 + 1 | 224 -> 225": (
+            "224 // 16 is 225 // 16"
+        ),
+        "imitated = F.cross_entropy(teacher_token_logits, teacher_logits.argmax(-1)) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+    },
+    "23": {
+        "layers = 100 // 10 | right operand only": (
+            "the result is 10 again"
+        ),
+        "layers = 100 // 10 | 100 -> 101": (
+            "the result is 10 again"
+        ),
+        "memory, total = (written.cumsum(-3), k.cumsum(-2)) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "overturned = sparse.causal(sparse.any_of(sparse.local(1), sparse.with_global(1))) | arguments exchanged": (
+            "or has no order"
+        ),
+        "overturned = sparse.causal(sparse.any_of(sparse.local(1), sparse.with_global(1))) | 1 -> 2": (
+            "a wider window, or a second global token: it still overturns"
+        ),
+    },
+}

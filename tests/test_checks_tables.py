@@ -1,0 +1,180 @@
+"""Every declaration of an exercise keeps what it promises: the table is the test.
+
+The reference is right, each slip is named with its own sentence, every argument varies, and an
+answer that changes its inputs, prints instead of returning, or is still `...` is told so.
+"""
+
+import importlib
+
+import pytest
+import torch
+
+from transformer_lib import checks
+from transformer_lib.checks import EXERCISES
+from transformer_lib.checks.framework import Exercise, Judged, Values, clone, unchanged
+
+for chapter in checks._chapters():
+    importlib.import_module(f"transformer_lib.checks.{chapter}")
+
+ALL = sorted(EXERCISES.values(), key=lambda check: check.number)
+WRITTEN = [check for check in ALL if isinstance(check, Exercise)]
+PLAIN = [check for check in WRITTEN if check.adapt is None]
+SLIPS = [
+    (check, sentence, slip)
+    for check in WRITTEN
+    for sentence, slips in check.slips.items()
+    for slip in (slips if isinstance(slips, list) else [slips])
+]
+PARTS = [
+    (check, i, sentence, wrong)
+    for check in ALL
+    if isinstance(check, Values)
+    for i, part in enumerate(check.parts.values())
+    for sentence, several in part.slips.items()
+    if not callable(several)
+    for wrong in (several if isinstance(several, list) else [several])
+]
+
+
+def number(value):
+    return getattr(value, "number", None) or (value[:40] if isinstance(value, str) else "")
+
+
+def judge(check, answer):
+    return check.judge(answer if isinstance(answer, tuple) else (answer,))
+
+
+def right_answer(check):
+    """A right answer of any check, as the learner would hand it in."""
+    if isinstance(check, Judged):
+        return check.example if isinstance(check.example, tuple) else (check.example,)
+    if isinstance(check, Values):
+        right = [part.right for part in check.parts.values()]
+        if not check.packed:
+            return tuple(right)
+        spoken = check.packed == "names"
+        return (dict(zip(check.parts, right, strict=True)),) if spoken else (right,)
+    if check.adapt is None:
+        return (check.reference,)
+    return check.right if isinstance(check.right, tuple) else (check.right,)
+
+
+@pytest.mark.parametrize("check", ALL, ids=number)
+def test_the_right_answer_is_right(check, capsys):
+    assert check(*right_answer(check)) is True
+    assert capsys.readouterr().out.startswith(f"✓ {check.number} Right.")
+
+
+def in_double(answer):
+    def double(*args):
+        result = answer(*args)
+        parts = result if isinstance(result, tuple) else (result,)
+        parts = tuple(
+            part.double() if isinstance(part, torch.Tensor) and part.is_floating_point() else part
+            for part in parts
+        )
+        return parts if isinstance(result, tuple) else parts[0]
+
+    return double
+
+
+@pytest.mark.parametrize("check", PLAIN, ids=number)
+def test_the_precision_does_not_matter(check):
+    assert judge(check, in_double(check.reference)) == (True, [])
+
+
+MEASURED = [check for check in ALL if getattr(check, "measure", None)]
+
+
+@pytest.mark.parametrize("check", MEASURED, ids=number)
+def test_a_prediction_comes_true_when_it_is_run(check, capsys):
+    found = check.measure()
+    assert found.keys() == check.parts.keys()
+    for name, part in check.parts.items():
+        assert part.fits(found[name])
+    check(*right_answer(check))
+    assert "Run just now: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("check, sentence, slip", SLIPS, ids=number)
+def test_a_slip_is_named(check, sentence, slip):
+    verdict, mistakes = judge(check, slip)
+    assert verdict is False
+    assert mistakes[0][0] == sentence
+
+
+@pytest.mark.parametrize("check, i, sentence, wrong", PARTS, ids=number)
+def test_a_wrong_value_is_named(check, i, sentence, wrong):
+    right = [part.right for part in check.parts.values()]
+    right[i] = wrong
+    verdict, mistakes = check.judge((right,) if check.packed else right)
+    assert verdict is False
+    assert mistakes[0][0] == sentence
+
+
+@pytest.mark.parametrize("check", WRITTEN, ids=number)
+def test_every_argument_varies_and_the_reference_leaves_it_alone(check):
+    for i, name in enumerate(check.names):
+        values = [args[i] for args, _ in check.cases]
+        several = [
+            item for value in values for item in (value if isinstance(value, list) else [value])
+        ]
+        if several and all(callable(item) for item in several):
+            continue  # functions, made anew for each case
+        assert not all(unchanged(value, values[0]) for value in values[1:]), f"{name} never varies"
+    for args, _ in check.cases:
+        before = clone(args)
+        check.reference(*args)
+        assert check.mutates or unchanged(args, before)
+
+
+def spoiled(value):
+    """Change an argument in place, if it can be."""
+    if isinstance(value, torch.Tensor) and value.numel():
+        return bool(value.data.copy_(~value if value.dtype == torch.bool else value + 1).numel())
+    if isinstance(value, list) and value:
+        value.append(value[0])
+        return True
+    return False
+
+
+@pytest.mark.parametrize("check", [c for c in PLAIN if not c.mutates], ids=number)
+def test_an_answer_that_changes_its_inputs_is_told_so(check):
+    changed = []
+
+    def answer(*args):
+        result = clone(check.reference(*args))
+        changed.append([spoiled(value) for value in args])
+        return result
+
+    verdict, mistakes = judge(check, answer)
+    if any(changed[0]):
+        assert verdict is False and "in place" in mistakes[-1][0]
+    else:
+        assert verdict is True
+
+
+@pytest.mark.parametrize("check", PLAIN, ids=number)
+def test_an_answer_that_only_prints_is_told_so(check):
+    def answer(*args):
+        print(check.reference(*args))
+
+    verdict, mistakes = judge(check, answer)
+    assert verdict is False and "end it with `return`" in mistakes[0][0]
+
+
+@pytest.mark.parametrize("check", ALL, ids=number)
+def test_no_answer_is_no_attempt(check, capsys):
+    assert check(*[...] * len(right_answer(check))) is None
+    assert f"○ {check.number} Not attempted yet" in capsys.readouterr().out
+    if isinstance(check, Exercise) and check.adapt is None:
+        assert check(lambda *args: ...) is None
+
+
+@pytest.mark.parametrize("check", ALL, ids=number)
+def test_hints_come_one_after_the_other(check, capsys):
+    check.hints_shown = 0
+    given = [check.hint() for _ in range(4)]
+    assert all(text.split(": ", 1)[1] for text in given)
+    if isinstance(check, Exercise) and check.adapt is None and not check.given:
+        assert given[0] != given[1]
