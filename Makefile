@@ -31,7 +31,10 @@ define prepare
 	@$(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; $(PYTHON3) is `$(PYTHON3) --version`." \
 	         "Name another with PYTHON3=..."; exit 1; }
-	test -x $(1)/bin/python || $(PYTHON3) -m venv $(1)
+	@# One that has no pip was left half made: by Ctrl-C, or where Python lacks its venv package.
+	@$(1)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON3) -m venv --clear $(1) || \
+	  { rm -rf $(1); echo "$(PYTHON3) makes no environments here." \
+	         "On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	$(1)/bin/python -m pip install --quiet --disable-pip-version-check -r $(2)
 	$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@

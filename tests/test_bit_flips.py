@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from tiny_run import TRAIN, assert_same_run, run
 
 from transformer_lib import load_pretrained
-from transformer_lib.runs import checksums, pretrained
+from transformer_lib.runs import checksums, download, pretrained
 from transformer_lib.runs.files import read_json_lines, sha256
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -172,7 +172,9 @@ def test_the_entries_behind_a_checkpoint_are_written_again_in_silence(
 
 
 def test_the_lists_in_results_are_up_to_date():
-    assert listing.problems() == [], "look at the changes, then run tools/checksums.py"
+    message = "look at the changes, then run tools/checksums.py"
+    assert listing.problems() == [], message
+    assert download.shipped() == listing.shipped(), message
 
 
 def test_a_flipped_bit_in_results_is_not_silent(tmp_path, monkeypatch, capsys):

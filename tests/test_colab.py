@@ -8,6 +8,7 @@ of its own, which holds that copy of the book and nothing else.
 """
 
 import importlib.metadata
+import importlib.util
 import json
 import os
 import re
@@ -209,8 +210,65 @@ def test_setup_cell_installs_what_colab_lacks_and_nothing_else(first_run):
     before, after = first_run.before, first_run.after
     assert "torch" in before and not before.keys() & {*COLAB_LACKS, "transformer-lib"}
     assert set(COLAB_LACKS) <= after.keys()
+    # Only what the book uses and Colab lacks, and what that cannot do without: bertviz asks for
+    # boto3 and more, which would put other versions in the place of Colab's.
+    brought = after.keys() - before.keys()
+    assert not brought & {"boto3", "botocore", "sentencepiece", "s3transfer"}, brought
     replaced = {name: (old, after[name]) for name, old in before.items() if after[name] != old}
     assert not replaced, f"packages that Colab came with were replaced: {replaced}"
+
+
+def clone_with(monkeypatch, tmp_path, git):
+    """Run the setup cell, in a folder of its own, where `git` stands for the program."""
+    code, ran = setup_cell.setup_cell(), []
+
+    def run(command, check):
+        ran.append(command)
+        git(command) if command[0] == "git" else None
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("PYTHONPATH", "")
+    exec(code, {})
+    return ran
+
+
+def clone(command):
+    (Path(command[-1]) / "transformer_lib").mkdir(parents=True)
+    (Path(command[-1]) / ".git").mkdir()
+
+
+def interrupted(command):
+    (Path(command[-1]) / ".git").mkdir(parents=True)
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_clone_heals(monkeypatch, tmp_path):
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            clone_with(monkeypatch, tmp_path, interrupted)
+    (tmp_path / "transformer-book" / ".git").mkdir(parents=True)  # as an older cell left it
+    clone_with(monkeypatch, tmp_path, clone)
+    assert [path.name for path in tmp_path.iterdir()] == ["transformer-book"]
+    assert (tmp_path / "transformer-book" / "transformer_lib").is_dir()
+    assert clone_with(monkeypatch, tmp_path, clone)[0][0] != "git"  # it is there
+
+
+def test_a_folder_of_the_readers_own_is_not_removed(monkeypatch, tmp_path):
+    (tmp_path / "transformer-book").mkdir()
+    (tmp_path / "transformer-book" / "notes.txt").write_text("mine")
+    with pytest.raises(OSError):
+        clone_with(monkeypatch, tmp_path, clone)
+    assert (tmp_path / "transformer-book" / "notes.txt").exists()
+
+
+def test_bertviz_comes_alone(monkeypatch, tmp_path):
+    commands = clone_with(monkeypatch, tmp_path, clone)
+    assert [command for command in commands if "bertviz" in command] == [
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "bertviz"]
+    ]
 
 
 @pytest.mark.slow

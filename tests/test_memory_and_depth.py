@@ -17,6 +17,7 @@ from transformer_lib.masks import causal_mask
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.positional import AlibiBias
+from transformer_lib.runs.pretrained import load_pretrained, results_dir
 
 SIZES = {"d_model": 16, "n_heads": 4, "d_ff": 32, "n_encoder_layers": 2, "n_decoder_layers": 3,
          "dropout": 0.0, "max_len": 64}  # fmt: skip
@@ -201,6 +202,16 @@ def test_a_memorizing_model_with_its_gate_closed_is_recurrent(ids):
     assert_close(model.read(ids, 4), plain.read(ids, 4), atol=1e-5, rtol=1e-5)
 
 
+def test_an_open_gate_reads_only_what_was_found(ids):
+    model = neighbours.MemorizingLanguageModel(config(n_decoder_layers=1), 4, n=24).eval()
+    other = ids.clone()
+    other[:, 18] = 4 + (other[:, 18] - 3) % 26  # near, for the last segment of four
+    for gate, reads in ((-1e4, True), (0.0, True), (1e4, False)):
+        model.gate.data.fill_(gate)
+        moved = (model.read(other, 4) - model.read(ids, 4))[:, -1].abs().max() > 1e-6
+        assert moved == reads
+
+
 def test_a_memorizing_model_reaches_the_beginning(ids):
     model = neighbours.MemorizingLanguageModel(config(), 4, n=24).eval()
     other = ids.clone()
@@ -329,6 +340,7 @@ def test_nobody_leaves_early_above_one(sources, measure):
     leaving = adaptive_depth.EarlyLeaving(model, random_exits(model), measure, 1.01)
     assert torch.equal(greedy_decode(leaving, sources), greedy_decode(model, sources))
     assert (torch.cat(leaving.depths) == 3).all()
+    assert not model.training  # no dropout is left switched on
 
 
 def test_rows_leave_alone_as_in_a_batch(sources):
@@ -419,6 +431,21 @@ def test_agreement_is_learned():
         assert ((f(x)[:, 0] > 0) == (said == 1)).float().mean() > 0.9
 
 
+def test_solved_exits_leave_the_translator_as_it_is():
+    if not (results_dir() / "beyond" / "early-leaving" / "solved.safetensors").exists():
+        pytest.skip("no exits are recorded")
+    found, exits = adaptive_depth.load_exits("solved")
+    shipped = load_pretrained("multi30k-de-en")
+    for name, tensor in shipped.model.state_dict().items():
+        assert torch.equal(found.model.state_dict()[name], tensor)
+    ids = torch.tensor(shipped.tokenizer.encode("Zwei Hunde spielen im Schnee.").ids + [2])[None]
+    leaving = adaptive_depth.EarlyLeaving(found.model, exits, "gap", 1.01)
+    assert torch.equal(greedy_decode(leaving, ids), greedy_decode(shipped.model, ids))
+    bold = adaptive_depth.EarlyLeaving(found.model, exits, "gap", 0.5)
+    greedy_decode(bold, ids)
+    assert torch.cat(bold.depths).float().mean() < 3
+
+
 def test_words_changed():
     changed = adaptive_depth.words_changed
     assert changed("a dog runs", "a dog runs") == changed("runs a dog", "a dog runs") == 0
@@ -429,15 +456,15 @@ def test_words_changed():
 
 def test_calibration_keeps_its_promise():
     """Among many calibrations, the share whose true loss is above what is allowed is below 5 %."""
-    true = torch.tensor([0.0, 0.02, 0.05, 0.08, 0.095, 0.105, 0.15, 0.3])
+    true = torch.tensor([0.0, 0.1, 0.2, 0.3, 0.35, 0.501, 0.6, 0.9])
     generator, broken = torch.Generator().manual_seed(0), 0
     for _ in range(400):
         losses = (torch.rand(8, 600, generator=generator) < true[:, None]).float()
-        chosen = adaptive_depth.calibrate(losses, 0.1, risk=0.05)
-        broken += chosen is not None and true[chosen] > 0.1
+        chosen = adaptive_depth.calibrate(losses, 0.5, risk=0.05)
+        broken += chosen is not None and true[chosen] > 0.5
     assert broken / 400 <= 0.05
     naive = sum(
-        ((torch.rand(8, 600, generator=generator) < true[:, None]).float().mean(1) <= 0.1)[5]
+        ((torch.rand(8, 600, generator=generator) < true[:, None]).float().mean(1) <= 0.5)[5]
         for _ in range(400)
     )
     assert naive / 400 > 0.2  # a plain mean promises nothing: the test can fail

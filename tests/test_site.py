@@ -282,8 +282,9 @@ def change(browser, control):
 def attention_figures(browser):
     """Every attention figure of the page, started."""
     for figure in browser.find_elements(By.CSS_SELECTOR, "[data-live=attention_view]"):
-        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", figure)
-        wait_for(browser, "return arguments[0].dataset.ready", "an attention figure", 20, figure)
+        show = "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'});"
+        ready = show + "return arguments[0].dataset.ready"  # figures above may still grow
+        wait_for(browser, ready, "an attention figure", 20, figure)
         yield figure
 
 
@@ -300,7 +301,7 @@ def test_attention_figures_show_the_numbers_of_the_cell(browser, address, page):
         assert len(heads) == sum(map(len, weights))
         for place in {0, len(heads) - 1}:
             if heads[place].is_displayed():
-                heads[place].click()
+                browser.execute_script("arguments[0].click()", heads[place])
             layer, head = divmod(place, len(weights[0]))
             given = [w for row in weights[layer][head] for w in row]
             shown, lines = browser.execute_script(
@@ -359,10 +360,11 @@ def test_attention_figures_answer_pointer_and_keyboard(browser, address, width):
 def frames(browser):
     """Each frame of BertViz on the page, entered."""
     for frame in browser.find_elements(By.CSS_SELECTOR, ".bertviz iframe"):
-        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", frame)
+        browser.execute_script("arguments[0].scrollIntoView({behavior: 'instant'})", frame)
+        title = frame.get_attribute("title")
         browser.switch_to.frame(frame)
         wait_for(browser, "return document.documentElement.dataset.drawn", "BertViz")
-        yield frame
+        yield title
         browser.switch_to.default_content()
 
 
@@ -371,7 +373,7 @@ def test_bertviz_answers_the_keyboard_and_follows_the_page(browser, address, pag
     """All of its heads, pictures and queries can be reached, and Enter changes what it shows."""
     open_page(browser, address + page, DESKTOP, "dark")
     seen = 0
-    for frame in frames(browser):
+    for title in frames(browser):
         assert browser.find_elements(By.CSS_SELECTOR, "svg line"), "no lines"
         assert browser.execute_script("return document.documentElement.className") == "dark"
         assert not browser.find_elements(By.CSS_SELECTOR, "select:not([aria-label])")
@@ -383,9 +385,9 @@ def test_bertviz_answers_the_keyboard_and_follows_the_page(browser, address, pag
         assert browser.execute_script("return document.querySelector('#vis').innerHTML") != before
         cut = browser.execute_script(
             "return document.documentElement.scrollHeight - frameElement.clientHeight")  # fmt: skip
-        assert cut <= 1, f"{cut} px of {frame.get_attribute('title')[:30]} are below its frame"
+        assert cut <= 1, f"{cut} px of {title[:30]} are below its frame"
         wide = "return document.body.scrollWidth - document.body.clientWidth"
-        assert "Neuron" in frame.get_attribute("title") or browser.execute_script(wide) <= 1
+        assert "Neuron" in title or browser.execute_script(wide) <= 1
         seen += 1
     assert seen == (SITE / page).read_text(encoding="utf8").count('<div class="bertviz">')
 
@@ -483,7 +485,8 @@ def test_charts_fit_a_phone(browser, address, page):
 
 
 CHAPTERS = [page for page in PAGES if re.match(r"book/\d\d_", page)]
-LATE_FIGURES: set[str] = set()  # chapters that may open without a figure, with the reason
+# Chapters whose first figure may stand lower. In 13 it is made by training, further down.
+LATE_FIGURES = {"book/13_toy_tasks.html"}
 
 
 @pytest.mark.parametrize("page", CHAPTERS)

@@ -179,7 +179,7 @@ def test_the_folder_holds_what_the_documentation_says(finished):
     folder, model, metrics = finished
     assert {path.name for path in folder.iterdir()} == {
         "config.json", "tokenizer.json", "metrics.jsonl", "environment.json", "model.safetensors",
-        "checkpoints",
+        "checkpoints", "checksums.json",
     }  # fmt: skip
     assert set(json.loads((folder / "environment.json").read_text())) == {
         "device", "python", "torch", "commit", "date", "processes", "precision", "training_seconds",

@@ -2,6 +2,7 @@
 
 Each run there has a list of its own, and results/checksums.json lists every other file. Files are
 listed as they are, so look at `git diff results/` first. `--check` names those that differ.
+transformer_lib/runs/shipped.json says the same of the runs to an installation without results/.
 """
 
 import sys
@@ -10,7 +11,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from transformer_lib.runs import checksums  # noqa: E402
+from setup_cell import repository_url  # noqa: E402
+
+from transformer_lib.runs import checksums, download  # noqa: E402
+from transformer_lib.runs.files import write_json  # noqa: E402
 
 RESULTS = ROOT / "results"
 
@@ -38,9 +42,19 @@ def problems(results: Path = RESULTS) -> list[str]:
     return found
 
 
+def shipped() -> dict:
+    """What shipped.json is to hold."""
+    runs = {folder.name: checksums.read(folder) for folder in lists() if folder != RESULTS}
+    files = {name: {file: known[file] for file in download.FILES} for name, known in runs.items()
+             if set(download.FILES) <= known.keys()}  # fmt: skip
+    return {"repository": repository_url(), "branch": "main", "runs": files}
+
+
 if __name__ == "__main__":
     if "--check" in sys.argv:
-        print("\n".join(problems()) or "all files are as they are listed")
-        sys.exit(bool(problems()))
+        found = problems() + ["shipped.json differs"] * (shipped() != download.shipped())
+        print("\n".join(found) or "all files are as they are listed")
+        sys.exit(bool(found))
     for folder, names in lists().items():
         checksums.write(folder, names)
+    write_json(download.SHIPPED, shipped())

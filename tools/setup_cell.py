@@ -16,18 +16,27 @@ import importlib.util
 
 if importlib.util.find_spec("transformer_lib") is None:
     import os
+    import shutil
     import subprocess
     import sys
 
     repository = "{repository}"
     folder = os.path.abspath("transformer-book")
-    if not os.path.isdir(folder):
-        subprocess.run(["git", "clone", "--quiet", "--depth", "1", repository, folder], check=True)
+    if not os.path.isdir(os.path.join(folder, "transformer_lib")):
+        for remains in (folder, folder + ".partial"):
+            if os.path.isdir(os.path.join(remains, ".git")):  # a clone that was interrupted
+                shutil.rmtree(remains)
+        clone = ["git", "clone", "--quiet", "--depth", "1", repository, folder + ".partial"]
+        subprocess.run(clone, check=True)
+        os.rename(folder + ".partial", folder)
     light = ["tokenizers", "safetensors", "sacrebleu", "sacremoses", "tqdm"]
-    light += ["altair", "bertviz", "matplotlib"]
+    light += ["altair", "matplotlib"]
     missing = [name for name in light if importlib.util.find_spec(name) is None]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     if missing:
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *missing], check=True)
+        subprocess.run([*pip, *missing], check=True)
+    if importlib.util.find_spec("bertviz") is None:  # alone: what it asks for would replace others
+        subprocess.run([*pip, "--no-deps", "bertviz"], check=True)
     sys.path.insert(0, folder)
     os.environ["PYTHONPATH"] = folder  # for commands started from the notebook'''
 

@@ -8,12 +8,12 @@ layer pays for it. The rest of this module are the checks that a type cannot exp
 """
 
 import ast
+import dataclasses
 import functools
 import inspect
 import re
 import sys
 import sysconfig
-import threading
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 
 LIBRARY = str(Path(__file__).parent)
 # Code that fails on an argument is ours or lies here; an error of other code is not about ours.
@@ -30,7 +31,14 @@ INSTALLED = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "pure
 INSTALLED |= {str(Path(torch.__file__).parents[1]), "<frozen", "<__array_function__"}
 PLAIN = (str, bytes, bool, Real, list, tuple, dict, set, Tensor, np.ndarray, type(None))
 
-_calls = threading.local()
+
+class _Calls:
+    """Whether a call to the library is under way. Threads share it: at worst one is not checked."""
+
+    inside = False
+
+
+_calls = _Calls()
 
 
 # ---------------------------------------------------------------------- checks that stand in code
@@ -125,6 +133,8 @@ def guard(module: str, only_types: Iterable[str] = ()) -> None:
         if inspect.isfunction(value):
             namespace[name] = _guarded(value, name, explain=name not in only_types)
         elif inspect.isclass(value) and not issubclass(value, Exception):
+            if dataclasses.is_dataclass(value) and not hasattr(value, "__post_init__"):
+                continue  # a result: the library fills it in
             for key, method in list(vars(value).items()):
                 if inspect.isfunction(method) and (key == "__init__" or not key.startswith("_")):
                     shown = name if key in ("__init__", "forward") else f"{name}.{key}"
@@ -136,7 +146,7 @@ def _guarded(function: Callable, name: str, explain: bool) -> Callable:
     @functools.wraps(function)
     def guarded(*args, _guard=(function, name, explain), **kwargs):
         function, name, explain = _guard
-        if torch.compiler.is_compiling() or getattr(_calls, "inside", False):
+        if _calls.inside or is_compiling():
             return function(*args, **kwargs)
         try:
             given = _signature(function).bind(*args, **kwargs).arguments
@@ -211,8 +221,10 @@ def fits(value, kind) -> bool:
         return isinstance(value, (bool, np.bool_))
     if kind in (int, float):
         return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
-    if kind in (str, Tensor):
-        return isinstance(value, kind)
+    if kind is str:
+        return isinstance(value, (str, Path))
+    if kind is Tensor:
+        return isinstance(value, Tensor)
     if kind is Path:
         return isinstance(value, (str, Path))
     if kind is torch.device:

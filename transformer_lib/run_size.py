@@ -1,8 +1,9 @@
 """How large an experiment of the book runs: "smoke", "cpu" or "full".
 
-The environment variable BOOK_SCALE decides; without it, a GPU means "full" and its absence "cpu".
-"smoke" is for tests (each notebook within a minute), "cpu" for a reader without a GPU (within
-three), "full" for the real run.
+The environment variable BOOK_SCALE decides. Without it the size is "cpu", for a GPU does not help
+the small networks of a chapter, which stay on the processor; only a notebook that says `on_gpu()`,
+because it trains there, is "full" where there is one. "smoke" is for tests (each notebook within a
+minute), "cpu" for every reader (within three), "full" for the real run.
 """
 
 import os
@@ -10,6 +11,15 @@ import os
 from transformer_lib.guards import guard
 
 SIZES = ("smoke", "cpu", "full")
+_large = False  # this notebook trains on a GPU, and there is one
+
+
+def on_gpu() -> None:
+    """Say that this notebook trains on a GPU where there is one: there its size is "full"."""
+    import torch
+
+    global _large
+    _large = torch.cuda.is_available()
 
 
 def run_size() -> str:
@@ -17,11 +27,7 @@ def run_size() -> str:
     asked = os.environ.get("BOOK_SCALE")
     if asked and asked not in SIZES:
         raise ValueError(f"BOOK_SCALE is {asked!r}; it must be one of {SIZES}, or unset.")
-    if asked:
-        return asked
-    import torch
-
-    return "full" if torch.cuda.is_available() else "cpu"
+    return asked or ("full" if _large else "cpu")
 
 
 def choose(smoke, cpu, full):

@@ -27,7 +27,7 @@ from transformer_lib.visualize import ROLE_COLOURS
 
 logger = logging.getLogger(__name__)
 
-STATIC_WIDTH = 640  # pixels, for charts as wide as the column
+STATIC_WIDTH, NARROW = 640, 420  # pixels, for charts as wide as the column, and of several parts
 
 ALTAIR = re.compile(
     r'<style>\s*#(?P<id>altair-viz-\w+)\.vega-embed \{.*?</style>\s*'
@@ -81,14 +81,14 @@ def static_picture(spec: dict, outdir: Path) -> tuple[str, int]:
     """Write the chart as SVG under _images; return its file name and its height in pixels.
 
     A picture has none of the page's fonts: its letters may be wider than those it was set in. So
-    titles are broken early, and there is room on the right of the longest line and legend.
+    titles are broken early, and there is room beside the longest label, line and legend.
     """
-    width = spec.get("width", STATIC_WIDTH)
+    width = spec.get("width", NARROW)  # charts side by side have no width of their own
     if not isinstance(width, int | float):
         spec, width = spec | {"width": STATIC_WIDTH}, STATIC_WIDTH
     if "title" in spec:
         spec = spec | {"title": wrapped(spec["title"], int(width))}
-    spec = spec | {"padding": {"left": 5, "top": 5, "bottom": 5, "right": 60}}
+    spec = spec | {"padding": {"left": 60, "top": 10, "bottom": 10, "right": 80}}
     svg = vl_convert.vegalite_to_svg(spec, vl_version="6.4")
     name = f"chart-{hashlib.sha256(svg.encode()).hexdigest()[:16]}.svg"
     folder = outdir / "_images"

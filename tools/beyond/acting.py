@@ -39,11 +39,11 @@ CORRIDOR = [
     {"residual": "post-norm", "warmup": 100},
 ]
 N_MAIN = {"corridor": 12, "cartpole": 3}
-CARTPOLE = [  # data, what is learned, steps of the past
+CARTPOLE = [  # data, what is learned, steps of the past; as many steps in a batch for each
     {"data": "all", "model": "decision", "context": acting.CONTEXT},
     {"data": "all", "model": "cloning", "context": acting.CONTEXT},
     {"data": "best 10 %", "model": "cloning", "context": acting.CONTEXT},
-    {"data": "all", "model": "decision", "context": 1},
+    {"data": "all", "model": "decision", "context": 1, "windows": 64 * acting.CONTEXT},
     {"data": "below 100", "model": "decision", "context": acting.CONTEXT},
     {"data": "best 10 % of below 100", "model": "cloning", "context": acting.CONTEXT},
 ]
@@ -74,7 +74,10 @@ def balance(arm, seed, episodes, n_updates):
     torch.manual_seed(seed)
     model, data = acting.decision_transformer(), chosen(episodes, arm["data"])
     is_decision = arm["model"] == "decision"
-    losses = acting.train(model, data, n_updates, see_returns=is_decision, context=arm["context"])
+    losses = acting.train(
+        model, data, n_updates, see_returns=is_decision, context=arm["context"],
+        n_windows=arm.get("windows", 64),
+    )  # fmt: skip
     end = losses[-50:]
     row = {"episodes": len(data.lengths), "last_loss": round(sum(end) / len(end), 4)}
     model.eval()
@@ -125,7 +128,7 @@ def main():
     arms = CORRIDOR if part == "corridor" else CARTPOLE
     for arm in arms[: N_MAIN[part]] if arguments.main else arms:
         key = {**(BASE if part == "corridor" else {}), **arm, "seed": seed}
-        if any(all(row[k] == v for k, v in key.items()) for row in found[part]):
+        if any(all(row.get(k) == v for k, v in key.items()) for row in found[part]):
             continue
         begin = time.process_time()
         row = (

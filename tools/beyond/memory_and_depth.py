@@ -61,9 +61,9 @@ EXITS = {
 }  # fmt: skip
 
 
-@torch.inference_mode()
-def states_and_words(model, out, batches):
-    """For each layer the states (N, D), and what its exit says there (n_layers, N)."""
+@torch.no_grad()
+def layer_states(model, batches) -> list:
+    """For each decoder layer the states of all real places, (N, D)."""
     states = [[] for _ in model.decoder.layers]
     for batch in batches.sampler.batches():
         src_ids, tgt_ids = batches.tensors(batch, torch.device("cpu"))
@@ -71,18 +71,23 @@ def states_and_words(model, out, batches):
         found = adaptive_depth.decoder_states(model, src_ids, tgt_ids[:, :-1])
         for kept, x in zip(states, found, strict=True):
             kept.append(x[real])
-    states = [torch.cat(kept) for kept in states]
-    return states, lambda: torch.stack(
-        [
-            torch.cat([out.logits(model, part, d).argmax(-1) for part in x.split(2048)])
-            for d, x in enumerate(states, 1)
-        ]
-    )
+    return [torch.cat(kept) for kept in states]
 
 
-def exits(arm: str, seed: int) -> dict:
+@torch.no_grad()
+def words_said(model, out, states):
+    """What each exit says, (n_layers, N)."""
+    said = [
+        torch.cat([out.logits(model, part, d).argmax(-1) for part in x.split(2048)])
+        for d, x in enumerate(states, 1)
+    ]
+    return torch.stack(said)
+
+
+def exits(arm: str, seed: int, part: Path) -> dict:
     """Exits for the shipped translator by least squares ("solved"), or its decoder trained with
-    them ("trained"); then decode with several measures and thresholds.
+    them ("trained"); then decode with several measures and thresholds. What is known so far
+    stands in `part`, and a run that was stopped goes on there.
     """
     torch.manual_seed(seed)
     translator, pairs = load_pretrained("multi30k-de-en"), load_parallel("multi30k")
@@ -91,13 +96,14 @@ def exits(arm: str, seed: int) -> dict:
     some = encode_pairs(tokenizer, pairs["train"][: EXITS["solve_on"]])
     some = translation_batches(*some, 4096, 0)
     started = time.perf_counter()
-    states, words = states_and_words(model, out, some)
-    naive = rounded((words() == words()[-1]).float().mean(1))
+    states = layer_states(model, some)
+    said = words_said(model, out, states)
+    naive = rounded((said == said[-1]).float().mean(1))
     adaptive_depth.solve_maps(out, states)
     if arm == "trained":
         train_exits(model, out, tokenizer, pairs, seed)
-        states, words = states_and_words(model, out, some)
-    states, said = [x.clone() for x in states], words().clone()
+        states = layer_states(model, some)
+    said = words_said(model, out, states)
     optimizer = torch.optim.Adam(out.agree.parameters(), lr=0.02)
     for _ in range(EXITS["agree_steps"]):
         optimizer.zero_grad()
@@ -127,16 +133,16 @@ def exits(arm: str, seed: int) -> dict:
     full = {s: write(model, s) for s in sources}
     result["full"] = {s: score(full[s], references[s]).bleu for s in sources}
     result["sentences"] = {s: len(sources[s]) for s in sources}
-    points = [("depth", float(d)) for d in range(1, model.config.n_decoder_layers)]
-    points += [("gap", x) for x in EXITS["gaps"]]
+    points = [("gap", x) for x in EXITS["gaps"]]
+    points += [("depth", float(d)) for d in range(model.config.n_decoder_layers - 1, 0, -1)]
     for measure in ("agree", "stillness"):
         leaving = adaptive_depth.EarlyLeaving(model, out, measure, 2.0)
         first = 1 if measure == "agree" else 2
         found = torch.cat([leaving.sureness(states[max(0, d - 2)], states[d - 1], d).detach()
                            for d in range(first, len(states))])  # fmt: skip
         points += [(measure, round(found.quantile(q).item(), 4)) for q in EXITS["quantiles"]]
-    result["points"] = []
-    for measure, threshold in points:
+    result["points"] = json.loads(part.read_text())["points"] if part.exists() else []
+    for measure, threshold in points[len(result["points"]) :]:
         point = {"measure": measure, "threshold": threshold}
         for split in ("validation", "test") if measure == "gap" else ("validation",):
             leaving = adaptive_depth.EarlyLeaving(model, out, measure, threshold)
@@ -152,6 +158,7 @@ def exits(arm: str, seed: int) -> dict:
             if measure == "gap" and seed == 0:
                 point[split]["losses"] = [round(x, 2) for x in changed]
         result["points"].append(point)
+        collect("exits", result | signature(), part)
         print(arm, seed, measure, round(threshold, 3), point["validation"]["layers"],
               point["validation"]["bleu"], flush=True)  # fmt: skip
     return result
@@ -454,6 +461,26 @@ TOPICS = {
 }  # fmt: skip
 
 
+def signature() -> dict:
+    """Where and when a run was made."""
+    where = environment(torch.device("cpu"))
+    return {"device": where["device"], "commit": where["commit"],
+            "date": datetime.date.today().isoformat()}  # fmt: skip
+
+
+def collect(topic: str, result: dict | None = None, path: Path | None = None) -> None:
+    """Write a result to its path, and all results of the topic to results/beyond/."""
+    _, arms, name = TOPICS[topic]
+    if result is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, result)
+    paths = sorted((RUNS / name).glob("*"))
+    runs = [json.loads(path.read_text(encoding="utf8")) for path in paths]
+    runs.sort(key=lambda run: (arms.index(run["arm"]), run["seed"]))
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    write_json(RESULTS / f"{name}.json", {"runs": runs})
+
+
 def main():
     raw = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
@@ -467,20 +494,13 @@ def main():
             run, arms, name = TOPICS[topic]
             for arm in options.arms or arms:
                 path = RUNS / name / f"{arm.replace(' ', '-')}-{seed}.json"
-                if not path.exists():
-                    began = time.perf_counter()
-                    result = run(arm, seed)
-                    where = environment(torch.device("cpu"))
-                    result |= {"device": where["device"], "commit": where["commit"]}
-                    result["date"] = datetime.date.today().isoformat()
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    write_json(path, result)
-                    print(topic, arm, seed, f"{time.perf_counter() - began:.0f} s", flush=True)
-            paths = (RUNS / name).glob("*.json")
-            runs = [json.loads(path.read_text(encoding="utf8")) for path in sorted(paths)]
-            runs.sort(key=lambda r: (arms.index(r["arm"]), r["seed"]))
-            RESULTS.mkdir(parents=True, exist_ok=True)
-            write_json(RESULTS / f"{name}.json", {"runs": runs})
+                if path.exists():
+                    continue
+                began, part = time.perf_counter(), path.with_suffix(".part")
+                result = run(arm, seed, part) if topic == "exits" else run(arm, seed)
+                part.unlink(missing_ok=True)
+                collect(topic, result | signature(), path)
+                print(topic, arm, seed, f"{time.perf_counter() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

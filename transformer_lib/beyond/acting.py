@@ -135,6 +135,7 @@ def train(
     rate: float = 3e-3,
     see_returns: bool = True,
     context: int = CONTEXT,
+    n_windows: int = 64,
 ) -> list[float]:
     """Learn to name the recorded actions; returns the losses. see_returns=False: behaviour cloning,
     the same model, told a return of 0 at every step.
@@ -143,7 +144,7 @@ def train(
     losses = []
     for update in range(n_updates):
         optimizer.param_groups[0]["lr"] = rate * min(1, update / 50, 1 - update / n_updates)
-        returns, states, actions, steps, real = draw_windows(episodes, 64, context)
+        returns, states, actions, steps, real = draw_windows(episodes, n_windows, context)
         logits = model(returns / LIMIT * see_returns, states, actions, steps)  # (B, K, 2)
         loss = F.cross_entropy(logits[real], actions[real])
         optimizer.zero_grad()

@@ -151,6 +151,7 @@ class EarlyLeaving(nn.Module):
         self.model, self.exits, self.config = model, exits, model.config
         self.measure, self.threshold = measure, threshold
         self.depths: list[Tensor] = []  # for each step, the layers that each row took
+        self.train(model.training)  # else decoding would put the translator into training mode
 
     def start(self, src_ids: Tensor, bos_id: int, use_cache: bool = True):
         """As Transformer.start."""

@@ -17,8 +17,8 @@ by_hand = values(
         "each layer adds one memory: layers x memory",
         {
             "that is one layer; what it finds there had looked back itself": 150,
-            "it is the memory of 150 places that each layer looks over, not 100": 600,
-            "the segment counts only once, and the question asks for what is beyond it": 1500,
+            "it is the memory of 150 places that each layer looks over, not 50": 300,
+            "the segment counts only once, and the question asks for what is beyond it": 1200,
         },
     ),
     layer=Part(

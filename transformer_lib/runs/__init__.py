@@ -11,4 +11,5 @@
     signals      Ctrl-C, after the update under way
     progress     what happened since the last entry of the log, and the bar that shows it
     pretrained   trained runs by name
+    download     trained runs for an installation without results/
 """

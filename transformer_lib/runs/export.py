@@ -70,12 +70,14 @@ def run_header(folder: Path, translator: Translator) -> dict:
     config, info = translator.model.config, run_info(folder).get("data", {})
     require_known(config)
     scores = folder / "scores.json"
+    scores = json.loads(scores.read_text(encoding="utf-8")) if scores.exists() else {}
+    scores.pop("weights", None)  # of the folder, not of this file
     return {
         "name": folder.name,
         "src": info.get("src", "source"),
         "tgt": info.get("tgt", "target"),
         "length_penalty": translator.length_penalty,
-        "scores": json.loads(scores.read_text(encoding="utf-8")) if scores.exists() else None,
+        "scores": scores or None,
         "parameters": translator.model.count_parameters(),
         "config": {name: getattr(config, name) for name in FIELDS},
         "tokenizer": tokenizer_data(translator.tokenizer),

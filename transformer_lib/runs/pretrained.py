@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from transformer_lib.guards import guard
-from transformer_lib.runs import checkpoint, checksums
+from transformer_lib.runs import checkpoint, checksums, download
 from transformer_lib.runs.device import pick_device
 from transformer_lib.runs.folder import stale_scores
 from transformer_lib.tokenization import load_tokenizer
@@ -41,10 +41,16 @@ def _differing_results(folder: str) -> list[str]:
 
 
 def find_run(name: str | Path) -> Path:
-    """A run folder by its path, or by its name in results/."""
+    """A run folder by its path, or by its name in results/.
+
+    Where there is no results/, as in an installation from a wheel, a run that the book ships is
+    fetched from its repository, once.
+    """
     for folder in (Path(name), results_dir() / name):
         if (folder / "config.json").exists():
             return folder
+    if not results_dir().exists() and str(name) in download.shipped()["runs"]:
+        return download.fetch(str(name))
     known = sorted(path.parent.name for path in results_dir().glob("*/config.json"))
     raise ValueError(
         f"there is no trained run {str(name)!r}; known in {results_dir()} are {known or 'none'} "

@@ -48,8 +48,9 @@ export async function mount(root) {
       h("span", { class: "live-bar" }, h("b", { style: `width:${(100 * weights[k]).toFixed(1)}%` })), h("span", { class: "live-p", "data-weight": weights[k] }, percent(weights[k])))),
       h("li", {}, h("span", {}, "value"), h("span", {}, `(${value.map(digits).join(", ")})`)));
     buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(tokens[i] === name)));
-    says.textContent = `The query (${query.map(digits).join(", ")}) takes ${percent(weights[best])} from ${tokens[best]}, whose key points most its way.`;
-    if (Math.hypot(...query) < 0.15 * reach) says.textContent = "A short query asks for nothing in particular: the weights are nearly equal.";
+    const level = weights[best] - Math.min(...weights) < 0.15;
+    says.textContent = `The query (${query.map(digits).join(", ")}) takes ${percent(weights[best])} from ${tokens[best]}, `
+      + (level ? "hardly more than from the others." : "whose key reaches furthest in its direction.");
   }
 
   function move(a, b) {

@@ -1,0 +1,80 @@
+"""Trained runs for an installation without results/: fetched once, compared with their SHA-256.
+
+shipped.json holds the address of the book's repository and what each file of its runs must be; it
+is written by tools/checksums.py, and `make repository` changes the address.
+"""
+
+import contextlib
+import json
+import os
+import tempfile
+from http.client import HTTPException
+from pathlib import Path
+from urllib.request import urlopen
+
+from transformer_lib.runs import checksums
+from transformer_lib.runs.files import sha256
+
+SHIPPED = Path(__file__).with_name("shipped.json")
+# What it takes to translate and to evaluate.
+FILES = ("config.json", "tokenizer.json", "model.safetensors", "scores-validation.json")
+PATIENCE = 15  # seconds in which the host must say something
+
+
+def shipped() -> dict:
+    """{"repository": address, "branch": name, "runs": {run: {file: SHA-256}}}."""
+    return json.loads(SHIPPED.read_text(encoding="utf-8"))
+
+
+def cache_dir() -> Path:
+    """Where fetched runs are kept: under XDG_CACHE_HOME, else ~/.cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "transformer_lib" / "results"
+
+
+def fetch(name: str) -> Path:
+    """The folder of a shipped run, fetched if it is not kept already.
+
+    Raises ValueError where the address is not set or a file is not what it must be, and
+    ConnectionError where it cannot be fetched; both say what to do.
+    """
+    about, folder = shipped(), cache_dir() / name
+    known = about["runs"][name]
+    if all((folder / file).exists() and sha256(folder / file) == known[file] for file in FILES):
+        return folder
+    clone = (
+        "clone the book's repository and set RESULTS_DIR to its folder results/, or name a run "
+        "folder of your own."
+    )
+    if "/OWNER/REPOSITORY" in about["repository"]:
+        raise ValueError(
+            f"{name} is not part of this installation, and the address that it would be fetched "
+            f"from is not set: {clone}"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in FILES:
+        address = f"{raw_address(about)}/results/{name}/{file}"
+        try:
+            with urlopen(address, timeout=PATIENCE) as answer:
+                content = answer.read()
+        except (OSError, HTTPException) as error:
+            raise ConnectionError(f"{address} cannot be fetched ({error}): {clone}") from None
+        if sha256(content) != known[file]:
+            raise ValueError(
+                f"{address} is not the file that this version of the library was made with (its "
+                f"SHA-256 differs): install the newest version, or {clone}"
+            )
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as part:  # others may fetch it
+            part.write(content)
+        with contextlib.suppress(PermissionError):  # Windows: another process reads it
+            os.replace(part.name, folder / file)
+    checksums.write(folder, FILES)
+    return folder
+
+
+def raw_address(about: dict) -> str:
+    """Where the files of the repository lie, one by one."""
+    host, branch = "https://github.com/", about["branch"]
+    if about["repository"].startswith(host):
+        return f"https://raw.githubusercontent.com/{about['repository'].removeprefix(host)}/{branch}"
+    return about["repository"]
