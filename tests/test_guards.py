@@ -296,7 +296,10 @@ def test_a_mask_that_would_be_misread_is_refused(case):
             attention(states, states, states, change(mask), need_weights)
 
 
-@pytest.mark.parametrize("shape", [(4, 1, 1, 5), (1, 1, 5, 5), (4, 4, 5, 5), (1, 1, 1, 1), (5, 5), (1, 5, 5)])
+FITTING = [(4, 1, 1, 5), (1, 1, 5, 5), (4, 4, 5, 5), (1, 1, 1, 1), (5, 5), (1, 5, 5)]
+
+
+@pytest.mark.parametrize("shape", FITTING)
 def test_a_mask_that_fits_in_one_way_is_read(shape):
     attention, states = MultiHeadAttention(16, 4), x(4, 5, 16)
     mask = torch.ones(shape, dtype=torch.bool)
