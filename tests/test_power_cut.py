@@ -312,17 +312,10 @@ def test_a_power_cut_loses_nothing(recorded, tmp_path, capsys):
     reference, record = recorded
     states = list(distinct_states(record))
     assert len(states) > 300
-<<<<<<< HEAD
     poorest = {}  # by promise
     for state in sorted(states, key=lambda state: -len(state[0])):
         poorest[state[1]] = state
     poorest = [*poorest.values()]
-=======
-    poorest = [
-        min((state for state in states if state[1] == saved), key=lambda state: len(state[0]))
-        for saved in range(1, SETTINGS["max_steps"] + 2)
-    ]
->>>>>>> main
     resume_each(poorest + states[::20], reference, tmp_path, capsys)
 
 
