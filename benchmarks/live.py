@@ -18,11 +18,14 @@ JOBS = {
     "greedy and its attention": "inside.translate(text)",
     "beam 5": "inside.translate(text, { method: 'beam', attention: false })",
     "head scan": "await inside.headScan(text)",
+    "ten updates of the toy task": "for (let i = 0; i < 10; i++) run.step()",
 }
 START = """
 const { Inside } = await import('/inside.js');
 const bytes = await (await fetch('/multi30k-de-en.bin')).arrayBuffer();
 window.inside = await Inside.open(bytes);
+window.run = new (await import('/train_run.js')).Run();
+for (let i = 0; i < 30; i++) run.step();
 for (const text of args.texts) inside.translate(text, { method: 'beam' });  // let it be compiled
 """
 

@@ -643,3 +643,36 @@ def test_a_live_curve_prints_outside_a_notebook(monkeypatch, capsys):
     curve.draw()  # nothing yet
     curve({"step": 1, "loss": 2.5})
     assert capsys.readouterr().out == "Training: step 1, loss 2.5\n"
+
+
+# ---------------------------------------------------------------------------------- still pictures
+
+
+def test_a_still_picture_draws_its_numbers():
+    """Areas of squares and lengths of bars grow with the numbers; texts are escaped."""
+    drawn = visualize.attention_squares([[0.25, 0.64], [1, 0]], ["a", "<b>"], ["c", "d"], "L")
+    widths = [float(w) for w in re.findall(r'<rect [^>]*width="([\d.]+)"', drawn)]
+    assert widths == pytest.approx([11.5, 18.4, 23, 0])
+    assert "&lt;b&gt;" in drawn and 'role="img" aria-label="L"' in drawn
+    drawn = visualize.bars([("a", 0.5), ("b", 0.25)], "L")
+    first, second = (float(w) for w in re.findall(r'<rect [^>]*width="([\d.]+)"', drawn))
+    assert first == 2 * second and "50%" in drawn and "25%" in drawn
+    line = re.search(r'points="([^"]+)"', visualize.curve([(1, 4), (2, 2), (4, 0)], "x", "y", "L"))
+    (_, top), (_, half), (_, bottom) = (map(float, p.split(",")) for p in line[1].split())
+    assert half - top == pytest.approx(bottom - half)
+    assert visualize.sentences([("a", "<")]) == "<dl><dt><small>a</small></dt><dd>&lt;</dd></dl>"
+
+
+def test_a_still_picture_wants_a_label_for_each_row_and_column():
+    with pytest.raises(ValueError, match=r"\(1, 2\) for 2 rows and 2 columns"):
+        visualize.attention_squares([[1, 0]], ["a", "b"], ["c", "d"], "L")
+
+
+@pytest.mark.parametrize(
+    ("choices", "answer", "message"),
+    [(["one"], 0, "2 to 4 choices"), (["a", ""], 0, "2 to 4"), (["a", "b"], 2, "from 0 to 1"),
+     (["a", "b"], None, "from 0 to 1")],
+)  # fmt: skip
+def test_a_guess_says_what_is_missing(choices, answer, message):
+    with pytest.raises(ValueError, match=message):
+        visualize.guess("name", "Why?", choices, answer, "Because.")
