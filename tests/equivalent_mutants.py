@@ -9,9 +9,7 @@ EQUIVALENT = {
         "weights = scores.softmax(-1) | without USub": (
             "that axis has this number counted from the front, too"
         ),
-        "A = torch.zeros(n, n) | arguments exchanged": (
-            "the matrix is square"
-        ),
+        "A = torch.zeros(n, n) | arguments exchanged": ("the matrix is square"),
     },
     "02": {
         "scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)) | arguments exchanged": (
@@ -64,9 +62,7 @@ EQUIVALENT = {
         ),
     },
     "12": {
-        "plain_answer = math.log(10000) | 10000 -> 10001": (
-            "answers may be rounded to two digits"
-        ),
+        "plain_answer = math.log(10000) | 10000 -> 10001": ("answers may be rounded to two digits"),
         "smoothed_answer = math.log(10000) | 10000 -> 10001": (
             "answers may be rounded to two digits"
         ),
@@ -160,9 +156,7 @@ EQUIVALENT = {
         "unit = F.normalize(table, dim=-1) | without dim=": (
             "the default, axis 1, is the last one of a table"
         ),
-        "similarity[i] = -2.0 | 2.0 -> 3.0": (
-            "below every cosine, too"
-        ),
+        "similarity[i] = -2.0 | 2.0 -> 3.0": ("below every cosine, too"),
         "unit = F.normalize(table, dim=-1) | without USub": (
             "that axis has this number counted from the front, too"
         ),
@@ -179,20 +173,14 @@ EQUIVALENT = {
         ),
     },
     "21": {
-        "tokens = (224 // 16) ** 2 + 1 | 224 -> 225": (
-            "224 // 16 is 225 // 16"
-        ),
+        "tokens = (224 // 16) ** 2 + 1 | 224 -> 225": ("224 // 16 is 225 // 16"),
         "imitated = F.cross_entropy(teacher_token_logits, teacher_logits.argmax(-1)) | without USub": (
             "that axis has this number counted from the front, too"
         ),
     },
     "23": {
-        "layers = 100 // 10 | right operand only": (
-            "the result is 10 again"
-        ),
-        "layers = 100 // 10 | 100 -> 101": (
-            "the result is 10 again"
-        ),
+        "layers = 100 // 10 | right operand only": ("the result is 10 again"),
+        "layers = 100 // 10 | 100 -> 101": ("the result is 10 again"),
         "memory, total = (written.cumsum(-3), k.cumsum(-2)) | without USub": (
             "that axis has this number counted from the front, too"
         ),
@@ -202,5 +190,30 @@ EQUIVALENT = {
         "overturned = sparse.causal(sparse.any_of(sparse.local(1), sparse.with_global(1))) | 1 -> 2": (
             "a wider window, or a second global token: it still overturns"
         ),
+    },
+    "22": {
+        "return (20, 0.3, 0.3) | 20 -> 21": "another text that overturns the sentence",
+    },
+    "24": {
+        "DOG, CAT = (7, 8) | 7 -> 0": "the numbers of the words are free",
+        "DOG, CAT = (7, 8) | 8 -> 9": "the numbers of the words are free",
+        "DOG, CAT = (7, 8) | 8 -> 0": "the numbers of the words are free",
+        "return together[:, max(0, together.size(1) - reach):] | arguments exchanged": (
+            "the larger of two has no order"
+        ),
+        "q, k = (torch.zeros(1, 1, 1, 8), torch.zeros(1, 1, 64, 8)) | 1 -> 2": (
+            "two queries that overturn the sentence"
+        ),
+        "return (q, k, torch.randn(1, 1, 64, 8)) | 8 -> 9": "values may have another width",
+    },
+    "25": {
+        "fourth_return = 10 - (1 + 0 + 2) | Add -> Sub": "the reward taken off is 0",
+        "fourth_return = 10 - (1 + 0 + 2) | left operand only": "the reward left out is 0",
+        "earned_before = rewards.cumsum(-1) - rewards | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "safe, win, lose, chance = (5, 10, 1, 0.3) | 5 -> 6": "another gamble of that kind",
+        "safe, win, lose, chance = (5, 10, 1, 0.3) | 10 -> 11": "another gamble of that kind",
+        "safe, win, lose, chance = (5, 10, 1, 0.3) | 1 -> 2": "another gamble of that kind",
     },
 }

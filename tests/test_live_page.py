@@ -786,6 +786,32 @@ def test_the_cover_types(browser, address):
     assert not page.errors()
 
 
+@pytest.mark.parametrize("where", ["translator", "figure_heads"])
+def test_what_a_finger_touched_stays_under_it(browser, address, where):
+    """A head that is pinned or switched off brings lines above it; the page moves along."""
+    page = visit(browser, address + f"book/{where}.html", width=390)
+    if where == "translator":
+        page.idle()
+        tap(page, ".live-views [data-view=heads]")
+    head = '[data-head="encoder.2.1"]'
+    page.wait(f"document.querySelector('{head}')", "the heads")
+    page.js("document.body.style.paddingBottom = '1500px'; scrollTo({ top: 200, behavior: 'instant' })")
+    height = "return document.querySelector(arguments[0]).getBoundingClientRect().top"
+    place = "return document.querySelector(arguments[0]).getBoundingClientRect().top + scrollY"
+    page.js("document.querySelector(arguments[0]).scrollIntoView({ block: 'center', behavior: 'instant' })", head)
+    moved = []
+    for _ in range(2):  # on, and off again
+        time.sleep(0.6)
+        seen, stood = page.js(height, head), page.js(place, head)
+        x = page.js("return document.querySelector(arguments[0]).getBoundingClientRect().x", head)
+        for kind, points in (("touchStart", [{"x": x + 9, "y": seen + 9}]), ("touchEnd", [])):
+            browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        time.sleep(1.5)
+        assert abs(page.js(height, head) - seen) <= 2, "the head went away from the finger"
+        moved.append(abs(page.js(place, head) - stood))
+    assert max(moved) > 20, "nothing came above it, so nothing was tested"
+
+
 # ---- a guess before a figure ------------------------------------------------------------------------
 
 

@@ -396,7 +396,9 @@ def show(value, width: int = 110) -> str:
 
 
 def readable(value) -> bool:
-    """Whether a value can be printed in an example: no function, no model."""
+    """Whether a value can be printed in an example: no function, no model, no list of them."""
+    if isinstance(value, (list, tuple)) and value:
+        return all(map(readable, value))
     return not callable(value) or isinstance(value, type)
 
 

@@ -8,9 +8,11 @@ import html
 import itertools
 
 from transformer_lib.visualize.numbers import to_array
+from transformer_lib.visualize.theme import ROLE_COLOURS, SEQUENTIAL
 
 # Of the page, where it has one; else a tone that stands out from white as from black.
-_INK, _LOSS = "var(--live-blue, #3a8cbf)", "var(--live-loss, #d55e00)"
+_INK = f"var(--live-blue, {SEQUENTIAL[4]})"
+_LOSS = f"var(--live-loss, {ROLE_COLOURS['loss']})"
 _FONT = 'font-family="Inter, system-ui, sans-serif" fill="currentColor"'
 
 
