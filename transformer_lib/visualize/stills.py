@@ -8,7 +8,6 @@ import html
 import itertools
 
 from transformer_lib.visualize.numbers import to_array
-from transformer_lib.visualize.theme import ROLE_COLOURS
 from transformer_lib.visualize.theme import ROLE_COLOURS, SEQUENTIAL
 
 # Of the page, where it has one; else a tone that stands out from white as from black.
