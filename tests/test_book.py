@@ -1,5 +1,6 @@
 """The contract that every notebook of the book keeps (see CONTRIBUTING.md)."""
 
+import ast
 import importlib
 import inspect
 import json
@@ -194,18 +195,49 @@ def test_the_report_tells_printed_definitions_from_others(tmp_path):
     assert (found["printed"], found["lines"]) == (7, 13)
 
 
+# ---- live figures ------------------------------------------------------------------------------
+
+
+def live_figures():
+    """(notebook, the call) of every place where a chapter puts a live figure."""
+    for path in NOTEBOOKS:
+        for cell in cells(path, "code"):
+            if "visualize.live_figure(" in cell["source"]:
+                for node in ast.walk(ast.parse(cell["source"])):
+                    called = ast.unparse(node.func) if isinstance(node, ast.Call) else None
+                    if called == "visualize.live_figure":
+                        yield path, node
+
+
+def test_every_live_figure_has_a_still_picture_and_a_finding():
+    """For those without the script: in Colab, in print, with JavaScript off."""
+    found = list(live_figures())
+    # The family tree is put on its page by book/_ext/family_tree.py, with its drawing inside.
+    assert {call.args[0].value for _, call in found} >= {
+        file.stem for file in IN_THE_PAGE if file.stem.startswith("figure_")
+    } - {"figure_family"}, "a live figure that stands on no page"
+    bare = [
+        f"{path.name}: {call.args[0].value} without {name}"
+        for path, call in found
+        for name in ("still", "finding")
+        if not [k for k in call.keywords if k.arg == name and ast.unparse(k.value) != "None"]
+    ]
+    assert not bare, "draw one in the cell: visualize.sentences, bars, curve, attention_squares"
+
+
 # ---- chapters are named, not numbered ----------------------------------------------------------
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "book").glob("*.md"))]
 LIBRARY = [path for path in sorted((ROOT / "transformer_lib").rglob("*.py"))
            if path.parent.name != "checks"]  # whose modules have numbers for names
+IN_THE_PAGE = sorted((ROOT / "book" / "_static" / "live").glob("*.js"))
 NUMBER = re.compile(r"\b[Cc]hapters?[ \n]\[?\d+\b|\[\d+\]\((?:\.\./)?\d\d\w+\.ipynb|"
                     r"\b[Ee]xercises? \d+\.\d")
 
 
 @pytest.mark.parametrize(
     "path",
-    [*NOTEBOOKS, *sync.find_masters(), *PAGES, *LIBRARY],
+    [*NOTEBOOKS, *sync.find_masters(), *PAGES, *LIBRARY, *IN_THE_PAGE],
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_no_chapter_is_called_by_a_number(path):

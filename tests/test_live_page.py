@@ -15,9 +15,12 @@ import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
+
+from transformer_lib import visualize
 
 ROOT = Path(__file__).resolve().parents[1]
 STATIC = ROOT / "book" / "_static"
@@ -59,6 +62,15 @@ def raw_html(page: str) -> str:
     return "\n".join(parts)
 
 
+def guess_and_figure() -> str:
+    """What a cell with a guess and a live figure writes into its page."""
+    with mock.patch("IPython.display.display") as display:
+        visualize.guess("test", "One or two?", ["One", "Two"], answer=1, told="It was two.")
+        still = visualize.sentences([("German", "Ein Hund.")])
+        visualize.live_figure("figure_merges", finding="A finding.", still=still)
+    return "".join(call.args[0].data for call in display.call_args_list)
+
+
 class Handler(http.server.SimpleHTTPRequestHandler):
     """/book/<page>.html from its source, /_static/ from the book's folder."""
 
@@ -85,7 +97,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         name = self.path.split("?")[0].removeprefix("/book/").removesuffix(".html")
         if not self.path.startswith("/book/"):
             return super().do_GET()
-        if name in Handler.more:
+        if name == "guess":
+            mount = guess_and_figure()
+        elif name in Handler.more:
             mount = Handler.more[name]
         elif name in FIGURES:
             mount = (
@@ -662,12 +676,13 @@ def test_on_a_slow_link_and_a_slow_processor(browser, address):
     assert example < 25 and loading < 40 and typed < 10
 
 
-def serious_issues(page):
+def serious_issues(page, where=".live-figure"):
     page.js(AXE.read_text(encoding="utf-8"))
     found = page.browser.execute_async_script(
-        "const done = arguments[0]; axe.run('.live-figure').then((result) => done(result.violations"
+        "const done = arguments[1]; axe.run(arguments[0]).then((result) => done(result.violations"
         ".filter((one) => ['serious', 'critical'].includes(one.impact)).map((one) => one.id + ': ' +"
-        " one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | '))))"
+        " one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | '))))",
+        where,
     )
     return found
 
@@ -695,6 +710,7 @@ ACTIONS = {  # figure: what a reader does, and what must hold afterwards
     "figure_merges": ("Quokka", "document.querySelectorAll('.live-merges li:last-child .live-token').length > 1"),
     "figure_patch": (None, "document.querySelectorAll('.live-output').length === 3"),
     "figure_film": ("Play", "/After (?!25 )[0-9]+ updates/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-film-cell').length > 20"),
+    "figure_train": ("Play", "/Update [1-9][0-9]+ /.test(document.querySelector('.live-train-numbers').textContent) && document.querySelector('.live-train-loss')"),
     "figure_plane": ("three", "document.querySelector('.live-plane-shares .live-this').textContent.startsWith('three')"),
     "figure_family": ("a module", "/^\\d+ of \\d+ models/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-model').length > 10"),
     "figure_inside": (None, "document.querySelectorAll('.live-line').length === 7"),
@@ -768,3 +784,163 @@ def test_the_cover_types(browser, address):
         .endswith("/book/translator.html#de=Ein+Hund+schl%C3%A4ft.")
     )
     assert not page.errors()
+
+
+@pytest.mark.parametrize("where", ["translator", "figure_heads"])
+def test_what_a_finger_touched_stays_under_it(browser, address, where):
+    """A head that is pinned or switched off brings lines above it; the page moves along."""
+    page = visit(browser, address + f"book/{where}.html", width=390)
+    if where == "translator":
+        page.idle()
+        tap(page, ".live-views [data-view=heads]")
+    head = '[data-head="encoder.2.1"]'
+    page.wait(f"document.querySelector('{head}')", "the heads")
+    page.js("document.body.style.paddingBottom = '1500px'; scrollTo({ top: 200, behavior: 'instant' })")
+    height = "return document.querySelector(arguments[0]).getBoundingClientRect().top"
+    place = "return document.querySelector(arguments[0]).getBoundingClientRect().top + scrollY"
+    page.js("document.querySelector(arguments[0]).scrollIntoView({ block: 'center', behavior: 'instant' })", head)
+    moved = []
+    for _ in range(2):  # on, and off again
+        time.sleep(0.6)
+        seen, stood = page.js(height, head), page.js(place, head)
+        x = page.js("return document.querySelector(arguments[0]).getBoundingClientRect().x", head)
+        for kind, points in (("touchStart", [{"x": x + 9, "y": seen + 9}]), ("touchEnd", [])):
+            browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        time.sleep(1.5)
+        assert abs(page.js(height, head) - seen) <= 2, "the head went away from the finger"
+        moved.append(abs(page.js(place, head) - stood))
+    assert max(moved) > 20, "nothing came above it, so nothing was tested"
+
+
+# ---- a guess before a figure ------------------------------------------------------------------------
+
+
+def guessed(page):
+    return page.js("return JSON.parse(localStorage.getItem('attention-step-by-step.guesses') ?? '{}')")
+
+
+def guess_page(browser, address, **how):
+    page = visit(browser, address + "book/guess.html", **how)
+    page.wait("document.querySelector('.live-guess[data-ready]')", "the guess")
+    return page
+
+
+def test_a_guess_comes_before_the_answer_and_is_kept(browser, address):
+    """By keyboard: asked, guessed, told; back again the guess stands there; erased, it is gone."""
+    page = guess_page(browser, address)
+    page.js("localStorage.removeItem('attention-step-by-step.guesses')")
+    page = guess_page(browser, address)
+    assert not page.one(".live-finding").is_displayed()
+    assert not page.one(".live-answer").is_displayed()
+    page.js("document.querySelector('.live-guess button').focus()")
+    ActionChains(browser).send_keys(Keys.ENTER).perform()
+    assert page.text(".live-answer") == "Not so. Two. It was two."
+    assert page.one(".live-finding").is_displayed()
+    assert guessed(page) == {"test": 0}
+    page = guess_page(browser, address)
+    assert page.text(".live-answer").startswith("Last time you guessed “One”. Two.")
+    assert page.one(".live-options [aria-pressed=true]").text == "✕ One"
+    page.press("Erase my guess")
+    assert guessed(page) == {}
+    assert not page.one(".live-answer").is_displayed() and not page.one(".live-finding").is_displayed()
+    page.press("Two")
+    assert page.text(".live-answer").startswith("As you guessed. Two.")
+    page.press("Erase my guess")
+    page.press("Show without a guess")
+    assert page.text(".live-answer") == "Two. It was two." and guessed(page) == {}
+    assert not page.errors()
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is missing: make assets")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_guess_has_no_serious_barrier(browser, address, scheme):
+    page = guess_page(browser, address, width=390)
+    page.js("document.documentElement.dataset.theme = arguments[0]", scheme)
+    for action in (None, "Two", "Erase my guess"):
+        if action:
+            page.press(action)
+        assert not serious_issues(page, ".live-guess")
+        assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0
+        small = page.js("return [...document.querySelectorAll('.live-guess button')].filter((one) =>"
+                        " one.offsetParent && one.getBoundingClientRect().height < 43.5).length")  # fmt: skip
+        assert not small
+
+
+def test_without_the_script_a_guess_is_a_question_with_a_folded_answer():
+    html = guess_and_figure()
+    assert "One or two?" in html and "<li>One</li><li>Two</li>" in html
+    folded = html[html.index("<details>") : html.index("</details>")]
+    assert "<strong>Two.</strong> It was two." in folded
+    assert "A finding." in html and "Ein Hund." in html
+
+
+# ---- training in the page ----------------------------------------------------------------------------
+
+
+def update_of(page):
+    return int(re.search(r"Update ([\d,]+)", page.text(".live-train-numbers"))[1].replace(",", ""))
+
+
+def test_training_pauses_goes_on_and_starts_again(browser, address):
+    page = visit(browser, address + "book/figure_train.html")
+    assert update_of(page) == 0 and "Nothing is learned yet" in page.said()
+    page.js("document.querySelector('.live-primary').focus()")
+    ActionChains(browser).send_keys(Keys.SPACE).perform()  # a button by key
+    page.wait("/Update [1-9]/.test(document.querySelector('.live-train-numbers').textContent)", "it")
+    page.press("Pause")
+    page.wait("/^After/.test(document.querySelector('.live-says').textContent)", "a sentence")
+    seen = update_of(page)
+    assert f"After {seen} updates" in page.said()
+    time.sleep(0.5)
+    assert update_of(page) == seen
+    page.press("Go on")
+    page.wait(f"!/Update {seen} /.test(document.querySelector('.live-train-numbers').textContent)", "more")
+    page.press("Pause")
+    page.press("Start again")
+    page.wait("/Update 0 /.test(document.querySelector('.live-train-numbers').textContent)", "the start")
+    assert not page.errors()
+
+
+def test_training_takes_what_the_reader_changes(browser, address):
+    page = visit(browser, address + "book/figure_train.html")
+
+    def first_answer():
+        return page.js("return document.querySelector('.live-train-answer').getAttribute('aria-label')")
+
+    untrained = first_answer()
+    assert untrained.startswith("f i g: it writes") and untrained.endswith("right is g i f")
+    page.js("const menu = document.querySelector('.live-menu select'); menu.value = 'sort';"
+            "menu.dispatchEvent(new Event('change'))")  # fmt: skip
+    page.wait("document.querySelector('.live-train-answer').getAttribute('aria-label').endsWith('f g i')", "sort")
+    maps = set()
+    for action in (None, "Take the positions out", "Seed 0"):
+        if action:
+            before = page.js("return document.querySelector('.live-train-map svg').outerHTML")
+            page.press(action)
+            page.wait("document.querySelector('.live-train-map svg').outerHTML !== " + json.dumps(before), action)
+        maps.add(page.js("return document.querySelector('.live-train-map svg').outerHTML"))
+    assert len(maps) == 3
+    rate = page.one(".live-train-rate input")
+    rate.send_keys(Keys.ARROW_RIGHT)
+    assert page.text(".live-train-rate output") == "0.01"
+    assert rate.get_attribute("aria-valuetext") == "0.01"
+    page.press("Play")
+    page.wait("document.querySelector('.live-train-loss')", "a curve")
+    rate.send_keys(Keys.ARROW_RIGHT)
+    page.wait("document.querySelector('.live-train-mark')", "the change on the curve")
+    page.press("Pause")
+    page.one(".live-train-answer:last-child").click()
+    assert page.one(".live-train-answer:last-child").get_attribute("aria-pressed") == "true"
+    assert "decide" in page.said() or "lies on" in page.said()
+    assert not page.errors()
+
+
+def test_training_on_a_phone_with_a_finger(browser, address):
+    page = visit(browser, address + "book/figure_train.html", width=390)
+    tap(page, ".live-primary")
+    page.wait("/Update [1-9]/.test(document.querySelector('.live-train-numbers').textContent)", "it")
+    tap(page, ".live-train-answer:last-child")
+    page.wait("document.querySelector('.live-train-answer:last-child').ariaPressed === 'true'", "the word")
+    tap(page, ".live-primary")
+    page.wait("document.querySelector('.live-primary').textContent === 'Go on'", "the pause")
+    assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0

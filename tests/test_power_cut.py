@@ -312,8 +312,10 @@ def test_a_power_cut_loses_nothing(recorded, tmp_path, capsys):
     reference, record = recorded
     states = list(distinct_states(record))
     assert len(states) > 300
-    poorest = [min((state for state in states if state[1] == saved), key=lambda state: len(state[0]))
-               for saved in range(1, SETTINGS["max_steps"] + 2)]  # fmt: skip
+    poorest = [
+        min((state for state in states if state[1] == saved), key=lambda state: len(state[0]))
+        for saved in range(1, SETTINGS["max_steps"] + 2)
+    ]
     resume_each(poorest + states[::20], reference, tmp_path, capsys)
 
 

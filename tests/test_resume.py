@@ -303,6 +303,17 @@ def test_a_full_disk_at_the_log_is_named(tmp_path, monkeypatch):
     assert checkpoint.load_checkpoint(checkpoint.checkpoints(tmp_path)[-1])["step"] == 2
 
 
+def test_a_checkpoint_that_cannot_be_deleted_is_named(unbroken, tmp_path, monkeypatch):
+    def full(path):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="cannot write to .* whole"):
+        patch.setattr(checkpoint, "remove", lambda path: full(path) if path.is_dir() else None)
+        run(tmp_path)
+    run(tmp_path)
+    assert_same_run(tmp_path, unbroken)
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="cannot write to .*file/run .*choose another run folder"):

@@ -485,7 +485,7 @@ def test_charts_fit_a_phone(browser, address, page):
 
 
 CHAPTERS = [page for page in PAGES if re.match(r"book/\d\d_", page)]
-# Chapters whose first figure may stand lower. In 13 it is made by training, further down.
+# Chapters whose first figure may stand lower. In 13 the puzzle and its diagram come before it.
 LATE_FIGURES = {"book/13_toy_tasks.html"}
 
 

@@ -365,7 +365,7 @@ def train_gate(model, store, seen, near, tune, test, alone, seed) -> dict:
 
 # ---- as many steps as needed ---------------------------------------------------------------------
 
-STEPS = {"updates": 700, "batch": 64, "places": 8, "hops": 5, "max_steps": 6, "rate": 2e-3}
+STEPS = {"updates": 500, "batch": 64, "places": 8, "hops": 5, "max_steps": 6, "rate": 2e-3}
 
 
 def ponder(arm: str, seed: int) -> dict:

@@ -46,7 +46,7 @@ def fetch(name: str) -> Path:
         "clone the book's repository and set RESULTS_DIR to its folder results/, or name a run "
         "folder of your own."
     )
-    if "/OWNER/REPOSITORY" in about["repository"]:
+    if "OWNER" in about["repository"].split("/"):  # a placeholder
         raise ValueError(
             f"{name} is not part of this installation, and the address that it would be fetched "
             f"from is not set: {clone}"

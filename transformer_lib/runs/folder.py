@@ -293,9 +293,10 @@ class RunFolder:
     def _discard_old(self) -> None:
         """A checkpoint between the regular ones, from an interruption, goes once it is not the
         newest: the final average must not depend on interruptions."""
-        checkpoint.discard_all_but(
-            self.path, self.config.keep_checkpoints, self.config.checkpoint_every
-        )
+        with self._writing():
+            checkpoint.discard_all_but(
+                self.path, self.config.keep_checkpoints, self.config.checkpoint_every
+            )
 
     def log(self, entry: dict) -> dict:
         """Add an entry to metrics.jsonl, TensorBoard and on_log; returns it."""

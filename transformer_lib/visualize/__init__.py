@@ -7,7 +7,9 @@ describes itself to somebody who cannot see it. The chapters only call these fun
 - `attention_heatmap` and `line_chart` are Altair charts that answer to mouse and keyboard.
 - `head_view`, `model_view` and `neuron_view` show attention with BertViz.
 - `LiveCurve` draws metrics while a model trains.
-- `live_figure` is the place where the model runs in the reader's page.
+- `live_figure` is the place where the model runs in the reader's page, `guess` the question before.
+- `attention_squares`, `bars`, `curve` and `sentences` draw the still picture that stands there in a
+  notebook and in print.
 
 Altair, matplotlib, BertViz and IPython are imported when a figure is drawn, so that importing
 `transformer_lib` stays fast and works where none of them is installed.
@@ -17,8 +19,9 @@ from transformer_lib.visualize.attention import attention_heatmap
 from transformer_lib.visualize.bertviz_views import head_view, model_view, neuron_view
 from transformer_lib.visualize.curves import LiveCurve, line_chart
 from transformer_lib.visualize.diagrams import show_image
-from transformer_lib.visualize.live import live_figure
+from transformer_lib.visualize.live import LIVE, guess, live_figure
 from transformer_lib.visualize.numbers import matrix
+from transformer_lib.visualize.stills import attention_squares, bars, curve, sentences
 from transformer_lib.visualize.theme import (
     DARK_COLOURS,
     DIVERGING,
@@ -32,18 +35,24 @@ from transformer_lib.visualize.theme import (
 __all__ = [
     "DARK_COLOURS",
     "DIVERGING",
+    "LIVE",
     "ROLE_COLOURS",
     "SEQUENTIAL",
     "SERIES_COLOURS",
     "SERIES_DASHES",
     "LiveCurve",
     "attention_heatmap",
+    "attention_squares",
+    "bars",
+    "curve",
+    "guess",
     "head_view",
     "line_chart",
     "live_figure",
     "matrix",
     "model_view",
     "neuron_view",
+    "sentences",
     "show_image",
     "use_theme",
 ]

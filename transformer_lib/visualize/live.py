@@ -1,34 +1,39 @@
 """Live figures: a place in the page where book/_static/live runs the model in the reader's browser.
 
-A notebook has no such script. There the still picture and the finding stand, and say the same.
+A notebook has no such script. There the still picture and the finding stand, and say the same. A
+guess asks the reader before the figure answers; in a notebook it is a question with its answer
+folded below.
 """
 
 import html
 from pathlib import Path
 
 from transformer_lib.visualize.diagrams import IMAGES, _inline
+from transformer_lib.visualize.stills import Still
 
-FIGURES = Path(__file__).resolve().parents[2] / "book" / "_static" / "live"
+LIVE = Path(__file__).resolve().parents[2] / "book" / "_static" / "live"
+MOST_CHOICES = 4
 
 
 def live_figure(name, finding, still=None, **options):
     """Display the live figure `name`, of the module book/_static/live/<name>.js.
 
     finding: one or two sentences that say what the figure shows; they stand below it, and in a
-    notebook in its place. still: a diagram `images/<name>.svg` for readers without the script.
+    notebook in its place. still: what readers without the script see, a picture that the cell has
+    drawn with the functions of visualize.stills, or a diagram `images/<name>.svg` by its name.
     options: texts that the module reads, such as text="Zwei Hunde spielen im Schnee.".
     Raises ValueError for an unknown figure or no finding, FileNotFoundError for a missing picture.
     """
     from IPython.display import HTML, display
 
-    known = sorted(file.stem for file in FIGURES.glob("figure_*.js"))
-    known += sorted(file.stem for file in FIGURES.glob("translator*.js"))
+    known = sorted(file.stem for file in LIVE.glob("figure_*.js"))
+    known += sorted(file.stem for file in LIVE.glob("translator*.js"))
     if known and name not in known:
         raise ValueError(f"there is no live figure {name!r}; there are {', '.join(known)}.")
     if not (isinstance(finding, str) and finding.strip()):
         raise ValueError(f"live_figure({name!r}) needs finding: say what the figure shows.")
-    picture = ""
-    if still is not None:
+    picture = still if isinstance(still, Still) else ""
+    if still is not None and not picture:
         path = IMAGES / f"{still}.svg"
         if not path.is_file():
             raise FileNotFoundError(f"no diagram {still!r} in {IMAGES} for live_figure({name!r}).")
@@ -40,5 +45,37 @@ def live_figure(name, finding, still=None, **options):
             f'<div class="live-still">{picture}<p><small>On the page of the book, this figure runs '
             "the model: type, switch, and see.</small></p></div>"
             f'<figcaption class="live-finding">{html.escape(finding)}</figcaption></figure>'
+        )
+    )
+
+
+def guess(name, question, choices, answer, told):
+    """Ask for a guess before the live figure below answers it.
+
+    In the page the reader clicks a choice, and only then sees the answer and the figure's finding;
+    the browser keeps the guess under `name`, until it is erased. Elsewhere the answer is folded.
+    choices: 2 to 4 short texts; answer: the index of the right one, computed by the cell;
+    told: a sentence or two about it. Raises ValueError when one of them is missing.
+    """
+    from IPython.display import HTML, display
+
+    texts = (name, question, told, *choices)
+    if not 2 <= len(choices) <= MOST_CHOICES or not all(isinstance(x, str) and x for x in texts):
+        raise ValueError(
+            f"guess({name!r}) needs a question, 2 to {MOST_CHOICES} choices and what is told "
+            f"afterwards, got {choices!r}."
+        )
+    if not (isinstance(answer, int) and 0 <= answer < len(choices)):
+        raise ValueError(
+            f"guess({name!r}) has {len(choices)} choices, so answer is an index from 0 to "
+            f"{len(choices) - 1}, not {answer!r}."
+        )
+    items = "".join(f"<li>{html.escape(choice)}</li>" for choice in choices)
+    display(
+        HTML(
+            f'<section class="live-guess" data-guess="{html.escape(name)}" data-answer="{answer}">'
+            f"<p><strong>Guess first.</strong> {html.escape(question)}</p><ol>{items}</ol>"
+            f"<details><summary>The answer</summary><p><strong>{html.escape(choices[answer])}."
+            f"</strong> {html.escape(told)}</p></details></section>"
         )
     )

@@ -1,4 +1,4 @@
-// From a source sentence to target ids, one token at a time (chapter 15).
+// From a source sentence to target ids, one token at a time (chapter "Decoding").
 
 import { logSumExp, topK } from "./tensor.js";
 import { BOS, EOS, PAD } from "./tokenizer.js";

@@ -7,7 +7,7 @@ export async function mount(root) {
   const chips = h("div", { class: "live-words live-shuffle", role: "group", "aria-label": "German words: choose two to exchange them, or move one with the arrow keys" });
   const button = (text, action) => h("button", { type: "button", class: "live-button", onclick: action }, text);
   const figure = frame(root, {
-    text: "Ein Mann wirft einem Hund einen Ball zu.",
+    text: root.dataset.text ?? "Ein Mann wirft einem Hund einen Ball zu.",
     controls: [button("Shuffle", () => { order = order.map((word) => [Math.random(), word]).sort((a, b) => a[0] - b[0]).map(([, word]) => word); words(); figure.update(); }),
       button("In order", () => { order = null; figure.update(); }), toggleButton("Silence the positions", (on) => { silent = on; figure.update(); })],
     parts: [chips],

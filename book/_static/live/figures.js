@@ -46,7 +46,7 @@
         + "`python -m http.server`, and open `http://localhost:8000` in your browser.");
       return;
     }
-    const alone = ["figure_merges", "figure_plane", "figure_train", "attention_view"].includes(box.dataset.live);
+    const alone = ["figure_merges", "figure_plane", "figure_train", "figure_film", "attention_view"].includes(box.dataset.live);
     const first = box.dataset.first ?? (alone ? "" : "examples.json");
     if (first) early(first);
     hold(box);
@@ -59,7 +59,12 @@
     for (const event of ["pointerenter", "focusin"]) box.addEventListener(event, () => start(box), { once: true });
   }
 
-  function all() { document.querySelectorAll(".live-figure[data-live]").forEach(prepare); }
+  function guesses() {
+    if (location.protocol === "file:" || !document.querySelector(".live-guess")) return;   // from disk: question and answer as they stand
+    import(new URL("guess.js", base)).catch((error) => console.warn(error));
+  }
+
+  function all() { guesses(); document.querySelectorAll(".live-figure[data-live]").forEach(prepare); }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", all);
   else all();
 })();

@@ -1,6 +1,6 @@
 // What the live figures of the chapters have in common: a German sentence, what the model writes,
 // a row of controls, and one line that says what happened. Each figure adds its own part.
-import { h, model, megabytes, letters, startsWord, surprise, newPlaces } from "./shared.js";
+import { h, model, megabytes, letters, startsWord, steady, surprise, newPlaces } from "./shared.js";
 
 export const lang = { get src() { return model.src; }, get tgt() { return model.tgt; } };
 
@@ -14,6 +14,7 @@ export function frame(root, { text, label = "German sentence", controls = [], pa
   const box = h("div", { class: "live-box live" }, h("div", { class: "live-ask-row" }, input, line ? lot : null), controls.length ? h("div", { class: "live-bar-row" }, controls) : null, output, says, parts);
   const still = root.querySelector(".live-still");
   if (still) still.replaceWith(box); else root.prepend(box);
+  const stay = steady(box);
   let busy = false, again = false, typing = null;
 
   input.addEventListener("focus", () => model.load().catch(() => {}));
@@ -32,7 +33,9 @@ export function frame(root, { text, label = "German sentence", controls = [], pa
         if (!asked) says.textContent = "Type a German sentence.";
         else {
           const found = await compute(asked);
+          const settle = stay();
           says.textContent = (await draw(found)) ?? "";
+          settle();
         }
       } catch (error) {
         if (!["Superseded", "Cancelled"].includes(error.name)) says.textContent = model.state === "failed" ? `The model could not be loaded: ${error.message}` : error.message;

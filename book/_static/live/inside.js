@@ -193,7 +193,7 @@ export class Inside {
     return greedyDecode(this.model, memory, { ...settings, prefix }).ids;
   }
 
-  /** The arithmetic of one head for one query and one key: the numbers of chapter 02. */
+  /** One head, one query, one key, number by number (chapter "Scaled dot-product attention"). */
   insideHead(text, options) {
     const { head: address, query: i, key: j } = options;
     const [kind, ...numbers] = String(address).split(".");
@@ -227,7 +227,7 @@ export class Inside {
     };
   }
 
-  /** The guess after each decoder layer, read as if the others were not there. Chapter 18. */
+  /** The guess after each decoder layer, read as if the others were not there. */
   depth(text, options = {}) {
     const [source, target] = [this.source(text, options), this.target(text, options)];
     const keep = (name) => /^decoder\.\d+$/.test(name);
@@ -240,7 +240,7 @@ export class Inside {
     });
   }
 
-  /** Put an activation of one sentence into another, and translate that. Chapter 18. */
+  /** Put an activation of one sentence into another (chapter "Looking inside a trained model"). */
   patch(text, otherText, options) {
     const { name, position, otherPosition = position } = options;
     const fits = name && !name.endsWith(".weights");

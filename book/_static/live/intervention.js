@@ -1,4 +1,5 @@
-// Chapter 18 in one class: switch parts off, watch tensors, put others in their place.
+// Switch parts off, watch tensors, put others in their place (chapter "Looking inside a trained
+// model").
 
 /** What a forward pass switches off, keeps and overwrites. switches: see client.js; keep: names of
  *  tensors, or a function of the name; patches: name -> Map of position -> row. */

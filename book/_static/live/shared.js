@@ -96,6 +96,23 @@ export function roving(container, selector, columns = 1) {
   });
 }
 
+// What the reader has touched stays under the finger, whatever more stands above it afterwards:
+// const stay = steady(box); ... const settle = stay(); draw(); settle();
+export function steady(box) {
+  let touched = null;
+  box.style.overflowAnchor = "none";   // or the browser would do the same once more
+  box.addEventListener("pointerdown", (event) => { touched = event.target.closest("button"); });
+  box.addEventListener("keydown", () => { touched = null; });
+  const top = () => (touched?.isConnected && touched.offsetParent ? touched.getBoundingClientRect().top : null);
+  return () => {
+    const before = top();
+    return () => {
+      const after = top();
+      if (before !== null && after !== null && Math.abs(after - before) >= 1) scrollBy({ top: after - before, behavior: "instant" });
+    };
+  };
+}
+
 const decode = (base64) => Float32Array.from(atob(base64), (byte) => byte.charCodeAt(0) / 255);
 
 // One model for all figures of a page: recorded sentences first, the weights once they are asked for.

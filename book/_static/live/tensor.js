@@ -1,7 +1,7 @@
 // Numbers in rows. Activations are arrays of rows, one Float32Array for each token; a weight is
 // {data: Float32Array, shape: [outputs, inputs]}, as torch.nn.Linear keeps it.
 
-/** x W^T + b: every output is a dot product of a row with a row of the weight. Chapter 02. */
+/** x W^T + b: every output is a dot product of a row with a row of the weight. */
 export function linear(rows, weight, bias) {
   const [outputs, inputs] = weight.shape;
   const w = weight.data;
@@ -51,14 +51,14 @@ export function weightedSum(weights, rows) {
   return sum;
 }
 
-/** Positive numbers that sum to 1; the largest is taken off first, or exp overflows. Chapter 02. */
+/** Positive numbers that sum to 1 (chapter "Scaled dot-product attention"). */
 export function softmax(scores) {
   const total = logSumExp(scores);
   if (Number.isNaN(total)) return scores.map(() => 0); // nothing may be attended to
   return scores.map((score) => Math.exp(score - total));
 }
 
-/** log(sum(exp(x))): what log-softmax takes off each logit. Chapter 12. */
+/** log(sum(exp(x))); the largest is taken off first, or exp overflows (same chapter). */
 export function logSumExp(x) {
   let [largest, sum] = [-Infinity, 0];
   for (let i = 0; i < x.length; i++) if (x[i] > largest) largest = x[i];
@@ -79,7 +79,7 @@ export function topK(x, k) {
   return best;
 }
 
-/** Shift to mean 0, scale to variance 1, then the learned gain and bias. Chapter 07. */
+/** Shift to mean 0, scale to variance 1, then gain and bias (chapter "Normalisation"). */
 export function layerNorm(row, weight, bias, eps) {
   const mean = row.reduce((a, b) => a + b, 0) / row.length;
   const variance = row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / row.length;
@@ -87,13 +87,13 @@ export function layerNorm(row, weight, bias, eps) {
   return row.map((value, i) => (value - mean) * scale * weight[i] + bias[i]);
 }
 
-/** Divide by the root mean square: no mean, no bias. Chapter 07. */
+/** Divide by the root mean square: no mean, no bias. Chapter "Normalisation". */
 export function rmsNorm(row, weight, bias, eps) {
   const scale = 1 / Math.sqrt(dot(row, row) / row.length + eps);
   return row.map((value, i) => value * scale * weight[i]);
 }
 
-/** The bends of the feed-forward network. Chapter 08. */
+/** The bends of the feed-forward network. Chapter "Feed-forward and residuals". */
 export const relu = (x) => Math.max(0, x);
 export const silu = (x) => x / (1 + Math.exp(-x));
 export const gelu = (x) => (x * (1 + erf(x / Math.SQRT2))) / 2;
@@ -107,7 +107,7 @@ function erf(x) {
   return Math.sign(x) * (1 - tail);
 }
 
-/** Positions 0..maxLen-1 as sines and cosines of growing wavelength: (maxLen, D). Chapter 06. */
+/** Positions as sines and cosines: (maxLen, D) (chapter "Positional encodings"). */
 export function sinusoidalTable(maxLen, dModel) {
   const data = new Float32Array(maxLen * dModel);
   for (let p = 0; p < maxLen; p++) {
@@ -119,7 +119,7 @@ export function sinusoidalTable(maxLen, dModel) {
   return { data, shape: [maxLen, dModel] };
 }
 
-/** Turn each pair of features by position * frequency: (K) -> (K). Chapter 06. */
+/** Turn each pair of features by position * frequency: (K) -> (K) (same chapter). */
 export function rotate(row, position, base) {
   const turned = new Float32Array(row.length);
   for (let i = 0; i < row.length; i += 2) {

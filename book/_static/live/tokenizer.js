@@ -1,11 +1,11 @@
-// Text to ids and back (chapter 05): the same ids as the `tokenizers` library gives in Python.
+// Text to ids and back, as the `tokenizers` library does (chapter "Tokens and embeddings").
 
 export const [PAD, BOS, EOS, UNK] = [0, 1, 2, 3];
 const SPACE = "▁"; // stands for the space in front of a word
 
 export class Tokenizer {
   /** kind: "bpe" or "word"; tokens: texts in the order of their ids; merges: pairs of ids, flat,
-   *  in the order in which they were learned. Chapter 05. */
+   *  in the order in which they were learned. */
   constructor({ kind, tokens, merges }) {
     this.kind = kind;
     this.tokens = tokens;
@@ -18,7 +18,7 @@ export class Tokenizer {
     this.known = new Map(); // words met before: word -> ids
   }
 
-  /** The ids of a text, <eos> at the end, as encode_source gives them. Chapter 05. */
+  /** The ids of a text, <eos> at the end, as encode_source gives them. */
   encode(text) {
     return [...this.words(text).flatMap((word) => this.encodeWord(word)), EOS];
   }

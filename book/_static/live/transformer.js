@@ -7,7 +7,7 @@ import {
   softmax, weightedSum,
 } from "./tensor.js";
 
-/** softmax(q k^T / sqrt(d_k)) v, with its weights (eq. 1). Chapter 02.
+/** softmax(q k^T / sqrt(d_k)) v, with its weights (eq. 1). Chapter "Scaled dot-product attention".
  *  q: (T_query, K) rows; k, v: (T_key, K) rows; mask(i, j): may query i attend to key j? bias(i, j)
  *  is added to the score. Returns output (T_query, K) and weights (T_query, T_key). */
 export function scaledDotProductAttention(q, k, v, mask = () => true, bias = () => 0) {
@@ -20,7 +20,7 @@ export function scaledDotProductAttention(q, k, v, mask = () => true, bias = () 
   return { output: weights.map((row) => weightedSum(row, v)), weights };
 }
 
-/** Several attentions side by side, each on its slice of the features (sec. 3.2.2). Chapter 04. */
+/** Several attentions, each on its slice of the features (chapter "Multi-head attention"). */
 export class MultiHeadAttention {
   /** kind: "encoder", "decoder" or "cross"; stem: where its four matrices stand in the weights. */
   constructor(model, kind, layer, stem) {
@@ -43,7 +43,7 @@ export class MultiHeadAttention {
     const projected = this[`w_${part}`](rows);
     if (this.positional === "rotary" && !run.switches.positions && part !== "v") {
       for (const head of this.splitHeads(projected)) {
-        head.forEach((row, t) => row.set(rotate(row, places[t], this.base))); // chapter 06
+        head.forEach((row, t) => row.set(rotate(row, places[t], this.base)));
       }
     }
     return run.touch(`${this.name}.${part}`, projected, places);
@@ -70,7 +70,7 @@ export class MultiHeadAttention {
     return this.w_o(run.touch(`${this.name}.output`, joined, places));
   }
 
-  /** ALiBi: scores fall with the distance, in each head at its own rate. Chapter 06. */
+  /** ALiBi: scores fall with the distance, each head its own way ("Positional encodings"). */
   distanceBias(head, places, run) {
     if (this.positional !== "alibi" || run.switches.positions) return undefined;
     const slope = 2 ** ((-8 * (head + 1)) / this.nHeads);
@@ -78,8 +78,8 @@ export class MultiHeadAttention {
   }
 }
 
-/** Keys and values of the tokens already seen, layer by layer. Chapter 15. Rows are only added to
- *  new arrays, so that hypotheses of a beam can share their past. */
+/** Keys and values of the tokens already seen, layer by layer (chapter "Decoding"). Rows are only
+ *  added to new arrays, so that hypotheses of a beam can share their past. */
 export class KeyValueCache {
   constructor(length = 0, layers = []) {
     Object.assign(this, { length, layers });
@@ -92,7 +92,7 @@ export class KeyValueCache {
   }
 }
 
-/** An encoder-decoder Transformer (figure 1). Chapter 11. */
+/** An encoder-decoder Transformer (figure 1). Chapter "The whole model". */
 export class Transformer {
   /** config: the library's ModelConfig; tensors: its weights by the library's names. */
   constructor(config, tensors) {
@@ -122,7 +122,7 @@ export class Transformer {
     return (rows) => linear(rows, weight, bias);
   }
 
-  /** Widen, bend, come back (eq. 2): the same small network at every token. Chapter 08. */
+  /** Widen, bend, come back (eq. 2; chapter "Feed-forward and residuals"). */
   feedForward(name, stem, x, places, run) {
     const map = (part, rows) => this.linearMap(`${stem}.feed_forward.${part}`)(rows);
     const { activation } = this.config;
@@ -134,7 +134,7 @@ export class Transformer {
     return map("contract", run.touch(`${name}.hidden`, hidden, places)); // (T, D)
   }
 
-  /** Normalise every row by the norm of that name in the weights. Chapter 07. */
+  /** Normalise every row by the norm of that name in the weights. Chapter "Normalisation". */
   norm(name, stem, rows, run) {
     if (run.off.norms.has(name)) return rows;
     const [weight, bias] = ["weight", "bias"].map((part) => this.tensors[`${stem}.${part}`]?.data);
@@ -142,7 +142,7 @@ export class Transformer {
     return rows.map((row) => normed(row, weight, bias, this.config.eps));
   }
 
-  /** x + sublayer(norm(x)), or norm(x + sublayer(x)) as the paper draws it. Chapters 07 and 08. */
+  /** x + sublayer(norm(x)), or norm(x + sublayer(x)) as the paper draws it (same chapter). */
   residual(name, stem, x, sublayer, places, run) {
     if (run.off.residuals.has(name)) return x;
     const first = this.config.norm_first;
@@ -151,7 +151,7 @@ export class Transformer {
     return first ? sum : this.norm(name, stem, sum, run);
   }
 
-  /** The sublayers of one layer, each inside a residual. Chapters 09 and 10. */
+  /** The sublayers of one layer, each inside a residual. Chapters "The encoder", "The decoder". */
   layer(name, stem, x, sublayers, places, run) {
     sublayers.forEach(([part, sublayer], i) => {
       x = this.residual(`${name}.${part}`, `${stem}.residuals.${i}.norm`, x, sublayer, places, run);
@@ -164,7 +164,7 @@ export class Transformer {
     return this.config.norm_first ? this.norm(`${stack}.final`, `${stack}.norm`, x, run) : x;
   }
 
-  /** Ids to vectors: rows of the table (V, D) times sqrt(D), plus positions. Chapters 05, 06. */
+  /** Rows of the table (V, D) times sqrt(D), plus positions (chapter "Tokens and embeddings"). */
   embed(table, ids, places, run) {
     const { d_model: width, scale_embeddings } = this.config;
     const scale = scale_embeddings ? Math.sqrt(width) : 1;
@@ -176,7 +176,7 @@ export class Transformer {
     });
   }
 
-  /** Source ids -> memory: its rows (S, D), and what reading it needs. Chapter 09. */
+  /** Source ids -> memory: its rows (S, D), and what reading it needs. Chapter "The encoder". */
   encode(ids, run = new Intervention()) {
     const places = ids.map((_, t) => t);
     const mask = run.switches.padding ? undefined : (i, j) => ids[j] !== this.config.pad_id;
@@ -196,7 +196,7 @@ export class Transformer {
   }
 
   /** New ids of each hypothesis -> hidden rows, one after the other: (hypotheses * T, D). Every
-   *  hypothesis has its own cache; all read the same memory. Chapter 10. */
+   *  hypothesis has its own cache; all read the same memory. Chapter "The decoder". */
   decode(sequences, memory, caches, run = new Intervention()) {
     const [start, length] = [caches[0].length, sequences[0].length]; // T
     const places = sequences.flatMap((ids) => ids.map((_, t) => start + t));
@@ -230,7 +230,7 @@ export class Transformer {
     return run.touch("hidden", this.close("decoder", x, run), places);
   }
 
-  /** hidden (T, D) -> logits (T, V): how well each token would fit next. Chapter 11. */
+  /** hidden (T, D) -> logits (T, V): how well each would fit next (chapter "The whole model"). */
   project(hidden) {
     return linear(hidden, this.output);
   }

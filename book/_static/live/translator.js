@@ -1,6 +1,6 @@
 // The translator page: its state, its address, its layout. The parts draw; this file decides.
 import { h, model, KINDS, KIND_NAMES, headName, megabytes, percent, plain, letters, startsWord, weightsOf,
-  difference, surprise, roving, newPlaces } from "./shared.js";
+  difference, surprise, roving, steady, newPlaces } from "./shared.js";
 import { makeArcs } from "./arcs.js";
 import { makeHeads } from "./heads.js";
 import { makeBets } from "./bets.js";
@@ -132,7 +132,7 @@ export async function mount(root, { base }) {
     h("div", { class: "live-drop" }, h("label", { for: "live-own", class: "live-button" }, "Run a model of your own"), file,
       h("span", { class: "live-note" }, "Choose the file that your notebook exported, or drop it anywhere on this page. It stays in your browser.")),
     about));
-  const tool = root.firstChild;
+  const tool = root.firstChild, stay = steady(tool);
 
   // -- events
   let typing = null;
@@ -201,7 +201,7 @@ export async function mount(root, { base }) {
   function changed(onlyView = false) {
     address();
     if (input.value !== state.text && document.activeElement !== input) { input.value = state.text; grow(); }
-    if (onlyView && result) { drawAll(); return; }
+    if (onlyView && result) { redraw(); return; }
     scanned = null;
     compute();
   }
@@ -237,7 +237,7 @@ export async function mount(root, { base }) {
     result = now;
     before = untouched;
     if (state.pin) { const [kind, layer, head] = state.pin.split("."); if (!now.attention[kind]?.[layer]?.[head]) state.pin = null; }
-    drawAll();
+    redraw();
     speak(text, asked, switches);
   }
 
@@ -309,6 +309,12 @@ export async function mount(root, { base }) {
   // With no word chosen: the one whose bet moved most, else the one that the model is least sure of.
   const telling = () => (before !== result && !state.prefix.length ? difference(before, result).position : leastSure());
   const leastSure = () => { let worst = 0; result.steps.forEach((step, i) => { if (step.top[0].p < result.steps[worst].top[0].p) worst = i; }); return worst; };
+
+  function redraw() {
+    const settle = stay();
+    drawAll();
+    settle();
+  }
 
   function drawAll() {
     if (!result) return;

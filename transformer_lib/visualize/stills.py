@@ -1,0 +1,109 @@
+"""Still pictures of what a live figure shows, for readers without the script: plain HTML and SVG.
+
+They take the colour of the text around them, so they can be read on a light page and on a dark one,
+in a notebook and in print. Each says in words what it draws.
+"""
+
+import html
+import itertools
+
+from transformer_lib.visualize.numbers import to_array
+from transformer_lib.visualize.theme import ROLE_COLOURS, SEQUENTIAL
+
+# Of the page, where it has one; else a tone that stands out from white as from black.
+_INK = f"var(--live-blue, {SEQUENTIAL[4]})"
+_LOSS = f"var(--live-loss, {ROLE_COLOURS['loss']})"
+_FONT = 'font-family="Inter, system-ui, sans-serif" fill="currentColor"'
+
+
+class Still(str):
+    """Markup that a notebook shows as a picture; two of them can be added."""
+
+    def __add__(self, other):
+        return Still(str(self) + str(other))
+
+    def _repr_html_(self):
+        return str(self)
+
+
+def _svg(width, height, label, parts):
+    return Still(
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
+        f'aria-label="{html.escape(label)}" style="max-width:100%;height:auto" {_FONT}>'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def _text(words, x, y, anchor="start", size=13, more=""):
+    words = html.escape(str(words))
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}"{more}>{words}</text>'
+
+
+def attention_squares(weights, rows, columns, label):
+    """A map of attention as squares: the larger and darker, the larger the weight.
+
+    weights: (len(rows), len(columns)), each row sums to at most 1. label: what the map says, in
+    words. Raises ValueError when weights and labels do not fit.
+    """
+    weights = to_array(weights)
+    if weights.shape != (len(rows), len(columns)):
+        raise ValueError(
+            f"weights of shape {weights.shape} for {len(rows)} rows and {len(columns)} columns."
+        )
+    cell, left, top = 26, 90, 74
+    parts = []
+    for j, word in enumerate(columns):
+        x = left + cell * (j + 0.5)
+        parts.append(_text(word, x, top - 6, more=f' transform="rotate(-50 {x} {top - 6})"'))
+    for i, word in enumerate(rows):
+        parts.append(_text(word, left - 8, top + cell * i + 17, "end"))
+        for j, weight in enumerate(weights[i].tolist()):
+            side = (cell - 3) * weight**0.5
+            x, y = left + cell * (j + 0.5) - side / 2, top + cell * (i + 0.5) - side / 2
+            parts.append(
+                f'<rect x="{x:.1f}" y="{y:.1f}" width="{side:.1f}" height="{side:.1f}" rx="3" '
+                f'style="fill:{_INK}" fill-opacity="{0.25 + 0.75 * weight:.2f}"/>'
+            )
+    return _svg(left + cell * len(columns) + 40, top + cell * len(rows) + 6, label, parts)
+
+
+def bars(shares, label):
+    """Shares as bars with their percentage: [(name, number from 0 to 1), ...]."""
+    row, left, wide = 24, 96, 240
+    parts = []
+    for i, (name, share) in enumerate(shares):
+        y = row * i
+        parts.append(_text(name, left - 8, y + 16, "end"))
+        parts.append(
+            f'<rect x="{left}" y="{y + 4}" width="{max(1, wide * share):.1f}" height="15" rx="3" '
+            f'style="fill:{_INK}"/>'
+        )
+        parts.append(_text(f"{share:.0%}", left + wide * share + 6, y + 16))
+    return _svg(left + wide + 50, row * len(shares) + 4, label, parts)
+
+
+def curve(points, x_title, y_title, label):
+    """One line through [(x, y), ...], from 0 on both axes."""
+    wide, high, left, top = 300, 150, 34, 24
+    last, most = points[-1][0], max(y for _, y in points)
+    at = [(left + wide * x / last, top + high * (1 - y / most)) for x, y in points]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
+    axis = f"M{left} {top}V{top + high}H{left + wide}"
+    parts = [
+        _text(y_title, 2, 13, size=12),
+        _text(f"{most:.1f}", left - 6, top + 5, "end", 12),
+        _text("0", left - 6, top + high + 4, "end", 12),
+        _text(f"{last:,} {x_title}", left + wide, top + high + 17, "end", 12),
+        f'<path d="{axis}" fill="none" stroke="currentColor" stroke-opacity="0.5"/>',
+        f'<polyline points="{line}" fill="none" stroke-width="2" style="stroke:{_LOSS}"/>',
+    ]
+    return _svg(left + wide + 10, top + high + 22, label, parts)
+
+
+def sentences(named):
+    """Sentences below each other, each behind its name: [(name, text), ...]."""
+    rows = itertools.chain.from_iterable(
+        (f"<dt><small>{html.escape(name)}</small></dt>", f"<dd>{html.escape(text)}</dd>")
+        for name, text in named
+    )
+    return Still(f"<dl>{''.join(rows)}</dl>")
