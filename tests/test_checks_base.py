@@ -31,10 +31,9 @@ from transformer_lib.checks.diagnosis import relation
 @pytest.fixture(autouse=True)
 def no_trace_left():
     """Exercises declared here go away again; limits are short."""
-    before = dict(EXERCISES)
     yield
-    EXERCISES.clear()
-    EXERCISES.update(before)
+    for number in [number for number in EXERCISES if number.startswith(("98", "99"))]:
+        del EXERCISES[number]
 
 
 @pytest.fixture(autouse=True)

@@ -201,10 +201,8 @@ TESTS = [
 ]
 
 
-def _many_pairs():
-    return [(f"Satz {i}", "x") for i in range(20_000)], [
-        (f"satz {2 * i}", "x") for i in range(20_000)
-    ]
+def _many_pairs(n=60_000):
+    return [(f"Satz {i}", "x") for i in range(n)], [(f"satz {2 * i}", "x") for i in range(n)]
 
 
 @exercise(

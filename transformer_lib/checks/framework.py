@@ -505,7 +505,7 @@ class Exercise(Check):
         expected = self.reference(*clone(args))
         took = max(time.perf_counter() - start, 0.001)
         try:
-            patience = max(1.0, 50 * took)
+            patience = max(1.0, 20 * took)
             with time_limit(patience):
                 with contextlib.redirect_stdout(io.StringIO()):
                     given = answer(*clone(args))
