@@ -777,6 +777,103 @@ def test_figure(browser, address, name, width):
         assert not serious_issues(page)
 
 
+# figure: a button, and the switches that it stands for
+SWITCHES = {
+    "figure_mask": {"Take the causal mask off": {"causal": True, "padding": False},
+                    "Let it look at padding": {"causal": True, "padding": True}},
+    "figure_heads": {"Only head 0 of each layer": {"heads": [f"{kind}.{layer}.{head}" for kind in ("encoder", "decoder", "cross")
+                                                             for layer in range(4) for head in (1, 2, 3)]},
+                     "Half of each layer": {"heads": [f"{kind}.{layer}.{head}" for kind in ("encoder", "decoder", "cross")
+                                                      for layer in range(4) for head in (2, 3)]}},
+    "figure_order": {"Silence the positions": {"positions": True}},
+}  # fmt: skip
+ASKED = """const done = arguments[3]; import('/_static/live/shared.js').then(async ({ model, difference, percent }) => {
+  const [text, switches] = arguments; const before = await model.translate(text);
+  const now = await model.translate(text, { switches }); const d = difference(before, now);
+  done({ before: before.text, now: now.text, same: d.same, is: percent(d.is), moved: Math.abs(d.is - d.was) }) })"""
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_a_figures_buttons_throw_their_switches(browser, address, name):
+    """What stands there afterwards is what the engine answers when it is asked directly."""
+    page = visit(browser, address + f"book/{name}.html")
+    text = page.one(".live-input").get_attribute("value")
+    for button, switches in SWITCHES[name].items():
+        page.press(button)
+        expected = browser.execute_async_script(ASKED, text, switches, None)
+        page.wait(f"document.querySelector('.live-output:last-child p').textContent === {json.dumps(expected['now'])}", button)
+        assert expected["moved"] > 0.01 or not expected["same"]
+        if name != "figure_order":
+            assert page.text(".live-output p") == expected["before"]
+            assert f"to {expected['is']}." in page.said() or "almost nothing" in page.said()
+
+
+def test_another_sentences_noun_is_put_where_it_is_said_to_be(browser, address):
+    page = visit(browser, address + "book/figure_patch.html")
+    written = "return [...document.querySelectorAll('.live-output p')].map(one => one.textContent)"
+    page.wait("document.querySelectorAll('.live-output').length === 3", "three sentences")
+    here, there, mixed = page.js(written)
+    assert ("dog" in here, "woman" in there, "woman" in mixed, "dog" in mixed) == (True, True, True, False)
+    page.js("const menu = document.querySelectorAll('.live-menu select')[2]; menu.value = menu.options.length - 1;"
+            "menu.dispatchEvent(new Event('change'))")  # fmt: skip
+    page.wait("document.querySelector('.live-says').textContent.includes('“Frau” was put where “<eos>” stood')", "another place")
+    assert page.js(written)[:2] == [here, there] and page.js(written)[2] != mixed
+
+
+def test_the_numbers_inside_a_head_make_its_shares(browser, address):
+    """softmax(q k / root) over all keys, from the sums that are shown for one key after another."""
+    page = visit(browser, address + "book/figure_inside.html")
+    page.wait("document.querySelectorAll('.live-line').length === 7", "the numbers")
+    keys = page.js("return document.querySelectorAll('.live-inside select')[1].options.length")
+    scaled = []
+    for key in range(keys):
+        page.js("const menu = document.querySelectorAll('.live-inside select')[1]; menu.value = arguments[0];"
+                "document.querySelector('.live-line').remove(); menu.dispatchEvent(new Event('change'))", key)  # fmt: skip
+        page.wait("document.querySelectorAll('.live-line').length === 7", "another key")
+        score, root, divided = (float(x) for x in re.search(
+            r"q · k = (-?[\d.]+),  divided by √32 = ([\d.]+):  (-?[\d.]+)", page.text(".live-inside-body")).groups())  # fmt: skip
+        assert abs(score / 32**0.5 - divided) < 0.01 and abs(root - 32**0.5) < 0.01
+        scaled.append(divided)
+    shares = np.exp(scaled) / np.exp(scaled).sum()
+    told = [float(x) / 100 for x in page.js("return [...document.querySelectorAll('.live-shares .live-p')].map(one => one.textContent.replace(' %', ''))")]
+    np.testing.assert_allclose(told, shares, atol=0.01)
+
+
+def test_a_word_ends_as_the_tokenizers_pieces(browser, address):
+    page = visit(browser, address + "book/figure_merges.html")
+    tokenizer = load_pretrained(RECORDS["run"]).tokenizer
+    for word in ("Schneeballschlacht", "Quokka", "Donaudampfschiff"):
+        page.one(".live-input").clear()
+        page.one(".live-input").send_keys(word)
+        pieces = [piece.replace("▁", "⎵") for piece in tokenizer.encode(word, add_special_tokens=False).tokens]
+        page.wait("JSON.stringify([...document.querySelectorAll('.live-merges li:last-child .live-token')].map(one => one.textContent))"
+                  f" === {json.dumps(json.dumps(pieces, ensure_ascii=False, separators=(',', ':')))}", f"{word}: {pieces}")  # fmt: skip
+
+
+def test_a_bet_that_is_chosen_is_written(browser, address):
+    page = visit(browser, address + "book/figure_decoding.html")
+    page.wait("document.querySelectorAll('.live-bets li').length > 4", "bets")
+    before = page.text(".live-output p")
+    word = page.js("return document.querySelector('.live-bets li:nth-child(2) button span').textContent")
+    page.js("document.querySelector('.live-bets li:nth-child(2) button').click()")
+    page.wait(f"document.querySelector('.live-output p').textContent !== {json.dumps(before)}", "another sentence")
+    assert word.strip() in page.text(".live-output p")
+    page.press("Undo")
+    page.wait(f"document.querySelector('.live-output p').textContent === {json.dumps(before)}", "the first sentence")
+
+
+def test_the_film_shows_what_was_recorded(browser, address):
+    film = json.loads((LIVE / "film.json").read_text(encoding="utf-8"))
+    page = visit(browser, address + "book/figure_film.html")
+    for at in (0, 7, len(film["frames"]) - 1):
+        page.js("const slider = document.querySelector('.live-box input[type=range]'); slider.value = arguments[0];"
+                "slider.dispatchEvent(new Event('input'))", at)  # fmt: skip
+        frame = film["frames"][at]
+        assert f"After {frame['step']:,} updates" in page.said()
+        shown = page.js("return [...document.querySelectorAll('.live-film-line span')].map(one => one.textContent)")
+        assert shown == [sentence["text"] for sentence in frame["sentences"]]
+
+
 def test_a_query_is_dragged_and_moved_by_key(browser, address):
     """The shares are the softmax of query times key over the root of two, wherever the query is."""
     page = visit(browser, address + "book/figure_plane.html")
