@@ -15,7 +15,9 @@ FRAME = Path(__file__).with_name("bertviz_frame.html")
 KINDS = ("encoder", "decoder", "cross")
 
 
-def head_view(weights, query_tokens, key_tokens=None, *, layer=None, heads=None, description=None):
+def head_view(
+    weights, query_tokens, key_tokens=None, *, layer=None, heads=None, description=None
+):
     """BertViz's head view: lines from each query to the keys, all heads of a layer at once.
 
     weights: (Tq, Tk), (H, Tq, Tk), (layers, H, Tq, Tk) or a list of layers. query_tokens: Tq
