@@ -191,6 +191,22 @@ def test_matrix_shows_any_small_tensor(tensor, shown):
     assert cells(visualize.matrix(tensor)) == shown
 
 
+def test_matrix_prints_a_column_of_counts_without_decimals():
+    sizes = torch.tensor([[250.0, 0.5, 1.0], [4000.0, 2.0, 0.0]])
+    assert cells(visualize.matrix(sizes)) == ["250", "0.50", "1.00", "4000", "2.00", "0.00"]
+
+
+def test_a_line_over_whole_numbers_is_ticked_at_whole_numbers():
+    def axis(places, **options):
+        rows = [{"x": x, "y": 1.0} for x in places]
+        chart = visualize.line_chart(rows, x="x", y="y", **options).to_dict()
+        return chart["layer"][0]["encoding"]["x"].get("axis")
+
+    assert axis([1, 2, 5]) == {"tickMinStep": 1}
+    assert axis([1, 2, 4], log_x=True)["values"] == [1, 2, 4]
+    assert axis([0.5, 1.0, 2.0]) is None
+
+
 def test_matrix_gives_one_table_per_slice():
     figure = visualize.matrix(torch.arange(12).view(2, 1, 2, 3))
     assert re.findall("<caption>(.*?)</caption>", figure.data) == ["[0, 0]", "[1, 0]"]

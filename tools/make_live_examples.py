@@ -5,13 +5,16 @@
 Writes book/_static/live/examples.json from the weights of the shipped model: for each sentence what
 `LiveModel.translate` answers, greedy, with every head's attention in bytes (base64, 255 = 1).
 The page is usable with them at once, also where the weights cannot be loaded. Run it again when
-other weights are shipped; a test compares the two.
+other weights are shipped; a test compares the two. It also records how sure the model is of
+captions that it has not been trained on, and of sentences that are about other things: from that
+the page knows which sentence to call strange. This needs Multi30k.
 """
 
 import base64
 import json
 import sys
 from pathlib import Path
+from statistics import median
 
 import torch
 
@@ -20,6 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from transformer_lib import load_pretrained  # noqa: E402
 from transformer_lib.attention import record_attention  # noqa: E402
+from transformer_lib.data import load_parallel  # noqa: E402
 from transformer_lib.decoding import greedy_decode  # noqa: E402
 from transformer_lib.tokenization import BOS, PAD, encode_source  # noqa: E402
 
@@ -33,6 +37,31 @@ SENTENCES = {  # German, and whether it is like what the model has read
     "Ein Quokka fährt Einrad.": True,
     "Gestern habe ich meine Schlüssel verloren.": False,
 }
+ELSEWHERE = """Bitte senden Sie uns die Rechnung bis Freitag.
+Die Liebe ist ein seltsames Spiel.
+Gestern habe ich meine Schlüssel verloren.
+Ich denke, also bin ich.
+Wie viel kostet eine Fahrkarte nach Berlin?
+Die Zinsen werden im nächsten Jahr wieder steigen.
+Warum hast du mir das nicht früher gesagt?
+Das Parlament hat das Gesetz gestern abgelehnt.
+Er glaubt nicht mehr an die große Liebe.
+Mein Konto ist schon wieder überzogen.
+Der Mietvertrag endet zum Ende des Monats.
+Ohne Hoffnung kann niemand lange leben.
+Wir müssen über unsere Zukunft reden.
+Die Wissenschaft hat darauf noch keine Antwort.
+Könnten Sie mir bitte helfen?
+Freiheit ist immer die Freiheit der Andersdenkenden.
+Der Arzt verschrieb ihr ein neues Medikament.
+Ich habe Hunger und will nach Hause.
+Die Aktie verlor zehn Prozent ihres Wertes.
+Es war einmal ein König, der hatte drei Töchter.
+Alle Menschen sind frei und gleich an Würde geboren.
+Was du heute kannst besorgen, das verschiebe nicht auf morgen.
+Die Quadratwurzel aus zwei ist keine rationale Zahl.
+Sie vermisst ihn seit dem Tag, an dem er ging.""".splitlines()  # about no photograph
+CAPTIONS = 400  # of the validation set
 KEEP = 12  # pieces for each position
 KINDS = {"encoder": "encoder.layers.{}.self_attention",
          "decoder": "decoder.layers.{}.self_attention",
@@ -83,6 +112,33 @@ def record(translator, sentence: str, in_domain: bool) -> dict:
     }  # fmt: skip
 
 
+@torch.inference_mode()
+def confidences(translator, sentences: list[str]) -> list[float]:
+    """The mean probability of the pieces that greedy decoding writes, for each sentence."""
+    found = []
+    for sentence in sentences:
+        src = torch.tensor(encode_source(translator.tokenizer, [sentence]))  # (1, S)
+        written = greedy_decode(translator.model, src)  # (1, T)
+        logits = translator.model(src, torch.tensor([[BOS, *written[0].tolist()[:-1]]]))
+        logits[..., PAD] = -torch.inf  # (1, T, V)
+        found.append(logits.softmax(-1).gather(2, written[..., None]).mean().item())
+    return found
+
+
+def how_sure(translator) -> dict:
+    """What 95 of 100 captions reach, and how many sentences about other things do."""
+    captions = [pair[0] for pair in load_parallel("multi30k", "de", "en")["validation"][:CAPTIONS]]
+    caption, elsewhere = (sorted(confidences(translator, some)) for some in (captions, ELSEWHERE))
+    usual = round(caption[len(caption) // 20], 2)
+    return {
+        "usual": usual,
+        "captions": {"n": len(caption), "median": round(median(caption), 3),
+                     "belowHalf": sum(p < 0.5 for p in caption)},
+        "elsewhere": {"n": len(elsewhere), "usual": sum(p >= usual for p in elsewhere),
+                      "belowHalf": sum(p < 0.5 for p in elsewhere)},
+    }  # fmt: skip
+
+
 def make() -> dict:
     """The whole file: the run's name, its sizes, and the recorded sentences."""
     translator = load_pretrained(RUN)
@@ -91,6 +147,7 @@ def make() -> dict:
         "run": RUN,
         "layers": config.n_decoder_layers, "heads": config.n_heads,
         "parameters": translator.model.count_parameters(),
+        **how_sure(translator),
         "examples": [record(translator, *item) for item in SENTENCES.items()],
     }  # fmt: skip
 

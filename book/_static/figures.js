@@ -60,6 +60,16 @@
     text: { color: "currentColor" }, rule: { color: "currentColor" },
   };
 
+  // A copy of a specification in which no legend has a number of columns of its own.
+  function withoutColumns(part, name) {
+    if (Array.isArray(part)) return part.map((one) => withoutColumns(one));
+    if (!part || typeof part !== "object") return part;
+    const rest = { ...part };
+    if (name === "legend") delete rest.columns;
+    for (const key of Object.keys(rest)) if (!["data", "datasets"].includes(key)) rest[key] = withoutColumns(rest[key], key);
+    return rest;
+  }
+
   // On a phone charts that stand side by side go one below the other, the legend goes below the
   // chart, and a long title takes more than one line.
   function fitTo(width, spec) {
@@ -68,6 +78,7 @@
       spec = { ...rest, vconcat: hconcat };
     }
     const legend = width < 500 ? { ...guide, orient: "bottom", columns: 1 } : guide;
+    if (width < 500) spec = withoutColumns(spec);
     const lines = (text) => {
       if (Array.isArray(text)) return text.flatMap(lines);
       if (typeof text !== "string") return text;
@@ -80,8 +91,13 @@
       }
       return rows;
     };
-    const title = spec.title?.text ? { ...spec.title, text: lines(spec.title.text) } : lines(spec.title);
-    return [title ? { ...spec, title } : spec, { ...defaults, legend }];
+    const withLines = (part) => {  // also the titles of the charts of which it is made
+      const title = part.title?.text ? { ...part.title, text: lines(part.title.text) } : lines(part.title);
+      const parts = {};
+      for (const way of ["vconcat", "hconcat", "concat"]) if (part[way]) parts[way] = part[way].map(withLines);
+      return { ...part, ...(title ? { title } : {}), ...parts };
+    };
+    return [withLines(spec), { ...defaults, legend }];
   }
 
   // Letters of 11 px may shrink to 60 %. A screen reader gets the description, not each mark.
@@ -127,6 +143,7 @@
         await vegaEmbed(box, fitted, { renderer: "svg", actions: false, config, ...options });
         makeReadable(box);
         if (box.querySelector(".vega-bind")) announce(box);
+        box.style.minHeight = "";  // what was kept free for it; drawn smaller on a phone, it needs less
         box.dataset.drawn = "yes";
         box.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));  // for scrollable.js
       } catch (error) {

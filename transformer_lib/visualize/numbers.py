@@ -26,9 +26,19 @@ def to_array(tensor, name="tensor"):
     return array
 
 
-def _cell(value):
+def _counts(column):
+    """Whether a column of floats holds counts, such as sizes: whole numbers that pass 1."""
+    if len(column) < 2:  # one number tells nothing of what stands there
+        return False
+    finite = column[np.isfinite(column)] if column.dtype.kind == "f" else np.zeros(0)
+    return finite.size > 0 and np.abs(finite).max() > 1 and bool((finite == finite.round()).all())
+
+
+def _cell(value, whole=False):
     if isinstance(value, (bool, np.bool_)):
         return "✓" if value else "·"
+    if whole and math.isfinite(value):
+        return f"{value:.0f}"
     if isinstance(value, (int, np.integer)):
         return str(value)
     if math.isfinite(value):
@@ -91,19 +101,19 @@ def _table(part, name, row_labels, column_labels, largest, colour):
         corner = "<td></td>" if row_labels is not None else ""
         cells = (f'<th scope="col">{html.escape(str(label))}</th>' for label in column_labels)
         head = f"<thead><tr>{corner}{''.join(cells)}</tr></thead>"
-    body = []
+    body, whole = [], [_counts(column) for column in part.T]
     for i, row in enumerate(part):
         label = ""
         if row_labels is not None:
             label = f'<th scope="row">{html.escape(str(row_labels[i]))}</th>'
         cells = []
-        for value in row:
+        for value, count in zip(row, whole, strict=True):
             number = float(value)
             # At 40 % the shade never hides the number, whatever the colour of the page.
             share = min(abs(number) / largest, 1.0) if math.isfinite(number) else 0.0
             hue = colour if number >= 0 else ROLE_COLOURS["loss"]
             style = f"{border}background:{hue}{round(102 * share):02x}"
-            cells.append(f'<td style="{style}">{_cell(value)}</td>')
+            cells.append(f'<td style="{style}">{_cell(value, count)}</td>')
         body.append(f"<tr>{label}{''.join(cells)}</tr>")
     caption = f"<caption>{name}</caption>" if name else ""
     return (

@@ -62,7 +62,7 @@ export const STEPS = [
     told: (now, before, greedy) => (greedy.text === now.text ? `Both write ${quote(now.text)}` : `The best bets wrote ${quote(greedy.text)} The beam: ${quote(now.text)}`) + " The tree below shows what it gave up on the way." },
   { title: "Your sentence", chapter: ["17_evaluation", "Evaluation"], own: true,
     ask: "Now type a German sentence of your own, far from any photograph: about money, or love. How sure will it be, on average?",
-    options: ["As sure as before: above 75 %", "Between 50 and 75 %", "Below 50 %"],
+    options: ["Above 75 %, like half of all captions", "Between 50 and 75 %", "Below 50 %, like hardly a caption"],
     setup: { ...clean }, reveal: {},
     right: (now) => (now.confidence > 0.75 ? 0 : now.confidence >= 0.5 ? 1 : 2),
     told: (now) => `${quote(now.text)} Its bets had ${percent(now.confidence)} on average. It always says something: it has no way to say “I do not know”.` },

@@ -262,15 +262,15 @@ export async function mount(root, { base }) {
   // What happened, in one sentence made of the numbers.
   function say(text) { if (spoken.textContent !== text) spoken.textContent = text; }
   function speak(text, asked, switches) {
-    const names = nameOfSwitches(state), usual = model.records?.usual ?? 0.59;
+    const names = nameOfSwitches(state), records = model.records;
     if (tool.dataset.unknown) say(`The model has never seen ${[...tool.dataset.unknown].map((c) => `“${c}”`).join(", ")}: it reads <unk> there.`);
     else if (asked.forced) say(`With “${asked.forced}” forced it writes: ${result.text}`);
     else if (switches) {
       const d = difference(before, result);
       const shift = `“${d.word}” ${d.is < d.was ? "falls" : "rises"} from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}`;
       say(`Without ${names} ${d.same ? `the sentence stays; ${shift}.` : `it writes something else: ${shift}.`}`);
-    } else if (result.confidence < usual && !model.own) {
-      say(`It is unsure: its bets have ${percent(result.confidence)} on average. This model has only read captions of photographs, and 95 of 100 new captions reach ${percent(usual)}.`);
+    } else if (records && result.confidence < records.usual && !model.own) {
+      say(`It is unsure: its bets have ${percent(result.confidence)} on average. This model has only read captions of photographs. 95 of 100 new captions reach ${percent(records.usual)}; of ${records.elsewhere.n} sentences about other things, ${records.elsewhere.usual} did.`);
     } else say(`Its bets have ${percent(result.confidence)} on average.`);
   }
 

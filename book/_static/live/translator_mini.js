@@ -38,7 +38,7 @@ export async function mount(root, { base }) {
         const answer = await model.translate(asked);
         result = answer;
         note.textContent = `Its bets have ${percent(result.confidence)} on average.`
-          + (result.confidence < (model.records?.usual ?? 0.59) ? " It has only read captions." : "");
+          + (result.confidence < model.records?.usual ? " It has only read captions." : "");
         draw();
       } catch (error) {
         if (error.name !== "Superseded") note.textContent = model.state === "failed" ? `The model could not be loaded: ${error.message} The examples still work.` : error.message;
