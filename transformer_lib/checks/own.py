@@ -60,7 +60,7 @@ def _attended(B=2, H=3, T=4, S=5, K=8, masked="pairs"):
 
 
 def _attention(divisor=None, hidden=-math.inf, flip=False, after=False, axis=-1, empty=0.0,
-               blind=False, weights_only=False):  # fmt: skip
+               blind=False, weights_only=False, twice=False):  # fmt: skip
     """Attention with one thing done in another way."""
 
     def attend(q, k, v, mask=None):
@@ -72,7 +72,7 @@ def _attention(divisor=None, hidden=-math.inf, flip=False, after=False, axis=-1,
             if not after:
                 scores = scores.masked_fill(~shown, hidden)
         weights = scores.masked_fill(nothing & (empty == 0.0), 0.0).softmax(axis)
-        if after and mask is not None:
+        if (after or twice) and mask is not None:
             weights = weights * mask
         weights = weights.masked_fill(nothing, 0.0) if empty == 0.0 else weights
         return weights if weights_only else weights @ v
@@ -95,13 +95,13 @@ def _attention(divisor=None, hidden=-math.inf, flip=False, after=False, axis=-1,
         ),
         "the mask is not used: hidden keys get weight": _attention(blind=True),
         "you hide the pairs that may attend: True means 'may attend', so fill where ~mask": (
-            _attention(flip=True, empty=None)
+            [_attention(flip=True, empty=None), _attention(flip=True, hidden=-1e9, empty=None)]
         ),
         "you deleted weights after the softmax, so the rows no longer sum to 1: hide the scores, "
         "before it": _attention(after=True),
         "a score of 0 is not hidden, as exp(0) = 1: use minus infinity": _attention(hidden=0.0),
         "your softmax runs over the queries; it must run over the keys, dim=-1": (
-            _attention(axis=-2)
+            [_attention(axis=-2), _attention(axis=-2, hidden=-1e9, twice=True, empty=None)]
         ),
         "a query that may attend to nothing gives NaN: its output must be zeros": (
             _attention(empty=None)
