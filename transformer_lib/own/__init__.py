@@ -54,7 +54,9 @@ PARTS = {
     "multi_head_attention": Part(
         "class (d_model, n_heads, attention)", "Multi-head attention", laws.multi_head_attention
     ),
-    "positional_encoding": Part("(max_len, d_model)", "Positional encodings", laws.positional_encoding),
+    "positional_encoding": Part(
+        "(max_len, d_model)", "Positional encodings", laws.positional_encoding
+    ),
     "layer_norm": Part("class (d_model)", "Normalisation", laws.layer_norm),
     "feed_forward": Part("class (d_model, d_ff)", "Feed-forward", laws.feed_forward),
     "encoder_layer": Part(

@@ -36,7 +36,8 @@ class RunCard:
             f"{', '.join(self.parts) or 'none, so this is the library alone'}",
             f"  training  {self.updates:,} updates on {self.data}, {self.seconds / 60:.1f} minutes",
         ]
-        losses = [entry for entry in self.curve if "validation_loss" in entry]
+        # The average of the last weights is measured as well, and is no point of the curve.
+        losses = [e for e in self.curve if "validation_loss" in e and "averaged" not in e]
         if losses:
             told = [f"{e['validation_loss']:.2f} at {e['step']:,}" for e in _some(losses, 4)]
             lines.append(f"  curve     validation loss {', '.join(told)}")
