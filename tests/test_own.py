@@ -3,6 +3,7 @@
 The perfect learner is the page of solutions, whose parts take nothing from the library.
 """
 
+import ast
 import json
 import linecache
 import os
@@ -18,6 +19,7 @@ from conftest import assert_equal, tiny_config
 from torch import nn
 
 from transformer_lib import TrainConfig, Transformer, data, decoding, load_pretrained, own, training
+from transformer_lib.checks import framework
 from transformer_lib.checks import own as laws
 from transformer_lib.checks.framework import Judged
 from transformer_lib.own import source
@@ -25,6 +27,9 @@ from transformer_lib.runs.export import export_live, load_exported
 from transformer_lib.tokenization import train_tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+import mutants as engine  # noqa: E402
+
 SOLUTION = json.loads((ROOT / "book/solutions/your-transformer.ipynb").read_text(encoding="utf8"))
 HANDED_IN = re.compile(r'\n\nassert own\.hand_in\("(\w+)", (\w+)\)$')
 IMPORTS = "import math\n\nimport torch\nfrom torch import nn\n\nEPSILON = 1e-5\n"
@@ -205,6 +210,7 @@ WRONG = [
     ("attention", "scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)", "pass",
      "after the softmax"),
     ("attention", "min)", "eps)", "not that of masked"),
+    ("attention", "return weights @ v", "return weights @ v, weights", "without the weights"),
     ("attention", "softmax(-1)", "softmax(-2)", "over the keys"),
     ("multi_head_attention", "x.view(B, T, self.n_heads, D // self.n_heads).transpose(1, 2)",
      "x.view(B, self.n_heads, T, D // self.n_heads)", "cuts through the tokens"),
@@ -272,6 +278,49 @@ def test_a_slip_is_named(law, sentence, slip):
     verdict, mistakes = law.judge((slip,))
     assert verdict is False
     assert sentence in mistakes[0][0] if isinstance(law, Judged) else mistakes[0][0] == sentence
+
+
+# Changes of a solution that change nothing that counts: (part, of the line, what is done).
+EQUIVALENT = {
+    ("decoder_mask", "place =", "without device="),  # here all is on the processor
+    ("attention", "scores = q @", "arguments exchanged"),  # which two axes, in either order
+    ("attention", "scores = q @", "without USub"),  # axis 2 of four is the last but one
+    ("multi_head_attention", "self.w_q =", "arguments exchanged"),  # both are d_model
+    ("multi_head_attention", "self.w_k =", "arguments exchanged"),
+    ("multi_head_attention", "self.w_v =", "arguments exchanged"),
+    ("multi_head_attention", "self.w_o =", "arguments exchanged"),
+    ("multi_head_attention", "return x.view", "arguments exchanged"),  # of transpose
+    ("multi_head_attention", "return self.w_o", "arguments exchanged"),
+    ("loss", "log_p =", "without USub"),  # axis 1 of two is the last
+    ("schedule", "if step < warmup", "Lt -> LtE"),  # the branches meet there
+    ("greedy_decode", "if (ids == eos_id)", "condition always false"),  # more padding
+    ("greedy_decode", "token = next_logits", "without USub"),
+    ("beam_search", "for length in", "1 -> 2"),  # at max_len all of the beam has ended
+    ("beam_search", "log_p =", "without USub"),
+    ("beam_search", "top =", "arguments exchanged"),  # of min
+    ("beam_search", "top =", "right operand only"),  # fewer candidates, or more
+    ("beam_search", "top =", "2 -> 3"),
+    ("beam_search", "top =", "without USub"),
+}
+
+
+@pytest.mark.parametrize("name", own.PARTS)
+def test_every_mutant_of_a_solution_is_refused(name, monkeypatch):
+    monkeypatch.setattr(framework, "LIMIT", 0.5)
+    text = CELLS[name][0]
+    survived = set()
+    for index in range(sum(1 for _ in engine.sites(ast.parse(text)))):
+        line, what, mutant = engine.mutant(text, index)
+        try:
+            part = written(name, mutant)
+        except Exception:  # not even a definition
+            continue
+        if own.PARTS[name].law.judge((part,), explain=False)[0] is not False:
+            survived.add((name, text.splitlines()[line - 1].strip(), what))
+    listed = {one for one in EQUIVALENT if one[0] == name}
+    met = {(n, start, what) for n, start, what in listed
+           for _, line, done in survived if line.startswith(start) and done == what}  # fmt: skip
+    assert len(survived) <= len(listed) and met == listed, survived
 
 
 SLOW = {
@@ -416,7 +465,14 @@ def test_a_choice_that_the_parts_do_not_cover_is_refused(folder, change):
         own.model(tiny_config(**change))
 
 
+def test_there_are_hints(capsys):
+    for _ in range(2):
+        own.hint("attention")
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("Hint for attention, 1 of ") and second != first
+    assert laws.attention.number == "own.attention"  # as checks.hint knows it
+
+
 def test_a_teacher_sees_which_parts_are_done(perfect):
     table = repr(own.parts(perfect))
     assert table.count("✓") == len(own.PARTS) and table.endswith("are yours.")
-    assert laws.attention.number == "own.attention"  # checks.hint("own.attention") helps

@@ -33,7 +33,7 @@ from transformer_lib.schedule import cooldown, learning_rate
 from transformer_lib.tokenization import encode_source, load_tokenizer
 
 __all__ = [
-    "PARTS", "Parts", "RunCard", "folder", "hand_in", "keep_in", "load", "model", "parts",
+    "PARTS", "Parts", "RunCard", "folder", "hand_in", "hint", "keep_in", "load", "model", "parts",
     "run_card", "train", "translate",
 ]  # fmt: skip
 
@@ -135,6 +135,13 @@ def hand_in(name: str, part) -> bool | None:
             print(f"    {detail}")
     print(f"    The model has {stays}.")
     return False
+
+
+def hint(name: str) -> None:
+    """Print the next hint for a part."""
+    if name not in PARTS:
+        raise ValueError(f"there is no part {name!r}; the parts are {', '.join(PARTS)}.")
+    print(f"Hint for {name}, {PARTS[name].law.hint()}")
 
 
 def _header(name: str) -> str:
