@@ -625,7 +625,8 @@ def _searched(answer, tree, beam_size, length_penalty, ends=True):
            f"you wrote {len(ids)} tokens, max_len is {tree.max_len}")  # fmt: skip
     expect(EOS not in ids[:-1], f"your hypothesis {ids} goes on after <eos>: what has ended leaves "
            "the beam")  # fmt: skip
-    expect(ids[-1:] == [EOS] or not ends, f"your hypothesis {ids} has no <eos>, though the model wrote one")
+    expect(ids[-1:] == [EOS] or not ends,
+           f"your hypothesis {ids} has no <eos>, though the model wrote one")  # fmt: skip
     right = tree.total(ids) / len(ids) ** length_penalty
     if not same(float(score), right, 1e-4):
         raise Wrong(

@@ -23,6 +23,7 @@ import torch
 from transformer_lib import decoding, training
 from transformer_lib.batching import pad
 from transformer_lib.checks import own as laws
+from transformer_lib.checks.framework import LIMIT, TimeUp, time_limit
 from transformer_lib.config import BOS, EOS, PAD, ModelConfig, TrainConfig
 from transformer_lib.own import source
 from transformer_lib.own.card import RunCard, run_card
@@ -156,10 +157,11 @@ def judge(name: str, path: Path) -> tuple:
     key = name, hashlib.sha256(path.read_bytes()).hexdigest()
     if key not in _judged:
         try:
-            part = source.read(path)
+            with time_limit(LIMIT):
+                part = source.read(path)
             verdict, mistakes = PARTS[name].law.judge((part,), explain=False)
             mistakes = mistakes or ([] if verdict else [("it is not written yet",)])
-        except Exception as error:  # whatever a file of the reader's may do
+        except (Exception, SystemExit, TimeUp) as error:  # whatever a file of a reader may do
             part, mistakes = None, [(f"the file stops with {type(error).__name__} ({error})",)]
         _judged[key] = part, mistakes
     return _judged[key]
