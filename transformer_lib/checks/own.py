@@ -620,6 +620,8 @@ def _searched(answer, tree, beam_size, length_penalty, ends=True):
            "return two values: the ids of the best hypothesis, and its score")  # fmt: skip
     ids, score = result
     ids = torch.as_tensor(ids).flatten().tolist()
+    expect(ids, f"you wrote nothing: at max_len, here {tree.max_len}, what has not ended counts as "
+           "it stands")  # fmt: skip
     expect(ids[:1] != [BOS], "leave <bos> out of the ids that you return")
     expect(len(ids) <= tree.max_len,
            f"you wrote {len(ids)} tokens, max_len is {tree.max_len}")  # fmt: skip
@@ -637,12 +639,12 @@ def _searched(answer, tree, beam_size, length_penalty, ends=True):
 
 
 def _beam(slots=lambda n: n, power=lambda n, penalty: n**penalty, log=True, reorder=True,
-          leave=True, worst=False, stop=False, shorter=0):  # fmt: skip
+          leave=True, worst=False, stop=False, unended=True):  # fmt: skip
     """Beam search with one thing done in another way."""
 
     def search(next_logits, beam_size, length_penalty, bos_id, eos_id, max_len):
         beam, done = [([], 0.0)], []
-        for step in range(max_len - shorter):
+        for step in range(max_len):
             ids = torch.tensor([[bos_id, *words] for words, _ in beam])
             logits = next_logits(ids)
             logits = logits.log_softmax(-1) if log else logits
@@ -653,13 +655,14 @@ def _beam(slots=lambda n: n, power=lambda n, penalty: n**penalty, log=True, reor
             ]
             found.sort(key=lambda one: one[1], reverse=not worst)
             best = found[: slots(beam_size)]
-            ended = [one for one in best if one[0][-1] == eos_id or step == max_len - 1]
+            last = unended and step == max_len - 1
+            ended = [one for one in best if one[0][-1] == eos_id or last]
             done += [(total / power(len(words), length_penalty), words) for words, total in ended]
             going = [one for one in found if one[0][-1] != eos_id] if leave else found
             beam = going[: slots(beam_size)]
             if len(done) >= beam_size or (stop and done):
                 break
-        score, words = max(done) if done else (beam[0][1], beam[0][0])
+        score, words = max(done) if done else (-math.inf, [])
         return words, score
 
     return search
@@ -677,7 +680,8 @@ def _beam(slots=lambda n: n, power=lambda n, penalty: n**penalty, log=True, reor
         ],
         "goes on after <eos>": _beam(leave=False),
         "the best of all": _beam(stop=True),
-        "has no <eos>": [_beam(shorter=1), _beam(worst=True)],
+        "counts as it stands": _beam(unended=False),
+        "has no <eos>": _beam(worst=True),
     },
 )  # fmt: skip
 def beam_search(answer):
