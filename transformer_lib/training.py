@@ -78,7 +78,7 @@ def train(
     on_log: Callable[[dict], None] | None = None,
     data_info: dict | None = None,
     loss: Callable[..., Tensor] | None = None,
-    rate: Callable[[TrainConfig, int, int], float] = learning_rate,
+    rate: Callable[[TrainConfig, int, int], float] | None = None,
 ) -> list[dict]:
     """Train a translation model: `fit`, which says more, with batches and loss for sentence pairs.
 
@@ -125,7 +125,7 @@ def fit(
     on_log: Callable[[dict], None] | None = None,
     data_info: dict | None = None,
     files: dict[str, str] | None = None,
-    rate: Callable[[TrainConfig, int, int], float] = learning_rate,
+    rate: Callable[[TrainConfig, int, int], float] | None = None,
 ) -> list[dict]:
     """Train until config.max_steps, or go on where an interrupted run in `run_dir` stopped.
 
@@ -142,7 +142,7 @@ def fit(
     the state saved.
     """
     processes, device = Processes(config.device), pick_device(config.device)
-    bf16 = uses_bf16(config.precision, device)
+    bf16, rate = uses_bf16(config.precision, device), rate or learning_rate
     set_seed(config.seed + processes.rank)  # each process drops out other units
     model = (fast.accelerate(model) if config.fast else model).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=config.betas, eps=config.eps,

@@ -30,7 +30,7 @@ from transformer_lib.own.card import RunCard, run_card
 from transformer_lib.own.model import OwnTransformer
 from transformer_lib.runs import checkpoint
 from transformer_lib.runs.pretrained import find_run
-from transformer_lib.schedule import cooldown, learning_rate
+from transformer_lib.schedule import cooldown
 from transformer_lib.tokenization import encode_source, load_tokenizer
 
 __all__ = [
@@ -252,7 +252,7 @@ def train(
     return training.train(
         model, tokenizer, pairs, config, run_dir, on_log, info,
         loss=loss if "loss" in own else None,
-        rate=rate if "schedule" in own else learning_rate,
+        rate=rate if "schedule" in own else None,
     )  # fmt: skip
 
 
