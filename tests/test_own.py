@@ -161,7 +161,9 @@ def test_training_is_the_librarys_update_for_update_and_the_run_can_be_used(perf
     card = own.run_card(tmp_path / "mine", pairs, limit=12, beam_size=2, where=perfect)
     assert card.parts == [*own.PARTS] and card.n_scored == 12 and len(card.sentences) == 10
     assert card.low <= card.bleu + 5 and card.updates == 4 and card.recorded == []
-    assert "yours     13 of 13 parts" in str(card) and card.sentences[0]["reference"] in str(card)
+    assert "yours     13 of 13 parts: padding_mask" in str(card)
+    assert card.sentences[0]["reference"][:40] in str(card)
+    assert max(map(len, str(card).splitlines())) <= 76
 
     export_live(tmp_path / "mine", tmp_path / "mine.bin")
     texts = [source for source, _ in pairs["test"][:3]]

@@ -1,6 +1,7 @@
 """The card of a run of one's own: what was one's own, how it learned, what it says, its score."""
 
 import json
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,15 +33,18 @@ class RunCard:
     def __str__(self):
         lines = [
             f"Run card of {self.run}",
-            f"  yours     {len(self.parts)} of {self.n_parts} parts: "
-            f"{', '.join(self.parts) or 'none, so this is the library alone'}",
+            _wrapped(
+                f"{len(self.parts)} of {self.n_parts} parts: "
+                f"{', '.join(self.parts) or 'none, so this is the library alone'}",
+                "  yours     ",
+            ),
             f"  training  {self.updates:,} updates on {self.data}, {self.seconds / 60:.1f} minutes",
         ]
         # The average of the last weights is measured as well, and is no point of the curve.
         losses = [e for e in self.curve if "validation_loss" in e and "averaged" not in e]
         if losses:
             told = [f"{e['validation_loss']:.2f} at {e['step']:,}" for e in _some(losses, 4)]
-            lines.append(f"  curve     validation loss {', '.join(told)}")
+            lines.append(_wrapped(f"validation loss {', '.join(told)}", "  curve     "))
         lines.append(
             f"  BLEU      {self.bleu:.1f} on {self.n_scored:,} sentences of {self.split}, "
             f"95 % between {self.low:.1f} and {self.high:.1f}"
@@ -49,11 +53,24 @@ class RunCard:
             scores = ", ".join(f"{score:.1f}" for score in self.recorded)
             lines.append(f"  beside    {scores}: the book's recorded seeds, trained far longer")
         for one in self.sentences:
-            lines += ["", f"  {one['source']}", f"  → {one['yours']}", f"    ({one['reference']})"]
+            lines += [
+                "",
+                _wrapped(one["source"], "  "),
+                _wrapped(one["yours"], "  → "),
+                _wrapped(f"({one['reference']})", "    "),
+            ]
         return "\n".join([*lines, "", f"  {self.signature}"])
 
     def _repr_pretty_(self, printer, cycle):
         printer.text(str(self))
+
+
+def _wrapped(text: str, first: str) -> str:
+    """At most four lines of 76 characters, the further ones as far to the right as the first."""
+    return textwrap.fill(
+        text, 76, initial_indent=first, subsequent_indent=" " * len(first), max_lines=4,
+        placeholder=" …",
+    )  # fmt: skip
 
 
 def _some(entries: list, n: int) -> list:
