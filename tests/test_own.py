@@ -200,6 +200,16 @@ def test_each_part_alone_makes_a_model_that_runs(perfect, tmp_path, name):
     assert torch.equal(decoding.greedy_decode(mine, src), decoding.greedy_decode(model, src))
 
 
+def test_heads_may_name_the_mask(folder):
+    named = CELLS["multi_head_attention"][0].replace("k, v, mask)", "k, v, mask=mask)")
+    assert own.hand_in("multi_head_attention", written("multi_head_attention", named))
+    model, src, tgt = random_model()
+    own.model(model.config)(src, tgt)  # around the library's attention
+    other = CELLS["attention"][0].replace("mask", "shown")
+    assert own.hand_in("attention", written("attention", other))
+    own.model(model.config)(src, tgt)
+
+
 # (part, what stands in the solution, what stands there instead, what must be said)
 WRONG = [
     ("padding_mask", "!= pad_id", "== pad_id", "upside down"),
@@ -478,3 +488,13 @@ def test_there_are_hints(capsys):
 def test_a_teacher_sees_which_parts_are_done(perfect):
     table = repr(own.parts(perfect))
     assert table.count("✓") == len(own.PARTS) and table.endswith("are yours.")
+
+
+@pytest.mark.slow
+def test_the_track_is_recorded_by_one_command(tmp_path):
+    command = [sys.executable, ROOT / "tools" / "own_run.py", "--size", "smoke"]
+    command += ["--folder", tmp_path / "run", "--results", tmp_path / "own-run.json"]
+    subprocess.run(command, check=True, capture_output=True)
+    recorded = json.loads((tmp_path / "own-run.json").read_text(encoding="utf8"))
+    card = own.RunCard(**recorded["card"])
+    assert card.parts == [*own.PARTS] and "13 of 13" in str(card) and recorded["minutes"] > 0
