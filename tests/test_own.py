@@ -205,7 +205,7 @@ def test_heads_may_name_the_mask(folder):
     assert own.hand_in("multi_head_attention", written("multi_head_attention", named))
     model, src, tgt = random_model()
     own.model(model.config)(src, tgt)  # around the library's attention
-    other = CELLS["attention"][0].replace("mask", "shown")
+    other = re.sub(r"\bmask\b", "shown", CELLS["attention"][0])
     assert own.hand_in("attention", written("attention", other))
     own.model(model.config)(src, tgt)
 
