@@ -5,6 +5,7 @@ decoder, LayerNorm, the two layers. A part with weights is a class; `_with_weigh
 of it, which is compared with the formula on weights of the check's own.
 """
 
+import inspect
 import itertools
 import math
 from functools import partial
@@ -14,7 +15,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_lib.checks import ch03, ch06, ch07, ch09, ch10, exercise, expect, judged, same
-from transformer_lib.checks.framework import NotAttempted, Wrong, untouched
+from transformer_lib.checks.framework import NotAttempted, Wrong, clone, untouched
 
 # ----------------------------------------------------------------------------------------- masks
 
@@ -139,18 +140,36 @@ def build(part, sizes, shapes, *extra):
     )
     if untouched(part.forward):
         raise NotAttempted
+    made_with = f"({', '.join([*map(str, sizes), *['attention'] * len(extra)])})"
+    try:
+        inspect.signature(part).bind(*sizes, *extra)
+    except TypeError as error:
+        raise Wrong(f"your class cannot be made with {made_with}: {error}") from None
     module = part(*sizes, *extra)
     given = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
     if given != shapes:
-        missing = [f"{n} {s}" for n, s in shapes.items() if given.get(n) != s]
-        surplus = [f"{n} {s}" for n, s in given.items() if shapes.get(n) != s]
-        raise Wrong(
-            f"your class has other weights than the library's, so that no weights can be copied: "
-            f"{'missing ' + ', '.join(missing) if missing else ''}"
-            f"{'; ' if missing and surplus else ''}"
-            f"{'not expected ' + ', '.join(surplus) if surplus else ''}"
-        )
+        missing, surplus = _differing(shapes, given), _differing(given, shapes)
+        told = [f"missing {', '.join(missing)}"] * bool(missing)
+        told += [f"not expected {', '.join(surplus)}"] * bool(surplus)
+        raise Wrong("your class has other weights than the library's, so that none can be copied: "
+                    + "; ".join(told))  # fmt: skip
     return module
+
+
+def _differing(some: dict, others: dict) -> list[str]:
+    found = [f"{name} {shape}" for name, shape in some.items() if others.get(name) != shape]
+    return found[:2] + ([f"{len(found) - 2} more"] if len(found) > 2 else [])
+
+
+def computed(module, state: dict, args: tuple):
+    """What a module computes with these weights; Wrong if chance has a part in it."""
+    with torch.no_grad():
+        once = torch.func.functional_call(module, state, clone(args))
+    result = torch.func.functional_call(module, state, args)
+    if isinstance(once, torch.Tensor) and isinstance(result, torch.Tensor):
+        expect(same(once, result), "two calls with the same input differ: leave dropout out, the "
+               "library puts it around your part")  # fmt: skip
+    return result
 
 
 class Formula:
@@ -214,7 +233,7 @@ def _run_heads(part, query, key, value, mask, n_heads, weights, biases):
     state = {}
     for name, weight, bias in zip(("w_q", "w_k", "w_v", "w_o"), weights, biases, strict=True):
         state |= {f"{name}.weight": weight, f"{name}.bias": bias}
-    result = torch.func.functional_call(module, state, (query, key, value, mask))
+    result = computed(module, state, (query, key, value, mask))
     expect(used, "your heads do not call the attention that they were given: keep the third "
            "argument, and call it as attention(q, k, v, mask)")  # fmt: skip
     return result
@@ -275,7 +294,7 @@ def multi_head_attention(query, key, value, mask, n_heads, weights, biases):
 
 def _run_norm(part, x, weight, bias):
     module = build(part, (x.size(-1),), norm_shapes(x.size(-1)))
-    return torch.func.functional_call(module, {"weight": weight, "bias": bias}, (x,))
+    return computed(module, {"weight": weight, "bias": bias}, (x,))
 
 
 @exercise(
@@ -298,7 +317,7 @@ def _run_feed_forward(part, x, w_1, b_1, w_2, b_2):
     D, d_ff = w_2.shape
     module = build(part, (D, d_ff), feed_forward_shapes(D, d_ff))
     state = {"expand.weight": w_1, "expand.bias": b_1, "contract.weight": w_2, "contract.bias": b_2}
-    return torch.func.functional_call(module, state, (x,))
+    return computed(module, state, (x,))
 
 
 def _network(first=F.relu, last=lambda x: x):
@@ -476,6 +495,8 @@ def _speaker(n, V, length, seed, eos_id):
         if ids.dim() != 2 or len(ids) != n:
             raise Wrong(f"next_logits takes the prefixes of all {n} sentences, ids of shape "
                         f"({n}, T); yours have shape {tuple(ids.shape)}")  # fmt: skip
+        if ids.size(1) > length + 1:
+            raise Wrong(f"you go on after max_len, here {length}: a sentence may have no <eos>")
         return own + sum(table[t, ids[:, t]] for t in range(ids.size(1)))
 
     return next_logits
