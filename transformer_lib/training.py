@@ -77,12 +77,14 @@ def train(
     run_dir: str | Path = "runs/latest",
     on_log: Callable[[dict], None] | None = None,
     data_info: dict | None = None,
+    loss: Callable[..., Tensor] | None = None,
+    rate: Callable[[TrainConfig, int, int], float] | None = None,
 ) -> list[dict]:
     """Train a translation model: `fit`, which says more, with batches and loss for sentence pairs.
 
     pairs: {"train": [(source, target), ...], "validation": [...]}, as from data.load_parallel.
-    data_info (source, languages) is kept in run_dir/config.json. Raises ValueError, too, when the
-    data is empty or the tokenizer is not the model's.
+    data_info (source, languages) is kept in run_dir/config.json. loss: another translation_loss.
+    Raises ValueError, too, when the data is empty or the tokenizer is not the model's.
     """
     require_fit(tokenizer, model.config.vocab_size, model.config.pad_id)
     require_pairs(pairs, SPLITS)
@@ -98,7 +100,7 @@ def train(
             found["validation_bleu"] = greedy_bleu(model, tokenizer, held_out[0], references)
         return found
 
-    loss = fast.translation_loss if config.fast else translation_loss
+    loss = loss or (fast.translation_loss if config.fast else translation_loss)
     return fit(
         model,
         translation_batches(sources, targets, config.max_tokens, config.seed),
@@ -109,6 +111,7 @@ def train(
         on_log,
         describe(pairs, data_info, sources, targets),
         {"tokenizer.json": tokenizer.to_str(pretty=True)},
+        rate,
     )
 
 
@@ -122,11 +125,13 @@ def fit(
     on_log: Callable[[dict], None] | None = None,
     data_info: dict | None = None,
     files: dict[str, str] | None = None,
+    rate: Callable[[TrainConfig, int, int], float] | None = None,
 ) -> list[dict]:
     """Train until config.max_steps, or go on where an interrupted run in `run_dir` stopped.
 
     loss(model, batch): the mean over the tokens that batches.n_tokens counts. validate(): numbers
     that measure the model. data_info, files (name -> text): kept in run_dir; they make the run.
+    rate(config, step, d_model): the learning rate of an update, another schedule.learning_rate.
     Returns the metrics, one dictionary per log entry, as in run_dir/metrics.jsonl; `on_log` gets
     each as it is written (by the first process alone, if there are several). The model ends with
     the averaged weights of the last checkpoints, as run_dir/model.safetensors holds them (16-bit).
@@ -137,7 +142,7 @@ def fit(
     the state saved.
     """
     processes, device = Processes(config.device), pick_device(config.device)
-    bf16 = uses_bf16(config.precision, device)
+    bf16, rate = uses_bf16(config.precision, device), rate or learning_rate
     set_seed(config.seed + processes.rank)  # each process drops out other units
     model = (fast.accelerate(model) if config.fast else model).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=config.betas, eps=config.eps,
@@ -157,7 +162,7 @@ def fit(
                 step += 1
                 model.train()
                 for parameters in optimizer.param_groups:
-                    parameters["lr"] = learning_rate(config, step, model.config.d_model)
+                    parameters["lr"] = rate(config, step, model.config.d_model)
                 optimizer.zero_grad(set_to_none=True)
                 together = list(islice(stream, processes.world * config.accumulate))
                 n_tokens = sum(map(batches.n_tokens, together))
@@ -181,8 +186,8 @@ def fit(
                 if log or check or save:
                     run.require_numbers(step, meter.mean_loss(), grad_norm)
                 if log:
-                    rate = optimizer.param_groups[0]["lr"]
-                    entry = {"step": step, "epoch": batches.epochs(), "lr": rate}
+                    lr = optimizer.param_groups[0]["lr"]
+                    entry = {"step": step, "epoch": batches.epochs(), "lr": lr}
                     bar.show(run.log(entry | meter.entry() | {"grad_norm": float(grad_norm)}))
                 if check and validate:
                     with meter.paused():
