@@ -166,7 +166,7 @@ def fit(
                     n = batches.n_tokens(batch)
                     with processes.exchange_gradients(loss_of, now=i == len(mine)):
                         with torch.autocast(
-                            device.type, torch.bfloat16, enabled=bf16 and device.type == "cuda"
+                            device.type, torch.bfloat16, enabled=bf16 and device.type != "cpu"
                         ):
                             mean = loss_of(batches.tensors(batch, device))
                         # The mean over all tokens of all batches; the exchange of gradients

@@ -1,0 +1,306 @@
+"""A pretend accelerator: real numbers, and the rule that devices do not mix.
+
+`with pretend.device() as gpu:` gives a second device. Its tensors are computed on the CPU, so that
+every result can be compared, but they live apart, as those of a GPU do:
+
+- an operation on tensors of both devices raises `Mixed`. What CUDA allows is allowed: copies, a
+  number (a tensor without axes) from the CPU, and CPU indices;
+- it has random numbers of its own, so that a resumed run is right only if they were saved too;
+- `.numpy()` on its tensors, and a generator of the CPU for them, are errors;
+- `waits()` counts where the program waited for the device: `.item()`, `.tolist()`, `.cpu()`,
+  `nonzero`, a Boolean index, and copies to the device from memory that is not pinned.
+
+It proves that the code puts every tensor on the device it was told, gets the numbers that the CPU
+gets, and waits no more often than it must. It cannot prove speed, memory, what half precision does
+to the numbers (autocast is entered, and rounds nothing), what the kernels of a GPU do in the last
+digit, or that an id outside the vocabulary is caught: a GPU fails on that later and elsewhere.
+
+Torch lets a process register one device that it does not know, once. It stays registered, and is
+not touched outside of `device()`.
+"""
+
+import contextlib
+import traceback
+from collections import Counter
+
+import torch
+from torch.autograd.grad_mode import inference_mode
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+
+NAME = "pretend"
+aten = torch.ops.aten
+# Operations that take tensors of two devices: copies, and indices that lie on the CPU.
+COPIES = {aten.copy_.default, aten._to_copy.default}
+INDEXED = {
+    aten.index.Tensor, aten.index_put.default, aten.index_put_.default,
+    aten._index_put_impl_.default,
+}  # fmt: skip
+# Operations whose result, or the shape of it, the program must know before it goes on.
+WAITING = {aten._local_scalar_dense.default, aten.nonzero.default, aten.masked_select.default}
+
+
+class Mixed(RuntimeError):
+    """Tensors of two devices met in one operation."""
+
+
+class PretendTensor(torch.Tensor):
+    """A tensor on the pretend device; `on_cpu` holds its numbers."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, on_cpu: torch.Tensor):
+        made = torch.Tensor._make_wrapper_subclass(
+            cls, on_cpu.size(), strides=on_cpu.stride(), storage_offset=on_cpu.storage_offset(),
+            dtype=on_cpu.dtype, device=torch.device(NAME, 0),
+        )  # fmt: skip
+        made.on_cpu = on_cpu
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, operation, types, args=(), kwargs=None):
+        return compute(operation, args, kwargs or {})
+
+    def __repr__(self, *, tensor_contents=None):
+        return f"{self.on_cpu!r} on {NAME}"
+
+
+class Everywhere(TorchDispatchMode):
+    """Sees operations that have no tensor of the device yet, as torch.ones(3, device=...)."""
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        return compute(operation, args, kwargs or {})
+
+
+class Accelerator:
+    """What torch asks of a device's module (torch.cuda is such a module): one device, its seed."""
+
+    def __init__(self):
+        self.random = torch.Generator()
+
+    def is_available(self) -> bool:
+        return True
+
+    def is_initialized(self) -> bool:
+        return True
+
+    def device_count(self) -> int:
+        return 1
+
+    def current_device(self) -> int:
+        return 0
+
+    def synchronize(self, device=None) -> None:
+        note("synchronize")
+
+    def get_device_name(self, device=None) -> str:
+        return "a pretend accelerator"
+
+    def get_amp_supported_dtype(self) -> list:
+        return [torch.bfloat16, torch.float16]
+
+    def manual_seed_all(self, seed: int) -> None:
+        self.random.manual_seed(seed)
+
+    def get_rng_state(self, device=None) -> torch.Tensor:
+        return self.random.get_state()
+
+    def set_rng_state(self, state: torch.Tensor, device=None) -> None:
+        self.random.set_state(state)
+
+    def _is_in_bad_fork(self) -> bool:
+        return False
+
+
+# ---------------------------------------------------------------------------- one operation
+
+
+def compute(operation, args, kwargs):
+    """The result of an operation, wherever its tensors are."""
+    flat, spec = pytree.tree_flatten((args, kwargs))
+    ours = any(isinstance(value, PretendTensor) for value in flat)
+    named = kwargs.get("device")
+    here = ours if named is None else torch.device(named).type == NAME
+    if not ours and not here:
+        return operation(*args, **kwargs)
+    if torch._C._dispatch_has_kernel_for_dispatch_key(operation.name(), "CompositeImplicitAutograd"):
+        with Everywhere():  # made of others: those are looked at
+            result = operation.decompose(*args, **kwargs)
+        if result is not NotImplemented:
+            return result
+    require_one_device(operation, args, flat)
+    look_for_waits(operation, args, flat, here)
+    kwargs = dict(kwargs)
+    if named is not None:
+        kwargs["device"] = torch.device("cpu")
+    if operation is aten._to_copy.default:
+        kwargs.pop("non_blocking", None)
+        made = operation(plain(args[0]), **kwargs)
+        return PretendTensor(made) if here else made
+    known = {id(plain(value)): value for value in flat if isinstance(value, torch.Tensor)}
+    args, kwargs = pytree.tree_map(plain, (args, kwargs))
+    random = torch.Tag.nondeterministic_seeded in operation.tags
+    with own_random_numbers() if random else contextlib.nullcontext():
+        result = operation(*args, **kwargs)
+
+    def owned(value):
+        """The tensor that was given, where the operation changed one in place; else a new one."""
+        if not isinstance(value, torch.Tensor):
+            return value
+        return known[id(value)] if id(value) in known else PretendTensor(value)
+
+    return pytree.tree_map(owned, result)
+
+
+def plain(value):
+    return value.on_cpu if isinstance(value, PretendTensor) else value
+
+
+def require_one_device(operation, args, flat) -> None:
+    """Raise Mixed as CUDA would."""
+    generators = [value for value in flat if isinstance(value, torch.Generator)]
+    if generators:
+        raise Mixed(f"{operation}: expected a generator of '{NAME}', found one of 'cpu'")
+    if operation in COPIES:
+        return
+    moved = flat if operation not in INDEXED else [args[0], *args[2:3]]  # indices may lie anywhere
+    placed = [value for value in moved if isinstance(value, torch.Tensor)]
+    strangers = [v for v in placed if not isinstance(v, PretendTensor) and v.dim()]
+    if strangers or (operation in INDEXED and not isinstance(args[0], PretendTensor)):
+        shapes = [f"{tuple(v.shape)} on {v.device}" for v in placed]
+        raise Mixed(f"{operation}: expected all tensors on one device, found {', '.join(shapes)}")
+
+
+@contextlib.contextmanager
+def own_random_numbers():
+    """Random numbers come from the device's generator; the CPU's stays where it is."""
+    before, accelerator = torch.get_rng_state(), getattr(torch, NAME)
+    torch.set_rng_state(accelerator.get_rng_state())
+    try:
+        yield
+    finally:
+        accelerator.set_rng_state(torch.get_rng_state())
+        torch.set_rng_state(before)
+
+
+# ------------------------------------------------------------------------------ waiting
+
+_waits: list[Counter] = []  # those who count
+
+
+def note(kind: str) -> None:
+    """One more wait, by its kind and the line of the library that asked for it."""
+    if not _waits:
+        return
+    frames = [f for f in traceback.extract_stack() if "transformer_lib" in f.filename]
+    line = f"{frames[-1].filename.rpartition('transformer_lib/')[2]}: {frames[-1].line}"
+    for counter in _waits:
+        counter[kind, line if frames else "?"] += 1
+
+
+@contextlib.contextmanager
+def waits():
+    """A Counter of (kind, line of the library) for the waits inside the block."""
+    _waits.append(Counter())
+    try:
+        yield _waits[-1]
+    finally:
+        _waits.pop()
+
+
+def look_for_waits(operation, args, flat, here: bool) -> None:
+    if operation in WAITING:
+        note(operation.name().removeprefix("aten::"))
+    elif operation in INDEXED:
+        if any(index is not None and index.dtype == torch.bool for index in args[1]):
+            note("a Boolean index")
+    elif operation in COPIES:
+        source = args[0] if operation is aten._to_copy.default else args[1]
+        onto = here if operation is aten._to_copy.default else isinstance(args[0], PretendTensor)
+        if isinstance(source, PretendTensor) and not onto:
+            note("a copy to the CPU")
+        elif onto and not isinstance(source, PretendTensor) and source.dim():
+            if not getattr(source, "pinned", False):
+                note("a copy of memory that is not pinned")
+
+
+# ------------------------------------------------------------------------------- switched on
+
+
+def register() -> None:
+    """Tell torch of the device, once in a process."""
+    if not hasattr(torch, NAME):
+        _setup_privateuseone_for_python_backend(NAME, Accelerator())
+
+
+def _tolist(tensor):
+    note("tolist")
+    return plain(tensor).tolist()
+
+
+def _numpy(tensor, *args, **kwargs):
+    if isinstance(tensor, PretendTensor):
+        raise TypeError(f"can't convert {NAME}:0 device type tensor to numpy; use .cpu() first")
+    return _TENSOR["numpy"](tensor, *args, **kwargs)
+
+
+def _pin_memory(tensor, *args, **kwargs):
+    pinned = tensor.clone()
+    pinned.pinned = True
+    return pinned
+
+
+def _no_gradients(self):
+    self.before = torch.is_grad_enabled()
+    torch.set_grad_enabled(self.before and not self.mode)
+
+
+def _gradients_as_before(self, *error):
+    torch.set_grad_enabled(self.before)
+
+
+_TENSOR = {name: getattr(torch.Tensor, name) for name in ("tolist", "numpy", "data_ptr")}
+CHANGED = {
+    "tolist": lambda t: _tolist(t) if isinstance(t, PretendTensor) else _TENSOR["tolist"](t),
+    "numpy": _numpy,
+    "data_ptr": lambda tensor: _TENSOR["data_ptr"](plain(tensor)),
+    "pin_memory": _pin_memory,
+}
+
+
+def _swap(one, other) -> None:
+    """torch.utils.swap_tensors, also where a graph of the past still holds one of the two."""
+    one.__class__, other.__class__ = other.__class__, one.__class__
+    one.__dict__, other.__dict__ = other.__dict__, one.__dict__
+    torch._C._swap_tensor_impl(one, other)
+
+
+@contextlib.contextmanager
+def device():
+    """The pretend device, usable inside the block."""
+    register()
+    before = {name: vars(torch.Tensor).get(name) for name in CHANGED}
+    swap = torch.__future__.get_swap_module_params_on_conversion()
+    # A module's parameters stay the same objects when it moves, so that tied weights stay tied.
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    swap_tensors, torch.utils.swap_tensors = torch.utils.swap_tensors, _swap
+    enter, leave = inference_mode.__enter__, inference_mode.__exit__
+    # Inference tensors cannot stand behind a wrapper: no gradients will do.
+    inference_mode.__enter__, inference_mode.__exit__ = _no_gradients, _gradients_as_before
+    for name, method in CHANGED.items():
+        setattr(torch.Tensor, name, method)
+    try:
+        # In the thread of the program: torch starts those of a device before it knows this one.
+        with torch.autograd.set_multithreading_enabled(False), Everywhere():
+            yield torch.device(NAME, 0)
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(swap)
+        torch.utils.swap_tensors = swap_tensors
+        inference_mode.__enter__, inference_mode.__exit__ = enter, leave
+        for name, method in before.items():
+            if method is None:
+                delattr(torch.Tensor, name)
+            else:
+                setattr(torch.Tensor, name, method)
