@@ -6,26 +6,27 @@ every result can be compared, but they live apart, as those of a GPU do:
 - an operation on tensors of both devices raises `Mixed`. What CUDA allows is allowed: copies, a
   number (a tensor without axes) from the CPU, and CPU indices;
 - it has random numbers of its own, so that a resumed run is right only if they were saved too;
+- under autocast, matrix products round to half precision;
 - `.numpy()` on its tensors, and a generator of the CPU for them, are errors;
 - `waits()` counts where the program waited for the device: `.item()`, `.tolist()`, `.cpu()`,
   `nonzero`, a Boolean index, and copies to the device from memory that is not pinned.
 
 It proves that the code puts every tensor on the device it was told, gets the numbers that the CPU
-gets, and waits no more often than it must. It cannot prove speed, memory, what half precision does
-to the numbers (autocast is entered, and rounds nothing), what the kernels of a GPU do in the last
-digit, or that an id outside the vocabulary is caught: a GPU fails on that later and elsewhere.
+gets, and waits no more often than it must. It cannot prove speed, memory, or what the kernels of a
+GPU do in the last digit; and an id outside the vocabulary, on which a GPU fails later and elsewhere,
+is found here at once.
 
 Torch lets a process register one device that it does not know, once. It stays registered, and is
 not touched outside of `device()`.
 """
 
 import contextlib
+import functools
 import traceback
 from collections import Counter
 
 import torch
 from torch.autograd.grad_mode import inference_mode
-from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
@@ -117,55 +118,78 @@ class Accelerator:
 # ---------------------------------------------------------------------------- one operation
 
 
-def compute(operation, args, kwargs):
-    """The result of an operation, wherever its tensors are."""
-    flat, spec = pytree.tree_flatten((args, kwargs))
-    ours = any(isinstance(value, PretendTensor) for value in flat)
-    named = kwargs.get("device")
-    here = ours if named is None else torch.device(named).type == NAME
-    if not ours and not here:
-        return operation(*args, **kwargs)
-    if torch._C._dispatch_has_kernel_for_dispatch_key(operation.name(), "CompositeImplicitAutograd"):
-        with Everywhere():  # made of others: those are looked at
-            result = operation.decompose(*args, **kwargs)
-        if result is not NotImplemented:
-            return result
-    require_one_device(operation, args, flat)
-    look_for_waits(operation, args, flat, here)
-    kwargs = dict(kwargs)
-    if named is not None:
-        kwargs["device"] = torch.device("cpu")
-    if operation is aten._to_copy.default:
-        kwargs.pop("non_blocking", None)
-        made = operation(plain(args[0]), **kwargs)
-        return PretendTensor(made) if here else made
-    known = {id(plain(value)): value for value in flat if isinstance(value, torch.Tensor)}
-    args, kwargs = pytree.tree_map(plain, (args, kwargs))
-    random = torch.Tag.nondeterministic_seeded in operation.tags
-    with own_random_numbers() if random else contextlib.nullcontext():
-        result = operation(*args, **kwargs)
+@functools.cache
+def kind_of(operation) -> tuple[bool, bool]:
+    """Whether an operation is made of others, and whether it draws random numbers."""
+    composite = torch._C._dispatch_has_kernel_for_dispatch_key(
+        operation.name(), "CompositeImplicitAutograd"
+    )
+    return composite, torch.Tag.nondeterministic_seeded in operation.tags
 
-    def owned(value):
-        """The tensor that was given, where the operation changed one in place; else a new one."""
-        if not isinstance(value, torch.Tensor):
-            return value
-        return known[id(value)] if id(value) in known else PretendTensor(value)
 
-    return pytree.tree_map(owned, result)
+def flat(values) -> list:
+    """All values, those in lists as well."""
+    found = []
+    for value in values:
+        found += flat(value) if isinstance(value, (list, tuple)) else [value]
+    return found
+
+
+def each(change, value):
+    """change(value), or of everything in it."""
+    if isinstance(value, (list, tuple)):
+        return type(value)([each(change, one) for one in value])
+    return change(value)
 
 
 def plain(value):
     return value.on_cpu if isinstance(value, PretendTensor) else value
 
 
-def require_one_device(operation, args, flat) -> None:
+def compute(operation, args, kwargs):
+    """The result of an operation, wherever its tensors are."""
+    values = flat([*args, *kwargs.values()])
+    ours = any(isinstance(value, PretendTensor) for value in values)
+    named = kwargs.get("device")
+    here = ours if named is None else torch.device(named).type == NAME
+    if not ours and not here:
+        return operation(*args, **kwargs)
+    composite, random = kind_of(operation)
+    if composite:
+        with Everywhere():  # made of others: those are looked at
+            result = operation.decompose(*args, **kwargs)
+        if result is not NotImplemented:
+            return result
+    require_one_device(operation, args, values)
+    look_for_waits(operation, args, here)
+    given = {id(plain(value)): value for value in values if isinstance(value, PretendTensor)}
+    args, kwargs = each(plain, args), {name: each(plain, v) for name, v in kwargs.items()}
+    if named is not None:
+        kwargs["device"] = torch.device("cpu")
+    if operation is aten._to_copy.default:
+        kwargs.pop("non_blocking", None)
+    with own_random_numbers() if random else contextlib.nullcontext():
+        result = operation(*args, **kwargs)
+    if not here:
+        return result
+
+    def owned(value):
+        """The tensor that was given, where the operation changed one in place; else a new one."""
+        if not isinstance(value, torch.Tensor):
+            return value
+        return given[id(value)] if id(value) in given else PretendTensor(value)
+
+    return each(owned, result)
+
+
+def require_one_device(operation, args, values) -> None:
     """Raise Mixed as CUDA would."""
-    generators = [value for value in flat if isinstance(value, torch.Generator)]
+    generators = [value for value in values if isinstance(value, torch.Generator)]
     if generators:
         raise Mixed(f"{operation}: expected a generator of '{NAME}', found one of 'cpu'")
     if operation in COPIES:
         return
-    moved = flat if operation not in INDEXED else [args[0], *args[2:3]]  # indices may lie anywhere
+    moved = values if operation not in INDEXED else [args[0], *args[2:3]]  # indices may lie anywhere
     placed = [value for value in moved if isinstance(value, torch.Tensor)]
     strangers = [v for v in placed if not isinstance(v, PretendTensor) and v.dim()]
     if strangers or (operation in INDEXED and not isinstance(args[0], PretendTensor)):
@@ -210,7 +234,7 @@ def waits():
         _waits.pop()
 
 
-def look_for_waits(operation, args, flat, here: bool) -> None:
+def look_for_waits(operation, args, here: bool) -> None:
     if operation in WAITING:
         note(operation.name().removeprefix("aten::"))
     elif operation in INDEXED:
@@ -231,8 +255,35 @@ def look_for_waits(operation, args, flat, here: bool) -> None:
 
 def register() -> None:
     """Tell torch of the device, once in a process."""
-    if not hasattr(torch, NAME):
-        _setup_privateuseone_for_python_backend(NAME, Accelerator())
+    if hasattr(torch, NAME):
+        return
+    _setup_privateuseone_for_python_backend(NAME, Accelerator())
+    _kept.append(torch.library.Library("_", "IMPL", AUTOCAST))
+    _kept[-1].fallback(torch.library.fallthrough_kernel)
+    _kept.append(torch.library.Library("aten", "IMPL", AUTOCAST))
+    for name, exact in [*((name, False) for name in HALF), *((name, True) for name in FLOAT)]:
+        _kept[-1].impl(name, functools.partial(_rounded, name, exact))
+
+
+# Under autocast: products in half precision, sums over many numbers in float32, as on a GPU.
+AUTOCAST = "AutocastPrivateUse1"
+HALF = "linear matmul mm addmm bmm baddbmm scaled_dot_product_attention".split()
+FLOAT = "softmax.int log_softmax.int layer_norm logsumexp sum sum.dim_IntList exp log".split()
+ROUNDED = torch.float32, torch.bfloat16, torch.float16
+_kept: list = []  # what is registered lives as long as these do
+
+
+def _rounded(name, exact, *args, **kwargs):
+    packet, _, overload = name.partition(".")
+    operation = getattr(getattr(aten, packet), overload or "default")
+    dtype = torch.float32 if exact else torch.get_autocast_dtype(NAME)
+
+    def cast(value):
+        rounds = isinstance(value, torch.Tensor) and value.dtype in ROUNDED
+        return value.to(dtype) if rounds else value
+
+    with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(AUTOCAST)):
+        return operation(*each(cast, args), **{key: each(cast, v) for key, v in kwargs.items()})
 
 
 def _tolist(tensor):
@@ -261,6 +312,15 @@ def _gradients_as_before(self, *error):
     torch.set_grad_enabled(self.before)
 
 
+_make = torch.tensor
+
+
+def _tensor(data, *, device=None, requires_grad=False, **options):
+    """torch.tensor, which asks no mode where to put the numbers."""
+    made = _make(data, **options)
+    return (made if device is None else made.to(device)).requires_grad_(requires_grad)
+
+
 _TENSOR = {name: getattr(torch.Tensor, name) for name in ("tolist", "numpy", "data_ptr")}
 CHANGED = {
     "tolist": lambda t: _tolist(t) if isinstance(t, PretendTensor) else _TENSOR["tolist"](t),
@@ -286,6 +346,7 @@ def device():
     # A module's parameters stay the same objects when it moves, so that tied weights stay tied.
     torch.__future__.set_swap_module_params_on_conversion(True)
     swap_tensors, torch.utils.swap_tensors = torch.utils.swap_tensors, _swap
+    torch.tensor = _tensor
     enter, leave = inference_mode.__enter__, inference_mode.__exit__
     # Inference tensors cannot stand behind a wrapper: no gradients will do.
     inference_mode.__enter__, inference_mode.__exit__ = _no_gradients, _gradients_as_before
@@ -297,7 +358,7 @@ def device():
             yield torch.device(NAME, 0)
     finally:
         torch.__future__.set_swap_module_params_on_conversion(swap)
-        torch.utils.swap_tensors = swap_tensors
+        torch.utils.swap_tensors, torch.tensor = swap_tensors, _make
         inference_mode.__enter__, inference_mode.__exit__ = enter, leave
         for name, method in before.items():
             if method is None:
