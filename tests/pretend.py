@@ -18,12 +18,19 @@ is found here at once.
 
 Torch lets a process register one device that it does not know, once. It stays registered, and is
 not touched outside of `device()`.
+
+    python tests/pretend.py book/15_decoding.ipynb      # a notebook, with this device chosen
 """
 
 import contextlib
 import functools
+import json
+import os
+import sys
+import time
 import traceback
 from collections import Counter
+from pathlib import Path
 
 import torch
 from torch.autograd.grad_mode import inference_mode
@@ -118,6 +125,9 @@ class Accelerator:
 # ---------------------------------------------------------------------------- one operation
 
 
+computed = Counter()  # how many operations there were on the device
+
+
 @functools.cache
 def kind_of(operation) -> tuple[bool, bool]:
     """Whether an operation is made of others, and whether it draws random numbers."""
@@ -154,6 +164,7 @@ def compute(operation, args, kwargs):
     here = ours if named is None else torch.device(named).type == NAME
     if not ours and not here:
         return operation(*args, **kwargs)
+    computed["operations"] += 1
     composite, random = kind_of(operation)
     if composite:
         with Everywhere():  # made of others: those are looked at
@@ -365,3 +376,60 @@ def device():
                 delattr(torch.Tensor, name)
             else:
                 setattr(torch.Tensor, name, method)
+
+
+@contextlib.contextmanager
+def chosen():
+    """`device()`, and "auto" and "cuda" choose it, as they do where there is a GPU."""
+    from transformer_lib.runs import device as places
+
+    really = places.pick_device
+    with device() as found:
+
+        def pick_device(name: str = "auto") -> torch.device:
+            return found if name in ("auto", "cuda") else really(name)
+
+        users = [m for name, m in sys.modules.items() if name.startswith("transformer_lib")
+                 and getattr(m, "pick_device", None) is really]  # fmt: skip
+        for module in users:
+            module.pick_device = pick_device
+        try:
+            yield found
+        finally:
+            for module in users:
+                module.pick_device = really
+
+
+# --------------------------------------------------------------------------------- a notebook
+
+
+def run_notebook(path: Path) -> int:
+    """Run a notebook's code in this process, the device chosen; returns how much it computed there.
+
+    The first error is raised.
+    """
+    import transformer_lib.cli  # noqa: F401
+    import transformer_lib.runs.pretrained  # noqa: F401
+    import transformer_lib.training  # noqa: F401
+    from IPython.core.interactiveshell import InteractiveShell
+
+    cells = [cell for cell in json.loads(path.read_text(encoding="utf8"))["cells"]
+             if cell["cell_type"] == "code"]  # fmt: skip
+    shell = InteractiveShell.instance()
+    before = computed["operations"]
+    with chosen():
+        for number, cell in enumerate(cells):
+            result = shell.run_cell("".join(cell["source"]), store_history=False, silent=True)
+            if not result.success:
+                print(f"{path.name}: code cell {number} ({cell.get('id')}) fails", file=sys.stderr)
+                result.raise_error()
+    return computed["operations"] - before
+
+
+if __name__ == "__main__":
+    notebook, begin = Path(sys.argv[1]).resolve(), time.perf_counter()
+    os.chdir(notebook.parent)
+    sys.modules["pretend"] = sys.modules["__main__"]
+    done = run_notebook(notebook)
+    print(f"{notebook.name}: {done:,} operations on the device, "
+          f"{time.perf_counter() - begin:.0f} s, {time.process_time():.0f} s of the processor")  # fmt: skip

@@ -42,9 +42,6 @@ from transformer_lib.models.classifier import Classifier, MaskedLanguageModel
 from transformer_lib.models.decision_transformer import DecisionTransformer
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.models.vision_transformer import VisionTransformer
-from transformer_lib.runs import device as runs_device
-from transformer_lib.runs import pretrained
-from transformer_lib.runs.device import pick_device
 from transformer_lib.runs.translation import translate_ids
 from transformer_lib.training import translation_loss
 
@@ -52,15 +49,9 @@ SCHEMES = ["sinusoidal", "learned", "rotary", "alibi", "none"]
 
 
 @pytest.fixture
-def gpu(monkeypatch):
+def gpu():
     """The pretend device; "auto" and "cuda" choose it, as they do where there is a GPU."""
-    with pretend.device() as found:
-
-        def pick(name="auto"):
-            return found if name in ("auto", "cuda") else pick_device(name)
-
-        for module in (runs_device, training, pretrained):
-            monkeypatch.setattr(module, "pick_device", pick)
+    with pretend.chosen() as found:
         yield found
 
 
