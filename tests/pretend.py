@@ -13,8 +13,8 @@ every result can be compared, but they live apart, as those of a GPU do:
 
 It proves that the code puts every tensor on the device it was told, gets the numbers that the CPU
 gets, and waits no more often than it must. It cannot prove speed, memory, or what the kernels of a
-GPU do in the last digit; and an id outside the vocabulary, on which a GPU fails later and elsewhere,
-is found here at once.
+GPU do in the last digit; and an id outside the vocabulary, of which a GPU complains later and
+elsewhere, is found here at once.
 
 Torch lets a process register one device that it does not know, once. It stays registered, and is
 not touched outside of `device()`.
@@ -200,7 +200,8 @@ def require_one_device(operation, args, values) -> None:
         raise Mixed(f"{operation}: expected a generator of '{NAME}', found one of 'cpu'")
     if operation in COPIES:
         return
-    moved = values if operation not in INDEXED else [args[0], *args[2:3]]  # indices may lie anywhere
+    # Indices may lie anywhere.
+    moved = values if operation not in INDEXED else [args[0], *args[2:3]]
     placed = [value for value in moved if isinstance(value, torch.Tensor)]
     strangers = [v for v in placed if not isinstance(v, PretendTensor) and v.dim()]
     if strangers or (operation in INDEXED and not isinstance(args[0], PretendTensor)):
@@ -408,10 +409,11 @@ def run_notebook(path: Path) -> int:
 
     The first error is raised.
     """
+    from IPython.core.interactiveshell import InteractiveShell
+
     import transformer_lib.cli  # noqa: F401
     import transformer_lib.runs.pretrained  # noqa: F401
     import transformer_lib.training  # noqa: F401
-    from IPython.core.interactiveshell import InteractiveShell
 
     cells = [cell for cell in json.loads(path.read_text(encoding="utf8"))["cells"]
              if cell["cell_type"] == "code"]  # fmt: skip
@@ -431,5 +433,5 @@ if __name__ == "__main__":
     os.chdir(notebook.parent)
     sys.modules["pretend"] = sys.modules["__main__"]
     done = run_notebook(notebook)
-    print(f"{notebook.name}: {done:,} operations on the device, "
-          f"{time.perf_counter() - begin:.0f} s, {time.process_time():.0f} s of the processor")  # fmt: skip
+    seconds = f"{time.perf_counter() - begin:.0f} s, {time.process_time():.0f} s of the processor"
+    print(f"{notebook.name}: {done:,} operations on the device, {seconds}")

@@ -7,8 +7,10 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -17,6 +19,7 @@ import gpu  # noqa: E402
 
 from transformer_lib.cli import _parser, _recipe  # noqa: E402
 from transformer_lib.runs import checksums, pretrained  # noqa: E402
+from transformer_lib.runs.device import uses_bf16  # noqa: E402
 from transformer_lib.runs.files import write_json, write_json_lines  # noqa: E402
 
 RUN = "multi30k-de-en"
@@ -61,6 +64,20 @@ def test_the_recipes_can_be_trained_again(src, tgt):
     options = gpu.recipe(src, tgt)
     assert options[2:] == ["--src", src, "--tgt", tgt]
     assert _recipe(options[1], own_batches=False, device="cpu")["data"] == "multi30k"
+
+
+@pytest.mark.parametrize(("major", "minor", "rounds"), [(7, 5, False), (8, 0, True), (9, 0, True)])
+def test_a_recipe_takes_the_precision_that_the_gpu_has(monkeypatch, major, minor, rounds):
+    """A T4, as Colab lends it, has compute capability 7.5 and only emulates bf16: float32 there."""
+    card = SimpleNamespace(major=major, minor=minor)
+    for name, value in {"is_available": True, "current_device": 0, "get_device_properties": card,
+                        "get_device_capability": (major, minor)}.items():
+        monkeypatch.setattr(torch.cuda, name, lambda *_, value=value: value)
+    monkeypatch.setattr(torch.version, "cuda", "12.8")
+    for src, tgt in (("de", "en"), ("en", "de")):
+        options = gpu.recipe(src, tgt)
+        precision = _recipe(options[1], own_batches=False, device="cuda")["precision"]
+        assert uses_bf16(precision, torch.device("cuda")) == rounds
 
 
 def test_what_is_done_is_not_done_again(work, monkeypatch, capsys):

@@ -20,7 +20,7 @@ import torch
 from conftest import random_ids, tiny_config
 from torch.nn import functional as F
 
-from transformer_lib import ModelConfig, Transformer, load_pretrained, training
+from transformer_lib import Transformer, load_pretrained, training
 from transformer_lib.attention import scaled_dot_product_attention
 from transformer_lib.beyond import (
     adaptive_depth,
@@ -35,7 +35,6 @@ from transformer_lib.beyond import (
     one_stream,
     relative_bias,
 )
-from transformer_lib.config import TrainConfig
 from transformer_lib.decoding import beam_search, greedy_decode, sample
 from transformer_lib.fast import translation_loss as fast_loss
 from transformer_lib.models.classifier import Classifier, MaskedLanguageModel
@@ -247,6 +246,23 @@ def test_language_models_continue_and_translate(gpu):
     model.to(gpu)
     assert_same(greedy_decode(model, IDS.to(gpu), 6), expected)
     assert one_stream.translate_streams(model, streams) == written
+
+
+@pytest.mark.parametrize(("measure", "threshold"), [
+    ("gap", 0.05), ("stillness", 0.9), ("agree", 0.5), ("depth", 1),
+])  # fmt: skip
+def test_tokens_leave_early(gpu, measure, threshold):
+    model, src = small(max_len=14), source_batch()
+    exits = adaptive_depth.Exits(16, 2)
+    with torch.no_grad():
+        states = adaptive_depth.decoder_states(model, src, random_ids(4, 9))
+        states = [x.flatten(0, 1) for x in states]
+        adaptive_depth.solve_maps(exits, states)
+        expected = greedy_decode(adaptive_depth.EarlyLeaving(model, exits, measure, threshold), src)
+        model.to(gpu), exits.to(gpu)
+        adaptive_depth.solve_maps(exits, [x.to(gpu) for x in states])
+        early = adaptive_depth.EarlyLeaving(model, exits, measure, threshold)
+        assert_same(greedy_decode(early, src.to(gpu)), expected)
 
 
 # ----------------------------------------------------------------------------------- training
