@@ -17,11 +17,11 @@ SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
-book test check test-site labs grade marks test-labs bench seeds ablations: export OMP_NUM_THREADS ?= 1
+book test check weekly test-site labs grade marks test-labs bench seeds ablations: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book test check test-site serve sync printed labs grade marks test-labs bench train seeds ablations \
-        gpu gpu-home gpu-pages repository clean
+.PHONY: help book test check weekly test-site serve sync printed labs grade marks test-labs bench train seeds ablations \
+        gpu gpu-home repository clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -53,11 +53,14 @@ book: $(READY)  ## execute the notebooks and build the site, strictly
 
 test: $(READY)  ## lint, unit tests and every notebook, as Colab would run it
 	$(BIN)/ruff check .
-	$(PYTEST) --ignore=tests/test_site.py tests
+	$(PYTEST) -m 'not weekly' --ignore=tests/test_site.py tests
 
 check: $(READY)  ## lint and the quick tests, in under a minute
 	$(BIN)/ruff check .
-	$(PYTEST) -q -m 'not slow' --timeout=60 --ignore=tests/test_site.py tests
+	$(PYTEST) -q -m 'not slow and not weekly' --timeout=60 --ignore=tests/test_site.py tests
+
+weekly: $(READY)  ## the tests that take minutes each; a smaller one of each kind is in `make test`
+	$(PYTEST) -m weekly tests
 
 test-site: $(READY)  ## build the site if it is missing, then test every page in headless Chromium
 	@test -f $(SITE) || $(MAKE) book
@@ -99,16 +102,12 @@ seeds: $(READY)  ## train several seeds of a run, keep the best on validation: m
 ablations: $(READY)  ## change one setting at a time, several seeds each, into results/ablations.json
 	$(BIN)/python tools/experiments.py ablations --seeds $(or $(SEEDS),0 1 2) --jobs $(or $(JOBS),1) $(ARGS)
 
-gpu: $(READY)  ## all that needs a GPU, resumable: make gpu ARGS="--minutes 9", ARGS=--rehearse on a CPU
+gpu: $(READY)  ## all that needs a GPU, resumable: make gpu ARGS="--minutes 9"; on a CPU ARGS=--rehearse
 	$(BIN)/python tools/gpu.py run $(ARGS)
 
 gpu-home: $(READY)  ## take what `make gpu` left into results/: make gpu-home FROM=folder
 	$(BIN)/python tools/gpu.py home $(FROM) $(ARGS)
 	$(BIN)/python tools/checksums.py
-
-gpu-pages: export OMP_NUM_THREADS ?= 1
-gpu-pages: $(READY)  ## every notebook's code on a pretend GPU, which takes half an hour
-	$(PYTEST) --timeout=1800 tests/pretend_pages.py
 
 repository:  ## set the address of your copy everywhere: make repository URL=https://...
 	$(PYTHON3) tools/repository.py $(URL)

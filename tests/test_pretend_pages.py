@@ -1,8 +1,8 @@
 """Every notebook's code with the pretend device chosen, as on a machine with a GPU.
 
-Too slow for `make test`: `make gpu-pages` runs it, and so does the weekly run of CI. A page that
-puts a model on the reader's device stands in ON_DEVICE; the others stay on the processor there,
-too, and this shows that nothing of theirs is moved behind their back.
+Too slow for `make test`: `make weekly` runs it. A page that puts a model on the reader's device
+stands in ON_DEVICE; the others stay on the processor there, too, and this shows that nothing of
+theirs is moved behind their back.
 
 Seen to fail: the page on training without its `model.cpu()`; the page on decoding without one of
 its `.to(device)`.
@@ -25,6 +25,8 @@ PAGES = [path for path in sync.find_notebooks() if path.parent != ROOT / "book" 
 ON_DEVICE = {"15_decoding.ipynb", "16_training_on_multi30k.ipynb"}
 
 
+@pytest.mark.weekly
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("path", PAGES, ids=[str(path.relative_to(ROOT)) for path in PAGES])
 def test_the_page_runs_where_there_is_a_gpu(path):
     ran = subprocess.run(
