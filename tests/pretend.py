@@ -204,7 +204,12 @@ def require_one_device(operation, args, values) -> None:
     moved = values if operation not in INDEXED else [args[0], *args[2:3]]
     placed = [value for value in moved if isinstance(value, torch.Tensor)]
     strangers = [v for v in placed if not isinstance(v, PretendTensor) and v.dim()]
-    if strangers or (operation in INDEXED and not isinstance(args[0], PretendTensor)):
+    # A result that is written over something of the CPU: not even a number may lie there.
+    first = args[0] if args else None
+    written = operation in INDEXED or operation._schema.is_mutable
+    if written and isinstance(first, torch.Tensor) and not isinstance(first, PretendTensor):
+        strangers.append(first)
+    if strangers:
         shapes = [f"{tuple(v.shape)} on {v.device}" for v in placed]
         raise Mixed(f"{operation}: expected all tensors on one device, found {', '.join(shapes)}")
 

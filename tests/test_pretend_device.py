@@ -104,6 +104,7 @@ def test_what_cuda_refuses_is_refused(pretended):
         lambda: F.embedding(torch.tensor([1]), linear.weight),
         lambda: there.normal_(generator=torch.Generator()),
         lambda: there.__setitem__(torch.tensor([0, 1]), here[:2]),
+        lambda: torch.zeros(()).add_(there.sum()),
     ):
         with pytest.raises(pretend.Mixed):
             mixing()

@@ -153,7 +153,7 @@ def run(work: Path, small: bool, minutes: float | None, only: list[str]) -> int:
             continue
         date = datetime.now(UTC).isoformat(timespec="seconds")
         write_json(make(record), where | {"step": step.name, "rehearsed": small, "date": date,
-                                          "seconds": round(seconds, 1)})  # fmt: skip
+                                          "seconds": round(seconds, 2)})  # fmt: skip
         pack(work)
     print("failed: " + ", ".join(failed) if failed else f"All is done; it lies in {work}.")
     return 1 if failed else 0
