@@ -34,10 +34,12 @@ from transformer_lib.beyond import (
     far_links,
     flash,
     layer_memory,
+    lsh,
     memory,
     neighbours,
     one_stream,
     relative_bias,
+    sparse,
 )
 from transformer_lib.decoding import beam_search, greedy_decode, sample
 from transformer_lib.fast import translation_loss as fast_loss
@@ -221,6 +223,17 @@ OTHERS = {
         lambda: distance.distance_attention,
         [*QKV, torch.ones(4, 1, 1), torch.ones(4, 1, 1)],
     ),
+    "masked tokens": (
+        lambda: lambda ids: encoders.mask_tokens(ids, 19, 0.5, generator=torch.manual_seed(0)),
+        [IDS],
+    ),
+    "content and place": (
+        lambda: encoders.disentangled_scores,
+        [*QKV[:2], torch.randn(4, 6, 8), torch.randn(4, 6, 8)],
+    ),
+    "one bucket": (lambda: lambda x: lsh.lsh_buckets(x, 1), QKV[:1]),
+    "keys are queries": (lambda: lsh.shared_attention, QKV[:2]),
+    "random links": (lambda: sparse.random_links(16, 4, 1), torch.ones(9, 9).nonzero().T.unbind()),
     "flash": (lambda: lambda q, k, v: flash.flash_attention(q, k, v, 5, causal=True), QKV),
 }
 
