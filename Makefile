@@ -21,7 +21,7 @@ book test check weekly test-site labs grade marks test-labs bench seeds ablation
 
 .DEFAULT_GOAL = help
 .PHONY: help book test check weekly test-site serve sync printed labs grade marks test-labs bench train seeds ablations \
-        repository clean
+        gpu gpu-home repository clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -101,6 +101,13 @@ seeds: $(READY)  ## train several seeds of a run, keep the best on validation: m
 
 ablations: $(READY)  ## change one setting at a time, several seeds each, into results/ablations.json
 	$(BIN)/python tools/experiments.py ablations --seeds $(or $(SEEDS),0 1 2) --jobs $(or $(JOBS),1) $(ARGS)
+
+gpu: $(READY)  ## all that needs a GPU, resumable: make gpu ARGS="--minutes 9"; on a CPU ARGS=--rehearse
+	$(BIN)/python tools/gpu.py run $(ARGS)
+
+gpu-home: $(READY)  ## take what `make gpu` left into results/: make gpu-home FROM=folder
+	$(BIN)/python tools/gpu.py home $(FROM) $(ARGS)
+	$(BIN)/python tools/checksums.py
 
 repository:  ## set the address of your copy everywhere: make repository URL=https://...
 	$(PYTHON3) tools/repository.py $(URL)

@@ -135,7 +135,7 @@ class Batches:
     def tensors(self, batch: list[int], device: torch.device) -> tuple[Tensor, ...]:
         """One padded (B, longest) tensor per column."""
         tensors = [pad([column[i] for i in batch]) for column in self.columns]
-        if torch.device(device).type == "cuda":  # pinned memory travels while the GPU computes
+        if torch.device(device).type != "cpu":  # pinned memory travels while the GPU computes
             tensors = [tensor.pin_memory() for tensor in tensors]
         return tuple(tensor.to(device, non_blocking=True) for tensor in tensors)
 

@@ -148,7 +148,7 @@ def fit(
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=config.betas, eps=config.eps,
                                  weight_decay=config.weight_decay, fused=True)  # fmt: skip
     max_norm = config.clip_norm or math.inf
-    half = torch.autocast(device.type, torch.bfloat16, enabled=bf16 and device.type == "cuda")
+    half = torch.autocast(device.type, torch.bfloat16, enabled=bf16 and device.type != "cpu")
     meter = Meter(processes, device)  # loss, tokens and time since the last log entry
     state = TrainingState(model, optimizer, batches, meter)
     with RunFolder(run_dir, config, processes, device, on_log) as run:

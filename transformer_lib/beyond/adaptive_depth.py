@@ -107,7 +107,7 @@ def solve_maps(exits: Exits, states: list[Tensor]) -> None:
     states: for each layer (N, D), from any texts.
     """
     for linear, x in zip(exits.maps, states[:-1], strict=True):
-        with_one = torch.cat([x, torch.ones(len(x), 1)], dim=1)  # (N, D + 1), for the bias
+        with_one = torch.cat([x, x.new_ones(len(x), 1)], dim=1)  # (N, D + 1), for the bias
         solution = torch.linalg.lstsq(with_one, states[-1]).solution
         linear.weight.copy_(solution[:-1].T)
         linear.bias.copy_(solution[-1])
@@ -161,7 +161,7 @@ class EarlyLeaving(nn.Module):
         """ids: (B, 1), the newest token -> logits (B, V) of the next."""
         layers = self.model.decoder.layers
         x = self.model.embed(self.model.tgt_embedding(ids), state.length)  # (B, 1, D)
-        depths = torch.full((len(ids),), len(layers))
+        depths = torch.full((len(ids),), len(layers), device=ids.device)
         for depth, (layer, cache) in enumerate(zip(layers, state.cache.layers, strict=True), 1):
             left = depths < depth  # (B,)
             if left.all():
@@ -183,7 +183,7 @@ class EarlyLeaving(nn.Module):
     def sureness(self, before: Tensor, after: Tensor, depth: int) -> Tensor:
         """(B, D) before and after layer `depth` -> (B,) in [-1, 1]."""
         if self.measure == "depth":
-            return torch.full((len(after),), float(depth))
+            return after.new_full((len(after),), depth)
         if self.measure == "stillness":
             return F.cosine_similarity(before, after, dim=-1)
         if self.measure == "agree":

@@ -10,9 +10,10 @@ from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.models.language_model import LanguageModel
 
 
-def places_between(n_queries: int, n_keys: int, start: int = 0) -> Tensor:
+def places_between(n_queries: int, n_keys: int, start: int = 0, device=None) -> Tensor:
     """(n_queries, n_keys) distances; the first query stands at place `start`."""
-    return (torch.arange(n_queries)[:, None] + start - torch.arange(n_keys)).abs()
+    query = torch.arange(start, start + n_queries, device=device)
+    return (query[:, None] - torch.arange(n_keys, device=device)).abs()
 
 
 def distance_factor(distance: Tensor, weight: Tensor, height: Tensor) -> Tensor:
@@ -32,7 +33,8 @@ def distance_attention(
     q, k, v: (B, H, T, K); weight, height: (H, 1, 1), learned, one for each head.
     """
     scores = (q @ k.mT / q.size(-1) ** 0.5).relu()  # a factor could not lower a negative score
-    scores = scores * distance_factor(places_between(q.size(2), k.size(2)), weight, height)
+    distance = places_between(q.size(2), k.size(2), device=q.device)
+    scores = scores * distance_factor(distance, weight, height)
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     return scores.softmax(-1) @ v
@@ -66,7 +68,8 @@ class SpanAttention(MultiHeadAttention):
         )
         scores = q @ k.mT / self.d_head**0.5  # (B, H, T, T)
         scores = scores.masked_fill(~mask, -torch.inf)
-        span = soft_span(places_between(q.size(2), k.size(2)), self.spans(), self.ramp)
+        distance = places_between(q.size(2), k.size(2), device=q.device)
+        span = soft_span(distance, self.spans(), self.ramp)
         # The mask multiplies e^score: what is left is shared out again.
         weights = scores.softmax(-1) * span  # (B, H, T, T)
         weights = weights / weights.sum(-1, keepdim=True)

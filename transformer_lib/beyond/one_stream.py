@@ -113,13 +113,14 @@ def translate_streams(
     batch: a language model has no padding on the left.
     """
     written: list = [None] * len(sources)
+    device = next(model.parameters()).device
     by_length: dict[int, list[int]] = {}
     for i, source in enumerate(sources):
         by_length.setdefault(len(source), []).append(i)
     for rows in by_length.values():
         for start in range(0, len(rows), max_rows):
             some = rows[start : start + max_rows]
-            prompts = torch.tensor([sources[i] + [BOS] for i in some])
+            prompts = torch.tensor([sources[i] + [BOS] for i in some], device=device)
             for i, ids in zip(some, decode(model, prompts).tolist(), strict=True):
                 written[i] = ids
     return written

@@ -49,10 +49,10 @@ def multiplies_bf16(device: torch.device) -> bool:
 
 def environment(device: torch.device) -> dict:
     """Device, versions, commit and date."""
-    if device.type == "cuda":
-        name = torch.cuda.get_device_name(device)
-    else:
+    if device.type == "cpu":
         name = f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+    else:
+        name = torch.get_device_module(device).get_device_name(device)
     return {
         "device": name,
         "python": platform.python_version(),

@@ -222,8 +222,9 @@ class RunFolder:
         rank = self.processes.rank
         if f"cpu.{rank}" in saved["rng"]:
             torch.set_rng_state(saved["rng"][f"cpu.{rank}"])
-        if self.device.type == "cuda" and f"cuda.{rank}" in saved["rng"]:
-            torch.cuda.set_rng_state(saved["rng"][f"cuda.{rank}"], self.device)
+        name = f"{self.device.type}.{rank}"
+        if self.device.type != "cpu" and name in saved["rng"]:
+            torch.get_device_module(self.device).set_rng_state(saved["rng"][name], self.device)
         state.batches.restore(saved)
         state.meter.restore(saved)
         self._read_log(saved)
@@ -274,8 +275,9 @@ class RunFolder:
     def save(self, step: int, state: TrainingState) -> None:
         """Write a checkpoint, from which `resume` goes on."""
         rng = {"cpu": torch.get_rng_state()}
-        if self.device.type == "cuda":
-            rng["cuda"] = torch.cuda.get_rng_state(self.device)
+        if self.device.type != "cpu":  # dropout draws there
+            module = torch.get_device_module(self.device)
+            rng[self.device.type] = module.get_rng_state(self.device)
         generators = self.processes.gather(rng)
         values = {"step": step} | state.batches.state() | state.meter.state()
         if self.processes.first:
