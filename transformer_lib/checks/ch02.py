@@ -178,7 +178,7 @@ def _alike(n, d_k):
     return numbers.expand(n, d_k), torch.randn(n, 1).expand(n, d_k)
 
 
-@judged("02.7", hint="what else did the chapter's queries have, beside their variance?",
+@judged("02.7", hint="the chapter's queries had something else, beside their variance",
         example=_alike)  # fmt: skip
 def drawn(draw):
     spreads = []

@@ -285,7 +285,11 @@ def masked_batch_norm(x, real):
     return (x - mean) / (variance + 1e-5).sqrt()
 
 
-@judged("07.7", hint="which numbers of the batch does BatchNorm use?", example=lambda x: x.clone())
+@judged(
+    "07.7",
+    hint="BatchNorm uses two numbers of each feature, and padding can have the same two",
+    example=lambda x: x.clone(),
+)
 def padding_that_does_nothing(padding):
     for seed in range(3):
         torch.manual_seed(seed)

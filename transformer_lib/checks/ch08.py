@@ -246,7 +246,7 @@ def _own_share(gain, seed, n_layers=12, d=32):
     return (sizes[3] / (sizes.sum() - sizes[3]) * 9).item()
 
 
-@judged("08.7", hint="what is x, beside 24 sublayers that each add something?", example=20.0)
+@judged("08.7", hint="x is one of 25 summands: make the others large", example=20.0)
 def gain(value):
     expect(isinstance(value, (int, float)), "give one number, the factor on every sublayer")
     expect(0 < value <= 1000, "a factor between 0 and 1000, please")

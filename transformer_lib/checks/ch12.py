@@ -361,7 +361,7 @@ def _adam(gradients, betas=(0.9, 0.98), eps=1e-9):
     return steps
 
 
-@judged("12.8", hint="what does m forget that sqrt(v) remembers?", example=[1.0, -1.0] * 50)
+@judged("12.8", hint="find what cancels in m and does not in sqrt(v)", example=[1.0, -1.0] * 50)
 def short_steps(gradients):
     expect(hasattr(gradients, "__len__") and len(gradients) == 100, "give a list of 100 gradients")
     gradients = [float(gradient) for gradient in gradients]

@@ -221,7 +221,7 @@ def _guessed(letters, n):
     return total / letters**n
 
 
-@judged("13.7", hint="when do two orders of the letters look the same?", example=(3, 3))
+@judged("13.7", hint="two orders look the same where letters repeat", example=(3, 3))
 def lucky_bag(letters, n):
     expect(isinstance(letters, int) and isinstance(n, int), "give two whole numbers")
     expect(letters >= 2 and n >= 3, "at least 2 different letters, and at least 3 places")

@@ -6,7 +6,18 @@ import json
 import torch
 from torch import nn
 
-from transformer_lib.checks import Part, exercise, expect, expect_close, judged, same, values
+from transformer_lib.checks import (
+    NotAttempted,
+    Part,
+    exercise,
+    expect,
+    expect_close,
+    fingerprint,
+    judged,
+    same,
+    values,
+)
+from transformer_lib.checks.framework import REPAIR_IT
 from transformer_lib.runs.pretrained import results_dir
 
 EPOCHS = 8000 * 250 / 29_000
@@ -128,10 +139,13 @@ def _resume(model, optimizer, saved):
 
 
 @judged(
-    "16.4", given=0x3943E4C1, example=(_snapshot, _resume), mutates=True,
-    hint="what changes while training goes on, and what does Adam remember?",
+    "16.4", example=(_snapshot, _resume), mutates=True,
+    hint=(REPAIR_IT, "look at what changes while training goes on, and at what Adam remembers"),
 )  # fmt: skip
 def resumed(snapshot, resume):
+    given = [fingerprint(getattr(f, "args", [f])[0]) for f in (snapshot, resume)]
+    if given == [0x3943E4C1, 0xF531780F]:  # both as the exercise prints them
+        raise NotAttempted
     def fresh(seed):
         torch.manual_seed(seed)
         model = nn.Linear(3, 2)
