@@ -47,16 +47,17 @@ EQUIVALENT = {
         ),
     },
     "08": {
+        "factor = 20.0 | 20.0 -> 21.0": (
+            "any large factor does"
+        ),
         "keep = torch.rand_like(x) >= p | GtE -> Gt": (
             "a random number is exactly p with probability 0"
         ),
     },
-    "10": {
-        "causal = torch.ones(T, T, dtype=torch.bool).tril() | arguments exchanged": (
-            "the matrix is square"
-        ),
-    },
     "11": {
+        "token = model.project(hidden[:, -1]).argmax(-1) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
         "tgt_mask = masks.padding_mask(tgt_ids, 0) & masks.causal_mask(tgt_ids.size(1)) | right operand only": (
             "padding stands at the end, where the causal mask hides it"
         ),
@@ -74,6 +75,9 @@ EQUIVALENT = {
         ),
     },
     "13": {
+        "letters, length = (2, 3) | 2 -> 3": (
+            "three letters do as well"
+        ),
         "width = max(written.size(1), right.size(1)) | arguments exchanged": (
             "the larger, or smaller, of two has no order"
         ),
@@ -110,6 +114,12 @@ EQUIVALENT = {
         ),
     },
     "16": {
+        "value = peak * min(step / warmup, (warmup / step) ** 0.5) | arguments exchanged": (
+            "the smaller of two has no order"
+        ),
+        "return value * (min(1, left / cooldown) if cooldown else 1) | arguments exchanged": (
+            "the smaller of two has no order"
+        ),
         "updates_per_epoch = round(29000 / 250) | 29000 -> 29001": (
             "it is rounded to the same whole number"
         ),
@@ -124,6 +134,12 @@ EQUIVALENT = {
         ),
     },
     "17": {
+        "scores = np.random.default_rng(seed).normal(size=(2, draws, n_seeds)) | 2 -> 3": (
+            "a third system that nobody looks at"
+        ),
+        "return ((low[0] > high[1]) | (low[1] > high[0])).mean() | Gt -> GtE": (
+            "two draws are equal with probability 0"
+        ),
         "penalty_for_12 = min(1.0, math.exp(1 - 10 / 12)) | arguments exchanged": (
             "the larger, or smaller, of two has no order"
         ),
@@ -215,5 +231,10 @@ EQUIVALENT = {
         "safe, win, lose, chance = (5, 10, 1, 0.3) | 5 -> 6": "another gamble of that kind",
         "safe, win, lose, chance = (5, 10, 1, 0.3) | 10 -> 11": "another gamble of that kind",
         "safe, win, lose, chance = (5, 10, 1, 0.3) | 1 -> 2": "another gamble of that kind",
+    },
+    "06": {
+        "d_model, near, far = (64, 48, 100) | 48 -> 49": (
+            "these two distances do as well"
+        ),
     },
 }

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import torch
 
 from transformer_lib.checks import ch02
 
@@ -27,6 +28,23 @@ def weights_at(scores, temperature):
     return (scores / temperature).softmax(-1)
 
 
+def by_autograd_of_steps(q, k, v, g):
+    """The same gradients, the softmax written out as a matrix for each row."""
+    weights = (q @ k.mT / math.sqrt(q.size(-1))).softmax(-1)
+    jacobian = torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]
+    to_scores = (jacobian @ (g @ v.mT)[..., None])[..., 0] / math.sqrt(q.size(-1))
+    return [to_scores @ k, to_scores.mT @ q, weights.mT @ g]
+
+
+def with_autograd(q, k, v, g):
+    leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+    return torch.autograd.grad(right(*leaves), leaves, g)
+
+
+def alike(n, d_k):
+    return torch.randn(n, 1).expand(n, d_k), torch.randn(n, 1).expand(n, d_k)
+
+
 # The temperature at which softmax([2, 1, 0] / tau)[0] is 1/2: with x = exp(-1 / tau),
 # 1 = x + x^2, so x is the golden ratio's inverse.
 TAU = -1 / math.log((math.sqrt(5) - 1) / 2)
@@ -49,10 +67,17 @@ CASES = [
     (ch02.temperature, (lambda s, t: s.softmax(-1) / t, TAU), False, "not the weights"),
     (ch02.temperature, (weights_at, 1.0), False, "raise it"),  # too sharp
     (ch02.temperature, (weights_at, 4.0), False, "lower it"),
-    (ch02.multiplications, (lambda n, d: 2 * n * n * d,), True, "Right"),
-    (ch02.multiplications, (lambda n, d: ...,), None, "Not attempted"),
-    (ch02.multiplications, (lambda n, d: n * n * d,), False, "one of the two products"),
-    (ch02.multiplications, (lambda n, d: 2 * n * d,), False, "pairs of tokens"),
+    (ch02.attention_backward, (by_autograd_of_steps,), True, "Right"),
+    (ch02.attention_backward, (lambda *a: (..., ..., ...),), None, "Not attempted"),
+    (ch02.attention_backward, (with_autograd,), False, "rules out"),
+    (ch02.attention_backward, (lambda q, k, v, g: (q, k, v),), False, "is the first that differs"),
+    (ch02.attention_backward, (lambda *a: by_autograd_of_steps(*a)[:2],), False, "three values"),
+    (ch02.drawn, (alike,), True, "Right"),
+    (ch02.drawn, (lambda n, d: (..., ...),), None, "Not attempted"),
+    (ch02.drawn, (lambda n, d: (torch.randn(n, d), torch.randn(n, d)),), False, "still holds"),
+    (ch02.drawn, (lambda n, d: [3 * x for x in alike(n, d)],), False, "has the variance"),
+    (ch02.drawn, (lambda n, d: [x + 1 for x in alike(n, d)],), False, "has the mean 0.99"),
+    (ch02.drawn, (lambda n, d: alike(n, 4),), False, "one row of d_k numbers"),
 ]
 
 

@@ -118,6 +118,7 @@ CASES = [
     (ch05.embed, (lambda i, w: embed(i, w) / w.size(1) ** 0.5,), False, "is missing"),
     (ch05.embed, (lambda i, w: embed(i, w) * w.size(1) ** 0.5,), False, "square root"),
     (ch05.embed, (lambda i, w: embed(i, w) / w.size(1),), False, "you divided"),
+    (ch05.matrix_sizes, ((15_360_000, 5_120_000),), True, "Run just now: separate 15360000"),
 ]
 
 

@@ -89,6 +89,11 @@ CASES = [
     (ch06.alibi_reach, (lambda m: 100 / m,), False, "exp(-m * n)"),
     (ch06.alibi_reach, (lambda m: math.floor(math.log(100) / m),), False, "round up"),
     (ch06.alibi_reach, (lambda m: math.log(100) / m,), False, "whole number"),
+    (ch06.nearer, (16, 28, 57), True, "Right"),
+    (ch06.nearer, (..., ..., ...), None, "Not attempted"),
+    (ch06.nearer, (64, 3, 6), False, "that should be larger"),
+    (ch06.nearer, (64, 5, 6), False, "at least twice"),
+    (ch06.nearer, (8, 3, 7), False, "from 16 to 1024"),
 ]
 
 

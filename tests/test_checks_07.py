@@ -42,6 +42,10 @@ def count(kind, b, t, d):
 
 
 NORMAL = [-1, -1, 1, 1]
+def mirrored(x):
+    return 2 * x.mean(1, keepdim=True) - x
+
+
 CASES = [
     (ch07.by_hand, ([NORMAL, NORMAL],), True, "Right"),
     (ch07.by_hand, ([..., ...],), None, "Not attempted"),
@@ -92,6 +96,12 @@ CASES = [
         "Batch",
     ),
     (ch07.masked_batch_norm, (lambda x, real: 2 * masked(x, real),), False, "are not right"),
+    (ch07.padding_that_does_nothing, (mirrored,), True, "Right"),
+    (ch07.padding_that_does_nothing, (lambda x: x.flip(1),), True, "Right"),
+    (ch07.padding_that_does_nothing, (lambda x: ...,), None, "Not attempted"),
+    (ch07.padding_that_does_nothing, (lambda x: 0 * x,), False, "still changes"),
+    (ch07.padding_that_does_nothing, (lambda x: x.mean(1, True).expand_as(x),), False, "still"),
+    (ch07.padding_that_does_nothing, (lambda x: x[:, :2],), False, "five vectors"),
 ]
 
 

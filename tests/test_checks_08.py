@@ -17,11 +17,6 @@ def in_place(x, sublayer, norm, drop):
 
 
 CASES = [
-    (ch08.parameters, (lambda d, f: 2 * d * f + d + f,), True, "Right"),
-    (ch08.parameters, (lambda d, f: ...,), None, "Not attempted"),
-    (ch08.parameters, (lambda d, f: 2 * d * f,), False, "biases are missing"),
-    (ch08.parameters, (lambda d, f: d * f + f,), False, "first map alone"),
-    (ch08.parameters, (lambda d, f: 2 * d * f + 2 * f,), False, "second bias"),
     (ch08.exactly_one, ([[1, 1], [1, 1]], [0, -1], [1, -2]), True, "Right"),
     (ch08.exactly_one, ([[1, -1], [-1, 1]], [0, 0], [1, 1]), True, "Right"),  # another way
     (ch08.exactly_one, (..., ..., ...), None, "Not attempted"),
@@ -47,14 +42,22 @@ CASES = [
     (ch08.fair_width, (lambda d, f: f // 2,), False, "too little"),
     (ch08.fair_width, (lambda d, f: f * 2 / 3,), False, "round"),
     # Wrong in a way that no message foresees: the comparison at the end must catch it.
-    (ch08.parameters, (lambda d, f: 2 * d * f + d,), False, "the count is wrong"),
-    (ch08.parameters, (lambda d, f: 850,), False, "With d = 7"),
     (ch08.exactly_one, ([[1, 1], [1, 1]], [0, -1], [2, -4]), False, "for (a, b) = [0, 1]"),
     (ch08.residual, (lambda x, f, n, d: x + 2 * d(f(n(x))),), False, "is not x plus"),
     (ch08.dropout, (keep_and_scale(lambda p: 1 - p, lambda p: 3),), False, "wrong size"),
     (ch08.dropout, (keep_and_scale(lambda p: 1 - p / 2, lambda p: 1 / (1 - p)),), False, "not 20%"),
     (ch08.fair_width, (lambda d, f: 1000,), False, "d_ff = 2048"),
     (ch08.fair_width, (lambda d, f: 1365,), False, "d_ff = 64"),
+    (ch08.parameters, (2_099_712, 1_050_624, 0.667), True, "Run just now: network 2099712"),
+    (ch08.parameters, (..., ..., ...), None, "Not attempted"),
+    (ch08.parameters, (2_097_152, 1_050_624, 0.667), False, "biases are missing"),
+    (ch08.parameters, (2_099_712, 1_048_576, 0.667), False, "four biases"),
+    (ch08.parameters, (2_099_712, 1_050_624, 1 / 3), False, "the attention's share"),
+    (ch08.gain, (30,), True, "Right"),
+    (ch08.gain, (...,), None, "Not attempted"),
+    (ch08.gain, (1.0,), False, "still gets"),
+    (ch08.gain, (0.1,), False, "still gets"),
+    (ch08.gain, (-1,), False, "between 0 and 1000"),
 ]
 
 

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import torch
 
 from transformer_lib.checks import ch09
 
@@ -59,9 +60,22 @@ def no_mask(x, mask, layers, norm):
     return run_stack(x, None, layers, norm)
 
 
-def count(n, d, f, maps=4, bias=1, norms=2, final=1):
-    attention = maps * (d * d + bias * d)
-    return n * (attention + 2 * d * f + bias * (f + d) + norms * 2 * d) + final * 2 * d
+def packed(encoder, sentences, mask_of=lambda owner: owner[:, None] == owner):
+    owner = torch.arange(len(sentences)).repeat_interleave(torch.tensor([*map(len, sentences)]))
+    mask = mask_of(owner)
+    memory = encoder(torch.cat(sentences)[None], mask.view(1, 1, *mask.shape))[0]
+    return tuple(memory[owner == i] for i in range(len(sentences)))
+
+
+def one_by_one(encoder, sentences):
+    return [encoder(x[None])[0] for x in sentences]
+
+
+def padded(encoder, sentences):
+    x = torch.nn.utils.rnn.pad_sequence(sentences, batch_first=True)
+    real = torch.nn.utils.rnn.pad_sequence([torch.ones(len(x)) for x in sentences], True).bool()
+    memory = encoder(x, real[:, None, None])
+    return [row[: len(x)] for row, x in zip(memory, sentences, strict=True)]
 
 
 CASES = [
@@ -82,17 +96,18 @@ CASES = [
     (ch09.stack, (only_last,), False, "only the last layer"),
     (ch09.stack, (no_norm,), False, "final norm is missing"),
     (ch09.stack, (no_mask,), False, "mask does not reach"),
-    (ch09.parameters, (count,), True, "Right"),
-    (ch09.parameters, (lambda n, d, f: ...,), None, "Not attempted"),
-    (ch09.parameters, (lambda n, d, f: count(n, d, f, final=0),), False, "final norm"),
-    (ch09.parameters, (lambda n, d, f: count(n, d, f, norms=0, final=0),), False, "norms are"),
-    (ch09.parameters, (lambda n, d, f: count(n, d, f, bias=0),), False, "biases"),
-    (ch09.parameters, (lambda n, d, f: count(n, d, f, maps=3),), False, "W_O"),
-    (ch09.parameters, (lambda n, d, f: count(n, d, f, norms=1),), False, "two norms"),
     (ch09.layers_needed, (lambda n: math.ceil(math.log2(n)),), True, "Right"),
     (ch09.layers_needed, (lambda n: ...,), None, "Not attempted"),
     (ch09.layers_needed, (lambda n: n - 1,), False, "further note"),
     (ch09.layers_needed, (lambda n: int(math.log2(n)),), False, "round up"),
+    (ch09.encode_packed, (packed,), True, "Right"),
+    (ch09.encode_packed, (lambda *a: ...,), None, "Not attempted"),
+    (ch09.encode_packed, (one_by_one,), False, "ran 3 times"),
+    (ch09.encode_packed, (padded,), False, "9 tokens in one row"),
+    (ch09.encode_packed, (lambda *a: packed(*a, torch.ones_like),), False, "expected bool"),
+    (ch09.encode_packed, (lambda *a: torch.cat(packed(*a)),), False, "return a list"),
+    (ch09.encode_packed, (lambda e, s: packed(e, s, lambda o: o[:, None] == o[None] * 0),), False,
+     "not those of the sentences alone"),
 ]
 
 

@@ -1,9 +1,9 @@
 """Every check of chapter 10 accepts the right answer and names what is wrong with others."""
 
 import pytest
+import torch
 
 from transformer_lib.checks import ch10
-from transformer_lib.masks import causal_mask, padding_mask
 
 SHAPES = {"encoder": (3, 4, 9, 9), "decoder": (3, 4, 6, 6), "cross": (3, 4, 6, 9)}
 
@@ -68,18 +68,41 @@ def without_bos(next_token, src, bos, eos, max_len):
     return [next_token(src, [])]
 
 
-def masks(src, tgt, pad):
-    return padding_mask(src, pad), padding_mask(tgt, pad) & causal_mask(tgt.size(1))
+def candidates(decode, x, memory, src_mask):
+    n = x.size(1)
+    rows = [y[:, None].expand(-1, n, *y.shape[1:]).flatten(0, 1) for y in (memory, src_mask)]
+    return decode(x.flatten(0, 1), *rows).view_as(x)
 
 
-def change(function):
-    """The right masks with the target's replaced by function(padding, causal)."""
+def one_by_one(decode, x, memory, src_mask):
+    return torch.stack([decode(x[:, n], memory, src_mask) for n in range(x.size(1))], 1)
 
-    def answer(src, tgt, pad):
-        parts = padding_mask(tgt, pad), causal_mask(tgt.size(1))
-        return padding_mask(src, pad), function(*parts)
 
-    return answer
+def tiled(decode, x, memory, src_mask):
+    n = x.size(1)
+    states = decode(x.flatten(0, 1), memory.repeat(n, 1, 1), src_mask.repeat(n, 1, 1, 1))
+    return states.view_as(x)
+
+
+def next_row(x, kept, w_q, w_k, w_v):
+    kept = [*(kept or []), (x @ w_k, x @ w_v)]  # a list, one entry a row
+    keys, values = (torch.cat(several, 1) for several in zip(*kept, strict=True))
+    scores = (x @ w_q) @ keys.transpose(1, 2) / w_q.size(1) ** 0.5
+    return scores.softmax(-1) @ values, kept
+
+
+def keeps_the_rows(x, kept, w_q, w_k, w_v):
+    kept = x if kept is None else torch.cat([kept, x], 1)
+    scores = x @ w_q @ (kept @ w_k).mT / w_q.size(1) ** 0.5
+    return scores.softmax(-1) @ (kept @ w_v), kept
+
+
+def forgets(x, kept, w_q, w_k, w_v):
+    return next_row(x, None, w_q, w_k, w_v)
+
+
+def only_the_last(x, kept, w_q, w_k, w_v):
+    return next_row(x, kept and kept[-1:], w_q, w_k, w_v)
 
 
 CASES = [
@@ -101,20 +124,16 @@ CASES = [
     (ch10.write, (keeps_bos,), False, "still holds bos"),
     (ch10.write, (drops_eos,), False, "belongs to the result"),
     (ch10.write, (without_bos,), False, "bos first"),
-    (ch10.masks, (masks,), True, "Right"),
-    (ch10.masks, (lambda src, tgt, pad: (..., ...),), None, "Not attempted"),
-    (ch10.masks, (change(lambda padding, causal: causal),), False, "not the padding"),
-    (ch10.masks, (change(lambda padding, causal: padding),), False, "not the future"),
-    (ch10.masks, (change(lambda padding, causal: padding & causal.mT),), False, "triu"),
-    (ch10.masks, (change(lambda padding, causal: padding.mT & causal),), False, "query rows"),
-    (ch10.masks, (change(lambda padding, causal: padding | causal),), False, "with &"),
-    (ch10.masks, (lambda *a: [~mask for mask in masks(*a)],), False, "inverted"),
-    (ch10.masks, (lambda s, t, p: (s != p, masks(s, t, p)[1]),), False, "(B, 1, 1, S)"),
-    (ch10.masks, (lambda *a: [mask.float() for mask in masks(*a)],), False, "booleans"),
-    (ch10.rows, (lambda T: T * (T + 1) // 2, lambda T: T), True, "Right"),
-    (ch10.rows, (lambda T: ..., lambda T: ...), None, "Not attempted"),
-    (ch10.rows, (lambda T: T * T, lambda T: T), False, "grows"),
-    (ch10.rows, (lambda T: T * (T - 1) // 2, lambda T: T), False, "first step"),
+    (ch10.decode_candidates, (candidates,), True, "Right"),
+    (ch10.decode_candidates, (lambda *a: ...,), None, "Not attempted"),
+    (ch10.decode_candidates, (one_by_one,), False, "once is enough"),
+    (ch10.decode_candidates, (tiled,), False, "`repeat_interleave` repeats each row"),
+    (ch10.causal_rows, (next_row,), True, "Right"),
+    (ch10.causal_rows, (lambda *a: (..., None),), None, "Not attempted"),
+    (ch10.causal_rows, (keeps_the_rows,), False, "computed again"),
+    (ch10.causal_rows, (forgets,), False, "attends to itself alone"),
+    (ch10.causal_rows, (only_the_last,), False, "not those of causal attention"),
+    (ch10.causal_rows, (lambda *a: next_row(*a)[0],), False, "return two things"),
 ]
 
 

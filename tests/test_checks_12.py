@@ -141,6 +141,11 @@ CASES = [
     (ch12.warmup_for, (lambda peak, d: 1 / peak**2,), False, "square d_model^-0.5"),
     (ch12.warmup_for, (lambda peak, d: 4000,), False, "peaks at"),
     (ch12.warmup_for, (lambda peak, d: 1.02 / (d * peak**2),), False, "peaks at"),
+    (ch12.short_steps, ([2.0, -2.0] * 50,), True, "Right"),
+    (ch12.short_steps, (...,), None, "Not attempted"),
+    (ch12.short_steps, ([1.0] * 100,), False, "is still 1.00 of the rate"),
+    (ch12.short_steps, ([1e-12, -1e-12] * 50,), False, "epsilon is to play no part"),
+    (ch12.short_steps, ([1.0, -1.0],), False, "a list of 100"),
 ]
 
 

@@ -97,6 +97,11 @@ CASES = [
     (ch13.bag_copies, (math.factorial,), False, "at most 1"),
     (ch13.bag_copies, (lambda n: 1 / n,), False, "first letter alone"),
     (ch13.bag_copies, (lambda n: n**-n,), False, "used once"),
+    (ch13.lucky_bag, (2, 3), True, "Right"),
+    (ch13.lucky_bag, (..., ...), None, "Not attempted"),
+    (ch13.lucky_bag, (10, 3), False, "copies 2"),
+    (ch13.lucky_bag, (1, 3), False, "at least 2"),
+    (ch13.lucky_bag, (20, 8), False, "too many"),
 ]
 
 

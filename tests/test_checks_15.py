@@ -59,10 +59,6 @@ def unscaled(probabilities, p):
     return probabilities * kept
 
 
-def size(n_layers, d_model, n_heads, batch, length, bytes_per_number):
-    return 2 * n_layers * d_model * batch * length * bytes_per_number
-
-
 def in_numpy(probabilities, p):
     rows = probabilities.double().numpy()
     order = np.argsort(-rows, axis=-1, kind="stable")
@@ -71,6 +67,17 @@ def in_numpy(probabilities, p):
     result = np.zeros_like(rows)
     np.put_along_axis(result, order, kept, -1)
     return result / result.sum(-1, keepdims=True)
+
+
+LAST = {("A", word): {"end": 1.0} for word in "xy"}
+GOOD = {
+    (): {"A": 0.52, "B": 0.48},
+    ("A",): {"x": 0.42, "y": 0.36, "z": 0.22},
+    ("B",): {"x": 0.5, "y": 0.5},
+    **LAST, ("A", "z"): {"end": 1.0},
+    **{("B", word): dict.fromkeys("abcd", 0.25) for word in "xy"},
+}  # fmt: skip
+HONEST = {(): {"A": 1.0}, ("A",): {"x": 0.5, "y": 0.5}, **LAST}
 
 
 CASES = [
@@ -102,12 +109,11 @@ CASES = [
     (ch15.nucleus, (unordered,), False, "the place of its token"),
     (ch15.nucleus, (unscaled,), False, "the first is enough"),
     (ch15.nucleus, (in_numpy,), True, "Right"),
-    (ch15.cache_bytes, (size,), True, "Right"),
-    (ch15.cache_bytes, (lambda *sizes: ...,), None, "Not attempted"),
-    (ch15.cache_bytes, (lambda *s: size(*s) // 2,), False, "keys alone"),
-    (ch15.cache_bytes, (lambda *s: size(*s[:5], 1),), False, "each takes `bytes_per_number`"),
-    (ch15.cache_bytes, (lambda *s: size(*s) // 2 * 3,), False, "queries are not kept"),
-    (ch15.cache_bytes, (lambda *s: size(*s) * s[2],), False, "do not multiply"),
+    (ch15.wider_is_worse, (GOOD,), True, "Right"),
+    (ch15.wider_is_worse, (...,), None, "Not attempted"),
+    (ch15.wider_is_worse, (HONEST,), False, "the wider beam should do worse"),
+    (ch15.wider_is_worse, (HONEST | {("A",): {"x": 0.5}},), False, "sum to 0.5"),
+    (ch15.wider_is_worse, (HONEST | {("A",): {"q": 1.0}},), False, "is missing"),
 ]
 
 

@@ -1,45 +1,15 @@
 """Every check of chapter 16 accepts the right answer and names what is wrong with others."""
 
+import copy
+import math
+
 import pytest
 
 from transformer_lib.checks import ch16
 
 
-def accumulate(first_batch_steps=False, divide=True, zero=True):
-    def loop(model, optimizer, batches, every):
-        for i, batch in enumerate(batches):
-            loss = model(batch) / (every if divide else 1)
-            loss.backward()
-            if (i if first_batch_steps else i + 1) % every == 0:
-                optimizer.step()
-                if zero:
-                    optimizer.zero_grad()
-
-    return loop
-
-
 def mean_of(states):
     return {name: sum(state[name] for state in states) / len(states) for name in states[0]}
-
-
-def accumulate_clearing(when):
-    def loop(model, optimizer, batches, every):
-        for i, batch in enumerate(batches):
-            if when == "each batch":
-                optimizer.zero_grad()
-            (model(batch) / every).backward()
-            if (i + 1) % every == 0:
-                if when == "before the step":
-                    optimizer.zero_grad()
-                optimizer.step()
-                if when == "as torch does":
-                    optimizer.zero_grad(set_to_none=True)
-
-    return loop
-
-
-def accumulate_over_all(model, optimizer, batches, every):
-    accumulate()(lambda batch: model(batch) * every / len(batches), optimizer, batches, every)
 
 
 def mean_into_the_last(states):
@@ -58,6 +28,29 @@ def mean_in_place(states):
     return {name: tensor / len(states) for name, tensor in total.items()}
 
 
+def rate(step, peak, warmup, max_steps, cooldown, last=1):
+    factor = 1.0
+    if step > max_steps - cooldown:
+        factor = (max_steps + last - step) / cooldown
+    return (peak * step / warmup if step < warmup else peak * math.sqrt(warmup / step)) * factor
+
+
+def snapshot(model, optimizer, step):
+    averages = copy.deepcopy(optimizer.state_dict())
+    return {name: p.clone() for name, p in model.state_dict().items()}, averages, step
+
+
+def resume(model, optimizer, saved, copied=True, averages=True):
+    model.load_state_dict(saved[0])
+    if averages:
+        optimizer.load_state_dict(copy.deepcopy(saved[1]) if copied else saved[1])
+    return saved[2]
+
+
+def live(model, optimizer, step):
+    return model.state_dict(), optimizer.state_dict(), step
+
+
 CASES = [
     (ch16.epochs, (116, 69), True, "Right"),
     (ch16.epochs, (..., ...), None, "Not attempted"),
@@ -66,11 +59,6 @@ CASES = [
     (ch16.epochs, (116, 68), False, "nearest whole number"),
     (ch16.epochs, (116, 70), False, "nearest whole number"),
     (ch16.epochs, (116, 33), False, "not that many epochs"),
-    (ch16.shift, (lambda ids: (ids[:, :-1], ids[:, 1:]),), True, "Right"),
-    (ch16.shift, (lambda ids: ...,), None, "Not attempted"),
-    (ch16.shift, (lambda ids: (ids[:, 1:], ids[:, 1:]),), False, "must predict"),
-    (ch16.shift, (lambda ids: (ids, ids),), False, "nothing was shifted"),
-    (ch16.shift, (lambda ids: (ids[:, 1:], ids[:, :-1]),), False, "swapped"),
     (
         ch16.combine,
         (lambda loss, n: sum(x * k for x, k in zip(loss, n, strict=True)) / sum(n),),
@@ -85,15 +73,6 @@ CASES = [
         False,
         "total loss",
     ),
-    (ch16.accumulation, (accumulate(),), True, "Right"),
-    (ch16.accumulation, (accumulate(first_batch_steps=True, divide=False),), False, "very first"),
-    (ch16.accumulation, (accumulate(first_batch_steps=True),), False, "very first"),
-    (ch16.accumulation, (accumulate_clearing("as torch does"),), True, "Right"),
-    (ch16.accumulation, (accumulate_clearing("each batch"),), False, "only the last batch"),
-    (ch16.accumulation, (accumulate_clearing("before the step"),), False, "gradient is gone"),
-    (ch16.accumulation, (accumulate_over_all,), False, "divide by all batches"),
-    (ch16.accumulation, (accumulate(divide=False),), False, "not divided"),
-    (ch16.accumulation, (accumulate(zero=False),), False, "zero_grad"),
     (ch16.averaging, (mean_of,), True, "Right"),
     (ch16.averaging, (lambda states: ...,), None, "Not attempted"),
     (ch16.averaging, (lambda s: {n: sum(x[n] for x in s) for n in s[0]},), False, "the sum"),
@@ -103,6 +82,17 @@ CASES = [
     (ch16.averaging, (lambda s: mean_of(s) | {"b": s[0]["b"]},), False, "of the tensors `b`"),
     (ch16.averaging, (lambda s: {n: t.double() for n, t in mean_of(s).items()},), True, "Right"),
     (ch16.averaging, (lambda s: {n: t.numpy() for n, t in mean_of(s).items()},), True, "Right"),
+    (ch16.rate, (rate,), True, "Right"),
+    (ch16.rate, (lambda *a: ...,), None, "Not attempted"),
+    (ch16.rate, (lambda *a: rate(*a, last=0),), False, "not 0"),
+    (ch16.rate, (lambda *a: rate(*a[:4], 0),), False, "cooldown is missing"),
+    (ch16.rate, (lambda *a: 2 * rate(*a),), False, "another"),
+    (ch16.resumed, (snapshot, resume), True, "Right"),
+    (ch16.resumed, (lambda *a: ..., lambda *a: ...), None, "Not attempted"),
+    (ch16.resumed, (live, resume), False, "went on training"),
+    (ch16.resumed, (snapshot, lambda *a: resume(*a, averages=False)), False, "averages are lost"),
+    (ch16.resumed, (snapshot, lambda *a: resume(*a, copied=False)), False, "load a copy"),
+    (ch16.resumed, (snapshot, lambda *a: 5), False, "you go on from 5"),
 ]
 
 

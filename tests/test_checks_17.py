@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import torch
 
 from transformer_lib.checks import ch17
 from transformer_lib.evaluation import edit_distance
@@ -70,6 +71,18 @@ def paired(same_draw=True, replace=True, sign=1, size=None):
 
 SHORT = math.exp(1 - 10 / 8)
 
+def apart(n_seeds, draws, seed):
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.rand(draws, 2, n_seeds, generator=generator)
+    gap = scores.amin(-1) - scores.amax(-1).flip(1)  # (draws, 2)
+    return (gap > 0).any(1).float().mean().item()
+
+
+def one_way(n_seeds, draws, seed):
+    a, b = np.random.default_rng(seed).normal(size=(2, draws, n_seeds))
+    return (a.min(1) > b.max(1)).mean()
+
+
 CASES = [
     (ch17.brevity, (SHORT, 1.0), True, "Right"),
     (ch17.brevity, (..., ...), None, "Not attempted"),
@@ -129,6 +142,12 @@ CASES = [
     (ch17.fair, ({5},), False, "comparison 2 is missing"),
     (ch17.fair, ({2, 5, 7},), False, "1 to 6 only"),
     (ch17.fair, (2,), False, "set of numbers"),
+    (ch17.ranges, (apart, 2, 4), True, "Right"),
+    (ch17.ranges, (lambda *a: ..., ..., ...), None, "Not attempted"),
+    (ch17.ranges, (one_way, 2, 4), False, "count both ways"),
+    (ch17.ranges, (lambda n, d, s: apart(n, d, 0), 2, 4), False, "use the seed"),
+    (ch17.ranges, (apart, 3, 4), False, "equal systems are apart in 10%"),
+    (ch17.ranges, (apart, 2, 5), False, "not the smallest"),
 ]
 
 

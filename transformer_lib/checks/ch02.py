@@ -4,7 +4,16 @@ import math
 
 import torch
 
-from transformer_lib.checks import Part, exercise, expect, expect_close, judged, same, values
+from transformer_lib.checks import (
+    Part,
+    exercise,
+    expect,
+    expect_close,
+    expect_shape,
+    judged,
+    same,
+    values,
+)
 
 
 def _attend_equal_keys():
@@ -117,19 +126,89 @@ def temperature(weights_at, tau):
     )
 
 
+def _qkvg(B=2, T=5, S=5, K=8, V=8):
+    return *_qkv(B, T, S, K, V), torch.randn(B, T, V)
+
+
+def _backward(total=True, shared=True, scaled=True, weighted=True, swapped=False):
+    """The three gradients with one thing done in another way."""
+
+    def backward(q, k, v, g):
+        root = math.sqrt(q.size(-1))
+        weights = (q @ k.mT / root).softmax(-1)  # (B, T, S)
+        to_weights = g @ v.mT  # (B, T, S)
+        mean = (weights * to_weights).sum(-1, keepdim=True) if total else 0.0
+        to_scores = (to_weights - mean) * (weights if weighted else 1.0)
+        to_scores = to_scores / (root if scaled else 1.0)
+        to_v = (weights if shared else weights.softmax(-1)).mT @ g
+        to_q, to_k = to_scores @ k, to_scores.mT @ q
+        return (to_k, to_q, to_v) if swapped else (to_q, to_k, to_v)
+
+    return backward
+
+
 @exercise(
-    "02.5",
-    inputs=[(10, 4), (7, 3), (1, 6)],
-    hint="count Q K^T, then weights times V",
-    wrong="the count is not right",
-    large=(100_000, 512),
+    "02.5", inputs=_qkvg, vary=(dict(T=4, S=7, K=6, V=3), dict(B=3, T=6, S=2, K=5, V=4)),
+    hint="go backwards: from g to the weights and to v, through the softmax, to q and k",
+    parts=("to_q", "to_k", "to_v"), tolerance=1e-4,
+    wrong="the gradients are not those of autograd",
+    forbid=("backward", "grad", "vjp", "_softmax_backward_data"),
     slips={
-        "that is one of the two products; the weighted sum costs as much": lambda n, d: n * n * d,
-        "every query meets every key: count pairs of tokens": lambda n, d: 2 * n * d,
-        "that is what the projections cost; Q K^T has one sum of d products per pair of tokens": (
-            lambda n, d: 2 * n * d * d
+        "a softmax's row is tied to sum 1: from each weight's gradient take the row's mean of "
+        "them, weighted by the weights": _backward(total=False),
+        "the scores were divided by sqrt(d_k), so their gradient is, too": _backward(scaled=False),
+        "a weight near 0 hardly moves: its score's gradient is multiplied by the weight": (
+            _backward(weighted=False)
         ),
+        "the gradients of q and k stand in each other's place": _backward(swapped=True),
+        "v was averaged with the weights as they are: no second softmax": _backward(shared=False),
     },
-)
-def multiplications(n, d):
-    return 2 * n * n * d
+)  # fmt: skip
+def attention_backward(q, k, v, g):
+    root = math.sqrt(q.size(-1))
+    weights = (q @ k.mT / root).softmax(-1)  # (B, T, S)
+    to_weights = g @ v.mT  # (B, T, S)
+    mean = (weights * to_weights).sum(-1, keepdim=True)  # (B, T, 1)
+    to_scores = weights * (to_weights - mean) / root
+    return to_scores @ k, to_scores.mT @ q, weights.mT @ g
+
+
+def _alike(n, d_k):
+    numbers = torch.randn(n, 1)
+    return numbers.expand(n, d_k), torch.randn(n, 1).expand(n, d_k)
+
+
+@judged("02.7", hint="the chapter's queries had something else, beside their variance",
+        example=_alike)  # fmt: skip
+def drawn(draw):
+    spreads = []
+    for d_k in (16, 256):
+        given = draw(4000, d_k)
+        expect(isinstance(given, (tuple, list)) and len(given) == 2, "return queries and keys")
+        for name, x in zip(("queries", "keys"), given, strict=True):
+            x = torch.as_tensor(x).float()
+            expect_shape(x, (4000, d_k), f"{name} should be one row of d_k numbers for each pair")
+            mean, spread = x.mean(0), x.std(0)  # (d_k,) each
+            expect(
+                bool((mean.abs() < 0.15).all()),
+                f"one of the {name}' features has the mean {mean.abs().max():.2f}; the sentence "
+                "is about numbers of mean 0",
+            )
+            expect(
+                bool(((spread - 1).abs() < 0.15).all()),
+                f"one of the {name}' features has the variance "
+                f"{float(spread[(spread - 1).abs().argmax()] ** 2):.2f}; the sentence is about "
+                "numbers of variance 1",
+            )
+        q, k = (torch.as_tensor(x).float() for x in given)
+        spreads.append(float(((q * k).sum(-1) / math.sqrt(d_k)).std()))
+    expect(
+        spreads[1] > 3,
+        f"at d_k = 16 and 256 your scaled scores have standard deviations of {spreads[0]:.2f} and "
+        f"{spreads[1]:.2f}: the sentence still holds",
+    )
+    expect(
+        spreads[1] > 2 * spreads[0],
+        f"your scores are large, but they do not grow with d_k: {spreads[0]:.2f} at 16 and "
+        f"{spreads[1]:.2f} at 256",
+    )

@@ -4,7 +4,8 @@ import math
 
 import torch
 
-from transformer_lib.checks import Part, exercise, values
+from transformer_lib.checks import Part, exercise, expect, judged, values
+from transformer_lib.positional import sinusoidal_table
 
 
 def _about(value):
@@ -188,3 +189,20 @@ def shift_back(k, omega):
 )
 def alibi_reach(m):
     return math.ceil(math.log(100) / m)
+
+
+@judged("06.7", hint="look at the dot products of a short vector, one distance after the other",
+        example=(64, 48, 100))  # fmt: skip
+def nearer(d_model, near, far):
+    expect(
+        all(isinstance(given, int) for given in (d_model, near, far)), "give three whole numbers"
+    )
+    expect(16 <= d_model <= 1024 and d_model % 2 == 0, "d_model is even, from 16 to 1024")
+    expect(0 < near and 2 * near <= far <= 100, "`far` is at least twice `near`, and at most 100")
+    table = sinusoidal_table(101, d_model)
+    first, second = float(table[0] @ table[near]), float(table[0] @ table[far])
+    expect(
+        second > first + 0.01 * d_model / 2,
+        f"at width {d_model} the product at distance {near} is {first:.2f}, and at {far} it is "
+        f"{second:.2f}: that should be larger by at least 1 % of the largest, {d_model / 2:g}",
+    )

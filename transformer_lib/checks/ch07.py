@@ -2,9 +2,19 @@
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
-from transformer_lib.checks import Part, exercise, expect_close, expect_shape, values
+from transformer_lib.checks import (
+    Part,
+    exercise,
+    expect,
+    expect_close,
+    expect_shape,
+    judged,
+    values,
+)
 from transformer_lib.checks.framework import parameters_of
+from transformer_lib.normalization import BatchNorm
 
 RIGHT = [-1.0, -1.0, 1.0, 1.0]
 
@@ -273,3 +283,24 @@ def masked_batch_norm(x, real):
     tokens = x[real]  # (real tokens, D)
     mean, variance = tokens.mean(0), tokens.var(0, unbiased=False)
     return (x - mean) / (variance + 1e-5).sqrt()
+
+
+@judged(
+    "07.7",
+    hint="BatchNorm uses two numbers of each feature, and padding can have the same two",
+    example=lambda x: x.clone(),
+)
+def padding_that_does_nothing(padding):
+    for seed in range(3):
+        torch.manual_seed(seed)
+        sentence = 3 * torch.randn(1, 5, 16) + torch.arange(16.0)
+        added = torch.as_tensor(padding(sentence))
+        expect_shape(added, (1, 5, 16), "the padding is five vectors of 16 numbers")
+        layer = BatchNorm(16).train()
+        nn.init.normal_(layer.weight), nn.init.normal_(layer.bias)
+        alone, padded = layer(sentence), layer(torch.cat([sentence, added], 1))[:, :5]
+        change = (padded - alone).abs().max().item()
+        expect(
+            change < 1e-3,
+            f"your padding still changes a real token, by up to {change:.2f}",
+        )

@@ -1,39 +1,73 @@
 """Checks for chapter 08, feed-forward networks and residuals."""
 
 import torch
+from torch import nn
 
+from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.checks import (
+    Part,
     exercise,
     expect,
     expect_close,
     expect_shape,
     judged,
     same,
+    values,
 )
+from transformer_lib.feed_forward import FeedForward
 
 
-@exercise(
+def _count_layer():
+    """The two halves of an encoder layer of the paper's base model."""
+    halves = {"network": FeedForward(512, 2048), "attention": MultiHeadAttention(512, 8)}
+    found = {name: sum(p.numel() for p in half.parameters()) for name, half in halves.items()}
+    return found | {"share": round(found["network"] / sum(found.values()), 3)}
+
+
+NETWORK, ATTENTION = 2 * 512 * 2048 + 2048 + 512, 4 * (512 * 512 + 512)
+
+parameters = values(
     "08.1",
-    inputs=[(10, 40), (7, 3), (1, 2)],
-    hint="two matrices and two biases",
-    wrong="the count is wrong",
-    large=(512, 2048),
-    slips={
-        "those are the two matrices; the biases are missing": lambda d, d_ff: 2 * d * d_ff,
-        "that is the first map alone; count the way back, too": lambda d, d_ff: d * d_ff + d_ff,
-        "the second bias belongs to the output, so it has d numbers, not d_ff": (
-            lambda d, d_ff: 2 * d * d_ff + 2 * d_ff
-        ),
-        "a ReLU network has no gate: two maps, not three": (
-            lambda d, d_ff: 3 * d * d_ff + 2 * d_ff + d
-        ),
-        "the first bias belongs to the hidden units, so it has d_ff numbers, not d": (
-            lambda d, d_ff: 2 * d * d_ff + 2 * d
-        ),
-    },
+    "parameters",
+    measure=_count_layer,
+    hint="give two whole numbers and a share between 0 and 1",
+    network=Part(
+        NETWORK,
+        "the network is two matrices of 512 x 2048, and a bias for each map",
+        {
+            "those are the two matrices; the biases are missing": 2 * 512 * 2048,
+            "that is the first map alone; count the way back, too": 512 * 2048 + 2048,
+            "the second bias belongs to the output, so it has 512 numbers, not 2048": (
+                2 * 512 * 2048 + 2 * 2048
+            ),
+            "the first bias belongs to the hidden units, so it has 2048 numbers, not 512": (
+                2 * 512 * 2048 + 2 * 512
+            ),
+            "a ReLU network has no gate: two maps, not three": (
+                3 * 512 * 2048 + 2 * 2048 + 512
+            ),
+        },
+    ),
+    attention=Part(
+        ATTENTION,
+        "an attention is four square maps with their biases, whatever the number of heads",
+        {
+            "the four biases are missing": 4 * 512 * 512,
+            "the heads are mixed by a fourth map, W_O": 3 * (512 * 512 + 512),
+        },
+    ),
+    share=Part(
+        NETWORK / (NETWORK + ATTENTION),
+        "the share is network / (network + attention)",
+        {
+            "that is the attention's share; the network's was asked for": (
+                ATTENTION / (NETWORK + ATTENTION)
+            ),
+            "you divided by the attention alone; divide by both together": NETWORK / ATTENTION,
+        },
+        tolerance=0.006,
+    ),
 )
-def parameters(d, d_ff):
-    return d * d_ff + d_ff + d_ff * d + d
 
 
 @judged(
@@ -191,3 +225,34 @@ def dropout(answer):
 )
 def fair_width(d, d_ff):
     return round(2 * d_ff / 3)
+
+
+def _own_share(gain, seed, n_layers=12, d=32):
+    """The gradient at the token's own input over that at another's, as in the chapter."""
+    torch.manual_seed(seed)
+    attention = [MultiHeadAttention(d, 4) for _ in range(n_layers)]
+    network = [FeedForward(d, 4 * d) for _ in range(n_layers)]
+    for p in nn.ModuleList(attention + network).parameters():
+        if p.dim() > 1:
+            nn.init.xavier_uniform_(p)
+    start = torch.randn(1, 10, d, requires_grad=True)
+    x, norm = start, nn.LayerNorm(d, elementwise_affine=False)
+    for attend, digest in zip(attention, network, strict=True):
+        y = norm(x)
+        x = x + gain * attend(y, y, y)[0]
+        x = x + gain * digest(norm(x))
+    (gradient,) = torch.autograd.grad(norm(x)[0, 3] @ torch.randn(d), start)
+    sizes = gradient[0].norm(dim=-1)  # (10,)
+    return (sizes[3] / (sizes.sum() - sizes[3]) * 9).item()
+
+
+@judged("08.7", hint="x is one of 25 summands: make the others large", example=20.0)
+def gain(value):
+    expect(isinstance(value, (int, float)), "give one number, the factor on every sublayer")
+    expect(0 < value <= 1000, "a factor between 0 and 1000, please")
+    ratios = sorted(_own_share(float(value), seed) for seed in range(5))
+    expect(
+        ratios[2] < 1.4,
+        f"with the factor {value:g} the token's own input still gets {ratios[2]:.1f} times the "
+        "gradient of another's (the median of five seeds)",
+    )

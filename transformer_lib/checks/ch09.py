@@ -1,11 +1,14 @@
 """Checks for chapter 09, the encoder."""
 
+import functools
 import math
 
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.checks import Part, exercise, values
+from transformer_lib.checks import Part, exercise, expect, values
+from transformer_lib.config import BlockConfig
+from transformer_lib.encoder import Encoder
 
 
 def _change_token_3():
@@ -200,43 +203,92 @@ def stack(x, mask, layers, norm):
     return norm(x)
 
 
-def _count(maps=4, map_bias=1, wide_bias=1, norms=2, final=2, halves=2):
-    """A count of parameters with one thing counted in another way."""
+@functools.cache
+def _small_encoder(seed):
+    torch.manual_seed(seed)
+    config = BlockConfig(8, 2, 16, 2, dropout=0.0)
+    encoder = Encoder(config).eval()
+    for p in encoder.parameters():
+        torch.nn.init.normal_(p, std=0.5)
+    return encoder.requires_grad_(False)
 
-    def count(n_layers, d_model, d_ff):
-        attention = maps * (d_model * d_model + map_bias * d_model)
-        forward = 2 * d_model * d_ff + wide_bias * (d_ff + d_model)
-        norm = norms * halves * d_model
-        return n_layers * (attention + forward + norm) + final * d_model
 
-    return count
+def _sentences(lengths=(3, 5, 1), seed=1):
+    encoder = _small_encoder(seed)
+    return lambda x, mask=None: encoder(x, mask), [torch.randn(n, 8) for n in lengths]
+
+
+def _rows_of(result, encoder, sentences):
+    """All rows of the list of memories."""
+    expect(isinstance(result, (list, tuple)), "return a list, one memory for each sentence")
+    expect(all(x.dim() == 2 for x in result), "each memory has the shape (S, D)")
+    return torch.cat(list(result))
+
+
+def _in_one_row(mask_of):
+    """All sentences in one row, with a mask made from the number of each token's sentence."""
+
+    def encode(encoder, sentences):
+        owner = torch.cat([torch.full((len(x),), i) for i, x in enumerate(sentences)])
+        mask = mask_of(owner)
+        memory = encoder(torch.cat(sentences)[None], None if mask is None else mask[None, None])
+        return list(memory[0].split([len(x) for x in sentences]))
+
+    return encode
+
+
+def _same(owner):
+    return owner[:, None] == owner[None, :]
+
+
+def _one_call(answer):
+    calls = []
+
+    def encoder(x, mask=None):
+        calls.append(tuple(x.shape))
+        return _small_encoder(1)(x, mask)
+
+    sentences = [torch.randn(n, 8) for n in (2, 4, 3)]
+    memories = answer(encoder, sentences)
+    given, wanted = ([tuple(x.shape) for x in several] for several in (memories, sentences))
+    expect(given == wanted, f"the memories should have the shapes {wanted}, yours have {given}")
+    expect(len(calls) == 1, f"right, but the encoder ran {len(calls)} times: once is enough")
+    expect(
+        calls[0] == (1, 9, 8),
+        f"right, but the encoder read {calls[0]}: 9 tokens in one row, (1, 9, 8), are enough",
+    )
 
 
 @exercise(
     "09.4",
-    inputs=[(3, 10, 40), (6, 512, 2048), (1, 7, 5)],
-    hint="four maps of attention, two of the feed-forward network, and the norms",
-    wrong="the count is off",
+    inputs=_sentences,
+    vary=(dict(lengths=(2, 2), seed=2), dict(lengths=(4,), seed=3), dict(lengths=(1, 2, 6, 3))),
+    hint="one row of all tokens, and a mask that says which belong to the same sentence",
+    wrong="the memories are not those of the sentences alone",
+    view=_rows_of,
+    laws=_one_call,
+    shrinks=False,
+    tolerance=1e-4,
     slips={
-        "the final norm is missing": _count(final=0),
-        "the norms are missing: two in each layer and one at the end": _count(norms=0, final=0),
-        "in each layer 4 * d_model numbers are missing: the two norms or the biases of attention": (
-            _count(norms=0)
+        "the sentences read each other: without a mask the row is one long sentence": (
+            _in_one_row(lambda owner: None)
         ),
-        "the biases of the maps are missing": _count(map_bias=0, wide_bias=0),
-        "the biases of the feed-forward maps are missing": _count(wide_bias=0),
-        "each layer has two norms, one for each sublayer": _count(norms=1),
-        "a LayerNorm has a gain and a bias, 2 * d_model numbers": [
-            _count(halves=1, final=1), _count(final=1)
-        ],
-        "attention has a fourth map, W_O": _count(maps=3),
-        "the norms and the maps of one layer count n_layers times": (
-            lambda n, d, f: _count()(1, d, f)
+        "your mask is inverted: each sentence reads only the others": (
+            _in_one_row(lambda owner: ~_same(owner))
+        ),
+        "your mask is causal too: an encoder looks both ways": (
+            _in_one_row(lambda owner: _same(owner).tril())
+        ),
+        "a sentence also reads those before it: the numbers must be equal, not smaller": (
+            _in_one_row(lambda owner: owner[:, None] >= owner[None, :])
         ),
     },
-)  # fmt: skip
-def parameters(n_layers, d_model, d_ff):
-    return _count()(n_layers, d_model, d_ff)
+)
+def encode_packed(encoder, sentences):
+    owner = torch.cat([torch.full((len(x),), i) for i, x in enumerate(sentences)])
+    mask = owner[:, None] == owner[None, :]  # (S, S)
+    memory = encoder(torch.cat(sentences)[None], mask[None, None])[0]
+    return list(memory.split([len(x) for x in sentences]))
 
 
 @exercise(

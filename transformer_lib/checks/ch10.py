@@ -1,9 +1,23 @@
 """Checks for chapter 10, the decoder."""
 
+import functools
+
 import torch
 
-from transformer_lib.checks import Part, exercise, expect, values
+from transformer_lib.checks import (
+    Part,
+    Wrong,
+    exercise,
+    expect,
+    expect_close,
+    expect_shape,
+    same,
+    values,
+)
 from transformer_lib.checks.ch03 import triangle
+from transformer_lib.checks.framework import has_placeholder
+from transformer_lib.config import BlockConfig
+from transformer_lib.decoder import DecoderLayer
 
 
 def _four(name, shape, slips=None):
@@ -206,117 +220,162 @@ def write(next_token, src, bos, eos, max_len):
     return so_far[1:]
 
 
-def _batch(B=3, S=5, T=4, pad_id=0):
-    src, tgt = torch.randint(4, 9, (B, S)), torch.randint(4, 9, (B, T))
-    src[0, S - S // 3 :], tgt[0, T - T // 2 :] = pad_id, pad_id
-    src[-1, S - S // 2 :], tgt[-1, T - T // 4 :] = pad_id, pad_id
-    return src, tgt, pad_id
+@functools.cache
+def _small_decoder(seed):
+    torch.manual_seed(seed)
+    layer = DecoderLayer(BlockConfig(8, 2, 16, dropout=0.0)).eval()
+    for p in layer.parameters():
+        torch.nn.init.normal_(p, std=0.5)
+    return layer.requires_grad_(False)
 
 
-def _broadcast(result, src, tgt, pad_id):
-    """(src_mask, tgt_mask) as (B, T, S) and (B, T, T), after a look at their kind and shapes."""
-    expect(isinstance(result, (tuple, list)) and len(result) == 2, "return src_mask and tgt_mask")
-    for name, mask in zip(("src_mask", "tgt_mask"), result, strict=True):
-        expect(
-            isinstance(mask, torch.Tensor) and mask.dtype == torch.bool,
-            f"{name} must be a tensor of booleans, True = may attend",
-        )
-    (B, S), T = src.shape, tgt.size(1)
-    heads = B + 2  # unlike any other size, so that only the right axes broadcast
-    try:
-        other = result[0].broadcast_to(B, heads, T, S)[:, 0]
-        own = result[1].broadcast_to(B, heads, T, T)[:, 0]
-    except RuntimeError:
-        given = f"src_mask {tuple(result[0].shape)}, tgt_mask {tuple(result[1].shape)}"
-        expect(
-            False,
-            f"{given}: they must broadcast to (B, H, T, S) and (B, H, T, T). Give padding the "
-            "shape (B, 1, 1, S)",
-        )
-    return other, own
+def _candidates(B=2, N=3, T=4, S=5, seed=1):
+    layer = _small_decoder(seed)
+    src_mask = torch.ones(B, 1, 1, S, dtype=torch.bool)
+    src_mask[0, ..., -2:], src_mask[-1, ..., -1:] = False, False
+
+    def decode(x, memory, src_mask):
+        return layer(x, memory, src_mask, triangle(x.size(1))[None, None])
+
+    return decode, torch.randn(B, N, T, 8), torch.randn(B, S, 8), src_mask
 
 
-def _own(how):
-    """Masks of which the target's is made by how(padding, causal)."""
+def _flat(repeat, repeat_mask=None, back=lambda out, B, N: out.unflatten(0, (B, N))):
+    """All candidates as one batch, with the sources repeated in some way."""
 
-    def both(src, tgt, pad_id):
-        padding = (tgt != pad_id)[:, None, None, :]
-        return (src != pad_id)[:, None, None, :], how(padding, triangle(tgt.size(1)))
+    def decode_all(decode, x, memory, src_mask):
+        B, N = x.shape[:2]
+        mask = (repeat_mask or repeat)(src_mask, N)
+        return back(decode(x.flatten(0, 1), repeat(memory, N), mask), B, N)
 
-    return both
+    return decode_all
 
 
-def _right(src, tgt, pad_id):
-    return _own(lambda padding, causal: padding & causal)(src, tgt, pad_id)
+def _tiled(x, n):
+    return x.repeat(n, *[1] * (x.dim() - 1))
+
+
+def _each(x, n):
+    return x.repeat_interleave(n, 0)
+
+
+def _one_decoding(answer):
+    calls = []
+    decode, x, memory, src_mask = _candidates()
+
+    def counting(*args):
+        calls.append(args)
+        return decode(*args)
+
+    answer(counting, x, memory, src_mask)
+    expect(len(calls) == 1, f"right, but the decoder ran {len(calls)} times: once is enough")
 
 
 @exercise(
     "10.4",
-    inputs=_batch,
-    vary=(dict(B=2, S=6, T=5, pad_id=7), dict(B=4, S=4, T=4), dict(B=1, S=3, T=6, pad_id=3)),
-    hint="the padding of the source; the padding of the target and the causal triangle",
-    parts=("src_mask", "tgt_mask"),
-    view=_broadcast,
-    tell=lambda given, expected, *args: (
-        "src_mask must be True exactly where the source has no padding"
-        if not torch.equal(given[0], expected[0])
-        else "tgt_mask must be padding and causal, both"
-    ),
+    inputs=_candidates,
+    vary=(dict(B=3, N=2, T=3, S=4, seed=2), dict(B=2, N=2, T=2, S=3, seed=3), dict(B=1, N=4)),
+    hint="B * N rows for the decoder; row b * N + n belongs to source b",
+    wrong="the states are not those of each candidate alone",
+    shape="expected (B, N, T, D)",
+    laws=_one_decoding,
+    shrinks=False,
+    tolerance=1e-4,
     slips={
-        "your mask is inverted: True must mean may attend": [
-            lambda *args: tuple(~mask for mask in _right(*args)),
-            lambda *args: (~_right(*args)[0], _right(*args)[1]),
-            lambda *args: (_right(*args)[0], ~_right(*args)[1]),
-        ],
-        "tgt_mask hides the padding but not the future: add the triangle": (
-            _own(lambda padding, causal: padding)
+        "your sources run 0, 1, 0, 1, but the candidates 0, 0, 1, 1: `repeat` repeats the whole "
+        "batch; `repeat_interleave` repeats each row": _flat(_tiled),
+        "the memory fits, the mask does not: each candidate needs the mask of its own source": (
+            _flat(_each, _tiled)
         ),
-        "tgt_mask hides the future but not the padding of the target": (
-            _own(lambda padding, causal: causal)
+        "the mask is missing: the candidates read the source's padding": (
+            _flat(_each, lambda mask, n: torch.ones_like(_each(mask, n)))
         ),
-        "your triangle shows the future and hides the past: take tril, not triu": (
-            _own(lambda padding, causal: padding & causal.mT)
-        ),
-        "your padding hides query rows; it must hide key columns, (B, 1, 1, T)": (
-            _own(lambda padding, causal: padding.mT & causal)
-        ),
-        "combine the two with &: both must allow it": _own(
-            lambda padding, causal: padding | causal
-        ),
-        "use pad_id: with another pad_id, id 0 is a word like any other": (
-            lambda src, tgt, pad_id: _right(src, tgt, 0)
-        ),
-        "a position must also see itself: keep the diagonal": (
-            _own(lambda padding, causal: padding & causal.tril(-1))
+        "the candidates come back in another order: row b * N + n is candidate n of source b": (
+            _flat(_each, back=lambda out, B, N: out.unflatten(0, (N, B)).transpose(0, 1))
         ),
     },
 )
-def masks(src_ids, tgt_ids, pad_id):
-    src_mask = (src_ids != pad_id)[:, None, None, :]  # (B, 1, 1, S)
-    causal = triangle(tgt_ids.size(1))
-    tgt_mask = (tgt_ids != pad_id)[:, None, None, :] & causal
-    return src_mask, tgt_mask
+def decode_candidates(decode, x, memory, src_mask):
+    B, N = x.shape[:2]
+    sources = memory.repeat_interleave(N, 0)  # (B * N, S, D)
+    states = decode(x.flatten(0, 1), sources, src_mask.repeat_interleave(N, 0))
+    return states.unflatten(0, (B, N))
+
+
+def _rows(B=2, T=5, D=6, K=4):
+    return torch.randn(B, T, D), torch.randn(D, K), torch.randn(D, K), torch.randn(D, K)
+
+
+def _row_by_row(step):
+    """The learner's step as a function of all rows: it gets one at a time, and what it kept."""
+
+    def run(x, w_q, w_k, w_v):
+        def written(new_weights_at=None):
+            kept, outputs = None, []
+            for t in range(x.size(1)):
+                w = [w_q, w_k, w_v] if t != new_weights_at else [w_q, w_k + 1, w_v + 1]
+                result = step(x[:, t : t + 1], kept, *w)
+                if not (isinstance(result, (tuple, list)) and len(result) == 2):
+                    raise Wrong("return two things: the output and what you keep")
+                output, kept = result
+                expect_shape(output, (x.size(0), 1, w_v.size(1)), "the output is one row")
+                outputs.append(torch.as_tensor(output))
+            return torch.cat(outputs, 1), kept
+
+        if has_placeholder(first := step(x[:, :1], None, w_q, w_k, w_v)) or first is None:
+            return first
+        outputs, _ = written()
+        if x.size(1) > 1:  # with other weights for the last row, the earlier keys stay
+            last = x.size(1) - 1
+            keys, values = x @ w_k, x @ w_v
+            keys[:, last] += x[:, last].sum(-1, keepdim=True)
+            values[:, last] += x[:, last].sum(-1, keepdim=True)
+            scores = x[:, last:] @ w_q @ keys.mT / w_q.size(1) ** 0.5
+            if same(outputs, _causal(x, w_q, w_k, w_v), 1e-4):
+                expect_close(
+                    written(last)[0][:, last:], scores.softmax(-1) @ values,
+                    "the outputs are right, but keys and values of earlier rows are computed "
+                    "again: keep them, and compute those of the new row alone", 1e-4,
+                )  # fmt: skip
+        return outputs
+
+    return run
+
+
+def _causal(x, w_q, w_k, w_v):
+    scores = x @ w_q @ (x @ w_k).mT / w_q.size(1) ** 0.5  # (B, T, T)
+    scores = scores.masked_fill(~triangle(x.size(1)), -torch.inf)
+    return scores.softmax(-1) @ (x @ w_v)
+
+
+def _step(join=lambda old, new: torch.cat([old, new], 1), root=True, own=True):
+    """One step of attention with one thing done in another way."""
+
+    def step(x, kept, w_q, w_k, w_v):
+        new = x @ w_k, x @ w_v  # (B, 1, K)
+        both = new if kept is None else tuple(map(join, kept, new))
+        keys, values = both if own or kept is None else kept
+        scores = x @ w_q @ keys.mT / (w_q.size(1) ** 0.5 if root else 1.0)  # (B, 1, t)
+        return scores.softmax(-1) @ values, both
+
+    return step
 
 
 @exercise(
     "10.5",
-    inputs=[(10,), (1,), (4,), (30,)],
-    hint="at step t the prefix has t tokens",
-    parts=("again", "once"),
-    adapt=lambda again, once: lambda T: (again(T), once(T)),
-    right=(lambda T: T * (T + 1) // 2, lambda T: T),
-    wrong="the number of rows is not right",
+    inputs=_rows,
+    vary=(dict(B=3, T=3, D=5, K=5), dict(B=1, T=1), dict(B=2, T=2, D=4, K=3)),
+    adapt=_row_by_row,
+    right=_step(),
+    hint="keep keys and values, add those of the new row at the end, then attend",
+    wrong="row by row the outputs are not those of causal attention over all rows",
+    shrinks=False,
+    tolerance=1e-4,
     slips={
-        "the prefix is not T tokens long from the start: it grows from 1 to T": (
-            lambda T: T * T, lambda T: T
-        ),
-        "the first step already computes one row, <bos>: count 1 to T": (
-            lambda T: T * (T - 1) // 2, lambda T: T
-        ),
-        "computed once, a row is never repeated: one new row at each step": (
-            lambda T: T * (T + 1) // 2, lambda T: T * (T + 1) // 2
-        ),
+        "nothing is kept: each row attends to itself alone": _step(lambda old, new: new),
+        "you forgot to divide the scores by sqrt(d_k)": _step(root=False),
+        "a row must also see itself: add its key and value before it attends": _step(own=False),
     },
-)  # fmt: skip
-def rows(T):
-    return T * (T + 1) // 2, T
+)
+def causal_rows(x, w_q, w_k, w_v):
+    return _causal(x, w_q, w_k, w_v)

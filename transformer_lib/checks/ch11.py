@@ -1,5 +1,6 @@
 """Checks for chapter 11, the whole model."""
 
+import functools
 import math
 
 import torch
@@ -172,41 +173,81 @@ def tie(answer):
     )
 
 
-def _count(words=None, norms=5, final=2, cross=1, map_bias=1, wide_bias=1, output_bias=0):
-    """A count of the model's parameters with one thing counted in another way."""
+@functools.cache
+def _writer(seed):
+    """A model with random weights whose sentences end after a few words."""
+    torch.manual_seed(seed)
+    model = Transformer(SMALL).eval().requires_grad_(False)
+    for p in model.parameters():
+        if p.dim() > 1:
+            torch.nn.init.normal_(p, std=0.6)
+    model.output.weight[2] *= 6  # <eos>
+    model.output.weight[0] = 0.0  # <pad> is never the most probable
+    return model
 
-    def count(V, D, d_ff, n, tied):
-        attention = 4 * (D * D + map_bias * D)
-        wide = 2 * D * d_ff + wide_bias * (d_ff + D)
-        matrices = (1 if tied else 3) if words is None else words[not tied]
-        layers = n * ((2 + cross) * attention + 2 * wide + norms * 2 * D)
-        return matrices * V * D + layers + final * 2 * D + output_bias * V
 
-    return count
+def _sources(B=5, S=5, max_len=6, seed=15):
+    src = torch.randint(4, 30, (B, S))
+    for i in range(1, B):
+        src[i, S - i % S :] = 0
+    return _writer(seed), src, max_len
+
+
+def _written(src_mask=True, stop=True, first_end=False, bos=False, eos=True):
+    """Greedy writing of a batch with one thing done in another way."""
+
+    def write(model, src_ids, max_len):
+        memory, mask = model.encode(src_ids), masks.padding_mask(src_ids, 0)
+        ids = torch.ones(len(src_ids), 1, dtype=torch.long)
+        ended = torch.zeros(len(src_ids), dtype=torch.bool)
+        for _ in range(max_len):
+            hidden = model.decode(ids, memory, mask if src_mask else None)
+            token = model.project(hidden[:, -1]).argmax(-1)
+            if stop:
+                token = token.masked_fill(ended, 0)
+            ids = torch.cat([ids, token[:, None]], 1)
+            ended |= token == 2
+            if first_end and ended.any():
+                break
+        if not eos:
+            ids = ids.masked_fill(ids == 2, 0)
+        ids = ids if bos else ids[:, 1:]
+        return torch.nn.functional.pad(ids, (0, max_len + bos - ids.size(1)))
+
+    return write
+
+
+def _encodes_once(answer):
+    model, calls = Transformer(SMALL).eval(), []
+    model.encoder.register_forward_pre_hook(lambda *_: calls.append(1))
+    answer.args[0](model, _sources()[1], 4)
+    expect(len(calls) == 1, f"right, but the source was encoded {len(calls)} times")
 
 
 @exercise(
     "11.4",
-    inputs=[(50, 8, 16, 3, True), (50, 8, 16, 3, False), (70, 16, 24, 4, True)],
-    hint="attention 4 D^2 + 4 D, feed-forward 2 D d_ff + d_ff + D, norm 2 D",
-    wrong="the count is off",
+    inputs=_sources,
+    vary=(dict(B=3, max_len=3, seed=39), dict(B=5, S=4, max_len=5, seed=39)),
+    hint="encode once; then in a loop: decode, project the last row, argmax, append",
+    wrong="these are not the most probable ids",
+    shape="expected (B, max_len): no <bos>, padding behind <eos>",
+    laws=_encodes_once,
+    shrinks=False,
+    forbid=("greedy_decode", "_generate", "beam_search"),
     slips={
-        "the two final norms are missing": _count(final=0),
-        "one of the two final norms is missing": _count(final=1),
-        "the cross-attentions are missing": _count(cross=0),
-        "the norm before each cross-attention is missing": _count(norms=4),
-        "the norms are missing": _count(norms=0, final=0),
-        "the biases of the attentions are missing": _count(map_bias=0),
-        "the biases of the feed-forward networks are missing": _count(wide_bias=0),
-        "all biases of the linear maps are missing": _count(map_bias=0, wide_bias=0),
-        "the output has no bias": _count(output_bias=1),
-        "a tied matrix counts once": _count(words=(3, 3)),
-        "not tied, there are three word matrices, not one": _count(words=(1, 1)),
-        "not tied, there are three word matrices, not two": _count(words=(1, 2)),
+        "after <eos> a sentence is over: write padding there": _written(stop=False),
+        "you stop when the first sentence ends; the others are not finished": (
+            _written(first_end=True)
+        ),
+        "the decoder reads the source's padding: give model.decode the source's padding mask": (
+            _written(src_mask=False)
+        ),
+        "<eos> came, so it belongs to the result": _written(eos=False),
+        "the result still holds <bos>": _written(bos=True),
     },
 )
-def parameters(V, D, d_ff, n, tied):
-    return _count()(V, D, d_ff, n, tied)
+def write_batch(model, src_ids, max_len):
+    return _written()(model, src_ids, max_len)
 
 
 @exercise(

@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.checks import Part, exercise, expect, expect_shape, values
+from transformer_lib.checks import Part, exercise, expect, expect_shape, judged, values
 from transformer_lib.schedule import noam
 
 NATS = math.log(10_000)
@@ -348,3 +348,29 @@ def _peak_reached(given, expected, peak, d_model):
 )
 def warmup_for(peak, d_model):
     return 1 / (d_model * peak**2)
+
+
+def _adam(gradients, betas=(0.9, 0.98), eps=1e-9):
+    """The steps of one weight at rate 1, as Adam makes them."""
+    m = v = 0.0
+    steps = []
+    for t, gradient in enumerate(gradients, start=1):
+        m = betas[0] * m + (1 - betas[0]) * gradient
+        v = betas[1] * v + (1 - betas[1]) * gradient**2
+        steps.append(m / (1 - betas[0] ** t) / (math.sqrt(v / (1 - betas[1] ** t)) + eps))
+    return steps
+
+
+@judged("12.8", hint="find what cancels in m and does not in sqrt(v)", example=[1.0, -1.0] * 50)
+def short_steps(gradients):
+    expect(hasattr(gradients, "__len__") and len(gradients) == 100, "give a list of 100 gradients")
+    gradients = [float(gradient) for gradient in gradients]
+    expect(
+        all(1 <= abs(gradient) <= 10 for gradient in gradients),
+        "each gradient has a size from 1 to 10: epsilon is to play no part",
+    )
+    longest = max(abs(step) for step in _adam(gradients)[50:])
+    expect(
+        longest < 0.1,
+        f"one of the last 50 steps is still {longest:.2f} of the rate; all should be below 0.10",
+    )

@@ -1,11 +1,12 @@
 """Checks for chapter 13, toy tasks."""
 
+import itertools
 import math
 
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.checks import exercise
+from transformer_lib.checks import exercise, expect, judged
 
 
 @exercise(
@@ -207,3 +208,27 @@ def answer_weight(weights, source, answers):
 )
 def bag_copies(n):
     return 1 / math.factorial(n)
+
+
+def _guessed(letters, n):
+    """The share of all sequences that a bag copies when it guesses an order of their letters."""
+    total = 0.0
+    for row in itertools.product(range(letters), repeat=n):
+        orders = math.factorial(n)
+        for letter in set(row):
+            orders //= math.factorial(row.count(letter))
+        total += 1 / orders
+    return total / letters**n
+
+
+@judged("13.7", hint="two orders look the same where letters repeat", example=(3, 3))
+def lucky_bag(letters, n):
+    expect(isinstance(letters, int) and isinstance(n, int), "give two whole numbers")
+    expect(letters >= 2 and n >= 3, "at least 2 different letters, and at least 3 places")
+    expect(letters**n <= 100_000, "too many sequences to try them all: take fewer letters")
+    share = _guessed(letters, n)
+    expect(
+        share > 1 / 3,
+        f"with {letters} letters and {n} places a bag that guesses copies {share:.0%} of all "
+        "sequences; more than a third was asked for",
+    )

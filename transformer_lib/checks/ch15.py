@@ -2,11 +2,32 @@
 
 import torch
 
-from transformer_lib.checks import Part, exercise, values
+from transformer_lib.checks import Part, exercise, expect, judged, values
+from transformer_lib.config import ModelConfig
+from transformer_lib.decoding import greedy_decode
+from transformer_lib.models.transformer import Transformer
+
+
+def _count_positions():
+    """The rows that a decoder layer really computes while 50 tokens are written."""
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(12, 8, 2, 8, 1, 1, dropout=0.0)).eval()
+    model.output.weight.data[2] = 0.0  # <eos> never comes first
+    rows, found = [], {}
+    model.decoder.layers[0].feed_forward.register_forward_pre_hook(
+        lambda _module, inputs: rows.append(inputs[0].size(1))
+    )
+    for name, use_cache in (("without_cache", False), ("with_cache", True)):
+        rows.clear()
+        greedy_decode(model, torch.tensor([[5, 6, 7, 2]]), 50, eos_id=-1, use_cache=use_cache)
+        found[name] = sum(rows)
+    return found
+
 
 positions = values(
     "15.1",
     "positions",
+    measure=_count_positions,
     hint="without a cache, step t computes t positions",
     without_cache=Part(
         1275,
@@ -181,37 +202,43 @@ def nucleus(probabilities, p):
     return kept / kept.sum(-1, keepdim=True)
 
 
-def _bytes(n_layers, d_model, n_heads, batch, length, bytes_per_number):
-    return 2 * n_layers * d_model * batch * length * bytes_per_number
+def beam_search(language, width, length=3):
+    """(probability, words) of the best sentence that a beam of this width finds."""
+    beam = [(1.0, ())]
+    for _ in range(length):
+        longer = [(p * q, (*words, word)) for p, words in beam
+                  for word, q in language[words].items()]  # fmt: skip
+        beam = sorted(longer, key=lambda found: -found[0])[:width]
+    return beam[0]
 
 
-@exercise(
-    "15.5",
-    inputs=[(3, 16, 4, 5, 7, 8), (3, 16, 8, 5, 7, 8), (2, 32, 4, 3, 1, 4), (6, 512, 8, 1, 60, 2)],
-    hint="one key and one value per token and layer",
-    wrong="the number of bytes is another",
-    slips={
-        "you count numbers; each takes `bytes_per_number` bytes": (
-            lambda n, d, heads, batch, length, size: _bytes(n, d, heads, batch, length, 1)
-        ),
-        "the heads share d_model among them: do not multiply": (
-            lambda n, d, heads, *rest: _bytes(n, d, heads, *rest) * heads
-        ),
-        "d_model is the width of all heads together: do not divide": (
-            lambda n, d, heads, *rest: _bytes(n, d, heads, *rest) / heads
-        ),
-        "that is the keys alone; the values need as much": lambda *sizes: _bytes(*sizes) // 2,
-        "queries are not kept: only keys and values": lambda *sizes: _bytes(*sizes) // 2 * 3,
-        "each layer has a cache of its own": (
-            lambda n, *rest: _bytes(1, *rest)
-        ),
-        "that is one token; each has its key and its value": (
-            lambda n, d, heads, batch, length, size: _bytes(n, d, heads, batch, 1, size)
-        ),
-        "that is one hypothesis; each of the batch has a cache": (
-            lambda n, d, heads, batch, length, size: _bytes(n, d, heads, 1, length, size)
-        ),
-    },
-)  # fmt: skip
-def cache_bytes(n_layers, d_model, n_heads, batch, length, bytes_per_number):
-    return _bytes(n_layers, d_model, n_heads, batch, length, bytes_per_number)
+WORSE = {
+    (): {"A": 0.55, "B": 0.45},
+    ("A",): {"x": 0.4, "y": 0.3, "z": 0.3},
+    ("B",): {"x": 0.5, "y": 0.5},
+    ("A", "x"): {"end": 1.0},
+    **{("B", word): dict.fromkeys("abcdefghij", 0.1) for word in "xy"},
+    **{("A", word): {"end": 1.0} for word in "yz"},
+}
+
+
+@judged("15.5", hint="let the second beam be filled with prefixes that end badly", example=WORSE)
+def wider_is_worse(language):
+    expect(isinstance(language, dict) and () in language, "the dictionary needs the prefix ()")
+    for prefix, nexts in language.items():
+        total = sum(nexts.values())
+        expect(
+            abs(total - 1) < 1e-6 and all(p >= 0 for p in nexts.values()),
+            f"after {prefix} the probabilities sum to {total:g}, not to 1",
+        )
+        for word in nexts:
+            longer = (*prefix, word)
+            expect(
+                len(longer) == 3 or longer in language, f"what comes after {longer} is missing"
+            )
+    (one, first), (two, second) = (beam_search(language, width) for width in (1, 2))
+    expect(
+        two < one,
+        f"beam size 1 finds {' '.join(first)} with {one:.3f}, and beam size 2 finds "
+        f"{' '.join(second)} with {two:.3f}: the wider beam should do worse",
+    )

@@ -1,11 +1,23 @@
 """Checks for chapter 16, training on Multi30k."""
 
+import copy
 import json
 
 import torch
 from torch import nn
 
-from transformer_lib.checks import Part, exercise, expect, judged, values
+from transformer_lib.checks import (
+    NotAttempted,
+    Part,
+    exercise,
+    expect,
+    expect_close,
+    fingerprint,
+    judged,
+    same,
+    values,
+)
+from transformer_lib.checks.framework import REPAIR_IT
 from transformer_lib.runs.pretrained import results_dir
 
 EPOCHS = 8000 * 250 / 29_000
@@ -31,34 +43,55 @@ epochs = values(
 )
 
 
-def _target_rows(B=2, T=4):
-    ids = torch.randint(4, 9, (B, T))
-    ids[:, 0], ids[0, -1], ids[-1, T - T // 2 :] = 1, 2, 0
-    return (ids,)
+def _rate(power=-0.5, warm=True, cool=lambda left, length: left / length, off=1):
+    """The schedule with one thing done in another way."""
+
+    def rate(step, peak, warmup, max_steps, length):
+        value = peak * (step / warmup) ** power
+        if warm:
+            value = peak * min(step / warmup, (step / warmup) ** power)
+        left = max_steps + off - step
+        return value * (min(1.0, cool(left, length)) if length else 1.0)
+
+    return rate
+
+
+def _continuous(answer):
+    before, after = (answer(step, 0.005, 1000, 8000, 2000) for step in (6000, 6001))
+    expect(
+        abs(before - after) < 1e-3 * before,
+        f"the rate jumps where the cooldown begins, from {before:.6f} to {after:.6f}",
+    )
 
 
 @exercise(
     "16.2",
-    inputs=_target_rows,
-    vary=(dict(B=3, T=6), dict(B=5, T=5)),
-    hint="return a pair: all but the last token, all but the first",
-    parts=("what is read", "what is predicted"),
-    wrong="the decoder reads all but the last token and predicts all but the first",
+    inputs=[
+        (1, 0.005, 2000, 8000, 2000), (2000, 0.005, 2000, 8000, 2000),
+        (4500, 0.004, 500, 6000, 1000), (7001, 0.004, 1000, 8000, 1000),
+        (8000, 0.005, 2000, 8000, 2000), (7500, 0.003, 100, 8000, 800), (900, 0.004, 200, 900, 0),
+        (700, 0.01, 900, 1000, 500),
+    ],
+    hint="a rise, a root, and a factor for the end",
+    wrong="the rate of this update is another",
+    tolerance=1e-7,
+    shrinks=False,
+    laws=_continuous,
     slips={
-        "both are as long as the input: nothing was shifted, so the decoder reads the answer": (
-            lambda ids: (ids, ids)
+        "the warm-up is missing: the rate rises in a straight line to its peak": _rate(warm=False),
+        "the rate falls with the root of the step, not with the step": _rate(power=-1.0),
+        "the cooldown is missing": _rate(cool=lambda left, length: 1.0),
+        "the last update still has the rate of 1 / cooldown, not 0: count from max_steps + 1": (
+            _rate(off=0)
         ),
-        "the two are equal: the decoder would read the very token that it must predict": [
-            lambda ids: (ids[:, 1:], ids[:, 1:]), lambda ids: (ids[:, :-1], ids[:, :-1])
-        ],
-        "the two are swapped: the decoder reads from <bos> on and predicts what comes after": (
-            lambda ids: (ids[:, 1:], ids[:, :-1])
+        "the factor falls in a straight line, not with the root": (
+            _rate(cool=lambda left, length: min(1.0, left / length) ** 0.5)
         ),
-        "you cut rows, not columns: the tokens are on axis 1": lambda ids: (ids[:-1], ids[1:]),
     },
 )  # fmt: skip
-def shift(tgt_ids):
-    return tgt_ids[:, :-1], tgt_ids[:, 1:]
+def rate(step, peak, warmup, max_steps, cooldown):
+    value = peak * min(step / warmup, (warmup / step) ** 0.5)
+    return value * min(1.0, (max_steps + 1 - step) / max(cooldown, 1))
 
 
 def _total(losses, token_counts):
@@ -92,99 +125,67 @@ def combine(losses, token_counts):
     return _total(losses, token_counts) / sum(token_counts)
 
 
-class _Linear(nn.Module):
-    """A model whose loss is weight * batch, so that the batch is its gradient."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(2))
-
-    def forward(self, batch):
-        return (self.weight * batch).sum()
+def _snapshot(model, optimizer, step):
+    return copy.deepcopy(
+        {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
+    )
 
 
-class _Recorder(torch.optim.SGD):
-    """An optimizer that notes the gradient at each step."""
-
-    def __init__(self, model):
-        super().__init__(model.parameters(), lr=0.1)
-        self.seen = []
-
-    def step(self, closure=None):
-        gradient = self.param_groups[0]["params"][0].grad
-        self.seen.append(torch.zeros(2) if gradient is None else gradient.clone())
-        super().step(closure)
+def _resume(model, optimizer, saved):
+    saved = copy.deepcopy(saved)
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    return saved["step"]
 
 
-def _recorded(loop):
-    """The learner's loop as a function: the gradients at its steps, one row a step."""
+@judged(
+    "16.4", example=(_snapshot, _resume), mutates=True,
+    hint=(REPAIR_IT, "look at what changes while training goes on, and at what Adam remembers"),
+)  # fmt: skip
+def resumed(snapshot, resume):
+    given = [fingerprint(getattr(f, "args", [f])[0]) for f in (snapshot, resume)]
+    if given == [0x3943E4C1, 0xF531780F]:  # both as the exercise prints them
+        raise NotAttempted
+    def fresh(seed):
+        torch.manual_seed(seed)
+        model = nn.Linear(3, 2)
+        return model, torch.optim.Adam(model.parameters(), lr=0.1)
 
-    def run(batches, every):
-        model = _Linear()
-        optimizer = _Recorder(model)
-        loop(model, optimizer, [batch.clone() for batch in batches], every)
-        expect(len(optimizer.seen) > 0, "the optimizer never takes a step")
-        return torch.stack(optimizer.seen)
+    def train(model, optimizer, start, stop):
+        for step in range(start, stop):
+            optimizer.zero_grad()
+            inputs = torch.randn(4, 3, generator=torch.Generator().manual_seed(step))
+            model(inputs).pow(2).sum().backward()
+            optimizer.step()
 
-    return run
+    def weights(model):
+        return torch.cat([p.detach().flatten() for p in model.parameters()])
 
-
-def _loop(first=False, divide=lambda every, batches: every, clear="after"):
-    """The accumulation loop with one thing done in another way."""
-
-    def loop(model, optimizer, batches, every):
-        for i, batch in enumerate(batches):
-            if clear == "each":
-                optimizer.zero_grad()
-            (model(batch) / divide(every, batches)).backward()
-            if (i if first else i + 1) % every == 0:
-                if clear == "before":
-                    optimizer.zero_grad()
-                optimizer.step()
-                if clear == "after":
-                    optimizer.zero_grad()
-
-    return loop
-
-
-FIRST = (
-    "it steps on the very first batch, before `every` batches have been added up: "
-    "test (i + 1) % every"
-)
-
-
-@exercise(
-    "16.4",
-    inputs=lambda n=6, every=2: (list(torch.randn(n, 2)), every),
-    vary=(dict(every=3), dict(n=4, every=1), dict(n=8, every=4)),
-    given=0x7595F9C6,
-    adapt=_recorded,
-    right=_loop(),
-    shrinks=False,
-    tell=lambda given, expected, batches, every: (
-        "the gradients at the steps are not the means of the groups"
-    ),
-    shape="with every=2 six batches are three steps",
-    slips={
-        FIRST: [_loop(first=True, divide=lambda every, batches: 1), _loop(first=True)],
-        "the gradient is gone when the optimizer steps: call zero_grad after step": (
-            _loop(clear="before")
-        ),
-        "only the last batch of each group is left: call zero_grad after step, not for every "
-        "batch": [_loop(clear="each"), _loop(clear="each", divide=lambda every, batches: 1)],
-        "you divide by all batches; one step adds up `every` of them": (
-            _loop(divide=lambda every, batches: len(batches))
-        ),
-        "the gradients are added but not divided, so their sum is `every` times too large: "
-        "divide each loss by `every`": _loop(divide=lambda every, batches: 1),
-        "the gradient of the first group is still there in the second: call zero_grad after step": (
-            [_loop(clear="never"), _loop(clear="never", divide=lambda every, batches: 1)]
-        ),
-    },
-)
-def accumulation(batches, every):
-    groups = torch.stack(batches).unflatten(0, (-1, every))  # (steps, every, 2)
-    return groups.mean(1)
+    model, optimizer = fresh(0)
+    train(model, optimizer, 0, 4)
+    at_four, saved = weights(model), snapshot(model, optimizer, 4)
+    expect(torch.equal(weights(model), at_four), "taking the snapshot changed the model")
+    train(model, optimizer, 4, 9)
+    for seed, which in ((1, "a run that is resumed"), (2, "a second run resumed from it")):
+        other, its_optimizer = fresh(seed)
+        step = resume(other, its_optimizer, saved)
+        expect(step == 4, f"the snapshot was taken after 4 updates; you go on from {step}")
+        start = weights(other)
+        expect(
+            not same(start, weights(model), 1e-6),
+            "the snapshot went on training: it holds the tensors themselves, which every update "
+            "changes in place. Keep copies",
+        )
+        expect_close(
+            start, at_four,
+            f"{which} does not start from the weights of the snapshot", 1e-6,
+        )  # fmt: skip
+        train(other, its_optimizer, step, 9)
+        expect(
+            same(weights(other), weights(model), 1e-5),
+            f"{which} starts from the right weights and ends elsewhere: Adam's averages "
+            + ("are lost" if seed == 1 else "went on in the first one: load a copy of them"),
+        )
 
 
 def _states(n=3):

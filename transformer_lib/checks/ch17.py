@@ -206,3 +206,43 @@ def fair(answer):
         "do not matter",
     )
     expect(chosen == {2, 5}, f"there are comparisons 1 to 6 only, yours are {sorted(chosen)}")
+
+
+def _apart(n_seeds, draws, seed):
+    """How often the ranges of two systems without any difference do not overlap."""
+    scores = np.random.default_rng(seed).normal(size=(2, draws, n_seeds))
+    low, high = scores.min(-1), scores.max(-1)  # (2, draws)
+    return ((low[0] > high[1]) | (low[1] > high[0])).mean()
+
+
+@judged("17.7", hint="draw both systems' scores from one distribution", example=(_apart, 2, 4))
+def ranges(apart, overturns, enough):
+    for n_seeds in (2, 3, 5):
+        expected = 2 / math.comb(2 * n_seeds, n_seeds)  # one of the orders of 2n scores
+        given = apart(n_seeds, 20_000, 0)
+        expect(
+            abs(given - expected / 2) > 0.3 * expected / 2,
+            f"with {n_seeds} seeds you find {given:.3f}: either of the two may be ahead, count "
+            "both ways",
+        )
+        expect(
+            abs(given - expected) < 0.15 * expected,
+            f"with {n_seeds} seeds you find {given:.3f}; out of 20,000 draws about {expected:.3f} "
+            "are apart",
+        )
+    expect(
+        apart(3, 500, 1) != apart(3, 500, 2) and apart(3, 500, 1) == apart(3, 500, 1),
+        "use the seed: the same one gives the same draws, another one others",
+    )
+    for name, n_seeds in (("overturns", overturns), ("enough", enough)):
+        expect(isinstance(n_seeds, int) and n_seeds > 1, f"`{name}` is a number of seeds above 1")
+    share = 2 / math.comb(2 * overturns, overturns)
+    expect(
+        share > 0.2,
+        f"with {overturns} seeds equal systems are apart in {share:.0%} of the comparisons; more "
+        "than one in five was asked for",
+    )
+    expect(
+        2 / math.comb(2 * enough, enough) < 0.05 <= 2 / math.comb(2 * enough - 2, enough - 1),
+        f"{enough} is not the smallest number of seeds at which it is below 5 %",
+    )
