@@ -215,6 +215,24 @@ answer = my_lookup
         right=True,
         mistake="numpy, in double precision",
     ),
+    Answer(
+        exercise="01.2",
+        check="soft_lookup",
+        code="""
+import torch
+
+
+def my_lookup(query, keys, values, sharpness):
+    keys, values = keys.double(), values.double()
+    scores = sharpness * keys * (2 * query - keys)
+    return torch.softmax(scores, 0).dot(values).item()
+
+
+answer = my_lookup
+""",
+        right=True,
+        mistake="one expanded square: the query's own part cancels in the softmax",
+    ),
     # Exercise 3: repaired_self_attention
     Answer(
         exercise="01.3",

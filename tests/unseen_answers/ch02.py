@@ -305,6 +305,22 @@ answer = my_attention
         right=True,
         mistake="exponentials divided at the end, in double precision",
     ),
+    Answer(
+        exercise="02.2",
+        check="attention",
+        code="""
+from torch import nn
+
+
+class MyAttention(nn.Module):
+    def forward(self, q, k, v):
+        return nn.functional.softmax(q @ k.mT / q.size(-1) ** 0.5, dim=-1) @ v
+my_attention = MyAttention()
+answer = my_attention
+""",
+        right=True,
+        mistake="a module, called like a function",
+    ),
     # Exercise 3: repaired_attention
     Answer(
         exercise="02.3",
@@ -392,7 +408,7 @@ def repaired(q, k, v):
 answer = repaired
 """,
         right=False,
-        mistake="the closing bracket is misplaced, and the keys' axis is lost",
+        mistake="repairs the scale and then normalises over the queries",
     ),
     Answer(
         exercise="02.3",

@@ -207,6 +207,25 @@ answer = split
         right=True,
         mistake="slices in a comprehension",
     ),
+    Answer(
+        exercise="04.2",
+        check="split",
+        code="""
+import torch
+
+
+def split(x, n_heads):
+    B, T, D = x.shape
+    K = D // n_heads
+    b, h, t, k = torch.meshgrid(*map(torch.arange, (B, n_heads, T, K)), indexing="ij")
+    return torch.take(x, (b * T + t) * D + h * K + k)
+
+
+answer = split
+""",
+        right=True,
+        mistake="an index for every number, then one gather by take",
+    ),
     # Exercise 3: join
     Answer(
         exercise="04.3",

@@ -340,7 +340,7 @@ def repaired_merge(symbols, pair):
 answer = repaired_merge
 """,
         right=False,
-        mistake="still looks back, now at the merged symbol, so overlaps come out double",
+        mistake="drops everything that follows a merged symbol and not just its second half",
     ),
     Answer(
         exercise="05.3",
@@ -542,7 +542,7 @@ def cut_word(word, merges):
 answer = cut_word
 """,
         right=False,
-        mistake="after a merge tries the new symbol once more with what follows it",
+        mistake="merges from left to right whatever is a learned pair, in no order",
     ),
     Answer(
         exercise="05.4",

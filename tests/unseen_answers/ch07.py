@@ -305,6 +305,26 @@ answer = my_layer_norm
         right=True,
         mistake="one token after the other",
     ),
+    Answer(
+        exercise="07.2",
+        check="layer_norm",
+        code="""
+import torch
+
+
+def my_layer_norm(x, weight, bias, eps=1e-5):
+    d = x.size(-1)
+    centre = torch.eye(d, dtype=torch.float64) - 1 / d
+    y = x.double() @ centre
+    y = y / (y.norm(dim=-1, keepdim=True) ** 2 / d + eps).sqrt()
+    return (weight * y + bias).to(x.dtype)
+
+
+answer = my_layer_norm
+""",
+        right=True,
+        mistake="centring as a matrix product",
+    ),
     # Exercise 3: rms_norm
     Answer(
         exercise="07.3",

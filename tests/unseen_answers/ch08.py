@@ -488,7 +488,23 @@ import torch
 
 
 def repaired(x, p):
-    return x * torch.full_like(x, 1 - p).bernoulli_().div(1 - p)
+    return x * torch.full_like(x, 1 - p).bernoulli_() / (1 - p)
+
+
+answer = repaired
+""",
+        right=False,
+        mistake="bernoulli_ in place takes no notice of the shares: it keeps half",
+    ),
+    Answer(
+        exercise="08.4",
+        check="dropout",
+        code="""
+import torch
+
+
+def repaired(x, p):
+    return x * torch.bernoulli(torch.full_like(x, 1 - p)).div(1 - p)
 
 
 answer = repaired

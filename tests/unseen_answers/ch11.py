@@ -570,7 +570,7 @@ def parameters(V, D, d_ff, n, tied):
 answer = parameters
 """,
         right=False,
-        mistake="a decoder layer has one attention",
+        mistake="a decoder layer is counted like one of the encoder",
     ),
     Answer(
         exercise="11.4",
@@ -633,7 +633,7 @@ def parameters(V, D, d_ff, n, tied):
 answer = parameters
 """,
         right=False,
-        mistake="two norms in a decoder layer",
+        mistake="the norm before the cross-attention is forgotten",
     ),
     Answer(
         exercise="11.4",

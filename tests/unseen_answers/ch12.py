@@ -383,6 +383,27 @@ answer = token_loss
         right=True,
         mistake="a one-hot table with an empty column for padding",
     ),
+    Answer(
+        exercise="12.2",
+        check="token_loss",
+        code="""
+import torch
+from torch.nn import functional as F
+
+
+def token_loss(logits, targets):
+    losses = [
+        F.cross_entropy(rows[wanted > 0].double(), wanted[wanted > 0], reduction="none")
+        for rows, wanted in zip(logits, targets)
+    ]
+    return torch.cat(losses).mean().to(logits.dtype)
+
+
+answer = token_loss
+""",
+        right=True,
+        mistake="sentence by sentence, in float64, the padding cut off first",
+    ),
     # Exercise 3: split_target
     Answer(
         exercise="12.3",
@@ -396,7 +417,7 @@ def split_target(target):
 answer = split_target
 """,
         right=False,
-        mistake="the mask belongs to what is read: eos's place counts, and one too many",
+        mistake="the mask is that of the tokens read, so the step after eos counts, too",
     ),
     Answer(
         exercise="12.3",
