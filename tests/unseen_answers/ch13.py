@@ -75,6 +75,18 @@ answer = place
         mistake="The last letter is read from the end mark, since the border is one step early.",
     ),
     Answer(
+        exercise="13.1",
+        check="place",
+        code="""
+def place(n, t):
+    return t
+
+answer = place
+""",
+        right=False,
+        mistake="Reads the places in their order, as copying does.",
+    ),
+    Answer(
         exercise="13.2",
         check="exact_share",
         code="""
@@ -115,6 +127,26 @@ answer = ExactShare()
             "Clears with a running count of end marks what stands behind, then pads to one "
             "width."
         ),
+    ),
+    Answer(
+        exercise="13.2",
+        check="exact_share",
+        code="""
+from itertools import takewhile
+
+import torch
+
+def letters(row):
+    return tuple(takewhile(lambda token: token != 2, row.tolist()))
+
+def exact_share(written, right):
+    marks = [letters(a) == letters(b) for a, b in zip(written, right)]
+    return torch.tensor(marks).double().mean()
+
+answer = exact_share
+""",
+        right=True,
+        mistake="Takes ids while they are no end mark, and returns a tensor with one number.",
     ),
     Answer(
         exercise="13.2",
@@ -203,6 +235,54 @@ answer = exact_share
         mistake="Raises when the two widths differ.",
     ),
     Answer(
+        exercise="13.2",
+        check="exact_share",
+        code="""
+def exact_share(written, right):
+    hits = 0
+    for a, b in zip(written.tolist(), right.tolist()):
+        n = a.index(2) if 2 in a else len(a)
+        hits += a[:n] == b[:n]
+    return hits / len(written)
+
+answer = exact_share
+""",
+        right=False,
+        mistake="Stops before the end mark of what was written, so a true beginning passes.",
+    ),
+    Answer(
+        exercise="13.2",
+        check="exact_share",
+        code="""
+def upto(row):
+    row = row.tolist()
+    return row[: len(row) - row[::-1].index(2)] if 2 in row else row
+
+def exact_share(written, right):
+    return sum(upto(a) == upto(b) for a, b in zip(written, right)) / len(written)
+
+answer = exact_share
+""",
+        right=False,
+        mistake="Cuts behind the last end mark, so a second one behind the answer spoils it.",
+    ),
+    Answer(
+        exercise="13.2",
+        check="exact_share",
+        code="""
+def upto(row):
+    row = row.tolist()
+    return sorted(row[: row.index(2) + 1] if 2 in row else row)
+
+def exact_share(written, right):
+    return sum(upto(a) == upto(b) for a, b in zip(written, right)) / len(written)
+
+answer = exact_share
+""",
+        right=False,
+        mistake="The right letters in any order are taken for right.",
+    ),
+    Answer(
         exercise="13.3",
         check="reverse_pair",
         code="""
@@ -285,6 +365,32 @@ answer = reverse_pair
         mistake="Takes the end mark off the source as well.",
     ),
     Answer(
+        exercise="13.3",
+        check="reverse_pair",
+        code="""
+def reverse_pair(letters):
+    return letters + [2], [1] + sorted(letters, reverse=True) + [2]
+
+answer = reverse_pair
+""",
+        right=False,
+        mistake="Sorts downwards, which is reversing for sorted letters only.",
+    ),
+    Answer(
+        exercise="13.3",
+        check="reverse_pair",
+        code="""
+def reverse_pair(letters):
+    source = letters + [2]
+    target = [1] + letters[:0:-1] + [2]
+    return source, target
+
+answer = reverse_pair
+""",
+        right=False,
+        mistake="The slice ends before the first letter and loses it.",
+    ),
+    Answer(
         exercise="13.4",
         check="answer_weight",
         code="""
@@ -320,6 +426,21 @@ answer = answer_weight
 """,
         right=True,
         mistake="One einsum of the weights with a table of matches.",
+    ),
+    Answer(
+        exercise="13.4",
+        check="answer_weight",
+        code="""
+def answer_weight(weights, source, answers):
+    return [
+        sum(float(w) for w, letter in zip(row, source) if int(letter) == int(wanted))
+        for row, wanted in zip(weights, answers)
+    ]
+
+answer = answer_weight
+""",
+        right=True,
+        mistake="Gives plain numbers in a list.",
     ),
     Answer(
         exercise="13.4",
@@ -401,6 +522,53 @@ answer = answer_weight
 """,
         right=False,
         mistake="Says whether the largest weight lies on the answer, which is no amount of weight.",
+    ),
+    Answer(
+        exercise="13.4",
+        check="answer_weight",
+        code="""
+import torch
+
+def answer_weight(weights, source, answers):
+    late = torch.as_tensor(answers).roll(1)
+    match = late[:, None] == torch.as_tensor(source)[None]
+    return (weights * match).sum(1)
+
+answer = answer_weight
+""",
+        right=False,
+        mistake="Compares with the answer of the step before: off by one.",
+    ),
+    Answer(
+        exercise="13.4",
+        check="answer_weight",
+        code="""
+import torch
+
+def answer_weight(weights, source, answers):
+    match = torch.as_tensor(answers)[:, None] == torch.as_tensor(source)[None]
+    return (weights * match).sum(1).mean()
+
+answer = answer_weight
+""",
+        right=False,
+        mistake="Gives the mean over all steps: one number.",
+    ),
+    Answer(
+        exercise="13.4",
+        check="answer_weight",
+        code="""
+import torch
+
+def answer_weight(weights, source, answers):
+    match = torch.as_tensor(answers)[:, None] == torch.as_tensor(source)[None]
+    weights[~match] = 0
+    return weights.sum(1)
+
+answer = answer_weight
+""",
+        right=False,
+        mistake="Sets the other weights to zero in the caller's table.",
     ),
     Answer(
         exercise="13.5",
@@ -491,5 +659,29 @@ answer = bag_copies
 """,
         right=False,
         mistake="Prints the probability and returns nothing.",
+    ),
+    Answer(
+        exercise="13.5",
+        check="bag_copies",
+        code="""
+def bag_copies(n):
+    return 1 / 10**n
+
+answer = bag_copies
+""",
+        right=False,
+        mistake="Does not know which letters there are: one of ten at each place.",
+    ),
+    Answer(
+        exercise="13.5",
+        check="bag_copies",
+        code="""
+def bag_copies(n):
+    return 1 / 6
+
+answer = bag_copies
+""",
+        right=False,
+        mistake="The result for three letters, whatever n is.",
     ),
 ]

@@ -18,6 +18,16 @@ answer = (without_cache, with_cache)
         exercise="15.1",
         check="positions",
         code="""
+steps = 50
+answer = (steps * (steps + 1) / 2, steps)
+""",
+        right=True,
+        mistake="True division, so the first number is a float.",
+    ),
+    Answer(
+        exercise="15.1",
+        check="positions",
+        code="""
 without_cache = 50 * 50
 with_cache = 50
 answer = (without_cache, with_cache)
@@ -603,5 +613,17 @@ answer = cache_bytes
 """,
         right=False,
         mistake="Adds a cache for the source, which is not asked for.",
+    ),
+    Answer(
+        exercise="15.5",
+        check="cache_bytes",
+        code="""
+def cache_bytes(n_layers, d_model, n_heads, batch, length, bytes_per_number):
+    return 2 * n_layers * length * d_model * bytes_per_number
+
+answer = cache_bytes
+""",
+        right=False,
+        mistake="Leaves the batch out: one hypothesis only.",
     ),
 ]

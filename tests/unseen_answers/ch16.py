@@ -18,6 +18,19 @@ answer = (updates_per_epoch, epochs)
         exercise="16.1",
         check="epochs",
         code="""
+import numpy as np
+
+updates_per_epoch = np.rint(29_000 / 250)
+epochs = np.rint(8_000 / updates_per_epoch)
+answer = (updates_per_epoch, epochs)
+""",
+        right=True,
+        mistake="Whole numbers as numpy floats.",
+    ),
+    Answer(
+        exercise="16.1",
+        check="epochs",
+        code="""
 updates_per_epoch = 29_000 // 250
 epochs = 8_000 // 116
 answer = (updates_per_epoch, epochs)
@@ -78,6 +91,15 @@ answer = read_and_predict
 """,
         right=True,
         mistake="Windows of two, then one half of each.",
+    ),
+    Answer(
+        exercise="16.2",
+        check="shift",
+        code="""
+answer = lambda tgt_ids: [tgt_ids[..., :-1], tgt_ids[..., 1:]]
+""",
+        right=True,
+        mistake="A list of the two.",
     ),
     Answer(
         exercise="16.2",

@@ -633,6 +633,15 @@ answer = fair
         exercise="17.5",
         check="fair",
         code="""
+answer = frozenset([5, 2])
+""",
+        right=True,
+        mistake="A frozen set.",
+    ),
+    Answer(
+        exercise="17.5",
+        check="fair",
+        code="""
 fair = {2}
 answer = fair
 """,

@@ -578,6 +578,21 @@ answer = alignment_error
         exercise="18.5",
         check="alignment_error",
         code="""
+from fractions import Fraction
+
+def alignment_error(found, true):
+    size = len(found) + len(true)
+    return 1 - Fraction(2 * len(found.intersection(true)), size) if size else Fraction(0)
+
+answer = alignment_error
+""",
+        right=True,
+        mistake="An exact fraction.",
+    ),
+    Answer(
+        exercise="18.5",
+        check="alignment_error",
+        code="""
 def alignment_error(found, true):
     return 1 - 2 * len(found & true) / (len(found) + len(true))
 

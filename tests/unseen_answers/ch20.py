@@ -37,6 +37,19 @@ answer = lambda s, t: (math.comb(s + t + 1, 2), s * s + s * t + math.comb(t + 1,
         check="links_of",
         code="""
 def links_of(s, t):
+    causal = (s + t) * (s + t + 1) / 2
+    return causal, causal + s * (s - 1) / 2
+
+answer = links_of
+""",
+        right=True,
+        mistake="True division, so both numbers are floats.",
+    ),
+    Answer(
+        exercise="20.1",
+        check="links_of",
+        code="""
+def links_of(s, t):
     n = s + t
     return n * (n - 1) // 2, n * (n - 1) // 2 + s * (s - 1) // 2
 
@@ -301,6 +314,21 @@ answer = stream_of
         check="stream_of",
         code="""
 def stream_of(source, target):
+    predicted = list(target[1:])
+    while len(predicted) < len(source) + len(target) - 1:
+        predicted.insert(0, 0)
+    return list(source) + list(target[:-1]), predicted
+
+answer = stream_of
+""",
+        right=True,
+        mistake="Built from behind, with insert.",
+    ),
+    Answer(
+        exercise="20.3",
+        check="stream_of",
+        code="""
+def stream_of(source, target):
     read = source + target[:-1]
     predicted = [0] * (len(source) - 1) + target
     return read, predicted
@@ -407,6 +435,21 @@ answer = lambda loss, n_tokens, n_bytes: math.log2(math.e) * loss * (n_tokens / 
 """,
         right=True,
         mistake="The logarithm to base 2 of e as the exchange rate.",
+    ),
+    Answer(
+        exercise="20.4",
+        check="bits_per_byte",
+        code="""
+import numpy as np
+
+def bits_per_byte(loss, n_tokens, n_bytes):
+    total_nats = np.float64(loss) * n_tokens
+    return np.log2(np.exp(total_nats / n_bytes))
+
+answer = bits_per_byte
+""",
+        right=True,
+        mistake="By numpy, from the total in nats.",
     ),
     Answer(
         exercise="20.4",

@@ -20,6 +20,16 @@ answer = (tokens, numbers_in_a_patch, scores)
         exercise="21.1",
         check="by_hand",
         code="""
+tokens = (224 / 16) ** 2 + 1
+answer = (tokens, 16 * 16 * 3, tokens * tokens)
+""",
+        right=True,
+        mistake="True division, so two of the numbers are floats.",
+    ),
+    Answer(
+        exercise="21.1",
+        check="by_hand",
+        code="""
 answer = (196, 768, 196 * 196)
 """,
         right=False,

@@ -21,6 +21,15 @@ answer = lengths
         exercise="22.1",
         check="lengths",
         code="""
+answer = lambda n, lost, spans: (n + spans - lost, 1 + spans + lost)
+""",
+        right=True,
+        mistake="A lambda that adds what is told twice.",
+    ),
+    Answer(
+        exercise="22.1",
+        check="lengths",
+        code="""
 def lengths(n, lost, spans):
     return n - lost + spans, lost + spans
 

@@ -20,6 +20,16 @@ answer = (int(links_of[50].sum()), int(links_of.sum()), -(-100 // 10))
         exercise="23.1",
         check="by_hand",
         code="""
+scores_in_all = sum(min(i, 10) + 1 + min(100 - i, 10) for i in range(101))
+answer = (2 * 10 + 1, scores_in_all, 100 / 10)
+""",
+        right=True,
+        mistake="Two sums and true division, so the last number is a float.",
+    ),
+    Answer(
+        exercise="23.1",
+        check="by_hand",
+        code="""
 answer = (20, 2020 - 110, 10)
 """,
         right=False,

@@ -19,6 +19,17 @@ answer = (stack_hears, layer_looks)
         exercise="24.1",
         check="by_hand",
         code="""
+stack_hears = sum(150 for _layer in range(6))
+layer_looks = sum(3 if place < 50 else 1 for place in range(150))
+answer = (stack_hears, layer_looks)
+""",
+        right=True,
+        mistake="Summed layer by layer, and place by place.",
+    ),
+    Answer(
+        exercise="24.1",
+        check="by_hand",
+        code="""
 answer = (150, 250)
 """,
         right=False,
@@ -674,6 +685,20 @@ answer = lambda mean_loss, allowed, risk: int(
 """,
         right=True,
         mistake="Negative logarithm and whole-number division rounded up.",
+    ),
+    Answer(
+        exercise="24.5",
+        check="sentences_needed",
+        code="""
+import numpy as np
+
+def sentences_needed(mean_loss, allowed, risk):
+    return np.ceil(np.log(1 / risk) / (2 * np.square(allowed - mean_loss)))
+
+answer = sentences_needed
+""",
+        right=True,
+        mistake="Rounded up by numpy, which gives a float.",
     ),
     Answer(
         exercise="24.5",
