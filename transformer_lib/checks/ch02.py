@@ -126,7 +126,8 @@ def temperature(weights_at, tau):
     slips={
         "that is one of the two products; the weighted sum costs as much": lambda n, d: n * n * d,
         "every query meets every key: count pairs of tokens": lambda n, d: 2 * n * d,
-        "that is what the projections cost; Q K^T has one sum of d products per pair of tokens": (
+        "that grows with d * d, as the projections do; Q K^T has one sum of d products for each "
+        "pair of tokens": (
             lambda n, d: 2 * n * d * d
         ),
     },
