@@ -314,6 +314,11 @@ def fixed_by_where(block, summary):
     return rule
 
 
+def leaks_by_list(train, test):
+    known = [source.strip().lower() for source, _ in train]
+    return sum(source.strip().lower() in known for source, _ in test)
+
+
 RIGHT = [
     ("02.2", attention_by_loops), ("02.2", attention_by_einsum), ("02.2", attention_batched),
     ("02.3", attention_batched), ("02.5", lambda n, d: n * d * n + n * n * d),
@@ -345,6 +350,9 @@ RIGHT = [
     ("18.3", neighbours_by_sort), ("18.4", silent_by_mask), ("19.2", words_by_loops),
     ("19.3", prepare_by_where), ("21.3", patches_by_unfold), ("23.4", merge_by_logaddexp),
     ("23.2", fixed_by_where),
+    # Slow code that is right; it is told that it is slow.
+    ("02.5", lambda n, d: sum(2 * d for i in range(n) for j in range(n))),
+    ("14.5", leaks_by_list),
 ]  # fmt: skip
 
 # ------------------------------------------------------------ wrong, in ways that are easily missed
@@ -402,11 +410,6 @@ def appends_to_letters(letters):
     return letters, target
 
 
-def leaks_by_list(train, test):
-    known = [source.strip().lower() for source, _ in train]
-    return sum(source.strip().lower() in known for source, _ in test)
-
-
 def loss_as_a_number(logits, targets):
     return torch.tensor(F.cross_entropy(logits.mT, targets, ignore_index=0).item())
 
@@ -459,7 +462,6 @@ WRONG = [
     ("02.2", lambda q, k, v: attention_by_einsum(q, k, v) * 0.5, "0.5 times the expected"),
     ("02.2", lambda q, k, v: attention_by_einsum(q, k, v).mT, "transpose"),
     ("02.2", lambda q, k: q, "TypeError"),
-    ("02.5", lambda n, d: sum(2 * d for i in range(n) for j in range(n)), "far too slow"),
     ("02.5", lambda n, d: 2 * n * n * d + 1, "one too many"),
     ("03.2", lambda ids, pad: masks.padding_mask(ids, pad) & masks.causal_mask(ids.size(1)),
      "which this exercise rules out"),
@@ -487,7 +489,6 @@ WRONG = [
     ("12.2", loss_as_a_number, "no gradient flows back"),
     ("12.2", loss_by_whole_numbers, "bits for nats"),
     ("13.3", appends_to_letters, "in place"),
-    ("14.5", leaks_by_list, "far too slow"),
     ("15.2", lambda logits, k: logits.masked_fill_(logits < logits.topk(k)[0][:, -1:], -1e9),
      "use a copy"),
     ("15.4", lambda p, top: p * (p >= top), "the kept probabilities must sum to 1"),

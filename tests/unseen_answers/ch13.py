@@ -145,8 +145,8 @@ def exact_share(written, right):
 
 answer = exact_share
 """,
-        right=True,
-        mistake="Takes ids while they are no end mark, and returns a tensor with one number.",
+        right=False,  # "right up to and including <eos>", says the exercise
+        mistake="Takes ids while they are no end mark, so an answer without <eos> counts as right.",
     ),
     Answer(
         exercise="13.2",

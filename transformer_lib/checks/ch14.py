@@ -201,7 +201,7 @@ TESTS = [
 ]
 
 
-def _many_pairs(n=60_000):
+def _many_pairs(n=5_000):
     return [(f"Satz {i}", "x") for i in range(n)], [(f"satz {2 * i}", "x") for i in range(n)]
 
 

@@ -113,6 +113,11 @@ def _trajectory(B=2, T=3, n=3, low=-1.0, high=1.0, n_bins=10, A=4):
     return states, torch.randint(A, (B, T)), low, high, n_bins
 
 
+def _whole_ids(answer):
+    ids = torch.as_tensor(answer(*_trajectory()))
+    expect(not ids.is_floating_point(), "tokens are ids, whole numbers: .long()")
+
+
 @exercise(
     "25.4",
     inputs=_trajectory,
@@ -122,10 +127,14 @@ def _trajectory(B=2, T=3, n=3, low=-1.0, high=1.0, n_bins=10, A=4):
     hint="scale to [0, n_bins), round down, clamp; then add i * n_bins",
     wrong="some ids differ",
     shape="expected (B, T * (n + 1)), the state and the action of each step",
-    dtype=torch.long,
+    laws=_whole_ids,
     slips={
         "every number uses the same ids: the model could not tell a place from a speed": [
             _tokens(step=lambda n, n_bins: 0),
+            lambda states, actions, *rest: torch.cat([
+                _tokens(step=lambda n, n_bins: 0)(states, actions, *rest).view(
+                    *actions.shape, -1)[..., :-1], actions[..., None],
+            ], -1).flatten(1),
         ],
         "what lies outside goes into the nearest bin: clamp to 0 ... n_bins - 1": (
             _tokens(clamp=False)

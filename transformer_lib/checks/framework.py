@@ -545,7 +545,7 @@ class Exercise(Check):
         except TimeUp:
             self.remark = (
                 f"But far too slow for larger inputs: on one it was still running after "
-                f"{patience:g} s, where {1000 * took:.0f} ms are enough."
+                f"{patience:.1f} s, where {1000 * took:.0f} ms are enough."
             )
             return
         if not self.fits(self.seen(given, args), self.seen(expected, args)):
