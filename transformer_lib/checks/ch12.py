@@ -280,6 +280,11 @@ def _by_tokens(targets, everything, n):
     return _real(targets) / _real(everything)
 
 
+def _by_sentences(model, batches):
+    sentences = sum(len(targets) for _, targets in batches)
+    return _weighted(lambda targets, everything, n: len(targets) / sentences)(model, batches)
+
+
 @exercise(
     "12.5",
     inputs=_batches,
@@ -304,9 +309,7 @@ def _by_tokens(targets, everything, n):
         "you weigh each batch by its positions, padding included: count real tokens": (
             _weighted(lambda targets, everything, n: targets.numel() / everything.numel())
         ),
-        "you weigh each batch by its sentences: count real tokens": _weighted(
-            lambda targets, everything, n: len(targets) / sum(map(len, everything))
-        ),
+        "you weigh each batch by its sentences: count real tokens": _by_sentences,
         "each loss is a mean already: multiply it by its tokens before you divide by all": (
             _weighted(lambda targets, everything, n: 1 / _real(everything))
         ),

@@ -593,10 +593,10 @@ def shrink(args, fails, make=None, sizes=None, seconds: float = 0.5, fixed=()):
     make, sizes: makes arguments from sizes, `make(**sizes)`; without them, items are left out.
     fixed: for each argument whether it keeps its length.
     """
-    end = time.monotonic() + seconds
+    end = time.process_time() + seconds
 
     def still(candidate):
-        return time.monotonic() < end and fails(candidate)
+        return time.process_time() < end and fails(candidate)
 
     if make is not None:
         smaller = True
