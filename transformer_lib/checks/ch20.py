@@ -229,11 +229,14 @@ def overturn(answer):
         "1,000 bytes make 1 to 1,000 tokens, if a token has one byte at least",
     )
     expect(tokens == int(tokens) and other_tokens == int(other_tokens), "tokens are whole numbers")
-    expect(
-        max(loss, other_loss) < 20,
-        f"a mean loss of {max(loss, other_loss):.4g} nats for one token? Give losses, not "
-        "perplexities, in the order loss, tokens, loss, tokens",
-    )
+    for mean, n in ((loss, tokens), (other_loss, other_tokens)):
+        guessed = 1000 / n * math.log(256)  # nats for a token whose bytes are guessed
+        expect(
+            mean < 2 * guessed,
+            f"a mean loss of {mean:.4g} nats for a token of {1000 / n:.3g} bytes? To guess its "
+            f"bytes costs {guessed:.3g}. Give losses, not perplexities, in the order loss, tokens, "
+            "loss, tokens",
+        )
     expect(loss != other_loss, "the first needs the lower perplexity per token; yours are equal")
     expect(loss < other_loss, "the first needs the lower perplexity per token: a lower loss")
     expect(

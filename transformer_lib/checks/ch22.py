@@ -195,6 +195,7 @@ def _told_shares(given, expected, sentences):
     ],
     hint="for each sentence, count its words that stand in any other sentence",
     tell=_told_shares,
+    shape="return the number of a sentence",
     shrinks=False,
     slips={
         "a long sentence has many such words; take the share, not the number": _best(
