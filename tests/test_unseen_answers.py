@@ -10,7 +10,7 @@ import warnings
 import pytest
 
 from tests.unseen_answers import CHAPTERS, answers_of, judged, verdicts
-from transformer_lib.checks import framework
+from transformer_lib.checks import diagnosis, framework
 
 KINDS = {"accepted", "named", "helps", "none", "wrong cause"}
 
@@ -22,9 +22,10 @@ def recorded():
 
 @pytest.fixture(autouse=True)
 def short_limits(monkeypatch):
-    """Endless loops are stopped early, and slow code is not run on the large inputs."""
-    monkeypatch.setattr(framework, "LIMIT", 0.5)
+    """Endless loops and slow code are stopped early, and small examples not looked for long."""
+    monkeypatch.setattr(framework, "LIMIT", 0.2)
     monkeypatch.setattr(framework, "PATIENCE", 0.1)
+    monkeypatch.setattr(diagnosis, "PATIENCE", 0.02)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

@@ -19,7 +19,7 @@ matrix_sizes = values(
         "three separate matrices of 10,000 x 512",
         {
             "you counted two matrices; the output map is a third": 2 * ONE,
-            "one matrix is what sharing needs; separate ones are three: (separate, shared)": ONE,
+            "one matrix is what sharing needs; the order is (separate, shared)": ONE,
         },
     ),
     shared=Part(

@@ -117,10 +117,6 @@ def _no_norm(x, norm, compute):
         "the second sum adds to x of the start, so what attention brought is lost": (
             lambda x, n1, attend, n2, forward: x + forward(n2(x + attend(n1(x))))
         ),
-        "attention comes first, then the feed-forward network": [
-            lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n1, forward, n2, attend),
-            lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n2, forward, n1, attend),
-        ],
         "your sublayers read x without a norm": [
             _sublayers(_no_norm, _no_norm), _sublayers(_no_norm, _pre), _sublayers(_pre, _no_norm),
         ],
@@ -130,9 +126,10 @@ def _no_norm(x, norm, compute):
         "the two norms are exchanged": (
             lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n2, attend, n1, forward)
         ),
-        "the feed-forward network comes second, after attention": (
-            lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n1, forward, n2, attend)
-        ),
+        "the feed-forward network comes second, after attention": [
+            lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n1, forward, n2, attend),
+            lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n2, forward, n1, attend),
+        ],
         "the feed-forward network is missing its residual, y + feed_forward(norm_2(y))": (
             _sublayers(_pre, _alone)
         ),

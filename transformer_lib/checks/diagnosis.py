@@ -22,6 +22,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 HERE = Path(__file__).parent
+PATIENCE = 0.5  # seconds of computing for the search of a small example
 NOT_THEIRS = (
     str(HERE.parent),  # this library
     "site-packages", "dist-packages",
@@ -275,6 +276,8 @@ def _by_axes(a, b, sizes) -> str | None:
 
 def relation_of_parts(given, expected, names, sizes=()) -> str | None:
     """`relation` of several results: of the first that differs, and whether two are exchanged."""
+    if not isinstance(given, (tuple, list)) or len(given) != len(expected):
+        return None
     wrong = [i for i, value in enumerate(expected) if not same(given[i], value)]
     if len(wrong) == 2:
         one, two = wrong
@@ -587,13 +590,13 @@ def _shorter(args, fixed):
                 yield (*args[:i], rest, *args[i + 1 :])
 
 
-def shrink(args, fails, make=None, sizes=None, seconds: float = 0.5, fixed=()):
+def shrink(args, fails, make=None, sizes=None, fixed=()):
     """The smallest arguments found on which `fails(args)` still holds.
 
     make, sizes: makes arguments from sizes, `make(**sizes)`; without them, items are left out.
     fixed: for each argument whether it keeps its length.
     """
-    end = time.process_time() + seconds
+    end = time.process_time() + PATIENCE
 
     def still(candidate):
         return time.process_time() < end and fails(candidate)

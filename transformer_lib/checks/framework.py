@@ -641,16 +641,20 @@ class Exercise(Check):
             used = []
             for args, _ in self.cases[:4]:
                 given = None
-                for others, _ in self.cases[:4]:
-                    changed = (*args[:position], others[position], *args[position + 1 :])
-                    if not diagnosis.exchangeable(args[position], others[position]):
+                value = args[position]
+                others = [other[position] for other, _ in self.cases[:4]]
+                if isinstance(value, (int, float)) and not isinstance(value, bool):
+                    others += [value + 1, value * 2] if isinstance(value, int) else [value / 2]
+                for other in others:
+                    changed = (*args[:position], other, *args[position + 1 :])
+                    if not diagnosis.exchangeable(value, other):
                         continue
                     with contextlib.suppress(Exception):
                         if same(self.expected(changed), self.expected(args), self.tolerance):
                             continue
                         given = self.run(answer, args)[0] if given is None else given
                         used.append(not same(self.run(answer, changed)[0], given, 1e-9))
-            if len(used) > 2 and not any(used):
+            if len(used) > 1 and not any(used):
                 return name
         return None
 
