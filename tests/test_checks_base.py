@@ -6,6 +6,7 @@ import math
 import re
 import sys
 import threading
+import time
 import types
 from pathlib import Path
 
@@ -583,3 +584,50 @@ def test_code_without_a_source_is_checked():
     exec("def answer(x): return x", names)
     assert checks.fingerprint(names["answer"]) is None
     assert checks.fingerprint(3) is None
+
+
+# ------------------------------------------------------------- relations over several inputs
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (lambda n, d: 2 * n * n * d + n * n, "Yours is n * n too large, on every input."),
+        (lambda n, d: 2 * n * n * d - 3 * d, "Yours is 3 * d too small, on every input."),
+        (lambda n, d: 2 * n * d, "Yours is 1 / n times the expected, on every input."),
+        (lambda n, d: 8 * n * n, "Your result is the same whatever `d` is."),
+        (lambda n, d: n > d, "Yours is True or False where a number is expected."),
+    ],
+)
+def test_a_count_is_compared_as_a_formula(count, said, capsys):
+    check = exercise("99.7", inputs=[(10, 4), (7, 3), (6, 5)])(lambda n, d: 2 * n * n * d)
+    assert told(check, count, capsys)[0] is False
+    assert said in told(check, count, capsys)[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((B / 4).softmax(-1), "your shares come from scores that are 0.25 times the right ones"),
+        (torch.full((3, 3), 0.3), "every number of yours is 0.3"),
+        (B.softmax(-1)[:1].expand(3, 3), "yours is the same for all 3 places of axis 0"),
+        ((B.softmax(-1), 1), "you return 2 values, and number 1 of them is right"),
+        (B.softmax(-1) + B.abs() / 10, "your rows should sum to 1"),
+    ],
+)
+def test_shares_are_compared_as_shares(given, said):
+    assert said in relation(given, B.softmax(-1))
+
+
+def test_a_graph_that_is_cut_in_place_is_a_change():
+    x = torch.ones(2, requires_grad=True)
+    assert framework.unchanged(framework.clone(x), x)
+    assert not framework.unchanged(framework.clone(x).detach_(), x)
+
+
+def test_a_busy_machine_is_no_endless_loop():
+    with framework.time_limit(0.1):
+        time.sleep(0.3)  # no time of the processor
+    with pytest.raises(framework.TimeUp), framework.time_limit(0.1):
+        while True:
+            pass

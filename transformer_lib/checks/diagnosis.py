@@ -122,11 +122,8 @@ def _name_of(factor: float, sizes) -> str:
     return ""
 
 
-def relation(given, expected, sizes=()) -> str | None:
-    """How the given numbers hang together with the expected ones; None where nothing is seen.
-
-    sizes: whole numbers that may stand behind a factor, such as the axes of the inputs.
-    """
+def wrong_kind(given, expected) -> str | None:
+    """Whether there is more than was asked for, or a truth value instead of a number."""
     if isinstance(given, (tuple, list)) and isinstance(expected, (torch.Tensor, float, str, tuple)):
         for i, part in enumerate(given):
             if same(part, expected) and len(given) > 1:
@@ -134,11 +131,22 @@ def relation(given, expected, sizes=()) -> str | None:
                     f"you return {len(given)} values, and number {i + 1} of them is right: return "
                     "it alone"
                 )
+    right = numbers(expected)
+    if right is not None and _is_bool(given) and not set(np.unique(right)) <= {0.0, 1.0}:
+        return "yours is True or False where a number is expected"
+    return None
+
+
+def relation(given, expected, sizes=()) -> str | None:
+    """How the given numbers hang together with the expected ones; None where nothing is seen.
+
+    sizes: whole numbers that may stand behind a factor, such as the axes of the inputs.
+    """
+    if how := wrong_kind(given, expected):
+        return how
     a, b = numbers(given), numbers(expected)
     if a is None or b is None or b.size == 0 or a.size == 0:
         return None
-    if _is_bool(given) and not set(np.unique(b)) <= {0.0, 1.0}:
-        return "yours is True or False where a number is expected"
     if a.shape != b.shape:
         if a.ndim >= 2 and a.swapaxes(-1, -2).shape == b.shape and same(a.swapaxes(-1, -2), b):
             return "yours is the transpose of what is expected"

@@ -615,6 +615,8 @@ class Exercise(Check):
 
     def relation(self, answer, given, expected, args):
         """What hangs together: an argument without effect, a formula of the arguments, numbers."""
+        if how := diagnosis.wrong_kind(given, expected):
+            return how
         quiet = contextlib.redirect_stdout(io.StringIO())
         with contextlib.suppress(Exception, TimeUp), time_limit(4 * LIMIT), quiet:
             idle = self.without_effect(answer)
