@@ -91,7 +91,7 @@ CASES = [
     (ch17.brevity, (SHORT, math.exp(1 - 10 / 12)), False, "never above 1"),
     (ch17.brevity, (SHORT, 10 / 12), False, "no brevity"),
     (ch17.brevity, (0.5, 1.0), False, "8 words is not right"),
-    (ch17.brevity, (SHORT, 0.9), False, "12 words is not right"),
+    (ch17.brevity, (SHORT, 0.9), False, "no brevity"),
     (ch17.clip, (clipped,), True, "Right"),
     (ch17.clip, (lambda a, b, n: ...,), None, "Not attempted"),
     (

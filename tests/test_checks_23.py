@@ -114,8 +114,8 @@ CASES = [
     (
         ch23.overturned,
         (lambda i, j: (j == 0) | (i == j) | ((i == 0) & (j == 1)),),
-        False,
-        "nothing but itself",
+        True,
+        "Right",
     ),
 ]
 

@@ -290,6 +290,11 @@ def fixed_by_where(block, summary):
     return rule
 
 
+def leaks_by_list(train, test):
+    known = [source.strip().lower() for source, _ in train]
+    return sum(source.strip().lower() in known for source, _ in test)
+
+
 RIGHT = [
     ("02.2", attention_by_loops), ("02.2", attention_by_einsum), ("02.2", attention_batched),
     ("02.3", attention_batched),
@@ -299,7 +304,7 @@ RIGHT = [
     ("03.4", lambda s, w: torch.ones(1, 1, s, s).bool().tril() & ~torch.ones(s, s).bool().tril(-w)),
     ("04.2", split_by_chunks), ("04.3", join_by_cat), ("04.4", contributions_by_loop),
     ("04.5", multi_query_expanded), ("05.1", ([15_360_000, 5_120_000],)),
-    ("05.2", best_pair_sorted), ("05.3", merge_as_list), ("05.5", embed_by_matmul),
+    ("05.2", best_pair_sorted), ("05.5", embed_by_matmul),
     ("06.1", (628.3,)), ("06.2", encode_in_numpy), ("06.5", reach_by_counting),
     ("06.3", lambda x, table: x + table.narrow(0, 0, x.shape[1]).expand_as(x)),
     ("07.2", norm_by_std), ("07.3", rms_by_norm), ("07.5", batch_norm_by_sums),
@@ -319,6 +324,9 @@ RIGHT = [
     ("18.3", neighbours_by_sort), ("18.4", silent_by_mask), ("19.2", words_by_loops),
     ("19.3", prepare_by_where), ("21.3", patches_by_unfold), ("23.4", merge_by_logaddexp),
     ("23.2", fixed_by_where),
+    # Slow code that is right; it is told that it is slow.
+    ("02.5", lambda n, d: sum(2 * d for i in range(n) for j in range(n))),
+    ("14.5", leaks_by_list),
 ]  # fmt: skip
 
 # ------------------------------------------------------------ wrong, in ways that are easily missed
@@ -374,11 +382,6 @@ def appends_to_letters(letters):
     target = [1] + letters[::-1] + [2]
     letters.append(2)
     return letters, target
-
-
-def leaks_by_list(train, test):
-    known = [source.strip().lower() for source, _ in train]
-    return sum(source.strip().lower() in known for source, _ in test)
 
 
 def loss_as_a_number(logits, targets):
@@ -444,6 +447,7 @@ WRONG = [
     ("05.2", no_return, "gives nothing back"),
     ("05.2", lambda cut: min((w[:2] for w in cut), key=cut.get), "not the most frequent"),
     ("05.3", never_advances, "still running after"),
+    ("05.3", merge_as_list, "a list cannot be a key of `cut`"),
     ("05.5", lambda ids, weight: weight[ids] * weight.size(1) ** 0.5, "calls `__getitem__`"),
     ("05.5", lambda ids, weight: F.embedding(ids, weight) * weight.size(1) ** 0.5, "`embedding`"),
     ("06.1", (628.3 / 2,), "a full turn is 2 pi, not pi"),
@@ -459,7 +463,6 @@ WRONG = [
     ("12.2", loss_as_a_number, "no gradient flows back"),
     ("12.2", loss_by_whole_numbers, "bits for nats"),
     ("13.3", appends_to_letters, "in place"),
-    ("14.5", leaks_by_list, "far too slow"),
     ("15.2", lambda logits, k: logits.masked_fill_(logits < logits.topk(k)[0][:, -1:], -1e9),
      "use a copy"),
     ("15.4", lambda p, top: p * (p >= top), "the kept probabilities must sum to 1"),

@@ -6,6 +6,7 @@ import math
 import re
 import sys
 import threading
+import time
 import types
 from pathlib import Path
 
@@ -222,7 +223,7 @@ def test_a_timer_of_somebody_else_goes_on():
         signal.signal(signal.SIGALRM, old)
 
 
-def test_a_hopelessly_slow_answer_is_told_so(capsys):
+def test_a_slow_answer_is_right_and_told_so(capsys):
     def loops(scores, v):
         if len(scores) > 100:
             while True:
@@ -231,7 +232,7 @@ def test_a_hopelessly_slow_answer_is_told_so(capsys):
 
     large = (torch.randn(200, 8), torch.randn(8, 2))
     out = told(a_softmax_average(large=large), loops, capsys)[1]
-    assert "right, but far too slow" in out
+    assert "Right. But far too slow for larger inputs" in out
 
 
 def test_a_forbidden_call_is_named_a_namesake_is_not(capsys):
@@ -383,7 +384,8 @@ def test_values_are_judged_one_by_one(capsys):
     for answers, said in (
         ((4, (2, 3)), "that is one too many"), ((200, (2, 3)), "far off"),
         ((5, (2, 3)), "count again; yours is 5"), ((3, [3, 2]), "the axes are exchanged"),
-        ((3, 7), "the shape is wrong; yours is 7"), (("3", (2, 3)), "count again; yours is '3'"),
+        ((3, 7), "2 numbers are wanted here; yours is one, 7"),
+        (("3", (2, 3)), "count again; yours is '3'"),
     ):  # fmt: skip
         assert check(*answers) is False
         assert said in capsys.readouterr().out
@@ -458,7 +460,8 @@ def test_expect_close_says_what_differs():
     a = torch.zeros(3, 5)
     b = a.clone()
     b[1, 2] = 0.5
-    assert message_of(expect_close, b, a, "zeros") == "zeros: yours is 0.5 at [1, 2], expected 0"
+    said = message_of(expect_close, b, a, "zeros")
+    assert said == "zeros: yours is 0.5 at [1, 2], expected 0. Rows [0, 2] of 3 are right"
     assert message_of(expect_close, 1.5, 2, "x") == "x: yours is 1.5, expected 2"
     assert "(5, 3), expected (3, 5)" in message_of(expect_close, a.T, a, "x")
     assert "str" in message_of(expect_close, "four", 4, "x")
@@ -581,3 +584,50 @@ def test_code_without_a_source_is_checked():
     exec("def answer(x): return x", names)
     assert checks.fingerprint(names["answer"]) is None
     assert checks.fingerprint(3) is None
+
+
+# ------------------------------------------------------------- relations over several inputs
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (lambda n, d: 2 * n * n * d + n * n, "Yours is n * n too large, on every input."),
+        (lambda n, d: 2 * n * n * d - 3 * d, "Yours is 3 * d too small, on every input."),
+        (lambda n, d: 2 * n * d, "Yours is 1 / n times the expected, on every input."),
+        (lambda n, d: 8 * n * n, "Your result is the same whatever `d` is."),
+        (lambda n, d: n > d, "Yours is True or False where a number is expected."),
+    ],
+)
+def test_a_count_is_compared_as_a_formula(count, said, capsys):
+    check = exercise("99.7", inputs=[(10, 4), (7, 3), (6, 5)])(lambda n, d: 2 * n * n * d)
+    assert told(check, count, capsys)[0] is False
+    assert said in told(check, count, capsys)[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((B / 4).softmax(-1), "your shares come from scores that are 0.25 times the right ones"),
+        (torch.full((3, 3), 0.3), "every number of yours is 0.3"),
+        (B.softmax(-1)[:1].expand(3, 3), "yours is the same for all 3 places of axis 0"),
+        ((B.softmax(-1), 1), "you return 2 values, and number 1 of them is right"),
+        (B.softmax(-1) + B.abs() / 10, "your rows should sum to 1"),
+    ],
+)
+def test_shares_are_compared_as_shares(given, said):
+    assert said in relation(given, B.softmax(-1))
+
+
+def test_a_graph_that_is_cut_in_place_is_a_change():
+    x = torch.ones(2, requires_grad=True)
+    assert framework.unchanged(framework.clone(x), x)
+    assert not framework.unchanged(framework.clone(x).detach_(), x)
+
+
+def test_a_busy_machine_is_no_endless_loop():
+    with framework.time_limit(0.1):
+        time.sleep(0.3)  # no time of the processor
+    with pytest.raises(framework.TimeUp), framework.time_limit(0.1):
+        while True:
+            pass

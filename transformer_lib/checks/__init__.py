@@ -18,7 +18,8 @@ use. It declares its exercises; `framework` does the rest:
   that gives the same numbers is named, else the relation of the numbers; then follow the smallest
   input found on which it fails and the first of the reference's local variables that the learner's
   code does not make. Changed inputs, missing `return`s, endless loops, forbidden calls, cut
-  gradients and hopeless slowness are seen without a word in the declaration, or with one option.
+  gradients and arguments without effect are seen without a word in the declaration, or with one
+  option. Slow code that is right stays right, and is told that it is slow.
 - `values(number, name, part=Part(right, wrong, slips))`: numbers and shapes to predict.
 - `@judged(number, example=...)` above a law: `expect` and `expect_close` stop at the first failure.
 
@@ -30,7 +31,8 @@ Each check starts from the same random seed and leaves the learner's random stat
 right, also in float64; each slip is named with its own sentence; every argument varies; an answer
 that changes its inputs or forgets its `return` is told so. `tests/test_checks_mutants.py` breaks
 every official solution in every place: no check accepts what is broken. `tests/test_checks_NN.py`
-hold further answers, right ones written in another way among them.
+hold further answers, right ones written in another way among them. `tests/unseen_answers` holds
+those of people who had not seen the checks, and what the checks said of them.
 """
 
 import importlib

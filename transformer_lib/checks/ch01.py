@@ -48,14 +48,19 @@ path_lengths = values(
 )
 
 
-def _lookup(query=2.5, sharpness=0.5, n=4):
-    return query, 3 * torch.rand(n) + query - 1, torch.randn(n), sharpness
+def _shares(weights):
+    return weights / weights.sum()
+
+
+def _lookup(query=2.5, sharpness=0.5, n=4, far=0.0):
+    return query, 3 * torch.rand(n) + query - 1 + far, torch.randn(n), sharpness
 
 
 @exercise(
     "01.2",
     inputs=_lookup,
-    vary=(dict(query=-1.0, sharpness=2.0, n=6), dict(sharpness=0.0), dict(query=0.3, n=1)),
+    vary=(dict(query=-1.0, sharpness=2.0, n=6), dict(sharpness=0.0), dict(query=0.3, n=1),
+          dict(far=40.0, n=3)),
     hint="scores, softmax, weighted sum of the values",
     wrong="the answer is not the weighted average of the values",
     shape="you should return one number",
@@ -67,6 +72,11 @@ def _lookup(query=2.5, sharpness=0.5, n=4):
         ),
         "your weights do not sum to 1: use a softmax, not exp alone": (
             lambda query, keys, values, sharpness: (-sharpness * (query - keys) ** 2).exp() @ values
+        ),
+        "far from all keys each exp comes out as 0, and 0 / 0 is no number: use a softmax": (
+            lambda query, keys, values, sharpness: (
+                _shares((-sharpness * (query - keys) ** 2).exp()) @ values
+            )
         ),
         "you took the nearest key only; average over all keys": (
             lambda query, keys, values, sharpness: values[((query - keys) ** 2).argmin()]

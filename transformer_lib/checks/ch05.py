@@ -6,7 +6,7 @@ from collections import Counter
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.checks import Part, exercise, values
+from transformer_lib.checks import Part, exercise, expect, values
 from transformer_lib.config import ModelConfig
 from transformer_lib.models.transformer import Transformer
 
@@ -38,7 +38,7 @@ matrix_sizes = values(
         "three separate matrices of 10,000 x 512",
         {
             "you counted two matrices; the output map is a third": 2 * ONE,
-            "the order is (separate, shared)": ONE,
+            "one matrix is what sharing needs; the order is (separate, shared)": ONE,
         },
     ),
     shared=Part(
@@ -149,6 +149,15 @@ def _once(symbols, pair):
     return symbols
 
 
+def _gives_a_tuple(answer):
+    kind = type(answer(("h", "u", "n", "d"), ("u", "n")))
+    expect(
+        kind is tuple,
+        f"the symbols are right, and come as a {kind.__name__}: return a tuple as before, for a "
+        f"{kind.__name__} cannot be a key of `cut`",
+    )
+
+
 @exercise(
     "05.3",
     inputs=[
@@ -162,6 +171,7 @@ def _once(symbols, pair):
     ],
     given=0x260F52AE,
     wrong="the symbols after the merge are not right",
+    laws=_gives_a_tuple,
     slips={
         "a symbol was used in two merges or lost; after a merge, go on behind both symbols": (
             _overlapping

@@ -119,6 +119,9 @@ def _through_the_batch(x, table):
         "you add rows 1 to T; the first place is 0": (
             lambda x, table: x + table.roll(-1, 0)[: x.size(1)]
         ),
+        "every token gets one and the same position": [
+            lambda x, table: x + table[0], lambda x, table: x + table[x.size(1) - 1]
+        ],
         "nothing is added": lambda x, table: x,
     },
 )
@@ -142,7 +145,7 @@ def _turn(a, b):
         "this moves forward by k: sin(-a) = -sin(a)": (
             lambda k, omega: _turn(math.cos(k * omega), math.sin(k * omega))
         ),
-        "this is no rotation, its determinant is not 1: check the signs of the two sines": [
+        "this is no rotation, its determinant is not 1: check the signs": [
             lambda k, omega: torch.tensor(
                 [[math.cos(k * omega), math.sin(k * omega)]]
                 + [[math.sin(k * omega), math.cos(k * omega)]]
@@ -151,9 +154,16 @@ def _turn(a, b):
                 [[math.cos(k * omega), -math.sin(k * omega)]]
                 + [[-math.sin(k * omega), math.cos(k * omega)]]
             ),
+            lambda k, omega: torch.tensor(
+                [[math.cos(k * omega), -math.sin(k * omega)]]
+                + [[math.sin(k * omega), -math.cos(k * omega)]]
+            ),
         ],
         "sine and cosine are exchanged": (
             lambda k, omega: _turn(math.sin(k * omega), -math.cos(k * omega))
+        ),
+        "the angle is k times omega, not k alone": (
+            lambda k, omega: _turn(math.cos(k), -math.sin(k))
         ),
         "the angle is k times omega, not omega alone": (
             lambda k, omega: _turn(math.cos(omega), -math.sin(omega))

@@ -220,6 +220,7 @@ def dropout(answer):
         ),
         "at the same width SwiGLU has half as many weights again": lambda d, d_ff: d_ff,
         "round to a whole number": lambda d, d_ff: 2 * d_ff / 3,
+        "round to the nearest whole number, not up": lambda d, d_ff: -(-2 * d_ff // 3),
         "round to the nearest whole number, not down": lambda d, d_ff: 2 * d_ff // 3,
     },
 )

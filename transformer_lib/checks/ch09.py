@@ -117,6 +117,9 @@ def _no_norm(x, norm, compute):
             lambda x, n1, attend, n2, forward: x + attend(n1(x)) + forward(n2(x)),
             lambda x, n1, attend, n2, forward: x + forward(n2(x)),
         ],
+        "the second sum adds to x of the start, so what attention brought is lost": (
+            lambda x, n1, attend, n2, forward: x + forward(n2(x + attend(n1(x))))
+        ),
         "your sublayers read x without a norm": [
             _sublayers(_no_norm, _no_norm), _sublayers(_no_norm, _pre), _sublayers(_pre, _no_norm),
         ],
@@ -126,9 +129,10 @@ def _no_norm(x, norm, compute):
         "the two norms are exchanged": (
             lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n2, attend, n1, forward)
         ),
-        "the feed-forward network comes second, after attention": (
-            lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n1, forward, n2, attend)
-        ),
+        "the feed-forward network comes second, after attention": [
+            lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n1, forward, n2, attend),
+            lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n2, forward, n1, attend),
+        ],
         "the feed-forward network is missing its residual, y + feed_forward(norm_2(y))": (
             _sublayers(_pre, _alone)
         ),
@@ -304,6 +308,13 @@ def encode_packed(encoder, sentences):
         "that is one layer for each note; every layer doubles the reach": lambda notes: notes,
         "for three notes one layer is too few, since it reaches only two: round up": [
             lambda notes: int(math.log2(notes)), lambda notes: round(math.log2(notes))
+        ],
+        "your reach grows by one number with each layer; every layer doubles it": [
+            lambda notes: notes // 2, lambda notes: (notes + 1) // 2
+        ],
+        "the doublings are counted by the logarithm to base 2, not by the natural one": [
+            lambda notes: math.ceil(math.log(notes)), lambda notes: int(math.log(notes)),
+            lambda notes: round(math.log(notes)),
         ],
         "for one note no layer is needed: the place knows its own note": (
             lambda notes: max(1, (notes - 1).bit_length())

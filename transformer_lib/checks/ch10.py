@@ -23,7 +23,7 @@ from transformer_lib.decoder import DecoderLayer
 def _four(name, shape, slips=None):
     return Part(
         shape,
-        f"{name}: these are not (batch, heads, queries, keys)",
+        f"{name}: these are not (batch, heads, queries, keys); who asks, and what is read?",
         {
             "weights have four axes: batch, heads, queries, keys": lambda given: len(given) != 4,
             **(slips or {}),
@@ -88,6 +88,12 @@ def _decoder(order=(0, 1), tgt=True, src=True, renormed=False, plain=(), skip=No
     return layer
 
 
+def _post_norm(x, memory, src_mask, tgt_mask, norms, own, cross, feed_forward):
+    x = norms[0](x + own(x, x, x, tgt_mask))
+    x = norms[1](x + cross(x, memory, memory, src_mask))
+    return norms[2](x + feed_forward(x))
+
+
 @exercise(
     "10.2",
     inputs=_decoder_parts,
@@ -121,6 +127,9 @@ def _decoder(order=(0, 1), tgt=True, src=True, renormed=False, plain=(), skip=No
         "each sublayer has a norm of its own: norms[0], norms[1], norms[2]": [
             _decoder(norm=(0, 0, 0)), _decoder(norm=(0, 0, 1)), _decoder(norm=(0, 1, 1)),
         ],
+        "that is post-norm, the norm after the sum; here the norm comes before the sublayer": (
+            _post_norm
+        ),
         "the query of the self-attention is normalised, its keys and values are not": (
             lambda x, memory, src_mask, tgt_mask, norms, own, cross, forward: (
                 _decoder(order=(1,))(

@@ -42,7 +42,9 @@ shapes = values(
         },
     ),
     memory=_shape("memory", (2, 7, 16), {"memory: one row for each source token": (2, 5, 16)}),
-    hidden=_shape("hidden", (2, 5, 16), {"hidden: one row for each target token": (2, 7, 16)}),
+    hidden=_shape("hidden", (2, 5, 16), {
+            "hidden: one row for each target token": [(2, 7, 16), (2, 4, 16)]
+        }),
     logits=_shape(
         "logits",
         (2, 5, 100),
@@ -145,6 +147,11 @@ def _tie(model):
 def tie(answer):
     model = answer(Transformer(SMALL))
     expect(isinstance(model, Transformer), "return the model")
+    expect(
+        isinstance(model.output, torch.nn.Linear),
+        f"output must stay the map from D to V, yours is a {type(model.output).__name__}: share "
+        "its weight, not the module",
+    )
     names = {
         "src_embedding": model.src_embedding.lookup.weight,
         "tgt_embedding": model.tgt_embedding.lookup.weight,
@@ -262,8 +269,17 @@ def write_batch(model, src_ids, max_len):
         ),
         "that is the variance, not the bound": lambda n_in, n_out: 2 / (n_in + n_out),
         "that is the square of the bound": lambda n_in, n_out: 6 / (n_in + n_out),
-        "that looks at n_in alone, so it keeps the signal and not the gradient": (
-            lambda n_in, n_out: math.sqrt(3 / n_in)
+        "that looks at n_in alone, so it keeps the signal and not the gradient": [
+            lambda n_in, n_out: math.sqrt(3 / n_in), lambda n_in, n_out: math.sqrt(6 / n_in)
+        ],
+        "that is twice the bound: a distribution on [-a, a] has the variance a^2 / 3": (
+            lambda n_in, n_out: 2 * math.sqrt(6 / (n_in + n_out))
+        ),
+        "your variance is 1 / (n_in + n_out); Glorot's is 2 / (n_in + n_out)": (
+            lambda n_in, n_out: math.sqrt(3 / (n_in + n_out))
+        ),
+        "you multiply n_in and n_out; the variance has their sum": (
+            lambda n_in, n_out: math.sqrt(3 / math.sqrt(n_in * n_out))
         ),
         "that looks at n_out alone, so it keeps the gradient and not the signal": (
             lambda n_in, n_out: math.sqrt(3 / n_out)

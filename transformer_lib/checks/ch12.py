@@ -234,10 +234,11 @@ class _Model(torch.nn.Module):
 def _batches(lengths=((3, 0), (8, 0), (5, 3)), dirty=0):
     # A gradient left over from before must not count: some answers start from a dirty one.
     batches = []
-    for length, padding in lengths:
-        targets = torch.randint(1, 7, (4, length))
+    for i, (length, padding) in enumerate(lengths):
+        rows = 4 - i  # sentences
+        targets = torch.randint(1, 7, (rows, length))
         targets[:, length - padding :] = 0
-        batches.append((torch.randint(0, 9, (4, length)), targets))
+        batches.append((torch.randint(0, 9, (rows, length)), targets))
     return torch.randn(9, 7), batches, dirty
 
 
@@ -279,6 +280,11 @@ def _by_tokens(targets, everything, n):
     return _real(targets) / _real(everything)
 
 
+def _by_sentences(model, batches):
+    sentences = sum(len(targets) for _, targets in batches)
+    return _weighted(lambda targets, everything, n: len(targets) / sentences)(model, batches)
+
+
 @exercise(
     "12.5",
     inputs=_batches,
@@ -302,6 +308,10 @@ def _by_tokens(targets, everything, n):
         "share of the real tokens": _weighted(lambda targets, everything, n: 1 / n),
         "you weigh each batch by its positions, padding included: count real tokens": (
             _weighted(lambda targets, everything, n: targets.numel() / everything.numel())
+        ),
+        "you weigh each batch by its sentences: count real tokens": _by_sentences,
+        "each loss is a mean already: multiply it by its tokens before you divide by all": (
+            _weighted(lambda targets, everything, n: 1 / _real(everything))
         ),
         "you multiply by the tokens but never divide by their total": (
             _weighted(lambda targets, everything, n: _real(targets))

@@ -55,6 +55,13 @@ def _up_to_eos(written, right):
     return ((written == right) | (right == 0)).all(1).float().mean()
 
 
+def _ended(row, last=False):
+    """A row up to its first or last <eos>."""
+    if 2 not in row:
+        return row
+    return row[: len(row) - row[::-1].index(2)] if last else row[: row.index(2) + 1]
+
+
 RIGHT = torch.tensor([[4, 5, 2, 0], [6, 7, 8, 2], [9, 2, 0, 0], [4, 4, 2, 0]])
 WRITTEN = torch.tensor(
     [
@@ -73,6 +80,9 @@ WRITTEN = torch.tensor(
         (torch.tensor([[4, 5, 2], [6, 7, 8], [9, 2, 0], [4, 4, 4]]), RIGHT),  # cut short
         (torch.tensor([[5, 2, 7], [5, 5, 2], [5, 0, 2]]), torch.tensor([[5, 2], [5, 2], [5, 2]])),
         (torch.tensor([[8, 2]]), torch.tensor([[8, 2, 0, 0]])),
+        # The right letters in another order; a second <eos> behind the first.
+        (torch.tensor([[5, 4, 2], [4, 5, 2]]), torch.tensor([[4, 5, 2], [4, 5, 2]])),
+        (torch.tensor([[4, 2, 7, 2], [5, 2, 2, 0]]), torch.tensor([[4, 2], [5, 2]])),
     ],
     hint="compare token by token, but only up to <eos> of the right answer",
     wrong="the share of right sequences is another",
@@ -89,6 +99,18 @@ WRITTEN = torch.tensor(
         ],
         "an output cut short counts as right: without its <eos> it is not finished": (
             lambda written, right: _up_to_eos(*_cut(written, right))
+        ),
+        "the order counts: the right letters in other places are not right": (
+            lambda written, right: sum(
+                sorted(_ended(a)) == sorted(_ended(b))
+                for a, b in zip(written.tolist(), right.tolist(), strict=True)
+            ) / len(right)
+        ),
+        "the answer ends at the first <eos>; what follows it, another <eos> too, is junk": (
+            lambda written, right: sum(
+                _ended(a, last=True) == _ended(b)
+                for a, b in zip(written.tolist(), right.tolist(), strict=True)
+            ) / len(right)
         ),
         "that is the number of right sequences; divide by how many there are": (
             lambda written, right: _up_to_eos(*_padded(written, right)) * len(right)

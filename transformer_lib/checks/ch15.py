@@ -53,6 +53,15 @@ def _drawable(result, logits, k):
     return torch.where(result.softmax(-1) == 0, -torch.inf, result)
 
 
+def _told_kept(given, expected, logits, k):
+    mine, right = torch.isfinite(given), torch.isfinite(expected)
+    for i, (one, other) in enumerate(zip(mine, right, strict=True)):
+        if not torch.equal(one, other):
+            kept = [j for j, stays in enumerate(one) if stays]
+            return f"row {i} keeps the places {kept}, which are not its {k} largest logits"
+    return "the kept logits have changed"
+
+
 def _kept(logits, k, largest=True):
     return torch.zeros_like(logits, dtype=torch.bool).scatter(
         -1, logits.topk(k, largest=largest).indices, True
@@ -64,7 +73,7 @@ def _kept(logits, k, largest=True):
     inputs=lambda B=4, V=9, k=3: (torch.randn(B, V), k),
     vary=(dict(B=2, V=5, k=1), dict(B=3, V=4, k=4), dict(B=5, V=5, k=2)),
     hint="find the k-th largest logit of each row, hide what is below",
-    wrong="the kept logits have changed",
+    tell=_told_kept,
     shape="logits go in and logits of the same shape come out",
     view=_drawable,
     in_place="use a copy, the caller still needs the logits",

@@ -17,7 +17,9 @@ brevity = values(
         "the penalty for 8 words is not right",
         {
             "0.8 is the ratio of the lengths itself; the penalty is e to the power of 1 - r/c": 0.8,
+            "the exponent is 1 - r / c; you divide by r": math.exp(-2 / 10),
             "r and c are swapped: r is the length of the references": math.exp(1 - 8 / 10),
+            "8 words are fewer than 10: here there is a penalty, below 1": lambda given: given >= 1,
         },
         tolerance=1e-2,
     ),
@@ -28,7 +30,7 @@ brevity = values(
             "a penalty is never above 1: a long output is punished by its precision": (
                 lambda given: given > 1
             ),
-            "12 words are more than 10, so there is no brevity to punish": 10 / 12,
+            "12 words are more than 10, so there is no brevity to punish": lambda given: given < 1,
         },
         tolerance=1e-2,
     ),
@@ -108,7 +110,7 @@ def _mean(divide="reference"):
     inputs=[
         (["a", "a b c d e f g h"], ["b", "a b c d e f g h"]), (["a b"], ["a b c d"]),
         (["a b c d", "x"], ["a c d", "y z"]), (["the  cat"], ["the cat sat"]),
-        (["x y z"], ["a"]),
+        (["x y z"], ["a"]), (["a b", "c"], ["a", "b c"]), (["The cat"], ["the cat"]),
     ],
     given=0x364C52BC,
     wrong="over these sentences the rate is not right",
@@ -120,6 +122,12 @@ def _mean(divide="reference"):
         "you divide by the length of the hypothesis, so saying more lowers the rate: "
         "divide by the length of the reference": _rate("hypothesis"),
         "this is in percent; return a fraction": lambda a, b: 100 * _rate()(a, b),
+        "you join the sentences, so that words of one match those of another": lambda a, b: (
+            _rate()([" ".join(a)], [" ".join(b)])
+        ),
+        "'The' and 'the' are two words: nobody asked for lower case": lambda a, b: (
+            _rate()([text.lower() for text in a], [text.lower() for text in b])
+        ),
         "you divide by the longer of the two; the reference's words count": _rate("longer"),
         "you compare characters, not words: one edit in nine is a word": lambda a, b: (
             sum(map(edit_distance, a, b)) / sum(map(len, b))
@@ -163,6 +171,10 @@ def paired(answer):
         )
         expected = (a - b).std() / math.sqrt(n)
         expect(
+            abs(found.mean() / n - (a - b).mean()) > 0.3,
+            "you add the scores of the drawn sentences up; take their mean",
+        )
+        expect(
             found.std() < 1.25 * expected,
             "the differences spread too widely: draw as many sentences as there are, for both "
             "alike",
@@ -170,7 +182,7 @@ def paired(answer):
         expect(
             found.std() > 0.8 * expected,
             "the differences spread too little: draw as many sentences as there are, with "
-            "replacement",
+            "replacement, and compare the two systems on the same sentences, in their order",
         )
         expect(
             abs(found.mean() - (a - b).mean()) < 0.3,

@@ -15,6 +15,7 @@ count_heads = values(
         {
             "a decoder layer has two attentions, its own and the cross-attention, with 8 heads "
             "each": (6 + 3) * 8,
+            "only a decoder layer has a second attention": (6 + 3) * 2 * 8,
             "those are layers or attentions; each attention has 8 heads": [9, 12],
         },
     ),
@@ -116,6 +117,8 @@ def _tables():
     tell=lambda given, expected, table, i, k: (
         f"asked for {k} neighbours, you gave {len(given)}"
         if len(given) != k
+        else "you took the row out of the table, so the ids behind it are one too small"
+        if [row + (row >= i) for row in given] == expected
         else "the row itself is in your list; leave it out"
         if i in given
         else "these are not the nearest rows, nearest first"
@@ -132,6 +135,9 @@ def _tables():
             lambda table, i, k: _nearest(_cosine)(table, i, k)[::-1],
         ],
         "the row itself is in your list; leave it out": _nearest(_cosine, leave_out=False),
+        "you rank by the size of the cosine; a row that points the other way is far": (
+            _nearest(lambda table, i: _cosine(table, i).abs())
+        ),
         "you normalise columns, not rows: dim=-1": _nearest(
             lambda table, i: F.normalize(table, dim=0) @ F.normalize(table, dim=0)[i]
         ),

@@ -97,6 +97,7 @@ def prefix_mask(n_source, size):
     "20.3",
     inputs=[([5, 6, 2], [1, 7, 8, 9, 2]), ([4, 2], [1, 3, 2]), ([2], [1, 2])],
     given=0xA02800E7,
+    shrinks=False,  # a target begins with <bos>
     parts=("read", "predicted"),
     tell=lambda given, expected, source, target: (
         "what is read was right: source + target[:-1]"
@@ -228,6 +229,14 @@ def overturn(answer):
         "1,000 bytes make 1 to 1,000 tokens, if a token has one byte at least",
     )
     expect(tokens == int(tokens) and other_tokens == int(other_tokens), "tokens are whole numbers")
+    for mean, n in ((loss, tokens), (other_loss, other_tokens)):
+        guessed = 1000 / n * math.log(256)  # nats for a token whose bytes are guessed
+        expect(
+            mean < 2 * guessed,
+            f"a mean loss of {mean:.4g} nats for a token of {1000 / n:.3g} bytes? To guess its "
+            f"bytes costs {guessed:.3g}. Give losses, not perplexities, in the order loss, tokens, "
+            "loss, tokens",
+        )
     expect(loss != other_loss, "the first needs the lower perplexity per token; yours are equal")
     expect(loss < other_loss, "the first needs the lower perplexity per token: a lower loss")
     expect(

@@ -160,44 +160,64 @@ def gain(answer):
     expect_close(given, 8.0, "the mean over seeds of infill less scratch, equal updates in all")
 
 
-def _most_told(sentences):
-    def share(i):
-        rest = {word for j, other in enumerate(sentences) if j != i for word in other}
-        return sum(word in rest for word in sentences[i]) / len(sentences[i])
-
-    return max(range(len(sentences)), key=share)
+def _others(sentences, i):
+    return [word for j, other in enumerate(sentences) if j != i for word in other]
 
 
-@judged(
+def _share(sentences, i):
+    """The share of the words of sentence i that stand in another sentence."""
+    return sum(word in _others(sentences, i) for word in sentences[i]) / len(sentences[i])
+
+
+def _told_by(sentences, i):
+    rest = _others(sentences, i)
+    return sum(word in sentences[i] for word in rest) / len(rest)
+
+
+def _best(score):
+    return lambda sentences: max(range(len(sentences)), key=lambda i: score(sentences, i))
+
+
+def _told_shares(given, expected, sentences):
+    if given not in range(len(sentences)):
+        return "return the number of a sentence"
+    told = [round(_share(sentences, i), 2) for i in range(len(sentences))]
+    return f"the shares are {told}; yours is number {given}"
+
+
+@exercise(
     "22.5",
+    inputs=[
+        ([["a", "b", "c"], ["d", "e"], ["a", "b", "d", "x", "y"]],),
+        ([["p", "q", "r", "s", "t"], ["u", "v"], ["u", "p", "v", "q", "w", "w2"]],),
+        ([["m", "n"], ["k", "k", "k", "m"], ["m", "z", "n"]],),
+        ([["a", "x"], ["b", "y", "c"], ["c", "b", "z"], ["b", "c"]],),
+    ],
     hint="for each sentence, count its words that stand in any other sentence",
-    example=_most_told,
+    tell=_told_shares,
+    shape="return the number of a sentence",
+    shrinks=False,
+    slips={
+        "a long sentence has many such words; take the share, not the number": _best(
+            lambda sentences, i: _share(sentences, i) * len(sentences[i])
+        ),
+        "that is the one least told by the others; PEGASUS takes the most": _best(
+            lambda sentences, i: -_share(sentences, i)
+        ),
+        "sentences are counted from 0": lambda sentences: _best(_share)(sentences) + 1,
+        "look into the other sentences only: in itself each sentence stands whole": (
+            lambda sentences: 0
+        ),
+        "look into all other sentences, not the next one alone": _best(
+            lambda sentences, i: _share([sentences[i], sentences[(i + 1) % len(sentences)]], 0)
+        ),
+        "you measure how much of the others it tells; how much of it do the others tell?": _best(
+            lambda sentences, i: _told_by(sentences, i)
+        ),
+    },
 )
-def gap_sentence(answer):
-    cases = [
-        ([["a", "b", "c"], ["d", "e"], ["a", "b", "d", "x", "y"]], 0),
-        ([["p", "q", "r", "s", "t"], ["u", "v"], ["u", "p", "v", "q", "w", "w2"]], 1),
-        ([["m", "n"], ["k", "k", "k", "m"], ["m", "z", "n"]], 0),
-    ]
-    for sentences, right in cases:
-        given = answer([list(sentence) for sentence in sentences])
-        shares, counts = [], []
-        for i, sentence in enumerate(sentences):
-            rest = {word for j, other in enumerate(sentences) if j != i for word in other}
-            counts.append(sum(word in rest for word in sentence))
-            shares.append(counts[-1] / len(sentence))
-        where = f"for {[' '.join(sentence) for sentence in sentences]}"
-        expect(given in range(len(sentences)), f"{where}: return the number of a sentence")
-        expect(
-            given == right or given != counts.index(max(counts)),
-            f"{where}: a long sentence has many such words; take the share, not the number",
-        )
-        expect(
-            given == right or given != shares.index(min(shares)),
-            f"{where}: that is the one least told by the others; PEGASUS takes the most",
-        )
-        told = [round(share, 2) for share in shares]
-        expect(given == right, f"{where}: the shares are {told}; yours is number {given}")
+def gap_sentence(sentences):
+    return _best(_share)(sentences)
 
 
 @judged(

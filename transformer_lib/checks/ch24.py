@@ -41,7 +41,15 @@ by_hand = values(
 def of_dog(answer):
     near, far, cat = 1.0, math.exp(-2), math.exp(-0.5)
     found = (near + far) / (near + far + cat)
+    expect(0 <= float(answer) <= 1, f"a probability lies between 0 and 1; yours is {answer:.4g}")
+    rooted, squared = (1 + math.exp(-(2**p)) for p in (0.5, 2))
     slips = {
+        "the distances are squared already: take e to the power of minus 2, with no root": (
+            0.75 * 0.2 + 0.25 * rooted / (rooted + math.exp(-(0.5**0.5)))
+        ),
+        "the distances are squared already: do not square them again": (
+            0.75 * 0.2 + 0.25 * squared / (squared + math.exp(-(0.5**2)))
+        ),
         "two of three neighbours is not the share: near ones count more": 0.75 * 0.2 + 0.25 * 2 / 3,
         "that is what the neighbours say; the model has a share of 0.75": found,
         "you gave the model the neighbours' share": 0.25 * 0.2 + 0.75 * found,
@@ -69,8 +77,12 @@ def keep(answer):
     x = torch.randn(2, 4, 3, requires_grad=True)
     together = torch.cat([memory, x.detach()], dim=1)
     none = answer(memory, x, 0)
-    expect_shape(none, (2, 0, 3), "with reach 0 nothing is kept, and [-0:] keeps everything")
-    for reach in (3, 6, 20):
+    everything = none.shape == (2, 9, 3)
+    expect_shape(
+        none, (2, 0, 3),
+        "with reach 0 nothing is kept" + (", and [-0:] keeps everything" if everything else ""),
+    )  # fmt: skip
+    for reach in (3, 6, 12, 20):
         kept = answer(memory, x, reach)
         expected = together[:, max(0, 9 - reach) :]
         expect_shape(kept, expected.shape, f"with reach {reach} of 9 places")

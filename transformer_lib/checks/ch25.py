@@ -3,6 +3,7 @@
 import math
 
 import torch
+import torch.nn.functional as F
 
 from transformer_lib.checks import exercise, expect, expect_close, expect_shape, judged, same
 
@@ -52,10 +53,12 @@ def kept(kept_with_bias_2, kept_with_bias_0):
 
 @exercise(
     "25.3",
-    inputs=lambda N=2, T=4: (10 * torch.rand(N) + 20, torch.randint(0, 8, (N, T)).float()),
-    vary=(dict(N=3, T=5), dict(N=4, T=4)),
+    inputs=lambda N=2, T=4, wish=20: (
+        10 * torch.rand(N) + wish, torch.randint(0, 8, (N, T)).float()
+    ),
+    vary=(dict(N=3, T=5), dict(N=4, T=4), dict(T=6, wish=0)),
     given=0x7F140A66,
-    wrong="the first step is asked for everything, the next for less",
+    wrong="a step is asked for the wish less what the steps before it have earned",
     shape="expected (N, T)",
     slips={
         "the wish of a step is lowered by that step's own reward, which is not earned yet": (
@@ -67,6 +70,15 @@ def kept(kept_with_bias_2, kept_with_bias_0):
         "the wish is never lowered: count down": (
             lambda asked, rewards: asked[:, None].expand_as(rewards).clone()
         ),
+        "a wish may fall below 0: whoever earned more than was asked for has more than enough": (
+            lambda asked, rewards: (asked[:, None] - rewards.cumsum(-1) + rewards).clamp(min=0)
+        ),
+        "only the reward of the last step is taken off; take off what all steps before earned": (
+            lambda asked, rewards: asked[:, None] - F.pad(rewards, (1, 0))[:, :-1]
+        ),
+        "what has been earned is taken off the wish, not added": (
+            lambda asked, rewards: asked[:, None] + rewards.cumsum(-1) - rewards
+        ),
         "the sums run over the episodes, not over the steps": (
             lambda asked, rewards: asked[:, None] - rewards.cumsum(0) + rewards
         ),
@@ -77,45 +89,92 @@ def repaired_wish(asked, rewards):
     return asked[:, None] - earned_before
 
 
-def _tokens(states, actions, low, high, n_bins):
+def _tokens(cut=torch.floor, last=1, step=None, bottom=None, order="state action", clamp=True):
+    """The text of a trajectory, with one thing done in another way."""
+
+    def text(states, actions, low, high, n_bins):
+        n = states.size(-1)
+        start = low if bottom is None else bottom
+        bins = cut((states - start) / (high - start) * n_bins)
+        bins = (bins.clamp(0, n_bins - last) if clamp else bins).long()
+        bins = bins + (n_bins if step is None else step(n, n_bins)) * torch.arange(n)
+        acts = actions[..., None] + n * n_bins
+        if order == "all states":
+            return torch.cat([bins.flatten(1), acts.flatten(1)], -1)
+        parts = [bins, acts] if order == "state action" else [acts, bins]
+        return torch.cat(parts, -1).flatten(1)
+
+    return text
+
+
+def _trajectory(B=2, T=3, n=3, low=-1.0, high=1.0, n_bins=10, A=4):
+    span = high - low
+    states = (low - 0.25 * span + 1.5 * span * torch.rand(B, T, n)).round(decimals=2)
+    return states, torch.randint(A, (B, T)), low, high, n_bins
+
+
+def _whole_ids(answer):
+    ids = torch.as_tensor(answer(*_trajectory()))
+    expect(not ids.is_floating_point(), "tokens are ids, whole numbers: .long()")
+
+
+@exercise(
+    "25.4",
+    inputs=_trajectory,
+    vary=(
+        dict(n=4, low=-2.0, high=2.0, n_bins=7), dict(B=1, T=4, n=2, low=1.0, high=5.0, n_bins=8)
+    ),
+    hint="scale to [0, n_bins), round down, clamp; then add i * n_bins",
+    wrong="some ids differ",
+    shape="expected (B, T * (n + 1)), the state and the action of each step",
+    laws=_whole_ids,
+    slips={
+        "every number uses the same ids: the model could not tell a place from a speed": [
+            _tokens(step=lambda n, n_bins: 0),
+            lambda states, actions, *rest: torch.cat([
+                _tokens(step=lambda n, n_bins: 0)(states, actions, *rest).view(
+                    *actions.shape, -1)[..., :-1], actions[..., None],
+            ], -1).flatten(1),
+        ],
+        "what lies outside goes into the nearest bin: clamp to 0 ... n_bins - 1": (
+            _tokens(clamp=False)
+        ),
+        "the last bin is number n_bins - 1: clamp to 0 ... n_bins - 1": _tokens(last=0),
+        "all states come first and all actions last; each action belongs behind its state": (
+            _tokens(order="all states")
+        ),
+        "each action stands behind its state, not before it": _tokens(order="action state"),
+        "round down: a bin holds all numbers from its lower border to the next": (
+            _tokens(cut=torch.round)
+        ),
+        "number i starts at i * n_bins, not at i * n": _tokens(step=lambda n, n_bins: n),
+        "the range starts at low, not at 0": _tokens(bottom=0.0),
+        "n_bins bins are wanted; you cut the range into one less": (
+            lambda states, actions, low, high, n_bins: torch.cat([
+                ((states - low) / (high - low) * (n_bins - 1)).clamp(0, n_bins - 1).long()
+                + n_bins * torch.arange(states.size(-1)),
+                actions[..., None] + n_bins * states.size(-1),
+            ], -1).flatten(1)
+        ),
+        "the range goes from `low` to `high`, whatever the data hold": (
+            lambda states, actions, low, high, n_bins: _tokens()(
+                states, actions, float(states.min()), float(states.max()), n_bins
+            )
+        ),
+        "the actions have ids of their own, behind all bins: n * n_bins on": (
+            lambda states, actions, low, high, n_bins: torch.cat([
+                _tokens()(states, actions, low, high, n_bins).view(
+                    *actions.shape, -1)[..., :-1], actions[..., None],
+            ], -1).flatten(1)
+        ),
+    },
+)  # fmt: skip
+def trajectory_tokens(states, actions, low, high, n_bins):
     n = states.size(-1)
     bins = ((states - low) / (high - low) * n_bins).floor().clamp(0, n_bins - 1).long()
-    bins = bins + n_bins * torch.arange(n)
-    return torch.cat([bins, actions[..., None] + n * n_bins], -1).flatten(1)
-
-
-@judged(
-    "25.4",
-    hint="scale to [0, n_bins), round down, clamp; then add i * n_bins",
-    example=_tokens,
-)
-def trajectory_tokens(answer):
-    states = torch.tensor([[[0.0, -1.0, 0.99], [5.0, 0.5, -7.0]]])  # (1, 2, 3)
-    actions = torch.tensor([[1, 0]])
-    expected = torch.tensor([[5, 10, 29, 31, 9, 17, 20, 30]])
-    output = answer(states, actions, -1.0, 1.0, 10)
-    expect_shape(output, (1, 8), "expected (B, T * (n + 1)): the state, then the action")
-    expect(not output.is_floating_point(), "tokens are ids, whole numbers: .long()")
-    local = torch.tensor([[5, 0, 9, 1, 9, 7, 0, 0]])
-    expect(
-        not torch.equal(output, local),
-        "every number uses the same ids: the model could not tell a place from a speed",
-    )
-    expect(
-        int(output.max()) < 32 and int(output.min()) >= 0,
-        "some ids lie outside the vocabulary of 3 * 10 + 2: clamp to 0 ... n_bins - 1",
-    )
-    sorted_apart = torch.cat([expected.view(1, 2, 4)[..., :3].flatten(1), expected[:, 3::4]], 1)
-    expect(
-        not torch.equal(output, sorted_apart),
-        "all states come first and all actions last; each action belongs behind its state",
-    )
-    expect(torch.equal(output, expected), "some ids differ: try one number by hand")
-    many, acts = torch.rand(3, 5, 4) * 6 - 3, torch.randint(3, (3, 5))
-    bins = ((many + 2) / 4 * 7).floor().clamp(0, 6).long() + 7 * torch.arange(4)
-    expected = torch.cat([bins, acts[..., None] + 28], -1).flatten(1)
-    output = answer(many, acts, -2.0, 2.0, 7)
-    expect(torch.equal(output, expected), "right for 10 bins in [-1, 1], wrong for 7 in [-2, 2]")
+    ids = bins + n_bins * torch.arange(n)  # (B, T, n)
+    step = torch.cat([ids, actions[..., None] + n * n_bins], -1)
+    return step.flatten(1)
 
 
 @judged("25.5", hint="four numbers", example=(5, 10, 1, 0.3))

@@ -9,6 +9,7 @@
 """
 
 import inspect
+import itertools
 import linecache
 import math
 import sys
@@ -21,6 +22,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 HERE = Path(__file__).parent
+PATIENCE = 0.5  # seconds of computing for the search of a small example
 NOT_THEIRS = (
     str(HERE.parent),  # this library
     "site-packages", "dist-packages",
@@ -108,10 +110,11 @@ def same(given, expected, tolerance: float = 1e-5) -> bool:
 def _name_of(factor: float, sizes) -> str:
     """A factor in words: the root of a size, a size, or a known constant."""
     known = {-1: "minus 1", math.log(2): "ln 2", 1 / math.log(2): "1 / ln 2: bits for nats",
-             math.sqrt(3): "√3", 100: "per cent for a fraction", 2: "twice"}  # fmt: skip
+             math.sqrt(3): "√3", 100: "per cent for a fraction"}  # fmt: skip
     for n in sorted(set(sizes)):
         if n > 2:
-            known |= {math.sqrt(n): f"√{n}", 1 / math.sqrt(n): f"1/√{n}"}
+            if math.isqrt(n) ** 2 != n:  # 2 is twice and not the root of 4
+                known |= {math.sqrt(n): f"√{n}", 1 / math.sqrt(n): f"1/√{n}"}
             known |= {float(n): f"{n}", 1.0 / n: f"1/{n}"}
     for value, name in known.items():
         if math.isclose(value, factor, rel_tol=1e-4):
@@ -119,11 +122,28 @@ def _name_of(factor: float, sizes) -> str:
     return ""
 
 
+def wrong_kind(given, expected) -> str | None:
+    """Whether there is more than was asked for, or a truth value instead of a number."""
+    if isinstance(given, (tuple, list)) and isinstance(expected, (torch.Tensor, float, str, tuple)):
+        for i, part in enumerate(given):
+            if same(part, expected) and len(given) > 1:
+                return (
+                    f"you return {len(given)} values, and number {i + 1} of them is right: return "
+                    "it alone"
+                )
+    right = numbers(expected)
+    if right is not None and _is_bool(given) and not set(np.unique(right)) <= {0.0, 1.0}:
+        return "yours is True or False where a number is expected"
+    return None
+
+
 def relation(given, expected, sizes=()) -> str | None:
     """How the given numbers hang together with the expected ones; None where nothing is seen.
 
     sizes: whole numbers that may stand behind a factor, such as the axes of the inputs.
     """
+    if how := wrong_kind(given, expected):
+        return how
     a, b = numbers(given), numbers(expected)
     if a is None or b is None or b.size == 0 or a.size == 0:
         return None
@@ -166,8 +186,11 @@ def relation(given, expected, sizes=()) -> str | None:
                     return "the sign is turned round"
                 every = "every number of yours is" if y.size > 1 else "yours is"
                 whole = (x == x.round()).all() and (y == y.round()).all()
-                if y.size > 1 or (_name_of(factor, sizes) and not whole):
-                    return f"{every} {factor:.4g} times the expected{_name_of(factor, sizes)}"
+                named = _name_of(factor, sizes)
+                if not named and (how := _sums(a, b)):
+                    return how
+                if y.size > 1 or (named and not whole):
+                    return f"{every} {factor:.4g} times the expected{named}"
         if x.any() and any(same(x, cut(y)) for cut in (np.trunc, np.round, np.floor)):
             return "yours is cut or rounded to whole numbers"
         shift = float((x - y).mean())
@@ -185,6 +208,10 @@ def relation(given, expected, sizes=()) -> str | None:
             }.items():  # fmt: skip
                 if np.isfinite(found).all() and same(x, found):
                     return f"yours is {name}"
+    if b.ndim and finite.all():
+        how = _by_axes(a, b, sizes)
+        if how:
+            return how
     if b.ndim:
         exponent = np.exp(b - b.max(-1, keepdims=True)) if finite.all() else b
         if same(a, exponent / exponent.sum(-1, keepdims=True)):
@@ -196,12 +223,9 @@ def relation(given, expected, sizes=()) -> str | None:
                 for step in (1, -1):
                     if same(a, np.roll(b, step, axis)):
                         return f"yours is shifted by one along axis {axis}"
+        if how := _sums(a, b):
+            return how
         if b.ndim >= 2:
-            ones = np.allclose(b.sum(-1), 1, atol=1e-4)
-            if ones and not np.allclose(a.sum(-1), 1, atol=1e-3):
-                if np.allclose(a.sum(-2), 1, atol=1e-3):
-                    return "your columns sum to 1, where the rows should"
-                return f"your rows should sum to 1; the first sums to {a.sum(-1).flat[0]:.4g}"
             rows = [same(one, other) for one, other in zip(a, b, strict=True)]
             if any(rows) and sum(rows) < len(rows):
                 right = [i for i, fine in enumerate(rows) if fine]
@@ -213,19 +237,156 @@ def relation(given, expected, sizes=()) -> str | None:
     return None
 
 
+def _is_bool(value) -> bool:
+    return isinstance(value, (bool, np.bool_)) or getattr(value, "dtype", None) == torch.bool
+
+
+def _sums(a, b) -> str | None:
+    """What is wrong with shares that do not sum to 1."""
+    if not b.ndim or b.shape[-1] < 2 or not np.allclose(b.sum(-1), 1, atol=1e-4):
+        return None
+    if np.allclose(a.sum(-1), 1, atol=1e-3):
+        return None
+    if b.ndim == 1:
+        return f"yours should sum to 1; it sums to {a.sum():.4g}"
+    if np.allclose(a.sum(-2), 1, atol=1e-3):
+        return "your columns sum to 1, where the rows should"
+    return f"your rows should sum to 1; the first sums to {a.sum(-1).flat[0]:.4g}"
+
+
+def _by_axes(a, b, sizes) -> str | None:
+    """What two arrays of one shape say of the scores behind them, and of single axes."""
+    shares = (a > 0).all() and (b > 0).all() and b.shape[-1] > 2
+    if shares and np.allclose(a.sum(-1), 1, atol=1e-4) and np.allclose(b.sum(-1), 1, atol=1e-4):
+        x, y = (np.log(p) - np.log(p).mean(-1, keepdims=True) for p in (a, b))
+        if (y**2).sum() > 1e-6:
+            factor = float((x * y).sum() / (y**2).sum())
+            other = factor > 0 and not math.isclose(factor, 1, rel_tol=1e-3)
+            if other and same(x, factor * y, 1e-3):
+                return (
+                    f"your shares come from scores that are {factor:.4g} times the "
+                    f"right ones{_name_of(factor, sizes)}"
+                )
+    for axis in range(b.ndim):
+        if b.shape[axis] < 2:
+            continue
+        first = a.take([0], axis)
+        if np.allclose(a, first, atol=1e-6) and not np.allclose(b, b.take([0], axis), atol=1e-3):
+            return f"yours is the same for all {b.shape[axis]} places of axis {axis}"
+        if axis:
+            right = [
+                i for i in range(b.shape[axis]) if same(a.take(i, axis), b.take(i, axis))
+            ]
+            if right == [0] and set(np.unique(b)) - {0.0, 1.0}:
+                return f"along axis {axis} only the first of {b.shape[axis]} is right"
+    return None
+
+
+def relation_of_parts(given, expected, names, sizes=()) -> str | None:
+    """`relation` of several results: of the first that differs, and whether two are exchanged."""
+    if not isinstance(given, (tuple, list)) or len(given) != len(expected):
+        return None
+    wrong = [i for i, value in enumerate(expected) if not same(given[i], value)]
+    if len(wrong) == 2:
+        one, two = wrong
+        if same(given[one], expected[two]) and same(given[two], expected[one]):
+            return f"`{names[one]}` and `{names[two]}` are exchanged"
+    how = relation(given[wrong[0]], expected[wrong[0]], sizes) if wrong else None
+    return f"`{names[wrong[0]]}`: {how}" if how else None
+
+
+def exchangeable(value, other) -> bool:
+    """Whether another value may stand for an argument: of one kind and shape, and different."""
+    if isinstance(value, torch.Tensor):
+        return (
+            isinstance(other, torch.Tensor)
+            and other.shape == value.shape
+            and other.dtype == value.dtype
+            and not torch.equal(other, value)
+        )
+    return type(value) is type(other) and isinstance(value, (int, float, str)) and value != other
+
+
+def formula(names, results) -> str | None:
+    """How an answer to "count it" differs, as a product of the arguments: "n * n too many".
+
+    results: [(arguments, given, expected)]. The product must hold for all of them, and there must
+    be three at least that are wrong or right by it; a difference is looked for and then a factor.
+    """
+    rows = []
+    for args, given, expected in results:
+        named = [(name, value) for name, value in zip(names, args, strict=False)
+                 if isinstance(value, (int, float)) and not isinstance(value, bool)]  # fmt: skip
+        plain = all(isinstance(x, (int, float)) and not isinstance(x, bool)
+                    for x in (given, expected))  # fmt: skip
+        if not named or not plain or not all(map(math.isfinite, (given, expected))):
+            return None
+        rows.append((dict(named), float(given), float(expected)))
+    if len(rows) < 3:
+        return None
+    differences = [given - expected for _, given, expected in rows]
+    if any(differences) and (text := _monomial([row[0] for row in rows], differences)):
+        if text[1] == "1":
+            return "one too many, on every input" if text[0] > 0 else "one too few, on every input"
+        return f"yours is {text[1]} too {'large' if text[0] > 0 else 'small'}, on every input"
+    ratios = [given / expected if expected else math.nan for _, given, expected in rows]
+    text = _monomial([row[0] for row in rows], ratios)
+    if text and text[0] > 0 and text[1] != "1":
+        return f"yours is {text[1]} times the expected, on every input"
+    return None
+
+
+def _monomial(rows, wanted):
+    """(sign, "2 * n * d") where `wanted` is that product of the arguments in each row, or None."""
+    if not all(math.isfinite(value) and value for value in wanted):
+        return None
+    names = [name for name in rows[0] if all(row[name] > 0 for row in rows)][:5]
+    numbers_ = [1, 2, 3, 4, 5, 6, 7, 8, 1 / 2, 1 / 3, 1 / 4, 2 / 3, 3 / 2]
+    for powers in sorted(
+        itertools.product((0, 1, 2, -1), repeat=len(names)), key=lambda p: sum(map(abs, p))
+    ):
+        products = [
+            math.prod(row[name] ** power for name, power in zip(names, powers, strict=True))
+            for row in rows
+        ]
+        factor = wanted[0] / products[0]
+        if all(math.isclose(value, factor * product, rel_tol=1e-6)
+               for value, product in zip(wanted, products, strict=True)):  # fmt: skip
+            number = next((n for n in numbers_ if math.isclose(n, abs(factor), rel_tol=1e-6)), None)
+            if number is None:
+                return None
+            above = [str(number)] if number != int(number) else [f"{number}"] * (number != 1)
+            above = [f"{number:.3g}"] if above else []
+            for name, power in zip(names, powers, strict=True):
+                above += [name] * max(power, 0)
+            below = [name for name, power in zip(names, powers, strict=True) if power < 0]
+            text = " * ".join(above) or "1"
+            return factor, text + "".join(f" / {name}" for name in below)
+    return None
+
+
 def difference(given, expected) -> str:
     """Where two answers differ, with both sides."""
     a, b = numbers(given), numbers(expected)
     if a is None or b is None or isinstance(expected, (list, tuple)):
-        return f"yours is {show(given)}, expected {show(expected)}"
+        return _both(given, expected)
     if a.shape != b.shape:
         return f"your shape is {a.shape}, expected {b.shape}"
     if b.size <= 12:
-        return f"yours is {show(given)}, expected {show(expected)}"
+        return _both(given, expected)
     wrong = ~((np.abs(a - b) <= 1e-5 * np.maximum(1, np.abs(b))) | (a == b))
     at = tuple(np.argwhere(wrong)[0]) if wrong.any() else (0,) * b.ndim
     place = list(map(int, at))
     return f"yours is {a[at]:.6g} at {place}, expected {b[at]:.6g}"
+
+
+def _both(given, expected) -> str:
+    """Two values with as few digits as tell them apart."""
+    for digits in (4, 6, 9):
+        one, other = show(given, digits=digits), show(expected, digits=digits)
+        if one != other:
+            break
+    return f"yours is {one}, expected {other}"
 
 
 # --------------------------------------------------------------------------------------- steps
@@ -371,7 +532,7 @@ def _sizes(args):
 # ------------------------------------------------------------------------------------ examples
 
 
-def show(value, width: int = 110) -> str:
+def show(value, width: int = 110, digits: int = 4) -> str:
     """A value for a message: few digits, a large tensor as its shape."""
 
     def plain(item):
@@ -383,7 +544,7 @@ def show(value, width: int = 110) -> str:
                 return f"({inner}{',' * (len(item) == 1)})"
             return f"[{inner}]"
         if isinstance(item, float):
-            return f"{item + 0.0:.4g}"
+            return f"{item + 0.0:.{digits}g}"
         if isinstance(item, dict):
             return "{" + ", ".join(f"{plain(k)}: {plain(v)}" for k, v in item.items()) + "}"
         return repr(item)
@@ -421,9 +582,11 @@ def _rounded(args):
         )
 
 
-def _shorter(args):
-    """The arguments with one item of one list, text or dictionary left out."""
+def _shorter(args, fixed):
+    """The arguments with one item of one list, text or dictionary left out, if not `fixed`."""
     for i, value in enumerate(args):
+        if fixed and fixed[i]:
+            continue
         if isinstance(value, (list, tuple, str)) and len(value) > 1:
             for j in range(len(value)):
                 yield (*args[:i], value[:j] + value[j + 1 :], *args[i + 1 :])
@@ -435,15 +598,16 @@ def _shorter(args):
                 yield (*args[:i], rest, *args[i + 1 :])
 
 
-def shrink(args, fails, make=None, sizes=None, seconds: float = 0.5):
+def shrink(args, fails, make=None, sizes=None, fixed=()):
     """The smallest arguments found on which `fails(args)` still holds.
 
     make, sizes: makes arguments from sizes, `make(**sizes)`; without them, items are left out.
+    fixed: for each argument whether it keeps its length.
     """
-    end = time.monotonic() + seconds
+    end = time.process_time() + PATIENCE
 
     def still(candidate):
-        return time.monotonic() < end and fails(candidate)
+        return time.process_time() < end and fails(candidate)
 
     if make is not None:
         smaller = True
@@ -464,6 +628,6 @@ def shrink(args, fails, make=None, sizes=None, seconds: float = 0.5):
     else:
         smaller = True
         while smaller:
-            smaller = next((found for found in _shorter(args) if still(found)), None)
+            smaller = next((found for found in _shorter(args, fixed) if still(found)), None)
             args = smaller or args
     return next((found for found in _rounded(args) if still(found)), args)

@@ -1,0 +1,794 @@
+"""Answers to the exercises of chapter 10, written without a look at its checks."""
+
+from tests.unseen_answers import Answer
+
+ANSWERS = [
+    # Exercise 1: shapes
+    Answer(
+        exercise="10.1",
+        check="shapes",
+        code="""
+answer = {"encoder": (3, 4, 9, 9), "decoder": (3, 4, 6, 6), "cross": (3, 4, 9, 6)}
+""",
+        right=False,
+        mistake="queries and keys of the cross-attention exchanged",
+    ),
+    Answer(
+        exercise="10.1",
+        check="shapes",
+        code="""
+answer = {"encoder": (3, 9, 9), "decoder": (3, 6, 6), "cross": (3, 6, 9)}
+""",
+        right=False,
+        mistake="no axis for the heads",
+    ),
+    Answer(
+        exercise="10.1",
+        check="shapes",
+        code="""
+answer = {"encoder": (3, 4, 9, 9), "decoder": (3, 4, 6, 9), "cross": (3, 4, 6, 9)}
+""",
+        right=False,
+        mistake="the decoder's self-attention reads the source",
+    ),
+    Answer(
+        exercise="10.1",
+        check="shapes",
+        code="""
+answer = {"encoder": (4, 3, 9, 9), "decoder": (4, 3, 6, 6), "cross": (4, 3, 6, 9)}
+""",
+        right=False,
+        mistake="heads before the batch",
+    ),
+    Answer(
+        exercise="10.1",
+        check="shapes",
+        code="""
+answer = {"encoder": (3, 4, 9, 9), "decoder": (3, 4, 6, 6), "cross": (3, 4, 6, 15)}
+""",
+        right=False,
+        mistake="in cross-attention source and target stand in one sequence",
+    ),
+    Answer(
+        exercise="10.1",
+        check="shapes",
+        code="""
+answer = {"encoder": (3, 1, 1, 9), "decoder": (3, 4, 6, 6), "cross": (3, 4, 6, 9)}
+""",
+        right=False,
+        mistake="the shape of a padding mask for the encoder",
+    ),
+    Answer(
+        exercise="10.1",
+        check="shapes",
+        code="""
+import torch
+
+
+def weights(queries, keys):
+    return (torch.randn(3, 4, queries, 8) @ torch.randn(3, 4, 8, keys)).softmax(-1).shape
+answer = {"encoder": weights(9, 9), "decoder": weights(6, 6), "cross": weights(6, 9)}
+""",
+        right=True,
+        mistake="torch.Size, from random scores",
+    ),
+    # Exercise 2: layer
+    Answer(
+        exercise="10.2",
+        check="layer",
+        code="""
+def decoder_layer(x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_forward):
+    x = norms[0](x + self_attend(x, x, x, tgt_mask))
+    x = norms[1](x + cross_attend(x, memory, memory, src_mask))
+    return norms[2](x + feed_forward(x))
+
+
+answer = decoder_layer
+""",
+        right=False,
+        mistake="post-norm",
+    ),
+    Answer(
+        exercise="10.2",
+        check="layer",
+        code="""
+def decoder_layer(x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_forward):
+    y = norms[0](x)
+    x = x + self_attend(y, y, y, src_mask)
+    x = x + cross_attend(norms[1](x), memory, memory, tgt_mask)
+    return x + feed_forward(norms[2](x))
+
+
+answer = decoder_layer
+""",
+        right=False,
+        mistake="the masks exchanged",
+    ),
+    Answer(
+        exercise="10.2",
+        check="layer",
+        code="""
+def decoder_layer(x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_forward):
+    y = norms[0](x)
+    x = x + self_attend(y, y, y, tgt_mask)
+    m = norms[1](memory)
+    x = x + cross_attend(norms[1](x), m, m, src_mask)
+    return x + feed_forward(norms[2](x))
+
+
+answer = decoder_layer
+""",
+        right=False,
+        mistake="norms the memory, too",
+    ),
+    Answer(
+        exercise="10.2",
+        check="layer",
+        code="""
+def decoder_layer(x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_forward):
+    x = x + self_attend(norms[0](x), x, x, tgt_mask)
+    x = x + cross_attend(norms[1](x), memory, memory, src_mask)
+    return x + feed_forward(norms[2](x))
+
+
+answer = decoder_layer
+""",
+        right=False,
+        mistake="only the query is normalised, keys and values are not",
+    ),
+    Answer(
+        exercise="10.2",
+        check="layer",
+        code="""
+def decoder_layer(x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_forward):
+    y = norms[0](x)
+    x = x + self_attend(y, y, y, tgt_mask)
+    y = norms[1](x)
+    x = x + cross_attend(memory, y, y, src_mask)
+    return x + feed_forward(norms[2](x))
+
+
+answer = decoder_layer
+""",
+        right=False,
+        mistake="the memory asks and the target answers",
+    ),
+    Answer(
+        exercise="10.2",
+        check="layer",
+        code="""
+def decoder_layer(x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_forward):
+    y = norms[0](x)
+    x = x + self_attend(y, y, y, tgt_mask)
+    y = norms[1](x)
+    x = x + cross_attend(y, memory, y, src_mask)
+    return x + feed_forward(norms[2](x))
+
+
+answer = decoder_layer
+""",
+        right=False,
+        mistake="keys from the memory, values from the target",
+    ),
+    Answer(
+        exercise="10.2",
+        check="layer",
+        code="""
+def decoder_layer(x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_forward):
+    y = norms[0](x)
+    x = x + self_attend(y, y, y, tgt_mask)
+    x = cross_attend(norms[1](x), memory, memory, src_mask)
+    return x + feed_forward(norms[2](x))
+
+
+answer = decoder_layer
+""",
+        right=False,
+        mistake="no residual around the cross-attention",
+    ),
+    Answer(
+        exercise="10.2",
+        check="layer",
+        code="""
+def decoder_layer(x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_forward):
+    y = norms[0](x)
+    x = x + self_attend(y, y, y, tgt_mask)
+    x = x + cross_attend(norms[1](x), memory, memory, None)
+    return x + feed_forward(norms[2](x))
+
+
+answer = decoder_layer
+""",
+        right=False,
+        mistake="the source's mask is forgotten",
+    ),
+    Answer(
+        exercise="10.2",
+        check="layer",
+        code="""
+def decoder_layer(x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_forward):
+    x = x + cross_attend(norms[1](x), memory, memory, src_mask)
+    y = norms[0](x)
+    x = x + self_attend(y, y, y, tgt_mask)
+    return x + feed_forward(norms[2](x))
+
+
+answer = decoder_layer
+""",
+        right=False,
+        mistake="the cross-attention asks before the target has looked at itself",
+    ),
+    Answer(
+        exercise="10.2",
+        check="layer",
+        code="""
+def decoder_layer(x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_forward):
+    y = norms[0](x)
+    x += self_attend(y, y, y, tgt_mask)
+    x += cross_attend(norms[1](x), memory, memory, src_mask)
+    x += feed_forward(norms[2](x))
+    return x
+
+
+answer = decoder_layer
+""",
+        right=False,
+        mistake="changes the caller's x on the way",
+    ),
+    Answer(
+        exercise="10.2",
+        check="layer",
+        code="""
+def decoder_layer(x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_forward):
+    sublayers = [
+        lambda y: self_attend(y, y, y, tgt_mask),
+        lambda y: cross_attend(y, memory, memory, src_mask),
+        feed_forward,
+    ]
+    for norm, sublayer in zip(norms, sublayers, strict=True):
+        x = x + sublayer(norm(x))
+    return x
+
+
+answer = decoder_layer
+""",
+        right=True,
+        mistake="a list of sublayers",
+    ),
+    Answer(
+        exercise="10.2",
+        check="layer",
+        code="""
+def decoder_layer(
+    x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_forward
+):
+    first, second, third = norms
+    own = first(x)
+    after_self = x + self_attend(query=own, key=own, value=own, mask=tgt_mask)
+    question = second(after_self)
+    read = cross_attend(query=question, key=memory, value=memory, mask=src_mask)
+    after_cross = after_self + read
+    return feed_forward(third(after_cross)) + after_cross
+
+
+answer = decoder_layer
+""",
+        right=True,
+        mistake="by keywords, a name for each stage",
+    ),
+    # Exercise 3: write
+    Answer(
+        exercise="10.3",
+        check="write",
+        code="""
+def repaired_write(next_token, src, bos, eos, max_len):
+    so_far = []
+    while len(so_far) < max_len:
+        so_far.append(next_token(src, [bos] + so_far))
+    return so_far
+
+
+answer = repaired_write
+""",
+        right=False,
+        mistake="feeds back what was written and does not stop",
+    ),
+    Answer(
+        exercise="10.3",
+        check="write",
+        code="""
+def repaired_write(next_token, src, bos, eos, max_len):
+    so_far = []
+    while len(so_far) < max_len:
+        so_far.append(next_token(src, [bos]))
+        if so_far[-1] == eos:
+            break
+    return so_far
+
+
+answer = repaired_write
+""",
+        right=False,
+        mistake="stops at the end and still reads the first token alone",
+    ),
+    Answer(
+        exercise="10.3",
+        check="write",
+        code="""
+def repaired_write(next_token, src, bos, eos, max_len):
+    so_far = []
+    while len(so_far) < max_len:
+        token = next_token(src, [bos, *so_far])
+        if token == eos:
+            break
+        so_far.append(token)
+    return so_far
+
+
+answer = repaired_write
+""",
+        right=False,
+        mistake="leaves eos out of the result",
+    ),
+    Answer(
+        exercise="10.3",
+        check="write",
+        code="""
+def repaired_write(next_token, src, bos, eos, max_len):
+    so_far = [bos]
+    while len(so_far) < max_len + 1 and so_far[-1] != eos:
+        so_far.append(next_token(src, so_far))
+    return so_far
+
+
+answer = repaired_write
+""",
+        right=False,
+        mistake="bos is in the result",
+    ),
+    Answer(
+        exercise="10.3",
+        check="write",
+        code="""
+def repaired_write(next_token, src, bos, eos, max_len):
+    so_far = [bos]
+    while len(so_far) < max_len:
+        so_far.append(next_token(src, so_far))
+        if so_far[-1] == eos:
+            break
+    return so_far[1:]
+
+
+answer = repaired_write
+""",
+        right=False,
+        mistake="counts bos among max_len",
+    ),
+    Answer(
+        exercise="10.3",
+        check="write",
+        code="""
+def repaired_write(next_token, src, bos, eos, max_len):
+    last, so_far = bos, []
+    while last != eos:
+        last = next_token(src, [bos] + so_far)
+        so_far = (so_far + [last])[-10_000:]
+    return so_far
+
+
+answer = repaired_write
+""",
+        right=False,
+        mistake="forgets max_len, and hangs where eos never comes",
+    ),
+    Answer(
+        exercise="10.3",
+        check="write",
+        code="""
+def repaired_write(next_token, src, bos, eos, max_len):
+    so_far = []
+    while so_far[-1] != eos and len(so_far) < max_len:
+        so_far.append(next_token(src, [bos] + so_far))
+    return so_far
+
+
+answer = repaired_write
+""",
+        right=False,
+        mistake="looks at the last written token before there is one",
+    ),
+    Answer(
+        exercise="10.3",
+        check="write",
+        code="""
+def repaired_write(next_token, src, bos, eos, max_len):
+    so_far = []
+    last = bos
+    for _ in range(max_len):
+        last = next_token(src, [last])
+        so_far.append(last)
+        if last == eos:
+            break
+    return so_far
+
+
+answer = repaired_write
+""",
+        right=False,
+        mistake="reads the last token alone",
+    ),
+    Answer(
+        exercise="10.3",
+        check="write",
+        code="""
+def repaired_write(next_token, src, bos, eos, max_len):
+    so_far = []
+    while len(so_far) < max_len:
+        so_far.append(next_token(src, so_far + [bos]))
+        if so_far[-1] == eos:
+            return so_far
+    return so_far
+
+
+answer = repaired_write
+""",
+        right=False,
+        mistake="bos comes after what was written",
+    ),
+    Answer(
+        exercise="10.3",
+        check="write",
+        code="""
+def repaired_write(next_token, src, bos, eos, max_len):
+    so_far = []
+    while len(so_far) < max_len:
+        so_far.append(next_token(src, [bos] + so_far))
+        if so_far[-1] == eos:
+            return
+    return so_far
+
+
+answer = repaired_write
+""",
+        right=False,
+        mistake="forgets to return when eos comes",
+    ),
+    Answer(
+        exercise="10.3",
+        check="write",
+        code="""
+def repaired_write(next_token, src, bos, eos, max_len):
+    ids = [bos]
+    while len(ids) <= max_len:
+        ids.append(next_token(src, ids))
+        if ids[-1] == eos:
+            break
+    return ids[1:]
+
+
+answer = repaired_write
+""",
+        right=True,
+        mistake="one list that grows, bos cut off at the end",
+    ),
+    Answer(
+        exercise="10.3",
+        check="write",
+        code="""
+def repaired_write(next_token, src, bos, eos, max_len, so_far=()):
+    if len(so_far) >= max_len or eos in so_far:
+        return list(so_far)
+    token = next_token(src, [bos, *so_far])
+    return repaired_write(next_token, src, bos, eos, max_len, (*so_far, token))
+
+
+answer = repaired_write
+""",
+        right=True,
+        mistake="recursive",
+    ),
+    # Exercise 4: masks
+    Answer(
+        exercise="10.4",
+        check="masks",
+        code="""
+import torch
+
+
+def decoder_masks(src_ids, tgt_ids, pad_id):
+    T = tgt_ids.size(1)
+    src_mask = (src_ids != pad_id)[:, None, None, :]
+    tgt_mask = torch.ones(1, 1, T, T, dtype=torch.bool).tril()
+    return src_mask, tgt_mask
+
+
+answer = decoder_masks
+""",
+        right=False,
+        mistake="the target's padding is forgotten",
+    ),
+    Answer(
+        exercise="10.4",
+        check="masks",
+        code="""
+def decoder_masks(src_ids, tgt_ids, pad_id):
+    src_mask = (src_ids != pad_id)[:, None, None, :]
+    tgt_mask = (tgt_ids != pad_id)[:, None, None, :]
+    return src_mask, tgt_mask
+
+
+answer = decoder_masks
+""",
+        right=False,
+        mistake="the target may see its future",
+    ),
+    Answer(
+        exercise="10.4",
+        check="masks",
+        code="""
+import torch
+
+
+def decoder_masks(src_ids, tgt_ids, pad_id):
+    def mask(ids):
+        size = ids.size(1)
+        causal = torch.ones(size, size, dtype=torch.bool).tril()
+        return (ids != pad_id)[:, None, None, :] & causal
+    return mask(src_ids), mask(tgt_ids)
+
+
+answer = decoder_masks
+""",
+        right=False,
+        mistake="the source is masked causally, too",
+    ),
+    Answer(
+        exercise="10.4",
+        check="masks",
+        code="""
+import torch
+
+
+def decoder_masks(src_ids, tgt_ids, pad_id):
+    T = tgt_ids.size(1)
+    src_mask = (src_ids != pad_id)[:, None, :, None]
+    causal = torch.ones(T, T, dtype=torch.bool).tril()
+    tgt_mask = (tgt_ids != pad_id)[:, None, None, :] & causal
+    return src_mask, tgt_mask
+
+
+answer = decoder_masks
+""",
+        right=False,
+        mistake="the source's mask hides queries, on the wrong axis",
+    ),
+    Answer(
+        exercise="10.4",
+        check="masks",
+        code="""
+import torch
+
+
+def decoder_masks(src_ids, tgt_ids, pad_id):
+    T = tgt_ids.size(1)
+    src_mask = (src_ids > 0)[:, None, None, :]
+    tgt_mask = (tgt_ids > 0)[:, None, None, :] & torch.ones(T, T).tril().bool()
+    return src_mask, tgt_mask
+
+
+answer = decoder_masks
+""",
+        right=False,
+        mistake="takes 0 for padding",
+    ),
+    Answer(
+        exercise="10.4",
+        check="masks",
+        code="""
+import torch
+
+
+def decoder_masks(src_ids, tgt_ids, pad_id):
+    T = tgt_ids.size(1)
+    src_mask = (src_ids == pad_id)[:, None, None, :]
+    future = torch.ones(T, T, dtype=torch.bool).triu(1)
+    tgt_mask = (tgt_ids == pad_id)[:, None, None, :] | future
+    return src_mask, tgt_mask
+
+
+answer = decoder_masks
+""",
+        right=False,
+        mistake="True where a token is hidden",
+    ),
+    Answer(
+        exercise="10.4",
+        check="masks",
+        code="""
+import torch
+
+
+def decoder_masks(src_ids, tgt_ids, pad_id):
+    T = tgt_ids.size(1)
+    src_mask = src_ids != pad_id
+    tgt_mask = (tgt_ids != pad_id).unsqueeze(1) & torch.ones(T, T, dtype=torch.bool).tril()
+    return src_mask, tgt_mask
+
+
+answer = decoder_masks
+""",
+        right=False,
+        mistake="without axes, so the batch is taken for queries",
+    ),
+    Answer(
+        exercise="10.4",
+        check="masks",
+        code="""
+import torch
+
+
+def decoder_masks(src_ids, tgt_ids, pad_id):
+    T = tgt_ids.size(1)
+    src_mask = (src_ids != pad_id)[:, None, None, :]
+    causal = torch.ones(1, 1, T, T, dtype=torch.bool).tril()
+    return causal & (tgt_ids != pad_id)[:, None, None, :], src_mask
+
+
+answer = decoder_masks
+""",
+        right=False,
+        mistake="the pair comes back in the wrong order",
+    ),
+    Answer(
+        exercise="10.4",
+        check="masks",
+        code="""
+import torch
+
+
+def decoder_masks(src_ids, tgt_ids, pad_id):
+    (B, S), T = src_ids.shape, tgt_ids.size(1)
+    src_mask = src_ids.ne(pad_id).view(B, 1, 1, S).expand(B, 1, T, S)
+    place = torch.arange(T, device=tgt_ids.device)
+    past = place.le(place.view(T, 1))
+    tgt_mask = torch.stack([past & row.ne(pad_id) for row in tgt_ids]).unsqueeze(1)
+    return src_mask, tgt_mask
+
+
+answer = decoder_masks
+""",
+        right=True,
+        mistake="full tables for every query, by comparing ranges",
+    ),
+    Answer(
+        exercise="10.4",
+        check="masks",
+        code="""
+import torch
+
+from transformer_lib.masks import causal_mask, padding_mask
+
+
+def decoder_masks(src_ids, tgt_ids, pad_id):
+    both = torch.logical_and(padding_mask(tgt_ids, pad_id), causal_mask(tgt_ids.shape[-1]))
+    return padding_mask(src_ids, pad_id), both
+
+
+answer = decoder_masks
+""",
+        right=True,
+        mistake="the library's functions",
+    ),
+    # Exercise 5: rows
+    Answer(
+        exercise="10.5",
+        check="rows",
+        code="""
+def rows_again(T):
+    return T * (T - 1) // 2
+def rows_once(T):
+    return T
+answer = (rows_again, rows_once)
+""",
+        right=False,
+        mistake="counts the prefixes from nothing, so one row is missing in each",
+    ),
+    Answer(
+        exercise="10.5",
+        check="rows",
+        code="""
+def rows_again(T):
+    return T * T
+def rows_once(T):
+    return T
+answer = (rows_again, rows_once)
+""",
+        right=False,
+        mistake="every step as long as the last",
+    ),
+    Answer(
+        exercise="10.5",
+        check="rows",
+        code="""
+def rows_again(T):
+    return T * (T + 1) // 2
+def rows_once(T):
+    return 1
+answer = (rows_again, rows_once)
+""",
+        right=False,
+        mistake="nothing computed twice is taken for nothing computed",
+    ),
+    Answer(
+        exercise="10.5",
+        check="rows",
+        code="""
+def rows_again(T):
+    return sum(t + 1 for t in range(1, T + 1))
+def rows_once(T):
+    return T + 1
+answer = (rows_again, rows_once)
+""",
+        right=False,
+        mistake="counts a row for bos and one for each written token, so one too many",
+    ),
+    Answer(
+        exercise="10.5",
+        check="rows",
+        code="""
+def rows_again(T):
+    return T
+def rows_once(T):
+    return T * (T + 1) // 2
+answer = (rows_again, rows_once)
+""",
+        right=False,
+        mistake="the two functions exchanged",
+    ),
+    Answer(
+        exercise="10.5",
+        check="rows",
+        code="""
+def rows_again(T):
+    return sum(t * t for t in range(1, T + 1))
+def rows_once(T):
+    return T * (T + 1) // 2
+answer = (rows_again, rows_once)
+""",
+        right=False,
+        mistake="counts pairs of query and key instead of rows",
+    ),
+    Answer(
+        exercise="10.5",
+        check="rows",
+        code="""
+def rows_again(T):
+    return (T + 1) / 2
+def rows_once(T):
+    return T
+answer = (rows_again, rows_once)
+""",
+        right=False,
+        mistake="the mean instead of the sum",
+    ),
+    Answer(
+        exercise="10.5",
+        check="rows",
+        code="""
+def rows_again(T):
+    return float(T) + rows_again(T - 1) if T else 0.0
+answer = (rows_again, float)
+""",
+        right=True,
+        mistake="recursive, and floats",
+    ),
+    Answer(
+        exercise="10.5",
+        check="rows",
+        code="""
+answer = (lambda T: sum(range(T + 1)), lambda T: len(range(T)))
+""",
+        right=True,
+        mistake="sums over ranges",
+    ),
+]
