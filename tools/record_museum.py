@@ -1,0 +1,40 @@
+"""Record how each specimen of the bug museum looks: `python tools/record_museum.py [name ...]`.
+
+Trains and uses the healthy program and every specimen for a few seconds each, and writes
+results/museum.json. With names, only these are done again.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import torch  # noqa: E402
+
+from transformer_lib.museum.specimens import SPECIMENS  # noqa: E402
+from transformer_lib.museum.symptoms import observe  # noqa: E402
+from transformer_lib.runs.files import write_json  # noqa: E402
+
+OUT = ROOT / "results" / "museum.json"
+
+
+def main(names):
+    torch.set_num_threads(1)
+    records = json.loads(OUT.read_text(encoding="utf8")) if names else {}
+    start = time.perf_counter()
+    if not names:
+        records["healthy"] = observe()
+    for name in names or SPECIMENS:
+        began = time.perf_counter()
+        records[name] = observe(SPECIMENS[name])
+        print(f"{name:26} {time.perf_counter() - began:5.1f} s", flush=True)
+    records = {name: records[name] for name in ("healthy", *SPECIMENS)}
+    write_json(OUT, records)
+    print(f"{len(records) - 1} specimens in {time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
