@@ -330,7 +330,7 @@ def train(training, steps, held_out, validate_every=50):
         training.update()
         if training.step % validate_every == 0 or training.step == steps:
             loss = validation_loss(training.model, held_out)
-            if loss < lowest:
+            if best is None or loss < lowest:
                 lowest, best = loss, copy.deepcopy(training.model.state_dict())
     training.model.load_state_dict(best)
     return lowest
