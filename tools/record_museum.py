@@ -31,7 +31,8 @@ def main(names):
         began = time.process_time()
         records[name] = observe(SPECIMENS[name])
         print(f"{name:26} {time.process_time() - began:5.1f} s", flush=True)
-        write_json(OUT, {name: records[name] for name in ("healthy", *SPECIMENS) if name in records})
+        done = [name for name in ("healthy", *SPECIMENS) if name in records]
+        write_json(OUT, {name: records[name] for name in done})
     print(f"{len(records) - 1} specimens in {time.perf_counter() - start:.0f} s")
 
 

@@ -15,9 +15,7 @@ import io
 
 import torch
 
-from transformer_lib.checks.framework import TimeUp, stopped, time_limit, untouched
-
-SECONDS = 2.0  # for one call of the test
+from transformer_lib.checks.framework import LIMIT, TimeUp, stopped, time_limit, untouched
 
 
 def write_the_test(component, my_test):
@@ -49,14 +47,14 @@ def write_the_test(component, my_test):
     if refused:
         print(f"    A right one, written in another way, is refused: {refused[0]}")
     if missed:
-        print(f"    The next one that it misses: {missed[0]}.")
+        print(f"    The next one that it misses. A hint: {missed[0]}")
     return perfect
 
 
 def _refuses_the_right_one(component, my_test, complaint):
     others = [broken for broken, _ in component.mutants()]
     if all(verdict(my_test, broken) for broken in others):
-        print(f"✗ {component.name}: it refuses everything, the right one too: that catches nothing.")
+        print(f"✗ {component.name}: it refuses everything, the right one too: it catches nothing.")
     else:
         print(f"✗ {component.name}: it refuses the right one.")
     print(f"    On that one {complaint}.")
@@ -69,10 +67,10 @@ def verdict(my_test, component):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         try:
-            with time_limit(SECONDS), contextlib.redirect_stdout(io.StringIO()):
+            with time_limit(LIMIT), contextlib.redirect_stdout(io.StringIO()):
                 answer = my_test(component)
         except TimeUp:
-            return f"it was still running after {SECONDS:g} seconds"
+            return f"it was still running after {LIMIT:g} seconds"
         except AssertionError as error:
             said = " ".join(str(error).split())
             return f"it asserts what does not hold{f' ({said:.120})' if said else ''}"

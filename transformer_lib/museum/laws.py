@@ -1,7 +1,7 @@
 """What holds for every right Transformer: a function each, of a program such as `program.py`.
 
-A law raises AssertionError, with a sentence, for a program that breaks it. The healthy program keeps
-all of them; each specimen of the museum breaks one, and the tests run every pair.
+A law raises AssertionError, with a sentence, for a program that breaks it. The healthy program
+keeps all of them, and each specimen of the museum breaks the one that is named with it.
 """
 
 import copy
@@ -11,7 +11,6 @@ from itertools import product
 import torch
 import torch.nn.functional as F
 from torch import nn
-
 
 LAWS = {}  # name -> law
 
@@ -61,6 +60,13 @@ def real_tokens_ignore_padding(p):
     padded = torch.cat([src, torch.full((1, 3), p.PAD)], 1)
     with torch.no_grad():
         assert close(model(src, tgt), model(padded, tgt)), "padding changes the logits"
+
+
+@law
+def the_causal_mask_is_a_triangle(p):
+    """Row i has True at 0 to i, and nowhere else."""
+    mask = p.causal_mask(4)[0, 0].tolist()
+    assert mask == [[j <= i for j in range(4)] for i in range(4)], f"the mask of 4 is {mask}"
 
 
 @law
@@ -201,7 +207,7 @@ def positions_turn_at_one_speed(p):
 
 @law
 def letters_and_places_have_one_size(p):
-    """Embedded tokens are as large as the positions that are added to them, within a factor of 3."""
+    """Embedded tokens are about as large as the positions that are added to them."""
     torch.manual_seed(0)
     model = p.Transformer(d_model=256)
     letter = model.src_embedding(letters(4, 20)).pow(2).mean().sqrt().item()
@@ -264,7 +270,7 @@ def an_untrained_model_knows_nothing(p):
     assert abs(loss - math.log(12)) < 1.2, f"before training the loss is {loss:.1f}, not ln V"
 
 
-# ---------------------------------------------------------------------------------- loss and updates
+# --------------------------------------------------------------------------------- loss and updates
 
 
 @law
@@ -307,7 +313,8 @@ def the_end_is_learned_too(p):
     read.clear()
     p.sequence_loss(model, longer).backward()
     asked = read[0].grad[0].abs().sum(-1) > 0
-    assert asked.tolist() == [True, True, True, False, False], "<eos> does not count, or padding does"
+    expected = [True, True, True, False, False]
+    assert asked.tolist() == expected, "<eos> does not count, or padding does"
 
 
 @law
@@ -386,7 +393,7 @@ def an_update_takes_its_own_gradient(p):
         assert close(weight.grad, given, 1e-4), f"not the gradient of its batch, of norm {norm:.1f}"
 
 
-# ---------------------------------------------------------------------------------------------- data
+# --------------------------------------------------------------------------------------------- data
 
 
 @law
@@ -405,7 +412,7 @@ def no_test_sentence_is_trained_on(p):
     assert not common, f"{common} of 30 test pairs stand in the training data"
 
 
-# -------------------------------------------------------------------------------- training as a whole
+# ------------------------------------------------------------------------------ training as a whole
 
 
 @law
@@ -461,7 +468,7 @@ def measuring_leaves_the_mode_alone(p):
     assert model.training and model.dropout.training, "dropout stays off after a look at the model"
 
 
-# -------------------------------------------------------------------------------------------- decoding
+# ----------------------------------------------------------------------------------------- decoding
 
 
 class Copier(nn.Module):
@@ -539,7 +546,8 @@ def outputs_come_back_in_order(p):
         outputs = p.translate(None, sources)
     finally:
         p.greedy_decode = decode
-    right = sum([letter.upper() for letter in s] == o for s, o in zip(sources, outputs, strict=True))
+    pairs = zip(sources, outputs, strict=True)
+    right = sum([letter.upper() for letter in source] == output for source, output in pairs)
     assert right == 40, f"{right} of 40 sources get their own output"
 
 

@@ -1,4 +1,5 @@
-"""Write the test: components of the healthy program, each with broken and with unusual right versions.
+# ruff: noqa: E501 (lines of the program are quoted whole)
+"""Write the test: parts of the healthy program, with broken and with unusual right versions.
 
 A broken version is a change of the program's text, as a specimen is, with a hint that says where a
 test could look. A test is any function of the component: it raises, or returns False, for what it
@@ -82,7 +83,7 @@ def attention_by_sums(q, k, v, mask=None, dropout_p=0.0):
     scores = torch.einsum("...td,...sd->...ts", q, k) * q.size(-1) ** -0.5
     allowed = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask.expand_as(scores)
     highest = scores.masked_fill(~allowed, -1e30).amax(-1, keepdim=True)
-    power = (scores - highest).exp() * allowed
+    power = (scores - highest).masked_fill(~allowed, -math.inf).exp()
     total = power.sum(-1, keepdim=True)
     weights = power / total.clamp(min=1e-30)
     return torch.einsum("...ts,...sd->...td", weights, v), weights
@@ -103,18 +104,14 @@ def attention_query_by_query(q, k, v, mask=None, dropout_p=0.0):
 
 def attention_fused(q, k, v, mask=None, dropout_p=0.0):
     """PyTorch's kernel; the weights are what it does to an identity matrix."""
+    attend = functools.partial(F.scaled_dot_product_attention, q, k)
     eye = torch.eye(k.size(-2), dtype=v.dtype).expand(*k.shape[:-1], k.size(-2))
-    # Additive, for a row of nothing is a NaN in some kernels.
-    bias = 0.0 if mask is None else torch.zeros(mask.shape).masked_fill(~mask, -math.inf)
-    empty = None if mask is None else ~mask.any(-1, keepdim=True)
-    bias = bias if mask is None else bias.masked_fill(empty, 0.0)
-    attend = functools.partial(F.scaled_dot_product_attention, q, k, attn_mask=None)
-    if mask is not None:
-        attend = functools.partial(F.scaled_dot_product_attention, q, k, attn_mask=bias.to(q.dtype))
-    output, weights = attend(value=v), attend(value=eye)
-    if mask is not None:
-        output, weights = output.masked_fill(empty, 0.0), weights.masked_fill(empty, 0.0)
-    return output, weights
+    if mask is None:
+        return attend(v), attend(eye)
+    empty = ~mask.any(-1, keepdim=True)
+    bias = torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask & ~empty, -math.inf)
+    output, weights = attend(v, attn_mask=bias), attend(eye, attn_mask=bias)
+    return output.masked_fill(empty, 0.0), weights.masked_fill(empty, 0.0)
 
 
 # ------------------------------------------------------------------------------------------- masks

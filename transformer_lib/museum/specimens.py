@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (lines of the program are quoted whole)
 """The specimens: real bugs of Transformer code, each as a small change of the healthy program.
 
     bug = SPECIMENS["mask-thrown-away"]
@@ -8,7 +9,6 @@ What a specimen does when it runs is recorded in results/museum.json (tools/reco
 """
 
 import difflib
-import functools
 import inspect
 import linecache
 import types
@@ -18,6 +18,24 @@ from transformer_lib.museum import program as healthy
 from transformer_lib.museum.laws import LAWS
 
 HERE = "met while building this book"
+PUBLIC = "several public implementations"
+CHAPTERS = {  # page: its name
+    "02_scaled_dot_product_attention": "Scaled dot-product attention",
+    "03_masks": "Masks",
+    "04_multi_head_attention": "Multi-head attention",
+    "05_tokens_and_embeddings": "Tokens and embeddings",
+    "06_positional_encodings": "Positional encodings",
+    "07_normalization": "Normalisation",
+    "08_feed_forward_and_residuals": "Feed-forward and residuals",
+    "09_encoder": "The encoder",
+    "10_decoder": "The decoder",
+    "11_whole_model": "The whole model",
+    "12_batches_loss_schedule": "Batches, loss and schedule",
+    "14_multi30k_data": "Multi30k",
+    "15_decoding": "Decoding",
+    "16_training_on_multi30k": "Training on Multi30k",
+    "17_evaluation": "Evaluation and error analysis",
+}
 
 
 def changed(edits):
@@ -124,7 +142,7 @@ specimen(
     looks="Loss {last:.2f}, where the healthy program has {healthy[last]:.2f}; {right:.0%} right.",
     why="Position t predicts token t + 1, and diagonal=1 is exactly the row that shows it.",
     hides="Until something is decoded. A picture of the mask looks right at a glance.",
-    law="the_past_ignores_the_future", source=GITHUB + "pytorch/examples/issues/649",
+    law="the_past_ignores_the_future",
     shows=("curve", "outputs", "attention"),
     confused_with=("mask-of-the-past", "target-not-shifted", "masks-joined-by-or"),
 )  # fmt: skip
@@ -146,7 +164,7 @@ specimen(
     why="The axis before the last belongs to queries. Real tokens go on reading padding, and the "
         "mask of the source does not even fit the target's rows.",
     hides="In a model without cross-attention for ever: shapes fit there, and padding is read.",
-    law="real_tokens_ignore_padding", source=GITHUB + "pytorch/pytorch/issues/41508",
+    law="real_tokens_ignore_padding", source=PUBLIC,
     shows=("says",), runs="used",
     confused_with=("source-padding-read", "positions-too-short", "heads-not-transposed"),
 )  # fmt: skip
@@ -240,7 +258,7 @@ specimen(
      "        return x.reshape(x.size(0), x.size(2), -1)\n"),
     looks="Loss {last:.2f}, healthy {healthy[last]:.2f}, and {right:.0%} right.",
     why="A token's new vector is made of one head's outputs for several tokens.",
-    hides="On a copying task for years: it was found when somebody compared shapes by hand.",
+    hides="On easy tasks: there a test of training passed, and the loss fell.",
     law="heads_keep_tokens_apart", source=GITHUB + "jsbaan/transformer-from-scratch/pull/6",
     confused_with=("heads-not-transposed", "softmax-over-queries", "norm-over-tokens"),
 )  # fmt: skip
@@ -252,7 +270,7 @@ specimen(
           "{healthy[right]:.0%}. Nothing is broken.",
     why="The argument has a default of 0, so nobody complains that it is missing.",
     hides="For ever, unless regularisation is what the experiment is about.",
-    law="attention_drops_in_training", shows=("curve", "says"),
+    law="attention_drops_in_training", source=PUBLIC, shows=("curve", "says"),
     confused_with=("dropout-off-for-good", "norm-unbiased", "scale-forgotten"),
 )  # fmt: skip
 
@@ -276,8 +294,8 @@ specimen(
     (NORM_END, "        return (x - mean) / (torch.sqrt(variance) + self.eps) * self.weight + self.bias\n"),
     looks="Loss {last:.2f}, {right:.0%} right, as in health. Only for very small vectors do the "
           "numbers differ from nn.LayerNorm.",
-    why="Inside, the root of 1e-5 is 0.003; outside, it is 0.00001. Vectors of that size are "
-        "blown up to 1.",
+    why="Inside the root, epsilon keeps very small vectors small. Outside it is itself far too "
+        "small for that, and they are blown up to size 1.",
     hides="For ever; a test on ordinary numbers passes.",
     law="the_norm_equals_pytorchs", source=GITHUB + "codertimo/BERT-pytorch/issues/30",
     shows=("says",),
@@ -292,7 +310,7 @@ specimen(
           "{healthy[parameters]:,}.",
     why="A scalar broadcasts where a vector belongs, without a word.",
     hides="Until weights are loaded, whose shapes then do not fit.",
-    law="a_feature_can_be_scaled_alone", source="several tutorials write the norm so",
+    law="a_feature_can_be_scaled_alone", source=PUBLIC,
     confused_with=("norm-unbiased", "layers-in-a-list", "one-layer-many-times"),
 )  # fmt: skip
 specimen(
@@ -326,7 +344,7 @@ specimen(
           "The size of the output grows with the number of layers.",
     why="Post-norm ends in a norm by itself. Whoever turns it into pre-norm must add one at the end.",
     hides="In shallow models; a deep one starts with a large loss.",
-    law="the_output_keeps_its_size_with_depth", source="drawn as post-norm, coded as pre-norm, in several tutorials",
+    law="the_output_keeps_its_size_with_depth", source=PUBLIC,
     confused_with=("residual-normalised", "output-too-large", "norm-one-gain"),
 )  # fmt: skip
 specimen(
@@ -372,7 +390,7 @@ specimen(
     looks="{right:.0%} right on sentences like those in training. A longer one stops the program.",
     why="The table was made as long as the longest training sentence.",
     hides="Until the first longer sentence, in use.",
-    law="longer_sentences_than_in_training_work", shows=("outputs", "says"), runs="used",
+    law="longer_sentences_than_in_training_work", source=PUBLIC, shows=("outputs", "says"), runs="used",
     confused_with=("waves-at-two-speeds", "cache-forgets-place", "padding-masks-queries"),
 )  # fmt: skip
 
@@ -441,7 +459,7 @@ specimen(
     "output-too-large", "The output projection starts far too large", "11_whole_model",
     ("        nn.init.normal_(self.output.weight, std=d_model**-0.5)\n",
      "        nn.init.normal_(self.output.weight)\n"),
-    looks="The first loss is {first:.1f}; guessing among 12 tokens costs 2.5. It ends at {last:.2f} "
+    looks="The first loss is {first:.1f}; guessing among the tokens costs {guess:.1f}. It ends at {last:.2f} "
           "(healthy {healthy[last]:.2f}), {right:.0%} right.",
     why="Rows of standard deviation 1, as nn.Embedding makes them: logits of standard deviation "
         "sqrt(d_model), an untrained model that is sure of nonsense. Tied weights bring it along.",
@@ -461,7 +479,7 @@ specimen(
     why="The model is asked for the token that it has just read. It copies it; after <bos> it "
         "says <bos>, for ever.",
     hides="Until something is decoded; the loss is perfect.",
-    law="a_parrot_scores_badly",
+    law="a_parrot_scores_badly", source=PUBLIC,
     confused_with=("mask-thrown-away", "mask-one-too-far", "end-is-padding"),
 )  # fmt: skip
 specimen(
@@ -471,7 +489,7 @@ specimen(
           "{healthy[right]:.0%}).",
     why="Padding is easy to predict, so the mean is low, and it depends on who shares a batch.",
     hides="For ever, if losses are never compared between batch sizes or programs.",
-    law="the_loss_ignores_padding",
+    law="the_loss_ignores_padding", source=PUBLIC,
     confused_with=("loss-per-place", "softmax-twice", "end-is-padding"),
 )  # fmt: skip
 specimen(
@@ -481,7 +499,7 @@ specimen(
           "(healthy {healthy[right]:.0%}).",
     why="The sum leaves padding out, the division does not: a batch with much padding counts less.",
     hides="For ever: the number on the log is only somewhat too small.",
-    law="the_loss_ignores_padding",
+    law="the_loss_ignores_padding", source=PUBLIC,
     confused_with=("padding-counted", "accumulated-unweighted", "softmax-twice"),
 )  # fmt: skip
 specimen(
@@ -515,7 +533,7 @@ specimen(
     looks="The first loss is {first}. There is no second number.",
     why="The divergence of q from p holds q log q, and 0 times log 0 is nan to a computer.",
     hides="Not for a single step. With smoothing spread over all tokens but one, for a whole run.",
-    law="the_loss_equals_pytorchs", shows=("curve", "says"),
+    law="the_loss_equals_pytorchs", source=PUBLIC, shows=("curve", "says"),
     confused_with=("row-of-nothing", "mask-too-large-a-number", "rate-by-epoch"),
 )  # fmt: skip
 specimen(
@@ -562,7 +580,7 @@ specimen(
     why="0 % 4 is 0. The first batch is enough for an update; the others wait for the next one.",
     hides="For ever: the loss falls. Only the gradient itself shows it.",
     law="many_small_batches_equal_one_large", shows=("says",), runs="used",
-    source="several public training loops",
+    source=PUBLIC,
     confused_with=("accumulated-unweighted", "gradient-never-cleared", "rate-by-epoch"),
 )  # fmt: skip
 specimen(
@@ -587,7 +605,7 @@ specimen(
     why="A look-up with <unk> as its default never fails. The model sees how many words there are, "
         "and nothing else.",
     hides="As long as nobody prints a batch as text.",
-    law="the_source_is_known",
+    law="the_source_is_known", source=PUBLIC,
     confused_with=("source-never-read", "positions-forgotten", "target-not-shifted"),
 )  # fmt: skip
 specimen(
@@ -670,7 +688,7 @@ specimen(
           "another translation each time.",
     why="The model was last used in training, and nobody called eval().",
     hides="Long: the outputs are nearly as good. Two equal runs with different outputs give it away.",
-    law="decoding_repeats_itself", runs="used", shows=("outputs", "says"),
+    law="decoding_repeats_itself", source=PUBLIC, runs="used", shows=("outputs", "says"),
     confused_with=("cache-forgets-place", "source-padding-read", "start-with-the-end"),
 )  # fmt: skip
 specimen(
@@ -692,7 +710,7 @@ specimen(
     why="Keys and values of earlier tokens never change, and are computed anew for each token.",
     hides="Until a long text: work grows with the square of its length.",
     law="a_step_computes_one_token", runs="used", shows=("says",),
-    source="several public decoders",
+    source=PUBLIC,
     confused_with=("cache-forgets-place", "first-end-ends-all", "beam-of-copies"),
 )  # fmt: skip
 specimen(
