@@ -6,15 +6,17 @@ the guesses are kept in the reader's browser, as before live figures.
 
 import functools
 import html
+import inspect
 import json
 import math
 import random
 
 from transformer_lib.museum import key as keys
+from transformer_lib.museum import program
 from transformer_lib.museum.specimens import CHAPTERS, HERE, SPECIMENS
 from transformer_lib.runs.pretrained import results_dir
 from transformer_lib.visualize.live import guess_html
-from transformer_lib.visualize.stills import Still, attention_squares, curve
+from transformer_lib.visualize.stills import attention_squares, curve
 
 TOKENS = ["<bos>", "E", "D", "C", "B", "A"]
 
@@ -26,10 +28,29 @@ def records():
 
 
 def numbers(name):
-    """What the sentences of a specimen may name: its record, on top of the healthy program's."""
+    """What the sentences of a specimen may name: its record, on top of the healthy program's.
+
+    {loss} and {share} compare the last training loss, and the share of right translations.
+    """
     healthy = records()["healthy"]
     found = healthy | records()[name]
-    return found | {"healthy": healthy, "guess": math.log(12)}
+    return found | {
+        "healthy": healthy,
+        "guess": math.log(12),
+        "loss": compared(found["last"], healthy["last"], ".2f", 0.04),
+        "share": compared(found["right"], healthy["right"], ".0%", 0.06),
+        "validation": compared(found["known"], healthy["known"], ".2f", 0.04),
+    }
+
+
+def compared(value, healthy, form, equal):
+    """A number beside that of the healthy program, in words that the two numbers choose."""
+    if isinstance(value, str):
+        return f"{value} ({healthy:{form}} in health)"
+    if abs(value - healthy) < equal:
+        return f"{value:{form}}, about as in health ({healthy:{form}})"
+    word = "less" if value < healthy else "more"
+    return f"{value:{form}}, {word} than in health ({healthy:{form}})"
 
 
 def looks(name):
@@ -102,18 +123,22 @@ def _evidence(name):
             )
         )  # fmt: skip
     if "outputs" in specimen.shows and "outputs" in record:
-        rows = "".join(
-            f"<tr><td>{s}</td><td>{t}</td><td>{o or '(nothing)'}</td></tr>"
-            for s, t, o in record["outputs"]
-        )
-        parts.append(
-            "<table><thead><tr><th>source</th><th>right</th><th>written</th></tr></thead>"
-            f"<tbody>{rows}</tbody></table>"
-        )
+        parts.append(_table(record))
     if "says" in specimen.shows:
         said = record["breaks"][specimen.law]
         parts.append(f"<p>A test says: <q>{html.escape(said)}</q>.</p>")
     return f'<div class="museum-evidence">{"".join(parts)}</div>'
+
+
+def _table(record):
+    rows = "".join(
+        f"<tr><td>{source}</td><td>{target}</td><td>{output or '(nothing)'}</td></tr>"
+        for source, target, output in record["outputs"]
+    )
+    return (
+        "<table><thead><tr><th>source</th><th>right</th><th>written</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+    )
 
 
 def _without_nan(weights):
@@ -150,34 +175,51 @@ def _marked(diff):
 
 def show_key():
     """Display the key: questions that open one after the other, down to the suspects."""
-    _display(f'<div class="museum-key">{_branch(keys.tree(records()), 1)}</div>')
+    _display(f'<div class="museum-key">{_branch(keys.ROOT, [])}</div>')
 
 
-def _branch(node, depth):
-    if isinstance(node, keys.Leaf):
+def _branch(question, path):
+    """A question with its two answers, each of them folded; or the suspects."""
+    if question is None:
         items = "".join(
             f'<li><a href="#case-{name}">{html.escape(SPECIMENS[name].title)}</a>: '
             f"<code>{SPECIMENS[name].law}</code></li>"
-            for name in node.suspects
+            for name in keys.suspects(path, records())
         )
         return f'<p class="museum-leaf"><b>Suspects, each with its law:</b></p><ul>{items}</ul>'
+    group = "-".join(["museum", *("y" if answer else "n" for _, answer in path)])
     ways = "".join(
-        f'<li><details name="museum-{node.question.name}"><summary>{answer}</summary>'
-        f"{_branch(child, depth + 1)}</details></li>"
-        for answer, child in (("Yes", node.yes), ("No", node.no))
+        f'<li><details name="{group}"><summary>{word}</summary>'
+        f"{_branch(child, [*path, (question, answer)])}</details></li>"
+        for word, answer, child in (("Yes", True, question.yes), ("No", False, question.no))
     )
-    return (
-        f"<p><b>{html.escape(node.question.asks)}</b> {html.escape(node.question.how)}</p>"
-        f"<ul>{ways}</ul>"
-    )
+    return f"<p><b>{html.escape(question.asks)}</b> {html.escape(question.how)}</p><ul>{ways}</ul>"
 
 
-def legend():
-    """One line under the healthy program: what all cases are compared with."""
+def count():
+    """How many of the bugs the training loss shows, in a sentence."""
     healthy = records()["healthy"]
-    return Still(
-        curve(
-            healthy["curve"], "updates", "training loss",
-            f"The healthy program's training loss, from {healthy['first']} to {healthy['last']}.",
-        )
+    shown = [name for name in SPECIMENS if name in records() and (
+        keys.fails_in_training(records()[name], healthy)
+        or not keys.trained_well(records()[name], healthy))]  # fmt: skip
+    wrong = [name for name in SPECIMENS if name not in shown
+             and keys.writes_worse(records()[name], healthy)]  # fmt: skip
+    rest = len(SPECIMENS) - len(shown) - len(wrong)
+    return (
+        f"Of {len(SPECIMENS)} bugs, {len(shown)} show in the training loss: it is higher, or no "
+        f"number. {len(wrong)} more show as soon as somebody decodes, and {rest} in neither."
+    )
+
+
+def show_healthy():
+    """Display how the healthy program looks, and, folded, its text."""
+    record, text = records()["healthy"], inspect.getsource(program)
+    drawn = curve(
+        record["curve"], "updates", "training loss",
+        f"The healthy program's training loss, from {record['first']} to {record['last']}.",
     )  # fmt: skip
+    _display(
+        f'<div class="museum-evidence">{drawn}{_table(record)}</div>'
+        f'<details class="museum-reveal"><summary>The healthy program, '
+        f"{len(text.splitlines())} lines</summary><pre>{html.escape(text)}</pre></details>"
+    )
