@@ -105,8 +105,7 @@ LOSS_END = "    return (loss * real).sum() / real.sum()\n"
 specimen(
     "mask-thrown-away", "The masked scores are thrown away", "03_masks",
     (MASKING, "        scores.masked_fill(~mask, -math.inf)\n"),
-    looks="The loss falls to {last:.2f}, far below the healthy {healthy[last]:.2f}. Of the test "
-          "sentences {right:.0%} are right.",
+    looks="Training loss {loss}; validation loss {validation}. Right translations: {share}.",
     why="masked_fill returns a new tensor. Without the underscore, and without the assignment, the "
         "scores stay as they were, and each position reads the token that it is to predict.",
     hides="As long as only the loss is watched: it looks better than it should.",
@@ -117,8 +116,7 @@ specimen(
 specimen(
     "mask-tiny-number", "The hidden scores become a tiny number, not minus infinity", "03_masks",
     (MASKING, "        scores = scores.masked_fill(~mask, -1e-12)\n"),
-    looks="The loss falls to {last:.2f}; the healthy run stands at {healthy[last]:.2f}. Decoding "
-          "gets {right:.0%} right.",
+    looks="Training loss {loss}. Right translations: {share}.",
     why="-1e-12 is nearly 0, a score like any other. The softmax gives it its full share.",
     hides="Until something is decoded. The mask is there, it has the right shape, and it is used.",
     law="the_past_ignores_the_future", source=GITHUB + "hyunwoongko/transformer/issues/10",
@@ -128,8 +126,8 @@ specimen(
 specimen(
     "mask-of-the-past", "The causal mask is upside down", "03_masks",
     ("dtype=torch.bool).tril()\n", "dtype=torch.bool).triu()\n"),
-    looks="Loss {last:.2f} after training. Each translation is wrong from the start: {right:.0%} "
-          "are right.",
+    looks="Training loss {loss}, validation loss {validation}. It writes one letter again and "
+          "again; right: {share}.",
     why="triu keeps what lies above the diagonal. Every position reads itself and the future.",
     hides="Until something is decoded, where there is no future to read.",
     law="the_past_ignores_the_future", source=GITHUB + "pytorch/examples/issues/649",
@@ -139,7 +137,8 @@ specimen(
 specimen(
     "mask-one-too-far", "The causal mask lets one token too many through", "03_masks",
     ("dtype=torch.bool).tril()\n", "dtype=torch.bool).tril(diagonal=1)\n"),
-    looks="Loss {last:.2f}, where the healthy program has {healthy[last]:.2f}; {right:.0%} right.",
+    looks="Training loss {loss}, validation loss {validation}. The outputs do not end; right: "
+          "{share}.",
     why="Position t predicts token t + 1, and diagonal=1 is exactly the row that shows it.",
     hides="Until something is decoded. A picture of the mask looks right at a glance.",
     law="the_past_ignores_the_future",
@@ -149,7 +148,8 @@ specimen(
 specimen(
     "masks-joined-by-or", "Two masks are joined by or", "03_masks",
     ("            mask = mask & padding_mask(tgt)\n", "            mask = mask | padding_mask(tgt)\n"),
-    looks="The loss ends at {last:.2f}, the healthy one at {healthy[last]:.2f}; {right:.0%} right.",
+    looks="Training loss {loss}, validation loss {validation}. Most outputs are empty; right: "
+          "{share}.",
     why="A key may be read if it is earlier and real. With or, every real token may be read, future "
         "ones too.",
     hides="Until something is decoded; a test of either mask alone passes.",
@@ -159,8 +159,8 @@ specimen(
 specimen(
     "padding-masks-queries", "The padding mask hides queries instead of keys", "03_masks",
     ("    return (ids != PAD)[:, None, None, :]\n", "    return (ids != PAD)[:, None, :, None]\n"),
-    looks="It stops in cross-attention, where source and target differ in length: the mask has the "
-          "source's length where the target's queries stand.",
+    looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}, with healthy "
+          "weights.",
     why="The axis before the last belongs to queries. Real tokens go on reading padding, and the "
         "mask of the source does not even fit the target's rows.",
     hides="In a model without cross-attention for ever: shapes fit there, and padding is read.",
@@ -171,7 +171,8 @@ specimen(
 specimen(
     "source-padding-read", "Cross-attention gets no mask", "10_decoder",
     ("self.cross_attention(y, memory, memory_mask))", "self.cross_attention(y, memory))"),
-    looks="{right:.0%} right in batches, {alone:.0%} one sentence at a time, with the same weights.",
+    looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}, with healthy "
+          "weights.",
     why="The source of a batch is padded to its longest sentence, and the decoder reads the memory "
         "of the padding as well.",
     hides="While all sentences of a batch have one length, and in every test with a single sentence.",
@@ -182,7 +183,7 @@ specimen(
     "row-of-nothing", "A query that may read nothing becomes NaN", "03_masks",
     ("    weights = scores.masked_fill(nothing, 0.0).softmax(-1).masked_fill(nothing, 0.0)\n",
      "    weights = scores.softmax(-1)\n"),
-    looks="Training is as it was. The day a query has no key left, everything becomes nan.",
+    looks="Right translations: {share}. The day a query has no key left, everything is nan.",
     why="The softmax of a row of minus infinities is 0 / 0. One such row makes the loss NaN, and "
         "the next update makes all weights NaN.",
     hides="Until the first empty source, or the first batch padded on the left.",
@@ -193,7 +194,7 @@ specimen(
 specimen(
     "mask-too-large-a-number", "-1e9 does not fit into half precision", "03_masks",
     (MASKING, "        scores = scores.masked_fill(~mask, -1e9)\n"),
-    looks="All is well in float32. In half precision the first forward pass stops.",
+    looks="Right translations: {share}. In half precision the first forward pass stops.",
     why="The largest float16 is 65,504. A query that may read nothing gets the mean of all values "
         "besides, because all its scores are equal.",
     hides="Until somebody turns on mixed precision.",
@@ -208,8 +209,7 @@ SCALED = "    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # (..., 
 specimen(
     "scale-forgotten", "The scores are not divided by the root of d_k", "02_scaled_dot_product_attention",
     (SCALED, "    scores = q @ k.transpose(-2, -1)  # (..., T, S)\n"),
-    looks="It learns: loss {last:.2f} (healthy {healthy[last]:.2f}), {right:.0%} right (healthy "
-          "{healthy[right]:.0%}). At this width of a head the root is small.",
+    looks="Training loss {loss}. Right translations: {share}.",
     why="Scores grow with the width of a head, the softmax starts sharper, and training sets out "
         "from another place.",
     hides="For ever in a small model. Weights of another implementation give other outputs.",
@@ -221,8 +221,7 @@ specimen(
     ("        output, self.weights = scaled_dot_product_attention(q, k, v, mask, dropout_p)\n",
      "        q = q / self.n_heads**0.5  # sqrt(d_model) in place of sqrt(d_k)\n"
      "        output, self.weights = scaled_dot_product_attention(q, k, v, mask, dropout_p)\n"),
-    looks="It learns: loss {last:.2f}, {right:.0%} right. Healthy: {healthy[last]:.2f}, "
-          "{healthy[right]:.0%}.",
+    looks="Training loss {loss}. Right translations: {share}.",
     why="Each head works on d_model / n_heads features. Divided by more, the weights start flatter; "
         "the projections can learn to make up for it.",
     hides="For ever; only weights from elsewhere, or a law, show it.",
@@ -232,10 +231,11 @@ specimen(
 specimen(
     "softmax-over-queries", "The softmax runs over the queries", "02_scaled_dot_product_attention",
     ("masked_fill(nothing, 0.0).softmax(-1)", "masked_fill(nothing, 0.0).softmax(-2)"),
-    looks="Loss {last:.2f} against {healthy[last]:.2f} of the healthy run, and {right:.0%} right.",
-    why="Each key shares itself out among the queries. What a query gets depends on which other "
-        "queries there are, later ones too, and in decoding there is but one.",
-    hides="Until something is decoded. Shapes are right, and weights lie between 0 and 1.",
+    looks="The first loss is {first}, and so are all others.",
+    why="Each key shares itself out among the queries. A padded key may be read by none: a column of "
+        "minus infinities, and 0 / 0.",
+    hides="Here not for a moment. With -1e9 in place of minus infinity, for long: the weights lie "
+          "between 0 and 1, and the loss falls.",
     law="weights_are_distributions", source=GITHUB + "labmlai/annotated_deep_learning_paper_implementations/issues/146",
     shows=("curve", "outputs", "attention"),
     confused_with=("mask-thrown-away", "norm-over-tokens", "heads-not-transposed"),
@@ -244,7 +244,7 @@ specimen(
     "heads-not-transposed", "Heads are split by a view, without the transpose", "04_multi_head_attention",
     ("        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)\n",
      "        return x.reshape(x.size(0), self.n_heads, x.size(1), -1)\n"),
-    looks="Loss {last:.2f}, healthy {healthy[last]:.2f}; {right:.0%} of the translations are right.",
+    looks="Training loss {loss}, validation loss {validation}. Right translations: {share}.",
     why="The shape is right and the numbers are not: a head gets whole tokens instead of a slice of "
         "each, and a position holds features of several tokens, of later ones too.",
     hides="On easy tasks, where the network learns around it.",
@@ -256,7 +256,7 @@ specimen(
     "heads-not-joined", "Heads are joined by a view, without the transpose back", "04_multi_head_attention",
     ("        return x.transpose(1, 2).flatten(2)\n",
      "        return x.reshape(x.size(0), x.size(2), -1)\n"),
-    looks="Loss {last:.2f}, healthy {healthy[last]:.2f}, and {right:.0%} right.",
+    looks="Training loss {loss}, validation loss {validation}. Right translations: {share}.",
     why="A token's new vector is made of one head's outputs for several tokens.",
     hides="On easy tasks: there a test of training passed, and the loss fell.",
     law="heads_keep_tokens_apart", source=GITHUB + "jsbaan/transformer-from-scratch/pull/6",
@@ -266,8 +266,8 @@ specimen(
     "attention-never-drops", "The dropout of the attention weights is not passed on", "04_multi_head_attention",
     ("        self.self_attention = MultiHeadAttention(d_model, n_heads, dropout)\n",
      "        self.self_attention = MultiHeadAttention(d_model, n_heads)\n"),
-    looks="Loss {last:.2f}, healthy {healthy[last]:.2f}; {right:.0%} right, healthy "
-          "{healthy[right]:.0%}. Nothing is broken.",
+    looks="Training loss {loss}. Right translations: {share}. Regularised less than was asked "
+          "for.",
     why="The argument has a default of 0, so nobody complains that it is missing.",
     hides="For ever, unless regularisation is what the experiment is about.",
     law="attention_drops_in_training", source=PUBLIC, shows=("curve", "says"),
@@ -281,8 +281,8 @@ specimen(
     "norm-unbiased", "The norm divides by the unbiased standard deviation", "07_normalization",
     ("        variance = x.var(-1, keepdim=True, unbiased=False)\n",
      "        variance = x.var(-1, keepdim=True)\n"),
-    looks="The model trains as before: loss {last:.2f}, {right:.0%} right. Beside nn.LayerNorm with "
-          "the same gain and bias, the numbers differ.",
+    looks="Training loss {loss}. Right translations: {share}. Beside nn.LayerNorm with the same "
+          "gain and bias, the numbers differ.",
     why="var divides by D - 1 unless it is told not to. The gain can learn the factor.",
     hides="For ever, until somebody loads weights that were trained elsewhere.",
     law="the_norm_equals_pytorchs", source=GITHUB + "harvardnlp/annotated-transformer/issues/122",
@@ -292,8 +292,8 @@ specimen(
 specimen(
     "norm-outside-epsilon", "Epsilon stands outside the root", "07_normalization",
     (NORM_END, "        return (x - mean) / (torch.sqrt(variance) + self.eps) * self.weight + self.bias\n"),
-    looks="Loss {last:.2f}, {right:.0%} right, as in health. Only for very small vectors do the "
-          "numbers differ from nn.LayerNorm.",
+    looks="Training loss {loss}. Right translations: {share}. Beside nn.LayerNorm, very small "
+          "vectors come out differently.",
     why="Inside the root, epsilon keeps very small vectors small. Outside it is itself far too "
         "small for that, and they are blown up to size 1.",
     hides="For ever; a test on ordinary numbers passes.",
@@ -305,9 +305,8 @@ specimen(
     "norm-one-gain", "One gain serves all features", "07_normalization",
     ("nn.Parameter(torch.ones(d_model))", "nn.Parameter(torch.ones(1))"),
     ("nn.Parameter(torch.zeros(d_model))", "nn.Parameter(torch.zeros(1))"),
-    looks="Loss {last:.2f}, {right:.0%} right; healthy {healthy[last]:.2f} and "
-          "{healthy[right]:.0%}. The model has {parameters:,} parameters instead of "
-          "{healthy[parameters]:,}.",
+    looks="Training loss {loss}. Right translations: {share}. The model has {parameters:,} "
+          "parameters; {healthy[parameters]:,} are expected.",
     why="A scalar broadcasts where a vector belongs, without a word.",
     hides="Until weights are loaded, whose shapes then do not fit.",
     law="a_feature_can_be_scaled_alone", source=PUBLIC,
@@ -317,8 +316,7 @@ specimen(
     "norm-over-tokens", "The norm averages over the tokens", "07_normalization",
     ("        mean = x.mean(-1, keepdim=True)\n        variance = x.var(-1, keepdim=True, unbiased=False)\n",
      "        mean = x.mean(1, keepdim=True)\n        variance = x.var(1, keepdim=True, unbiased=False)\n"),
-    looks="The loss reaches {last:.2f} (healthy {healthy[last]:.2f}) and {right:.0%} of the "
-          "translations are right.",
+    looks="Training loss {loss}, validation loss {validation}. Right translations: {share}.",
     why="Axis 1 holds the tokens of a sentence. The mean tells each position about the later ones, "
         "and in decoding, one token at a time, x - mean is zero.",
     hides="Until something is decoded token by token.",
@@ -329,8 +327,8 @@ specimen(
     "residual-normalised", "The residual adds the normalised input", "08_feed_forward_and_residuals",
     ("        return x + self.dropout(sublayer(self.norm(x)))\n",
      "        x = self.norm(x)\n        return x + self.dropout(sublayer(x))\n"),
-    looks="It learns: loss {last:.2f}, {right:.0%} right; healthy {healthy[last]:.2f}, "
-          "{healthy[right]:.0%}. The more layers, the more it costs.",
+    looks="Training loss {loss}. Right translations: {share}. Deeper models of this kind are "
+          "harder to train.",
     why="The name x is used again. What should go through untouched is normalised at every "
         "sublayer.",
     hides="In shallow models. PyTorch's own norm_first began with it.",
@@ -340,8 +338,8 @@ specimen(
 specimen(
     "final-norm-forgotten", "The norm behind the last layer is forgotten", "07_normalization",
     ("        return self.norm(x)\n\n\nclass Embedding", "        return x\n\n\nclass Embedding"),
-    looks="Loss {last:.2f}, {right:.0%} right; healthy {healthy[last]:.2f}, {healthy[right]:.0%}. "
-          "The size of the output grows with the number of layers.",
+    looks="Training loss {loss}. Right translations: {share}. The first loss is {first:.1f}; in "
+          "health it is {healthy[first]:.1f}.",
     why="Post-norm ends in a norm by itself. Whoever turns it into pre-norm must add one at the end.",
     hides="In shallow models; a deep one starts with a large loss.",
     law="the_output_keeps_its_size_with_depth", source=PUBLIC,
@@ -351,8 +349,7 @@ specimen(
     "embedding-not-scaled", "The embedding is not multiplied by the root of d_model", "05_tokens_and_embeddings",
     ("        return self.lookup(ids) * math.sqrt(self.lookup.embedding_dim)\n",
      "        return self.lookup(ids)\n"),
-    looks="It learns: loss {last:.2f} (healthy {healthy[last]:.2f}), {right:.0%} right (healthy "
-          "{healthy[right]:.0%}).",
+    looks="Training loss {loss}. Right translations: {share}.",
     why="The rows start at a size of 1 / sqrt(d_model), and the positions drown them; training has "
         "to make them grow first.",
     hides="Long: it costs time, and somewhat more the wider the model is.",
@@ -363,8 +360,8 @@ specimen(
     "positions-forgotten", "Positions are never added", "06_positional_encodings",
     ("        return self.dropout(x + self.positions[start : start + x.size(1)])\n",
      "        return self.dropout(x)\n"),
-    looks="The loss stops at {last:.2f} (healthy {healthy[last]:.2f}). The letters are often right "
-          "and their order is not: {right:.0%} right.",
+    looks="Training loss {loss}. The letters are often right and their order is not; right "
+          "translations: {share}.",
     why="Attention does not know where a key stands. The source is a bag of letters.",
     hides="Not at all here. In translation, where words tell their order, for weeks.",
     law="the_order_of_the_source_counts",
@@ -376,8 +373,7 @@ specimen(
      "    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1).float()\n",
      "    sine, cosine = position / 10000 ** (2 * exponent), position / 10000 ** (2 * exponent + 2 / d_model)\n"
      "    return torch.stack([sine.sin(), cosine.cos()], -1).flatten(1).float()\n"),
-    looks="It learns: loss {last:.2f}, {right:.0%} right; healthy {healthy[last]:.2f}, "
-          "{healthy[right]:.0%}.",
+    looks="Training loss {loss}. Right translations: {share}.",
     why="The loop already counts in steps of two, and the formula's 2i is taken to the letter. A "
         "step of k places is no longer a rotation, and half of the waves are nearly constant.",
     hides="For ever: the code of a much copied tutorial has it.",
@@ -387,7 +383,8 @@ specimen(
 specimen(
     "positions-too-short", "The table of positions ends with the training data", "06_positional_encodings",
     ("                 max_len=64):", "                 max_len=9):"),
-    looks="{right:.0%} right on sentences like those in training. A longer one stops the program.",
+    looks="Right translations: {share}, on sentences like those in training. A longer one stops "
+          "the program.",
     why="The table was made as long as the longest training sentence.",
     hides="Until the first longer sentence, in use.",
     law="longer_sentences_than_in_training_work", source=PUBLIC, shows=("outputs", "says"), runs="used",
@@ -399,8 +396,8 @@ specimen(
 specimen(
     "source-never-read", "Cross-attention reads the target", "10_decoder",
     ("self.cross_attention(y, memory, memory_mask))", "self.cross_attention(y, y, mask))"),
-    looks="The loss stops at {last:.2f} (healthy {healthy[last]:.2f}). The outputs are made of the "
-          "right letters of the alphabet, and have nothing to do with the source.",
+    looks="Training loss {loss}. Right translations: {share}. The outputs have nothing to do with"
+          " their sources.",
     why="Keys and values come from the target. What is left is a language model.",
     hides="As long as nobody compares with the source: fluent text, and the loss falls at first.",
     law="the_output_depends_on_the_source",
@@ -410,7 +407,7 @@ specimen(
     "one-layer-many-times", "The same layer is used many times", "09_encoder",
     ("        self.layers = nn.ModuleList([Layer(*sizes, cross_attention) for _ in range(n_layers)])\n",
      "        self.layers = nn.ModuleList([Layer(*sizes, cross_attention)] * n_layers)\n"),
-    looks="Nothing is seen in a model of one layer; in one of two, parameters are missing.",
+    looks="Nothing is seen in a model of one layer. In a model of two, parameters are missing.",
     why="A list times n holds one object n times. The layers share their weights.",
     hides="For ever: it trains, somewhat worse. The count of parameters gives it away.",
     law="every_layer_has_weights_of_its_own", source=GITHUB + "espnet/espnet/issues/1278",
@@ -424,7 +421,8 @@ specimen(
      "        self.layers = nn.ModuleList([copy.deepcopy(layer) for _ in range(n_layers)])\n"),
     (("            if weight.dim() > 1:\n                nn.init.xavier_uniform_(weight)\n",
       "            pass  # the initialisation of each layer is kept\n")),
-    looks="Nothing is seen. Loss {last:.2f}, {right:.0%} right.",
+    looks="Training loss {loss}. Right translations: {share}. In a model of several layers, all "
+          "of them begin as the same function.",
     why="deepcopy copies the random numbers too. Where all weights are drawn anew afterwards it does "
         "no harm; where that is missing, all layers begin as the same function.",
     hides="For ever; the layers drift apart while training.",
@@ -436,8 +434,8 @@ specimen(
     "layers-in-a-list", "The layers stand in a Python list", "09_encoder",
     ("        self.layers = nn.ModuleList([Layer(*sizes, cross_attention) for _ in range(n_layers)])\n",
      "        self.layers = [Layer(*sizes, cross_attention) for _ in range(n_layers)]\n"),
-    looks="It learns little: loss {last:.2f} (healthy {healthy[last]:.2f}), {right:.0%} right. The "
-          "model has {parameters:,} parameters; {healthy[parameters]:,} are expected.",
+    looks="Training loss {loss}. Right translations: {share}. The model counts {parameters:,} "
+          "parameters; {healthy[parameters]:,} are expected.",
     why="A module does not look into plain lists. The layers are in no parameters(): they are not "
         "trained, not saved, not moved to the GPU, and eval() does not reach their dropout.",
     hides="Until somebody counts parameters, or loads the weights: they are not in the file.",
@@ -448,8 +446,7 @@ specimen(
     "encoder-detached", "The encoder is cut off from the gradient", "11_whole_model",
     ("        memory = self.encode(src)\n        return self.output(",
      "        memory = self.encode(src).detach()\n        return self.output("),
-    looks="It learns, but less: loss {last:.2f} (healthy {healthy[last]:.2f}), {right:.0%} right "
-          "(healthy {healthy[right]:.0%}).",
+    looks="Training loss {loss}. Right translations: {share}.",
     why="detach, or .data, or a no_grad too many: the decoder learns to read a random encoder.",
     hides="Long: a random encoder keeps much of what it reads, so the loss falls.",
     law="every_parameter_learns",
@@ -459,8 +456,8 @@ specimen(
     "output-too-large", "The output projection starts far too large", "11_whole_model",
     ("        nn.init.normal_(self.output.weight, std=d_model**-0.5)\n",
      "        nn.init.normal_(self.output.weight)\n"),
-    looks="The first loss is {first:.1f}; guessing among the tokens costs {guess:.1f}. It ends at {last:.2f} "
-          "(healthy {healthy[last]:.2f}), {right:.0%} right.",
+    looks="The first loss is {first:.1f}; guessing among all tokens costs {guess:.1f}. The last: "
+          "{loss}. Right translations: {share}.",
     why="Rows of standard deviation 1, as nn.Embedding makes them: logits of standard deviation "
         "sqrt(d_model), an untrained model that is sure of nonsense. Tied weights bring it along.",
     hides="A few hundred steps; then only the first number of the log remembers.",
@@ -474,8 +471,8 @@ specimen(
     "target-not-shifted", "The target is not shifted", "12_batches_loss_schedule",
     ("    read, predicted = tgt[:, :-1], tgt[:, 1:]\n",
      "    read, predicted = tgt[:, :-1], tgt[:, :-1]\n"),
-    looks="The loss falls to {last:.2f} within a few steps: the floor that label smoothing leaves. "
-          "{right:.0%} right.",
+    looks="Training loss {loss}; its floor is reached within a few updates. Right translations: "
+          "{share}.",
     why="The model is asked for the token that it has just read. It copies it; after <bos> it "
         "says <bos>, for ever.",
     hides="Until something is decoded; the loss is perfect.",
@@ -485,8 +482,7 @@ specimen(
 specimen(
     "padding-counted", "Padding counts in the loss", "12_batches_loss_schedule",
     ("    real = targets != PAD\n", "    real = torch.ones_like(targets)\n"),
-    looks="The loss ends at {last:.2f} (healthy {healthy[last]:.2f}); {right:.0%} right (healthy "
-          "{healthy[right]:.0%}).",
+    looks="Training loss {loss}. Right translations: {share}.",
     why="Padding is easy to predict, so the mean is low, and it depends on who shares a batch.",
     hides="For ever, if losses are never compared between batch sizes or programs.",
     law="the_loss_ignores_padding", source=PUBLIC,
@@ -495,8 +491,7 @@ specimen(
 specimen(
     "loss-per-place", "The loss is divided by all places, padding included", "12_batches_loss_schedule",
     (LOSS_END, "    return (loss * real).mean()\n"),
-    looks="The loss ends at {last:.2f} (healthy {healthy[last]:.2f}), and {right:.0%} are right "
-          "(healthy {healthy[right]:.0%}).",
+    looks="Training loss {loss}. Right translations: {share}.",
     why="The sum leaves padding out, the division does not: a batch with much padding counts less.",
     hides="For ever: the number on the log is only somewhat too small.",
     law="the_loss_ignores_padding", source=PUBLIC,
@@ -505,8 +500,7 @@ specimen(
 specimen(
     "end-is-padding", "Padding is the end of the sentence, and does not count", "12_batches_loss_schedule",
     ("    real = targets != PAD\n", "    real = (targets != PAD) & (targets != EOS)\n"),
-    looks="The loss is fine, {last:.2f}, and the outputs never end: {right:.0%} right. Cut at the "
-          "source's length, they would be.",
+    looks="Training loss {loss}. The outputs begin well and do not end; right: {share}.",
     why="With pad_token = eos_token, whoever leaves padding out of the loss leaves <eos> out as well. "
         "The model never learns to stop.",
     hides="Until something is decoded.",
@@ -517,8 +511,8 @@ specimen(
     "softmax-twice", "The loss takes the softmax of probabilities", "12_batches_loss_schedule",
     ("    log_p = logits.log_softmax(-1)\n    loss",
      "    log_p = logits.softmax(-1).log_softmax(-1)\n    loss"),
-    looks="The loss crawls from {first:.2f} to {last:.2f} (healthy {healthy[last]:.2f}); "
-          "{right:.0%} right.",
+    looks="The loss goes from {first:.2f} to {last:.2f}; in health from {healthy[first]:.2f} to "
+          "{healthy[last]:.2f}. Right translations: {share}.",
     why="Probabilities lie between 0 and 1. As logits they can never say more than e to 1, so the "
         "loss has a high floor and small gradients.",
     hides="Long: the ranking of the tokens is right, and the model learns, slowly.",
@@ -530,7 +524,7 @@ specimen(
     ("    loss = (1 - smoothing) * loss + smoothing * uniform\n",
      "    soft = F.one_hot(targets, logits.size(-1)) * (1 - smoothing)\n"
      "    loss = (soft * (soft.log() - log_p)).sum(-1)\n"),
-    looks="The first loss is {first}. There is no second number.",
+    looks="The first loss is {first}, and so are all others.",
     why="The divergence of q from p holds q log q, and 0 times log 0 is nan to a computer.",
     hides="Not for a single step. With smoothing spread over all tokens but one, for a whole run.",
     law="the_loss_equals_pytorchs", source=PUBLIC, shows=("curve", "says"),
@@ -540,8 +534,7 @@ specimen(
     "rate-by-epoch", "The schedule counts epochs instead of updates", "12_batches_loss_schedule",
     ("        rate = noam(self.step, self.model.d_model, self.warmup)\n",
      "        rate = noam(1 + self.seen * self.batch_size // len(self.pairs), self.model.d_model, self.warmup)\n"),
-    looks="It learns slowly: loss {last:.2f} after all updates (healthy {healthy[last]:.2f}), "
-          "{right:.0%} right.",
+    looks="Training loss {loss}. Right translations: {share}.",
     why="The scheduler's step stands in the outer loop. The warm-up of so many updates becomes one of "
         "so many epochs.",
     hides="For ever, as bad luck with the rate.",
@@ -552,8 +545,7 @@ specimen(
     "gradient-never-cleared", "The gradient is never cleared", "12_batches_loss_schedule",
     ("                self.optimizer.step()\n                self.optimizer.zero_grad()\n",
      "                self.optimizer.step()\n"),
-    looks="The loss falls at first and then goes where it likes: {last:.2f} at the end (healthy "
-          "{healthy[last]:.2f}), {right:.0%} right.",
+    looks="Training loss {loss}. Right translations: {share}.",
     why="backward adds to what is there. Each update takes the sum of all gradients so far.",
     hides="Some hundred steps: a sum of gradients is like a very heavy momentum.",
     law="an_update_takes_its_own_gradient", source=GITHUB + "pytorch/pytorch/issues/47175",
@@ -563,8 +555,8 @@ specimen(
     "accumulated-unweighted", "Accumulated losses are added without their share", "12_batches_loss_schedule",
     ("            loss = sequence_loss(self.model, batch) * share\n",
      "            loss = sequence_loss(self.model, batch)\n"),
-    looks="Without accumulation nothing is seen. With four batches an update, the gradient is "
-          "several times too long, and clipping and Adam hide even that.",
+    looks="Without accumulation nothing is seen. With it the loss falls as well: only the length "
+          "of the gradient is wrong, and clipping and Adam hide even that.",
     why="The mean over four batches needs each batch's share of the tokens. Divided by four it is "
         "still wrong if the batches hold different numbers of tokens.",
     hides="For years, in a much used trainer: Adam divides the gradient by its size.",
@@ -575,8 +567,8 @@ specimen(
 specimen(
     "accumulation-too-early", "The update comes after the first of the batches", "12_batches_loss_schedule",
     ("            if (i + 1) % self.accumulate == 0:\n", "            if i % self.accumulate == 0:\n"),
-    looks="Without accumulation nothing is seen. With it, each update takes one batch of now and "
-          "the rest of last time.",
+    looks="Without accumulation nothing is seen. With it the loss falls as well; an update takes "
+          "one batch of now and the rest of last time.",
     why="0 % 4 is 0. The first batch is enough for an update; the others wait for the next one.",
     hides="For ever: the loss falls. Only the gradient itself shows it.",
     law="many_small_batches_equal_one_large", shows=("says",), runs="used",
@@ -587,7 +579,7 @@ specimen(
     "clipped-too-late", "The gradient is clipped after the update", "16_training_on_multi30k",
     ("                nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)\n                self.optimizer.step()\n",
      "                self.optimizer.step()\n                nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)\n"),
-    looks="Loss {last:.2f}, {right:.0%} right; healthy {healthy[last]:.2f}, {healthy[right]:.0%}.",
+    looks="Training loss {loss}. Right translations: {share}. Long gradients go through whole.",
     why="Clipping what has been used already, and is cleared a line later, does nothing.",
     hides="Until a batch comes whose gradient is a hundred times too long.",
     law="an_update_takes_its_own_gradient", shows=("curve", "says"),
@@ -600,8 +592,8 @@ specimen(
     "vocabularies-swapped", "The source is looked up in the target's vocabulary", "14_multi30k_data",
     ("    src = pad([encode_words(source, SOURCE) for source, _ in pairs])\n",
      "    src = pad([encode_words(source, TARGET) for source, _ in pairs])\n"),
-    looks="The loss stops at {last:.2f} (healthy {healthy[last]:.2f}); {right:.0%} right. The length "
-          "is often right, the letters are not.",
+    looks="Training loss {loss}. Right translations: {share}. The length is often right, the "
+          "letters are not.",
     why="A look-up with <unk> as its default never fails. The model sees how many words there are, "
         "and nothing else.",
     hides="As long as nobody prints a batch as text.",
@@ -612,7 +604,7 @@ specimen(
     "test-in-training", "Sentences that stand in the data twice reach the test set", "14_multi30k_data",
     ("    return [pair for pair in pairs[held_out:] if pair not in test], test\n",
      "    return pairs[held_out:], test\n"),
-    looks="The score is {reported:.0%}; the healthy program, trained without them, gets "
+    looks="Training loss {loss}. The program reports {reported:.0%}; the healthy one "
           "{healthy[reported]:.0%}.",
     why="The split is by place in the file, and the file has duplicates.",
     hides="For ever: the score is only a little too good.",
@@ -625,8 +617,8 @@ specimen(
 specimen(
     "optimizer-not-saved", "The optimizer is not part of the checkpoint", "16_training_on_multi30k",
     ("        self.optimizer.load_state_dict(state[\"optimizer\"])\n", ""),
-    looks="The loss jumps where the run was interrupted, from {before:.2f} to {after:.2f}, and falls "
-          "again. In the end {right:.0%} are right.",
+    looks="Around the interruption the loss goes from {before:.2f} to {after:.2f}. In the end: "
+          "{loss}. Right translations: {share}.",
     why="Adam starts with empty averages, at the full rate, in the middle of training.",
     hides="In every run that is not interrupted.",
     law="interrupted_is_uninterrupted", source=GITHUB + "NVlabs/stylegan2-ada-pytorch/issues/108",
@@ -636,8 +628,8 @@ specimen(
 specimen(
     "step-not-restored", "The schedule starts again when a run goes on", "16_training_on_multi30k",
     ("        self.step, self.seen = state[\"step\"], state[\"seen\"]\n", "        self.seen = state[\"seen\"]\n"),
-    looks="Where the run was interrupted the curve bends: {before:.2f} before, {after:.2f} after it, "
-          "{last:.2f} at the end. There is a second warm-up.",
+    looks="Around the interruption the loss goes from {before:.2f} to {after:.2f}. In the end: "
+          "{loss}. Right translations: {share}.",
     why="The number of the update is not put back, so the rate begins at its first value.",
     hides="In every run that is not interrupted.",
     law="interrupted_is_uninterrupted", shows=("curve",), runs="resumed",
@@ -646,8 +638,8 @@ specimen(
 specimen(
     "data-from-the-start", "A run that goes on reads the same data again", "16_training_on_multi30k",
     ("        self.step, self.seen = state[\"step\"], state[\"seen\"]\n", "        self.step = state[\"step\"]\n"),
-    looks="Nothing is seen in the curve: {before:.2f} before the interruption, {after:.2f} after it. "
-          "Two runs that should be equal are not.",
+    looks="Around the interruption the loss goes from {before:.2f} to {after:.2f}. In the end: "
+          "{loss}. Right translations: {share}. Two runs that should be equal are not.",
     why="The place in the shuffled epoch is not put back. A run that is interrupted often sees the "
         "beginning of its data often, and the end never.",
     hides="For ever, unless two runs are compared number by number.",
@@ -657,7 +649,7 @@ specimen(
 specimen(
     "best-is-a-reference", "The best weights are kept as a reference", "16_training_on_multi30k",
     ("copy.deepcopy(training.model.state_dict())", "training.model.state_dict()"),
-    looks="The log is right: the best validation loss. The model that is returned has another.",
+    looks="The log names the best validation loss. The model that comes back has another.",
     why="state_dict holds the very tensors that training goes on to change. The best weights are "
         "always the last.",
     hides="For ever where the last model is the best; PyTorch's own tutorial had it.",
@@ -670,8 +662,7 @@ specimen(
     ("        self.step += 1\n        self.model.train()\n", "        self.step += 1\n"),
     ("    loss = sequence_loss(model, make_batch(pairs), smoothing=0.0).item()\n    model.train(was_training)\n",
      "    loss = sequence_loss(model, make_batch(pairs), smoothing=0.0).item()\n"),
-    looks="At the first validation the training loss drops and stays low: {last:.2f} at the end "
-          "(healthy {healthy[last]:.2f}). {right:.0%} right.",
+    looks="Training loss {loss}. Right translations: {share}.",
     why="eval() is called for the measurement, and nobody calls train() again.",
     hides="For ever: a lower training loss looks like good news.",
     law="measuring_leaves_the_mode_alone", source=GITHUB + "wkentaro/pytorch-fcn/issues/57",
@@ -684,8 +675,8 @@ specimen(
     "dropout-on-in-use", "Dropout is left on in decoding", "15_decoding",
     ("    was_training = model.training\n    model.eval()\n    memory, caches",
      "    was_training = model.training\n    memory, caches"),
-    looks="{right:.0%} right (with dropout off, the same weights get {healthy[right]:.0%}), and "
-          "another translation each time.",
+    looks="Right translations: {share}, and others at the next try. The weights are the healthy "
+          "ones.",
     why="The model was last used in training, and nobody called eval().",
     hides="Long: the outputs are nearly as good. Two equal runs with different outputs give it away.",
     law="decoding_repeats_itself", source=PUBLIC, runs="used", shows=("outputs", "says"),
@@ -695,7 +686,8 @@ specimen(
     "cache-forgets-place", "With the cache every token stands at place 0", "15_decoding",
     ("        start = caches[0][\"k\"].size(2) if caches and caches[0] else 0\n        x = self.embed(self.tgt_embedding(tgt), start)\n",
      "        start = caches[0][\"k\"].size(2) if caches and caches[0] else 0\n        x = self.embed(self.tgt_embedding(tgt))\n"),
-    looks="Training is healthy, validation too. Decoding gets {right:.0%} right.",
+    looks="Validation loss {validation}. Right translations: {share}. The weights are the healthy"
+          " ones.",
     why="One token at a time, each comes in as the first: the position must count what is in the cache.",
     hides="Until the cache is turned on. Without it, all is right.",
     law="the_cache_changes_nothing", runs="used", shows=("outputs", "says"),
@@ -705,8 +697,7 @@ specimen(
     "no-cache", "The whole prefix is computed again at every step", "15_decoding",
     ("        hidden = model.decode(ids[:, step:], memory, padding_mask(src), caches)\n",
      "        hidden = model.decode(ids, memory, padding_mask(src))\n"),
-    looks="Every output is right ({right:.0%}, as in health). It takes longer, and the longer the "
-          "sentence, the more so.",
+    looks="Right translations: {share}. It takes longer, and the more so the longer the sentence.",
     why="Keys and values of earlier tokens never change, and are computed anew for each token.",
     hides="Until a long text: work grows with the square of its length.",
     law="a_step_computes_one_token", runs="used", shows=("says",),
@@ -716,7 +707,8 @@ specimen(
 specimen(
     "start-with-the-end", "Decoding starts with another token than training", "15_decoding",
     ("    ids = torch.full((len(src), 1), BOS)\n", "    ids = torch.full((len(src), 1), EOS)\n"),
-    looks="The loss is healthy, and {right:.0%} of the translations are right.",
+    looks="Validation loss {validation}. Right translations: {share}. The weights are the healthy"
+          " ones.",
     why="In training the decoder first reads <bos>. It has never seen <eos> at the beginning.",
     hides="Until something is decoded; and then one blames the training.",
     law="decoding_starts_as_training_did", runs="used", shows=("outputs", "says"),
@@ -725,7 +717,8 @@ specimen(
 specimen(
     "first-end-ends-all", "The first sentence that ends, ends its whole batch", "15_decoding",
     ("        if done.all():\n", "        if done.any():\n"),
-    looks="{right:.0%} right in batches, {alone:.0%} one at a time. Long sentences lack their end.",
+    looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}. Long sentences lack "
+          "their end.",
     why="any in place of all: the loop stops as soon as one sentence has its <eos>.",
     hides="In every test with one sentence, or with sentences of one length.",
     law="a_sentence_is_decoded_alike_in_company", runs="used", shows=("outputs", "says"),
@@ -735,8 +728,8 @@ specimen(
     "order-not-restored", "Sorted by length, and never put back", "15_decoding",
     ("            outputs[i] = decode_ids(ids, TARGET)\n",
      "            outputs[outputs.index(None)] = decode_ids(ids, TARGET)\n"),
-    looks="The loss is healthy and the translations look right, but {right:.0%} of the sources get "
-          "their own. One at a time: {alone:.0%}.",
+    looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}. The outputs read "
+          "well.",
     why="Batches of like length are quick, and come in another order than the sources.",
     hides="Until somebody reads source and output side by side. The score is near zero.",
     law="outputs_come_back_in_order", runs="used", shows=("outputs", "says"),
@@ -747,8 +740,7 @@ specimen(
     ("    outputs = translate(model, [source for source, _ in pairs])\n",
      "    src, tgt = make_batch(pairs)\n"
      "    outputs = [decode_ids(ids, TARGET) for ids in model(src, tgt[:, :-1]).argmax(-1).tolist()]\n"),
-    looks="The program reports {reported:.0%}. Translations made from the sources alone are right "
-          "in {right:.0%}.",
+    looks="The program reports {reported:.0%}. Its translations from the sources alone: {share}.",
     why="Fed with the right prefix, the model need only guess one letter at a time, and a mistake has "
         "no consequences.",
     hides="For ever: it is the number that goes into the table.",
@@ -758,7 +750,8 @@ specimen(
 specimen(
     "beam-of-copies", "All hypotheses of the beam start alike", "15_decoding",
     ("    beam, finished = [([], 0.0)], []\n", "    beam, finished = [([], 0.0)] * beam_size, []\n"),
-    looks="The beam of four finds what a greedy search finds. No error, no gain, four times the work.",
+    looks="A beam of four finds what a greedy search finds. No error, no gain, four times the "
+          "work.",
     why="Four equal prefixes have four equal best continuations, which fill the beam.",
     hides="For ever, as the finding that beam search does not help.",
     law="the_beam_finds_what_greed_misses", runs="used", shows=("says",),
@@ -768,7 +761,8 @@ specimen(
     "beam-rewards-length", "The length penalty multiplies", "15_decoding",
     ("        finished += [(ids, total / len(ids) ** length_penalty) for ids, total in ended]\n",
      "        finished += [(ids, total * len(ids) ** length_penalty) for ids, total in ended]\n"),
-    looks="A larger penalty makes outputs shorter. The translations of the beam lose their ends.",
+    looks="A larger length penalty does not make outputs longer. Those of the beam lack their "
+          "end.",
     why="Log-probabilities are negative. Multiplied, a long hypothesis becomes worse than it was.",
     hides="At length_penalty 0, and where all candidates have one length.",
     law="a_longer_penalty_gives_longer_outputs", source=GITHUB + "NVIDIA/FasterTransformer/issues/240",
