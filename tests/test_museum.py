@@ -257,8 +257,7 @@ def test_a_test_that_hangs_is_stopped(monkeypatch, capsys):
 
 
 def test_no_test_yet(capsys):
-    def my_test(attention):
-        ...
+    def my_test(attention): ...
 
     for nothing in (my_test, ..., None):
         assert checks.write_the_test("attention", nothing) is None

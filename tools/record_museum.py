@@ -25,11 +25,9 @@ def main(names):
     torch.set_num_threads(1)
     records = json.loads(OUT.read_text(encoding="utf8")) if names else {}
     start = time.perf_counter()
-    if not names:
-        records["healthy"] = observe()
-    for name in names or SPECIMENS:
+    for name in names or ("healthy", *SPECIMENS):
         began = time.process_time()
-        records[name] = observe(SPECIMENS[name])
+        records[name] = observe(SPECIMENS.get(name))
         print(f"{name:26} {time.process_time() - began:5.1f} s", flush=True)
         done = [name for name in ("healthy", *SPECIMENS) if name in records]
         write_json(OUT, {name: records[name] for name in done})

@@ -30,27 +30,29 @@ def records():
 def numbers(name):
     """What the sentences of a specimen may name: its record, on top of the healthy program's.
 
-    {loss} and {share} compare the last training loss, and the share of right translations.
+    {loss}, {share} and {validation} compare the last training loss, the share of right
+    translations, and the loss of the next letter behind a right prefix with healthy programs.
     """
     healthy = records()["healthy"]
     found = healthy | records()[name]
     return found | {
         "healthy": healthy,
         "guess": math.log(12),
-        "loss": compared(found["last"], healthy["last"], ".2f", 0.04),
-        "share": compared(found["right"], healthy["right"], ".0%", 0.06),
-        "validation": compared(found["known"], healthy["known"], ".2f", 0.04),
+        "loss": compared(found["last"], healthy["range"]["last"], ".2f"),
+        "share": compared(found["right"], healthy["range"]["right"], ".0%"),
+        "validation": compared(found["known"], healthy["range"]["known"], ".2f"),
     }
 
 
-def compared(value, healthy, form, equal):
-    """A number beside that of the healthy program, in words that the two numbers choose."""
+def compared(value, healthy, form):
+    """A number beside the range of healthy programs, in words that the numbers choose."""
+    low, high = (format(bound, form) for bound in healthy)
     if isinstance(value, str):
-        return f"{value} ({healthy:{form}} in health)"
-    if abs(value - healthy) < equal:
-        return f"{value:{form}}, about as in health ({healthy:{form}})"
-    word = "less" if value < healthy else "more"
-    return f"{value:{form}}, {word} than in health ({healthy:{form}})"
+        return f"{value} (healthy: {low} to {high})"
+    given = format(value, form)
+    if healthy[0] <= value <= healthy[1]:
+        return f"{given}, as in health ({low} to {high})"
+    return f"{given}, {'less' if value < healthy[0] else 'more'} than in health ({low} to {high})"
 
 
 def looks(name):

@@ -50,16 +50,18 @@ def fails(record, healthy):
 
 
 def writes_worse(record, healthy):
-    return record["right"] < healthy["right"] - 0.1
+    """By more than luck."""
+    return record["right"] < healthy["range"]["right"][0] - 0.05
 
 
 def trained_well(record, healthy):
+    """The loss is where a healthy one is, or lower."""
     last = record.get("last", healthy["last"])
-    return is_number(last) and last < healthy["last"] + 0.08
+    return is_number(last) and last <= healthy["range"]["last"][1] + 0.02
 
 
 def fine_alone(record, healthy):
-    return record["alone"] > healthy["alone"] - 0.1
+    return record["alone"] >= healthy["range"]["right"][0]
 
 
 LOOKS_FINE = Question(

@@ -161,11 +161,11 @@ specimen(
     ("    return (ids != PAD)[:, None, None, :]\n", "    return (ids != PAD)[:, None, :, None]\n"),
     looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}, with healthy "
           "weights.",
-    why="The axis before the last belongs to queries. Real tokens go on reading padding, and the "
-        "mask of the source does not even fit the target's rows.",
-    hides="In a model without cross-attention for ever: shapes fit there, and padding is read.",
+    why="The axis before the last belongs to queries. Real tokens go on reading padding. A target of "
+        "one token fits by broadcasting, so that decoding runs; longer ones may not even fit.",
+    hides="In a model without cross-attention for ever: all shapes fit there.",
     law="real_tokens_ignore_padding", source=PUBLIC,
-    shows=("says",), runs="used",
+    shows=("outputs", "says"), runs="used",
     confused_with=("source-padding-read", "positions-too-short", "heads-not-transposed"),
 )  # fmt: skip
 specimen(

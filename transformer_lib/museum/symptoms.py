@@ -15,6 +15,7 @@ from transformer_lib.museum.laws import LAWS, complaint
 
 STEPS, INTERRUPTED_AT = 200, 120
 PAIRS, TEST = 1040, 40
+SEEDS = 5
 SIZES = {"n_layers": 1}
 RECIPE = {"batch_size": 64, "warmup": 60}
 
@@ -23,7 +24,7 @@ def observe(specimen=None, all_laws=True):
     """The record of a specimen, or of the healthy program: only what JSON can hold."""
     runs = "trained" if specimen is None else specimen.runs
     p = healthy if specimen is None else specimen.program()
-    record = {}
+    record = {} if specimen else {"range": ranges()}
     try:
         if runs == "used":
             model = model_of(p)
@@ -39,15 +40,25 @@ def observe(specimen=None, all_laws=True):
     return record
 
 
-def model_of(p):
-    torch.manual_seed(0)
+def ranges():
+    """How far healthy programs differ by luck: {name: [lowest, highest]} over several seeds."""
+    found = []
+    for seed in range(SEEDS):
+        model, curve = trained(healthy, seed=seed)
+        found.append(of_curve(curve, "trained") | of_use(healthy, model))
+    return {name: [min(record[name] for record in found), max(record[name] for record in found)]
+            for name in ("last", "right", "known")}  # fmt: skip
+
+
+def model_of(p, seed=0):
+    torch.manual_seed(seed)
     return p.Transformer(**SIZES)
 
 
-def trained(p, interrupted=False):
+def trained(p, interrupted=False, seed=0):
     """(the model, its loss by update)"""
     train, test = p.split(p.make_pairs(PAIRS), TEST)
-    training = p.Training(model_of(p), train, **RECIPE)
+    training = p.Training(model_of(p, seed), train, **RECIPE)
     if interrupted:
         p.train(training, INTERRUPTED_AT, test, validate_every=INTERRUPTED_AT)
         state, curve = training.state(), training.curve
