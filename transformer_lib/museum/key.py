@@ -64,6 +64,17 @@ def fine_alone(record, healthy):
     return record["alone"] >= healthy["range"]["right"][0]
 
 
+def starts_sure(no):
+    """A question for whatever trains in the end."""
+    return Question(
+        "Is the loss before the first update far above that of guessing, the logarithm of the "
+        "vocabulary?",
+        "Look at the first number of the log, or at an untrained model.",
+        breaks("an_untrained_model_knows_nothing"),
+        no=no,
+    )
+
+
 LOOKS_FINE = Question(
     "Does another trusted implementation, with the same weights and inputs, give other numbers?",
     "Copy the weights into PyTorch's layer or into the book's, part by part: attention, norm, "
@@ -170,6 +181,11 @@ OUTPUTS_WRONG = Question(
             "Is the causal mask of four positions a triangle: row i True at 0 to i?",
             "Print it.",
             keeps("the_causal_mask_is_a_triangle"),
+            yes=Question(
+                "Give the attention a mask that is False everywhere: does a query still read?",
+                "Call the attention alone, and look at its output.",
+                breaks("a_query_with_no_key_gets_zeros"),
+            ),
         ),
         no=Question(
             "Is the loss tiny for a model that only repeats what it has read?",
@@ -205,8 +221,8 @@ ROOT = Question(
                 "Compare with a run that is known to be good: the loss stays above it, or the "
                 "outputs do.",
                 lambda r, h: not trained_well(r, h) or writes_worse(r, h),
-                yes=LEARNS_LESS,
-                no=LOOKS_FINE,
+                yes=starts_sure(LEARNS_LESS),
+                no=starts_sure(LOOKS_FINE),
             ),
         ),
     ),

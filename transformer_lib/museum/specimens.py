@@ -169,6 +169,18 @@ specimen(
     confused_with=("source-padding-read", "positions-too-short", "heads-not-transposed"),
 )  # fmt: skip
 specimen(
+    "mask-other-convention", "The padding mask is True where nobody may look", "03_masks",
+    ("    return (ids != PAD)[:, None, None, :]\n", "    return (ids == PAD)[:, None, None, :]\n"),
+    looks="Training loss {loss}. Right translations: {share}. The outputs have nothing to do with "
+          "their sources.",
+    why="PyTorch's nn.MultiheadAttention hides where its mask is True, its "
+        "scaled_dot_product_attention reads there. With the wrong one of the two, all that is read "
+        "is padding: what is left is a language model without a source.",
+    hides="As long as nobody compares outputs with sources: the loss falls at first.",
+    law="the_output_depends_on_the_source", source=GITHUB + "lucidrains/halonet-pytorch/issues/4",
+    confused_with=("vocabularies-swapped", "positions-forgotten", "encoder-detached"),
+)  # fmt: skip
+specimen(
     "source-padding-read", "Cross-attention gets no mask", "10_decoder",
     ("self.cross_attention(y, memory, memory_mask))", "self.cross_attention(y, memory))"),
     looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}, with healthy "
@@ -365,7 +377,7 @@ specimen(
     why="Attention does not know where a key stands. The source is a bag of letters.",
     hides="Not at all here. In translation, where words tell their order, for weeks.",
     law="the_order_of_the_source_counts",
-    confused_with=("waves-at-two-speeds", "source-never-read", "vocabularies-swapped"),
+    confused_with=("waves-at-two-speeds", "mask-other-convention", "vocabularies-swapped"),
 )  # fmt: skip
 specimen(
     "waves-at-two-speeds", "Sine and cosine of a pair have different frequencies", "06_positional_encodings",
@@ -393,16 +405,6 @@ specimen(
 
 # ---------------------------------------------------------------------------------- the whole model
 
-specimen(
-    "source-never-read", "Cross-attention reads the target", "10_decoder",
-    ("self.cross_attention(y, memory, memory_mask))", "self.cross_attention(y, y, mask))"),
-    looks="Training loss {loss}. Right translations: {share}. The outputs have nothing to do with"
-          " their sources.",
-    why="Keys and values come from the target. What is left is a language model.",
-    hides="As long as nobody compares with the source: fluent text, and the loss falls at first.",
-    law="the_output_depends_on_the_source",
-    confused_with=("vocabularies-swapped", "positions-forgotten", "encoder-detached"),
-)  # fmt: skip
 specimen(
     "one-layer-many-times", "The same layer is used many times", "09_encoder",
     ("        self.layers = nn.ModuleList([Layer(*sizes, cross_attention) for _ in range(n_layers)])\n",
@@ -598,7 +600,7 @@ specimen(
         "and nothing else.",
     hides="As long as nobody prints a batch as text.",
     law="the_source_is_known", source=PUBLIC,
-    confused_with=("source-never-read", "positions-forgotten", "target-not-shifted"),
+    confused_with=("mask-other-convention", "positions-forgotten", "target-not-shifted"),
 )  # fmt: skip
 specimen(
     "test-in-training", "Sentences that stand in the data twice reach the test set", "14_multi30k_data",
@@ -733,7 +735,7 @@ specimen(
     why="Batches of like length are quick, and come in another order than the sources.",
     hides="Until somebody reads source and output side by side. The score is near zero.",
     law="outputs_come_back_in_order", runs="used", shows=("outputs", "says"),
-    confused_with=("source-never-read", "vocabularies-swapped", "first-end-ends-all"),
+    confused_with=("mask-other-convention", "vocabularies-swapped", "first-end-ends-all"),
 )  # fmt: skip
 specimen(
     "score-with-the-answer", "The score is made with the answer at hand", "17_evaluation",

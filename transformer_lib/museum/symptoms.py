@@ -15,7 +15,7 @@ from transformer_lib.museum.laws import LAWS, complaint
 
 STEPS, INTERRUPTED_AT = 200, 120
 PAIRS, TEST = 1040, 40
-SEEDS = 5
+SEEDS = 4
 SIZES = {"n_layers": 1}
 RECIPE = {"batch_size": 64, "warmup": 60}
 
