@@ -17,10 +17,10 @@ SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
-book test check test-site labs grade marks test-labs bench seeds ablations: export OMP_NUM_THREADS ?= 1
+book test check weekly test-site labs grade marks test-labs bench seeds ablations: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book test check test-site serve sync printed labs grade marks test-labs bench train seeds ablations \
+.PHONY: help book test check weekly test-site serve sync printed labs grade marks test-labs bench train seeds ablations \
         repository clean
 
 help:  ## list the commands
@@ -53,11 +53,14 @@ book: $(READY)  ## execute the notebooks and build the site, strictly
 
 test: $(READY)  ## lint, unit tests and every notebook, as Colab would run it
 	$(BIN)/ruff check .
-	$(PYTEST) --ignore=tests/test_site.py tests
+	$(PYTEST) -m 'not weekly' --ignore=tests/test_site.py tests
 
 check: $(READY)  ## lint and the quick tests, in under a minute
 	$(BIN)/ruff check .
-	$(PYTEST) -q -m 'not slow' --timeout=60 --ignore=tests/test_site.py tests
+	$(PYTEST) -q -m 'not slow and not weekly' --timeout=60 --ignore=tests/test_site.py tests
+
+weekly: $(READY)  ## the tests that take minutes each; a smaller one of each kind is in `make test`
+	$(PYTEST) -m weekly tests
 
 test-site: $(READY)  ## build the site if it is missing, then test every page in headless Chromium
 	@test -f $(SITE) || $(MAKE) book

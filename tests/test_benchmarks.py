@@ -49,19 +49,30 @@ def test_every_comparison_has_a_row_with_a_positive_ratio(quick):
 
 
 def test_only_the_step_in_bf16_rounds_its_products():
-    """And it is a step of ours: the same function, with torch's setting changed around it."""
+    """And it is a step of ours: the same function, with torch's setting changed within it."""
     names = (training.OURS, training.FAST, training.TORCH, training.TORCH_SAME)
     seen = {name: [] for name in names}
 
     def step_of(name):
-        return lambda *_: seen[name].append(torch.get_float32_matmul_precision())
+        return lambda *_, bf16=False: seen[name].append(bf16)
 
     corpus = training.Corpus([[5, 2]] * 4, [[1, 5, 2]] * 4)
     rows = training.step_rows(corpus, {name: step_of(name) for name in seen}, 1, rounds=3)
     assert len(rows) == 5
-    usual = torch.get_float32_matmul_precision()
-    assert sorted(set(seen.pop(training.FAST))) == sorted({usual, "medium"})
-    assert all(set(precisions) == {usual} for precisions in seen.values())
+    assert set(seen.pop(training.FAST)) == {False, True}
+    assert all(set(rounded) == {False} for rounded in seen.values())
+
+    within, usual = [], torch.get_float32_matmul_precision()
+
+    class Watched(torch.nn.Linear):
+        def forward(self, src_ids, tgt_ids):
+            within.append(torch.get_float32_matmul_precision())
+            return super().forward(torch.ones(1, 2)).sum()
+
+    step = training.make_step(Watched(2, 1))
+    step(None, None)
+    step(None, None, bf16=True)
+    assert within == [usual, "medium"] and torch.get_float32_matmul_precision() == usual
 
 
 def test_what_is_compared_writes_the_same(quick):

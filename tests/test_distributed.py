@@ -33,6 +33,16 @@ def stop(entry):  # torchrun passes the signal on to both processes
         time.sleep(2)
 
 settings = dict({settings})
+if settings.pop("die", False) and os.environ["RANK"] == "1":
+    from transformer_lib import training
+    rate = training.learning_rate
+
+    def die(config, step, d_model):
+        if step == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return rate(config, step, d_model)
+
+    training.learning_rate = die
 run({folder!r}, on_log=stop if settings.pop("stop", False) else None, **settings)
 """
 
@@ -73,6 +83,15 @@ def unbroken(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of two processes that nothing interrupts, with dropout."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    done = two_processes(folder, max_steps=9)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
 def assert_close_runs(one: Path, two: Path):
     ours, theirs = (read_json_lines(folder / "metrics.jsonl") for folder in (one, two))
     assert [e["step"] for e in ours] == [e["step"] for e in theirs]
@@ -101,10 +120,8 @@ def test_two_processes_equal_one_with_the_same_global_batch(unbroken, tmp_path):
     run(unbroken, **SETTINGS, accumulate=2)
 
 
-def test_ctrl_c_under_torchrun_saves_and_the_run_goes_on(tmp_path):
+def test_ctrl_c_under_torchrun_saves_and_the_run_goes_on(whole, tmp_path):
     """With dropout: each process has its own random numbers, and finds them again."""
-    done = two_processes(tmp_path / "whole", max_steps=9)
-    assert done.returncode == 0, done.stderr[-3000:]
     done = two_processes(tmp_path / "run", max_steps=9, stop=True)
     assert done.returncode != 0
     assert done.stdout.count("Stopped at step 3; saved.") + done.stdout.count(
@@ -113,7 +130,18 @@ def test_ctrl_c_under_torchrun_saves_and_the_run_goes_on(tmp_path):
     done = two_processes(tmp_path / "run", max_steps=9)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count("Resuming") == 1
-    ours, theirs = contents(tmp_path / "run"), contents(tmp_path / "whole")
+    ours, theirs = contents(tmp_path / "run"), contents(whole)
+    assert [name for name in theirs if ours.get(name) != theirs[name]] == []
+
+
+def test_when_one_process_dies_the_other_says_what_to_do(whole, tmp_path):
+    done = two_processes(tmp_path / "run", max_steps=9, die=True)
+    assert done.returncode != 0
+    said = f"{tmp_path / 'run'} holds the run up to step 4; start the same command again."
+    assert done.stderr.count(said) == 1, done.stderr[-3000:]
+    done = two_processes(tmp_path / "run", max_steps=9)
+    assert done.returncode == 0, done.stderr[-3000:]
+    ours, theirs = contents(tmp_path / "run"), contents(whole)
     assert [name for name in theirs if ours.get(name) != theirs[name]] == []
 
 

@@ -737,6 +737,18 @@ def test_figure(browser, address, name, width):
         assert not serious_issues(page)
 
 
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_weights_wait_until_the_reader_reaches_for_them(browser, address, name):
+    page = visit(browser, address + f"book/{name}.html")
+    page.js("document.querySelector('.live-figure').scrollIntoView()")
+    page.wait("document.querySelector('.live-figure').dataset.ready", "it starts when it is seen")
+    time.sleep(0.5)
+    assert page.js(
+        "return performance.getEntriesByType('resource').map(one => one.name)"
+        ".filter(name => name.endsWith('.bin'))"
+    ) == []
+
+
 def test_a_query_is_dragged_and_moved_by_key(browser, address):
     """The shares are the softmax of query times key over the root of two, wherever the query is."""
     page = visit(browser, address + "book/figure_plane.html")

@@ -319,7 +319,7 @@ def test_a_power_cut_loses_nothing(recorded, tmp_path, capsys):
     resume_each(poorest + states[::20], reference, tmp_path, capsys)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_no_power_cut_loses_anything(recorded, tmp_path, capsys):
     reference, record = recorded
     resume_each(distinct_states(record), reference, tmp_path, capsys)

@@ -205,7 +205,7 @@ def main() -> int:
     parser.add_argument("--modules", nargs="+", help="default: the printed modules")
     options = parser.parse_args()
     printed = [*LIBRARY.glob("*.py"), *(LIBRARY / "models").glob("*.py")]
-    machinery = {"__init__", "__main__", "cli", "example", "run_size", "models.__init__"}
+    machinery = {"__init__", "__main__", "cli", "example", "guards", "run_size", "models.__init__"}
     modules = options.modules or sorted({module_name(path) for path in printed} - machinery)
     results = run(modules, options.count, options.seed)
     survivors = [key for key, verdict in results.items() if verdict == "survived"]

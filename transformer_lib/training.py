@@ -140,10 +140,10 @@ def fit(
     bf16 = uses_bf16(config.precision, device)
     set_seed(config.seed + processes.rank)  # each process drops out other units
     model = (fast.accelerate(model) if config.fast else model).to(device)
-    optimizer = torch.optim.Adam(
-        model.parameters(), lr=0.0, betas=config.betas, eps=config.eps,
-        weight_decay=config.weight_decay, fused=True,
-    )  # fmt: skip
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=config.betas, eps=config.eps,
+                                 weight_decay=config.weight_decay, fused=True)  # fmt: skip
+    max_norm = config.clip_norm or math.inf
+    half = torch.autocast(device.type, torch.bfloat16, enabled=bf16 and device.type == "cuda")
     meter = Meter(processes, device)  # loss, tokens and time since the last log entry
     state = TrainingState(model, optimizer, batches, meter)
     with RunFolder(run_dir, config, processes, device, on_log) as run:
@@ -165,18 +165,13 @@ def fit(
                 for i, batch in enumerate(mine, start=1):
                     n = batches.n_tokens(batch)
                     with processes.exchange_gradients(loss_of, now=i == len(mine)):
-                        with torch.autocast(
-                            device.type, torch.bfloat16, enabled=bf16 and device.type == "cuda"
-                        ):
+                        with half:
                             mean = loss_of(batches.tensors(batch, device))
-                        # The mean over all tokens of all batches; the exchange of gradients
-                        # divides by the number of processes.
+                        # The mean over all tokens; the exchange divides by the processes.
                         (mean * (n / n_tokens) * processes.world).backward()
                     meter.add(mean, n)
                 meter.n_tokens += n_tokens
-                grad_norm = nn.utils.clip_grad_norm_(
-                    model.parameters(), config.clip_norm or math.inf
-                )
+                grad_norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
                 optimizer.step()
 
                 last, stopping = step == config.max_steps, stop.agreed(step)

@@ -8,6 +8,7 @@ says what the files hold that no longer change; that the result is among them en
 import contextlib
 import json
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,16 @@ class RunFolder:
     def __enter__(self) -> "RunFolder":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, _kind, error, _trace) -> None:
+        if self.processes.lost(error):
+            kept = checkpoint.checkpoints(self.path)
+            print(
+                f"Process {self.processes.rank} can no longer reach the others: one of them has "
+                f"ended. {self.path} holds the run up to step "
+                f"{checkpoint.step_of(kept[-1]) if kept else 0}; start the same command again.",
+                file=sys.stderr,
+                flush=True,
+            )
         if self._tensorboard:
             self._tensorboard.close()
         self._lock.release()

@@ -64,6 +64,13 @@ class Processes:
             dist.all_gather_object(values, value)
         return values
 
+    def lost(self, error: BaseException | None) -> bool:
+        """Whether an error says that another process has ended."""
+        if self.world == 1 or not isinstance(error, RuntimeError):
+            return False
+        words = ("gloo", "NCCL", "Connection closed by peer", "Connection reset by peer")
+        return isinstance(error, dist.DistError) or any(word in str(error) for word in words)
+
     def wait(self) -> None:
         """Until all processes are here."""
         if self.world > 1:

@@ -12,18 +12,26 @@ export async function mount(root) {
   const box = h("div", { class: "live-box live" }, h("div", { class: "live-ask-row" }, input), h("div", { class: "live-examples" }, ["Hund", "Schneemann", "Quokka", "Fahrradhelm", "skateboarding", "Zinsen"].map(word)),
     h("div", { class: "live-knobs live-open" }, h("label", {}, h("span", {}, "Merges done"), step)), rows, says);
   const still = root.querySelector(".live-still");
+  const example = still?.querySelector("dl");   // the first word's merges, until the tokenizer is here
+  if (example) rows.before(example);
   if (still) still.replaceWith(box); else root.prepend(box);
-  let tokenizer = null, history = [];
+  let tokenizer = null, history = [], loading = null;
   input.addEventListener("input", change);
-  says.textContent = "Loading the tokenizer …";
-  try {
-    const answer = await fetch(new URL("multi30k-de-en.bin", import.meta.url));
-    if (!answer.ok) throw new Error(`the file of the model is missing (${answer.status})`);
-    const buffer = await answer.arrayBuffer(), length = new DataView(buffer, 8).getUint32(4, true);
-    const { Tokenizer } = await import("./tokenizer.js");
-    tokenizer = new Tokenizer(JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, START, length))).tokenizer);
-    change();
-  } catch (error) { says.textContent = `The tokenizer could not be loaded: ${error.message}.`; }
+  box.addEventListener("focusin", () => { loading ??= load(); });
+  says.textContent = "Type a word, or choose one: the model's tokenizer is loaded then.";
+
+  async function load() {
+    says.textContent = "Loading the tokenizer …";
+    try {
+      const answer = await fetch(new URL("multi30k-de-en.bin", import.meta.url));
+      if (!answer.ok) throw new Error(`the file of the model is missing (${answer.status})`);
+      const buffer = await answer.arrayBuffer(), length = new DataView(buffer, 8).getUint32(4, true);
+      const { Tokenizer } = await import("./tokenizer.js");
+      tokenizer = new Tokenizer(JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, START, length))).tokenizer);
+      example?.remove();
+      change();
+    } catch (error) { says.textContent = `The tokenizer could not be loaded: ${error.message}.`; }
+  }
 
   // encodeWord of tokenizer.js, with every step kept: [{pieces, joined, rank}]
   function merges(text) {
@@ -41,7 +49,7 @@ export async function mount(root) {
     }
   }
   function change() {
-    if (!tokenizer) return;
+    if (!tokenizer) { loading ??= load(); return; }
     const text = tokenizer.words(input.value.trim())[0];
     if (!text) { says.textContent = "Type a word."; rows.replaceChildren(); return; }
     history = merges(text);
