@@ -50,7 +50,7 @@ def compared(value, healthy, form):
     if isinstance(value, str):
         return f"{value} (healthy: {low} to {high})"
     given = format(value, form)
-    if healthy[0] <= value <= healthy[1]:
+    if round(healthy[0], 2) <= round(value, 2) <= round(healthy[1], 2):  # as they are printed
         return f"{given}, as in health ({low} to {high})"
     return f"{given}, {'less' if value < healthy[0] else 'more'} than in health ({low} to {high})"
 

@@ -210,7 +210,7 @@ ROOT = Question(
     no=Question(
         "Does it appear only after a run was interrupted and went on?",
         "Run ten updates at once, and five, a checkpoint and five more: are the losses equal?",
-        breaks("interrupted_is_uninterrupted"),
+        lambda r, h: "interrupted_is_uninterrupted" in r["breaks"] and "before" in r,
         no=Question(
             "Does training look healthy, with outputs that are wrong?",
             "The training loss is where it should be, or lower; now decode twenty sentences.",

@@ -15,7 +15,7 @@ from transformer_lib.museum.laws import LAWS, complaint
 
 STEPS, INTERRUPTED_AT = 200, 120
 PAIRS, TEST = 1040, 40
-SEEDS = 4
+SEEDS = 5
 SIZES = {"n_layers": 1}
 RECIPE = {"batch_size": 64, "warmup": 60}
 
@@ -24,7 +24,7 @@ def observe(specimen=None, all_laws=True):
     """The record of a specimen, or of the healthy program: only what JSON can hold."""
     runs = "trained" if specimen is None else specimen.runs
     p = healthy if specimen is None else specimen.program()
-    record = {} if specimen else {"range": ranges()}
+    record = {}
     try:
         if runs == "used":
             model = model_of(p)
@@ -35,19 +35,23 @@ def observe(specimen=None, all_laws=True):
         record |= of_use(p, model)
     except (RuntimeError, IndexError, ValueError) as error:
         record["stops"] = str(error)
+    if specimen is None:
+        record["range"] = ranges(record)
     names = LAWS if all_laws else [specimen.law]
     record["breaks"] = {name: said for name in names if (said := complaint(LAWS[name], p))}
     return record
 
 
-def ranges():
+def ranges(record):
     """How far healthy programs differ by luck: {name: [lowest, highest]} over several seeds."""
-    found = []
-    for seed in range(SEEDS):
+    found = [record]
+    for seed in range(1, SEEDS):
         model, curve = trained(healthy, seed=seed)
         found.append(of_curve(curve, "trained") | of_use(healthy, model))
-    return {name: [min(record[name] for record in found), max(record[name] for record in found)]
-            for name in ("last", "right", "known")}  # fmt: skip
+    return {
+        name: [min(one[name] for one in found), max(one[name] for one in found)]
+        for name in ("last", "right", "known")
+    }
 
 
 def model_of(p, seed=0):
