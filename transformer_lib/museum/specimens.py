@@ -344,6 +344,7 @@ specimen(
         "sublayer.",
     hides="For ever: it trains, somewhat worse. PyTorch's own norm_first began with it.",
     law="a_silent_sublayer_changes_nothing", source=GITHUB + "pytorch/pytorch/issues/61165",
+    shows=("curve",),
     confused_with=("final-norm-forgotten", "norm-unbiased", "layers-in-a-list"),
 )  # fmt: skip
 specimen(
@@ -398,7 +399,7 @@ specimen(
           "the program.",
     why="The table was made as long as the longest training sentence.",
     hides="Until the first longer sentence, in use.",
-    law="longer_sentences_than_in_training_work", source=PUBLIC, shows=("outputs", "says"), runs="used",
+    law="longer_sentences_than_in_training_work", source=PUBLIC, shows=("says",), runs="used",
     confused_with=("waves-at-two-speeds", "cache-forgets-place", "padding-masks-queries"),
 )  # fmt: skip
 
@@ -665,6 +666,7 @@ specimen(
     why="eval() is called for the measurement, and nobody calls train() again.",
     hides="For ever: a lower training loss looks like good news.",
     law="measuring_leaves_the_mode_alone", source=GITHUB + "wkentaro/pytorch-fcn/issues/57",
+    shows=("curve",),
     confused_with=("attention-never-drops", "test-in-training", "step-not-restored"),
 )  # fmt: skip
 
@@ -746,7 +748,7 @@ specimen(
     why="Fed with the right prefix, the model need only guess one letter at a time, and a mistake has "
         "no consequences.",
     hides="For ever: it is the number that goes into the table.",
-    law="nothing_of_the_target_is_read", runs="used", shows=("outputs", "says"),
+    law="nothing_of_the_target_is_read", runs="used", shows=("says",),
     confused_with=("test-in-training", "target-not-shifted", "dropout-on-in-use"),
 )  # fmt: skip
 specimen(
