@@ -31,7 +31,7 @@ def write_the_test(component, my_test):
         return None
     found = COMPONENTS[component]
     if my_test is None or my_test is ... or not callable(my_test) or untouched(my_test):
-        print(f"○ {component}: no test yet. {found.contract[0].upper()}{found.contract[1:]}.")
+        print(f"○ {component}: no test yet. What it may rely on: {found.contract}.")
         return None
     complaint = verdict(my_test, official(found))
     if complaint:
