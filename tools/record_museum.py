@@ -16,7 +16,7 @@ import torch  # noqa: E402
 
 from transformer_lib.museum.specimens import SPECIMENS  # noqa: E402
 from transformer_lib.museum.symptoms import observe  # noqa: E402
-from transformer_lib.runs.files import write_json  # noqa: E402
+from transformer_lib.runs.files import write_text  # noqa: E402
 
 OUT = ROOT / "results" / "museum.json"
 
@@ -30,8 +30,9 @@ def main(names):
         records[name] = observe(SPECIMENS.get(name))
         print(f"{name:26} {time.process_time() - began:5.1f} s", flush=True)
         done = [name for name in ("healthy", *SPECIMENS) if name in records]
-        write_json(OUT, {name: records[name] for name in done})
-    print(f"{len(records) - 1} specimens in {time.perf_counter() - start:.0f} s")
+        lines = [f"{json.dumps(name)}: {json.dumps(records[name])}" for name in done]
+        write_text(OUT, "{\n" + ",\n".join(lines) + "\n}\n")  # a line for each specimen
+    print(f"{len(done) - 1} specimens in {time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":

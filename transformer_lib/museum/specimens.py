@@ -5,7 +5,8 @@
     print(bug.diff())         # the lines, broken and right
     program = bug.program()   # the whole program with the bug in it, ready to use
 
-What a specimen does when it runs is recorded in results/museum.json (tools/record_museum.py).
+What a specimen does when it runs is recorded in results/museum.json. After adding one:
+`python tools/record_museum.py NAME`, then `python tools/checksums.py`.
 """
 
 import difflib
