@@ -27,6 +27,9 @@ An answer that is `...` or None, or a function whose body still is `...`, counts
 so does code with a bug to be found, as long as nobody has changed it (`given`, its `fingerprint`).
 Each check starts from the same random seed and leaves the learner's random state alone.
 
+**Write the test** turns it round: `write_the_test("attention", my_test)` grades the reader's own
+test by broken and by unusual right versions of a component (`testing`, `museum.mutants`).
+
 **How a check is tested.** `tests/test_checks_tables.py` takes every declaration: the reference is
 right, also in float64; each slip is named with its own sentence; every argument varies; an answer
 that changes its inputs or forgets its `return` is told so. `tests/test_checks_mutants.py` breaks
@@ -53,10 +56,11 @@ from transformer_lib.checks.framework import (
     same,
     values,
 )
+from transformer_lib.checks.testing import write_the_test
 
 __all__ = [
     "EXERCISES", "NotAttempted", "Part", "Wrong", "exercise", "expect", "expect_close",
-    "expect_shape", "fingerprint", "hint", "judged", "same", "values",
+    "expect_shape", "fingerprint", "hint", "judged", "same", "values", "write_the_test",
 ]  # fmt: skip
 
 

@@ -59,6 +59,11 @@ def guess(name, question, choices, answer, told):
     """
     from IPython.display import HTML, display
 
+    display(HTML(guess_html(name, question, choices, answer, told)))
+
+
+def guess_html(name, question, choices, answer, told):
+    """What `guess` displays."""
     texts = (name, question, told, *choices)
     if not 2 <= len(choices) <= MOST_CHOICES or not all(isinstance(x, str) and x for x in texts):
         raise ValueError(
@@ -71,11 +76,9 @@ def guess(name, question, choices, answer, told):
             f"{len(choices) - 1}, not {answer!r}."
         )
     items = "".join(f"<li>{html.escape(choice)}</li>" for choice in choices)
-    display(
-        HTML(
-            f'<section class="live-guess" data-guess="{html.escape(name)}" data-answer="{answer}">'
-            f"<p><strong>Guess first.</strong> {html.escape(question)}</p><ol>{items}</ol>"
-            f"<details><summary>The answer</summary><p><strong>{html.escape(choices[answer])}."
-            f"</strong> {html.escape(told)}</p></details></section>"
-        )
+    return (
+        f'<section class="live-guess" data-guess="{html.escape(name)}" data-answer="{answer}">'
+        f"<p><strong>Guess first.</strong> {html.escape(question)}</p><ol>{items}</ol>"
+        f"<details><summary>The answer</summary><p><strong>{html.escape(choices[answer])}."
+        f"</strong> {html.escape(told)}</p></details></section>"
     )

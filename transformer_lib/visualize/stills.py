@@ -82,12 +82,18 @@ def bars(shares, label):
     return _svg(left + wide + 50, row * len(shares) + 4, label, parts)
 
 
-def curve(points, x_title, y_title, label):
-    """One line through [(x, y), ...], from 0 on both axes."""
+def curve(points, x_title, y_title, label, beside=None):
+    """One line through [(x, y), ...], from 0 on both axes. beside: (name, points) of a second line,
+    dashed, to compare with."""
     wide, high, left, top = 300, 150, 34, 24
-    last, most = points[-1][0], max(y for _, y in points)
-    at = [(left + wide * x / last, top + high * (1 - y / most)) for x, y in points]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
+    every = points + (beside[1] if beside else [])
+    last, most = max(x for x, _ in every), max(y for _, y in every)
+
+    def line(points, style):
+        at = [(left + wide * x / last, top + high * (1 - y / most)) for x, y in points]
+        shown = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
+        return f'<polyline points="{shown}" fill="none" stroke-width="2" {style}/>'
+
     axis = f"M{left} {top}V{top + high}H{left + wide}"
     parts = [
         _text(y_title, 2, 13, size=12),
@@ -95,8 +101,11 @@ def curve(points, x_title, y_title, label):
         _text("0", left - 6, top + high + 4, "end", 12),
         _text(f"{last:,} {x_title}", left + wide, top + high + 17, "end", 12),
         f'<path d="{axis}" fill="none" stroke="currentColor" stroke-opacity="0.5"/>',
-        f'<polyline points="{line}" fill="none" stroke-width="2" style="stroke:{_LOSS}"/>',
     ]
+    if beside:
+        parts.append(line(beside[1], 'stroke="currentColor" stroke-dasharray="5 4"'))
+        parts.append(_text(f"dashed: {beside[0]}", left + wide, 13, "end", 12))
+    parts.append(line(points, f'style="stroke:{_LOSS}"'))
     return _svg(left + wide + 10, top + high + 22, label, parts)
 
 

@@ -1,0 +1,268 @@
+"""The bug museum: the healthy program is the library, each specimen breaks its law, the key finds
+each of them, and the tests that readers write are graded fairly."""
+
+import json
+import re
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import assert_equal
+
+from transformer_lib import ModelConfig, Transformer, checks, decoding, loss, masks, schedule
+from transformer_lib.checks import testing
+from transformer_lib.museum import gallery, key, program, symptoms
+from transformer_lib.museum.laws import LAWS, complaint
+from transformer_lib.museum.mutants import COMPONENTS
+from transformer_lib.museum.specimens import CHAPTERS, HERE, PUBLIC, SPECIMENS, changed
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+import reading_order  # noqa: E402
+
+each_specimen = pytest.mark.parametrize("specimen", SPECIMENS.values(), ids=lambda s: s.name)
+each_component = pytest.mark.parametrize("name", COMPONENTS)
+
+
+@pytest.fixture(scope="module")
+def records():
+    return json.loads((ROOT / "results" / "museum.json").read_text(encoding="utf8"))
+
+
+# ---- the healthy program is the library ----------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def both():
+    """(the library's model, the museum's) with the same weights."""
+    torch.manual_seed(0)
+    sizes = dict(vocab_size=12, d_model=32, n_heads=4, d_ff=64, dropout=0.1, max_len=64)
+    config = ModelConfig(
+        **sizes, n_encoder_layers=2, n_decoder_layers=2, tie_embeddings=False
+    )  # fmt: skip
+    library, ours = Transformer(config).eval(), program.Transformer().eval()
+    with torch.no_grad():
+        library.output.weight.mul_(3)
+        library.decoder.norm.bias.fill_(0.5)
+        library.output.weight[0] = -1.0  # padding is no word, which the library sees to itself
+    ours.load_state_dict(library.state_dict())
+    return library, ours
+
+
+def a_batch(count=9):
+    return program.make_batch(program.make_pairs(count, seed=3))
+
+
+def test_the_healthy_program_is_the_library(both):
+    src, tgt = a_batch()
+    assert_equal(both[1](src, tgt), both[0](src, tgt), 1e-5)
+    assert torch.equal(program.padding_mask(src), masks.padding_mask(src))
+    assert torch.equal(program.causal_mask(7), masks.causal_mask(7))
+    for smoothing in (0.0, 0.1):
+        given = (both[0](src, tgt), tgt, smoothing)
+        theirs = loss.label_smoothed_cross_entropy(*given)
+        assert_equal(program.label_smoothed_cross_entropy(*given), theirs, 1e-6)
+    for step in (1, 7, 100):
+        assert program.noam(step, 32, 10) == schedule.noam(step, 32, 10)
+
+
+def test_the_healthy_program_decodes_as_the_library(both):
+    src = a_batch()[0]
+    ours = program.greedy_decode(both[1], src, 12)
+    assert torch.equal(ours, decoding.greedy_decode(both[0], src, 12))
+    for source, _ in program.make_pairs(5, seed=3):
+        ids = program.pad([program.encode_words(source, program.SOURCE)])
+        theirs = decoding.beam_search(both[0], ids, 4, 12)[0][0].tolist()
+        ours = program.beam_translate(both[1], source)
+        assert ours == program.decode_ids(theirs, program.TARGET)
+
+
+# ---- specimens and laws --------------------------------------------------------------------------
+
+
+def test_the_healthy_program_keeps_every_law():
+    said = {name: complaint(law, program) for name, law in LAWS.items()}
+    assert not {name: text for name, text in said.items() if text}
+
+
+@each_specimen
+def test_a_specimen_breaks_its_law(specimen):
+    assert complaint(specimen.caught_by(), specimen.program())
+    kinds = {line[:1] for line in specimen.diff().splitlines()}
+    assert kinds & {"+", "-"}
+
+
+def test_every_law_catches_something():
+    assert len(SPECIMENS) >= 30
+    unused = set(LAWS) - {specimen.law for specimen in SPECIMENS.values()}
+    assert unused <= {"the_causal_mask_is_a_triangle"}  # a question of the key
+
+
+def test_a_change_that_fits_nowhere_is_refused():
+    with pytest.raises(ValueError, match="0 times, not once"):
+        changed([("no such line", "")])
+
+
+@each_specimen
+def test_a_guess_has_four_answers_and_a_chapter(specimen):
+    options = {specimen.name, *specimen.confused_with}
+    assert len(options) == 4 and options <= set(SPECIMENS)
+    assert specimen.source in (HERE, PUBLIC) or specimen.source.startswith("https://github.com/")
+    assert CHAPTERS[specimen.page] == reading_order.name(f"book/{specimen.page}")
+
+
+# ---- what is recorded ----------------------------------------------------------------------------
+
+
+@each_specimen
+def test_a_symptom_is_recorded_and_differs_from_health(specimen, records):
+    record, healthy = records[specimen.name], records["healthy"]
+    assert record["breaks"][specimen.law] and not healthy["breaks"]
+    for part in {"curve", "outputs", "attention"} & set(specimen.shows):
+        assert record[part] != healthy[part], part
+    assert specimen.shows
+    assert "{" not in gallery.looks(specimen.name)
+
+
+def test_records_and_specimens_are_the_same(records):
+    assert list(records) == ["healthy", *SPECIMENS]
+
+
+@pytest.mark.parametrize("name", ["mask-thrown-away", "step-not-restored", "first-end-ends-all"])
+def test_a_record_is_made(name, monkeypatch):
+    monkeypatch.setattr(symptoms, "STEPS", 4)
+    monkeypatch.setattr(symptoms, "INTERRUPTED_AT", 2)
+    symptoms.trained_weights.cache_clear()
+    found = symptoms.observe(SPECIMENS[name], all_laws=False)
+    symptoms.trained_weights.cache_clear()
+    assert found["breaks"].keys() == {SPECIMENS[name].law} and len(found["outputs"]) == 4
+    assert ("curve" in found) == (SPECIMENS[name].runs != "used")
+    json.dumps(found, allow_nan=False)
+
+
+# ---- the page and the key ------------------------------------------------------------------------
+
+
+def leaves(question=key.ROOT, path=()):
+    if question is None:
+        yield path
+        return
+    yield from leaves(question.yes, (*path, (question, True)))
+    yield from leaves(question.no, (*path, (question, False)))
+
+
+def test_the_key_reaches_each_specimen_by_the_truth(records):
+    found = [key.suspects(path, records) for path in leaves()]
+    assert sorted(name for names in found for name in names) == sorted(SPECIMENS)
+    assert all(found), "a leaf without a suspect"
+    assert max(map(len, found)) <= 8, "a leaf with too many"
+
+
+def test_every_case_has_a_room():
+    rooms = gallery.rooms()
+    assert all(rooms.values())
+    numbers = sorted(gallery.case_number(name) for name in SPECIMENS)
+    assert all(b == a + 1 for a, b in pairwise(numbers))
+    for name in rooms:
+        for case in rooms[name]:
+            markup = gallery._case(case)
+            assert markup.count("<details") == markup.count("</details>")
+            assert not re.search(r'(points|[xy])="[^"]*nan', markup)
+
+
+def test_the_page_shows_every_room():
+    text = (ROOT / "book" / "bug-museum.ipynb").read_text(encoding="utf8")
+    for room in key.ROOMS.values():
+        assert f'gallery.cabinet(\\"{room}\\")' in text
+    for name in COMPONENTS:
+        assert f'checks.write_the_test(\\"{name}\\"' in text
+
+
+# ---- write the test ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def official():
+    """The tests of the page of solutions, in the order of the components."""
+    page = ROOT / "book" / "solutions" / "bug-museum.ipynb"
+    cells = json.loads(page.read_text(encoding="utf8"))["cells"]
+    names = {}
+    for cell in cells:
+        if cell["cell_type"] == "code" and "setup" not in cell["metadata"]["tags"]:
+            exec("".join(cell["source"]).partition("assert checks.")[0], names)
+    tests = [value for name, value in names.items() if name.startswith("test_")]
+    return dict(zip(COMPONENTS, tests, strict=True))
+
+
+@each_component
+def test_the_official_test_catches_all_and_refuses_none(name, official, monkeypatch, capsys):
+    monkeypatch.setattr(testing, "LIMIT", 60.0)  # a busy machine is no wrong answer
+    assert checks.write_the_test(name, official[name]) is True
+    said, count = capsys.readouterr().out, len(COMPONENTS[name].broken)
+    assert f"caught {count} of {count}; refused 0 of 3 right ones" in said and count >= 18
+
+
+@each_component
+def test_an_empty_test_catches_nothing(name, capsys):
+    assert checks.write_the_test(name, lambda part: None if part else True) is False
+    said = capsys.readouterr().out
+    assert "caught 0 of" in said and "refused 0 of 3" in said and "A hint: " in said
+
+
+def test_a_test_that_refuses_everything_is_told_so(capsys):
+    def my_test(part):
+        raise AssertionError("never good enough")
+
+    assert checks.write_the_test("loss", my_test) is False
+    said = capsys.readouterr().out
+    assert "refuses everything" in said and "never good enough" in said
+
+
+def test_a_test_that_refuses_the_right_one_is_told_so(capsys):
+    def my_test(rate):  # counts from zero
+        assert rate(1, 16, 10) == 0
+
+    assert checks.write_the_test("schedule", my_test) is False
+    said = capsys.readouterr().out
+    assert "it refuses the right one" in said and "steps from 1" in said
+
+
+def test_a_test_may_return_false_and_print(capsys):
+    def my_test(masks):
+        print("looking")
+        return masks.causal(3)[0, 0, 0].tolist() == [True, False, False]
+
+    assert checks.write_the_test("masks", my_test) is False
+    said = capsys.readouterr().out
+    assert "caught 8 of 20" in said and "looking" not in said
+
+
+def test_a_test_that_is_too_exact_is_told_so(capsys):
+    def my_test(LayerNorm):
+        assert LayerNorm(4).__class__.__name__ == "LayerNorm"
+
+    assert checks.write_the_test("layer norm", my_test) is False
+    assert "refused 3 of 3 right ones" in capsys.readouterr().out
+
+
+def test_a_test_that_hangs_is_stopped(monkeypatch, capsys):
+    monkeypatch.setattr(testing, "LIMIT", 0.05)
+
+    def my_test(part):
+        while True:
+            pass
+
+    assert checks.write_the_test("schedule", my_test) is False
+    assert "still running" in capsys.readouterr().out
+
+
+def test_no_test_yet(capsys):
+    def my_test(attention): ...
+
+    for nothing in (my_test, ..., None):
+        assert checks.write_the_test("attention", nothing) is None
+    assert "no test yet" in capsys.readouterr().out
+    assert checks.write_the_test("elephant", my_test) is None
+    assert "there are attention, masks" in capsys.readouterr().out
