@@ -124,8 +124,7 @@ answer = ExactShare()
 """,
         right=True,
         mistake=(
-            "Clears with a running count of end marks what stands behind, then pads to one "
-            "width."
+            "Clears with a running count of end marks what stands behind, then pads to one width."
         ),
     ),
     Answer(
@@ -164,8 +163,7 @@ answer = exact_share
 """,
         right=False,
         mistake=(
-            "Compares everything after padding to one width, so rubbish behind the end mark "
-            "counts."
+            "Compares everything after padding to one width, so rubbish behind the end mark counts."
         ),
     ),
     Answer(

@@ -436,8 +436,7 @@ answer = budget_batches
 """,
         right=False,
         mistake=(
-            "Multiplies by the width before the new sentence came, so wider ones break the "
-            "budget."
+            "Multiplies by the width before the new sentence came, so wider ones break the budget."
         ),
     ),
     Answer(

@@ -362,8 +362,7 @@ answer = prepare
 """,
         right=False,
         mistake=(
-            "Looks for the masks in what is read, so the kept places and other masks count "
-            "wrongly."
+            "Looks for the masks in what is read, so the kept places and other masks count wrongly."
         ),
     ),
     Answer(

@@ -407,8 +407,7 @@ answer = stream_of
 """,
         right=False,
         mistake=(
-            "Leaves the begin mark out of the stream, and the source's end predicts the first "
-            "word."
+            "Leaves the begin mark out of the stream, and the source's end predicts the first word."
         ),
     ),
     Answer(

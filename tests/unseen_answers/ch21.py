@@ -406,8 +406,7 @@ answer = deit_loss
 """,
         right=False,
         mistake=(
-            "Takes the likeliest picture of each class, not the likeliest class of each "
-            "picture."
+            "Takes the likeliest picture of each class, not the likeliest class of each picture."
         ),
     ),
     Answer(

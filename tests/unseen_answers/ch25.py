@@ -157,8 +157,7 @@ answer = (1 - 8 / (1 + math.exp(2)), 1 - 8 * 0.5)
 """,
         right=False,
         mistake=(
-            "Multiplies the update by eight instead of raising what is left to the eighth "
-            "power."
+            "Multiplies the update by eight instead of raising what is left to the eighth power."
         ),
     ),
     Answer(
