@@ -9,8 +9,8 @@
     own.run_card(run_dir, pairs)             # your parts, your curve, your sentences, your BLEU
 
 A part that is not written yet is the library's, so every state of the work runs. The laws stand in
-`transformer_lib.checks.own`; `source` writes a part down, `model` puts the parts in, `card` shows
-what they gave.
+`transformer_lib.checks.own`; `source` writes a part down, `transformer` puts the parts in, `card`
+shows what they gave.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from transformer_lib.checks.framework import LIMIT, TimeUp, time_limit
 from transformer_lib.config import BOS, EOS, PAD, ModelConfig, TrainConfig
 from transformer_lib.own import source
 from transformer_lib.own.card import RunCard, run_card
-from transformer_lib.own.model import OwnTransformer
+from transformer_lib.own.transformer import OwnTransformer
 from transformer_lib.runs import checkpoint
 from transformer_lib.runs.pretrained import find_run
 from transformer_lib.schedule import cooldown
