@@ -325,7 +325,6 @@ RIGHT = [
     ("19.3", prepare_by_where), ("21.3", patches_by_unfold), ("23.4", merge_by_logaddexp),
     ("23.2", fixed_by_where),
     # Slow code that is right; it is told that it is slow.
-    ("02.5", lambda n, d: sum(2 * d for i in range(n) for j in range(n))),
     ("14.5", leaks_by_list),
 ]  # fmt: skip
 
