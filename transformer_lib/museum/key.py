@@ -20,9 +20,9 @@ class Question:
     no: "Question | None" = None
 
 
-def breaks(law):
-    """The answer is the verdict of a law."""
-    return lambda record, healthy: law in record["breaks"]
+def breaks(*laws):
+    """The answer is yes where one of these laws is broken."""
+    return lambda record, healthy: any(law in record["breaks"] for law in laws)
 
 
 def keeps(law):
@@ -79,29 +79,21 @@ LOOKS_FINE = Question(
     "Does another trusted implementation, with the same weights and inputs, give other numbers?",
     "Copy the weights into PyTorch's layer or into the book's, part by part: attention, norm, "
     "positions, loss.",
-    lambda r, h: any(
-        law in r["breaks"]
-        for law in (
-            "the_norm_equals_pytorchs", "scores_have_unit_variance", "positions_turn_at_one_speed",
-            "the_loss_equals_pytorchs", "the_loss_ignores_padding", "heads_keep_tokens_apart",
-            "a_feature_can_be_scaled_alone", "a_silent_sublayer_changes_nothing",
-        )
+    breaks(
+        "the_norm_equals_pytorchs", "scores_have_unit_variance", "positions_turn_at_one_speed",
+        "the_loss_equals_pytorchs", "the_loss_ignores_padding", "heads_keep_tokens_apart",
+        "a_feature_can_be_scaled_alone", "a_silent_sublayer_changes_nothing",
     ),
     yes=Question(
         "Is it a number of the loss?",
         "Compare the loss of one batch, then the logits of that batch.",
-        lambda r, h: any(
-            law in r["breaks"] for law in ("the_loss_equals_pytorchs", "the_loss_ignores_padding")
-        ),
+        breaks("the_loss_equals_pytorchs", "the_loss_ignores_padding"),
         no=Question(
             "Is it the norm, alone or where it stands?",
             "Give the norm a vector, and give the residual a sublayer that returns zeros.",
-            lambda r, h: any(
-                law in r["breaks"]
-                for law in (
-                    "the_norm_equals_pytorchs", "a_feature_can_be_scaled_alone",
-                    "a_silent_sublayer_changes_nothing",
-                )
+            breaks(
+                "the_norm_equals_pytorchs", "a_feature_can_be_scaled_alone",
+                "a_silent_sublayer_changes_nothing",
             ),
         ),
     ),
@@ -109,32 +101,22 @@ LOOKS_FINE = Question(
         "Is it about decoding: the beam gains nothing, outputs are too short, it takes too long?",
         "Count the positions that the decoder computes; compare the beam with a search through all "
         "sequences of a small table.",
-        lambda r, h: any(
-            law in r["breaks"]
-            for law in (
-                "a_step_computes_one_token", "the_beam_finds_what_greed_misses",
-                "a_longer_penalty_gives_longer_outputs",
-            )
+        breaks(
+            "a_step_computes_one_token", "the_beam_finds_what_greed_misses",
+            "a_longer_penalty_gives_longer_outputs",
         ),
         no=Question(
             "Is a reported number better than what you can reproduce?",
             "Translate the test sources yourself; look for test sentences in the training data; "
             "measure the returned weights again.",
-            lambda r, h: any(
-                law in r["breaks"]
-                for law in (
-                    "nothing_of_the_target_is_read", "no_test_sentence_is_trained_on",
-                    "the_best_weights_are_kept", "measuring_leaves_the_mode_alone",
-                )
+            breaks(
+                "nothing_of_the_target_is_read", "no_test_sentence_is_trained_on",
+                "the_best_weights_are_kept", "measuring_leaves_the_mode_alone",
             ),
             no=Question(
                 "Do you accumulate gradients, or clip them?",
                 "Compare the gradient before the update with that of one large batch.",
-                lambda r, h: any(
-                    law in r["breaks"]
-                    for law in ("many_small_batches_equal_one_large",
-                                "an_update_takes_its_own_gradient")
-                ),
+                breaks("many_small_batches_equal_one_large", "an_update_takes_its_own_gradient"),
             ),
         ),
     ),
@@ -144,10 +126,9 @@ LEARNS_LESS = Question(
     "Does the source say nothing to the model?",
     "Exchange the source, then only the order of its words: do the logits change? Print a batch "
     "back as words: is it still the source?",
-    lambda r, h: any(
-        law in r["breaks"]
-        for law in ("the_output_depends_on_the_source", "the_order_of_the_source_counts",
-                    "the_source_is_known")
+    breaks(
+        "the_output_depends_on_the_source", "the_order_of_the_source_counts",
+        "the_source_is_known",
     ),
     no=Question(
         "Is there a weight that never changes, or that the model does not know?",
@@ -157,13 +138,10 @@ LEARNS_LESS = Question(
             "Are the updates wrong: the rate, the gradient, the loss itself?",
             "Print the rate of each update, compare the gradient with that of its batch, and the "
             "loss of one batch with PyTorch's.",
-            lambda r, h: any(
-                law in r["breaks"]
-                for law in (
-                    "the_rate_rises_and_falls", "an_update_takes_its_own_gradient",
-                    "the_loss_equals_pytorchs", "an_untrained_model_knows_nothing",
-                    "the_loss_ignores_padding",
-                )
+            breaks(
+                "the_rate_rises_and_falls", "an_update_takes_its_own_gradient",
+                "the_loss_equals_pytorchs", "an_untrained_model_knows_nothing",
+                "the_loss_ignores_padding",
             ),
         ),
     ),
@@ -191,9 +169,7 @@ OUTPUTS_WRONG = Question(
             "Is the loss tiny for a model that only repeats what it has read?",
             "Compute the loss with logits that name the last token read; and look which positions "
             "get a gradient: does <eos>?",
-            lambda r, h: any(
-                law in r["breaks"] for law in ("a_parrot_scores_badly", "the_end_is_learned_too")
-            ),
+            breaks("a_parrot_scores_badly", "the_end_is_learned_too"),
         ),
     ),
 )
