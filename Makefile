@@ -46,7 +46,10 @@ $(READY): requirements.txt pyproject.toml
 .venv-grade/.ready: labs/requirements.txt pyproject.toml
 	$(call prepare,.venv-grade,labs/requirements.txt)
 
+# The run of the chapter on training goes on where it stopped: a book is built from its beginning.
+book: export MY_RUNS = $(CURDIR)/_build/runs
 book: $(READY)  ## execute the notebooks and build the site, strictly
+	@rm -rf $(MY_RUNS)
 	$(BIN)/jupyter-book build . --all -W --keep-going
 	@echo
 	@echo "The book is built. Open $(CURDIR)/$(SITE) or run: make serve"

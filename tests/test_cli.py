@@ -227,21 +227,12 @@ def test_older_runs_were_trained_with_what_fast_now_asks_for(trained, tmp_path):
     assert _recipe(str(tmp_path), own_batches=False)["fast"] is True
 
 
-@pytest.mark.parametrize(("device", "has", "precision"), [
-    ("cuda", True, "bf16"), ("cuda", False, "auto"), ("cpu", False, "bf16"),
-])  # fmt: skip
-def test_a_recipe_in_bf16_keeps_it_where_the_device_has_it(
-    trained, tmp_path, capsys, monkeypatch, device, has, precision
-):
+def test_a_recipe_leaves_device_and_precision_to_the_machine(trained, tmp_path):
     about = json.loads((trained / "config.json").read_text())
-    about["train"] |= {"precision": "bf16", "device": "auto"}
+    about["train"] |= {"precision": "bf16", "device": "cuda:1"}
     (tmp_path / "config.json").write_text(json.dumps(about))
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has)
-    capsys.readouterr()
-    assert _recipe(str(tmp_path), own_batches=False, device=device)["precision"] == precision
-    said = capsys.readouterr().out
-    assert ("which this GPU only emulates: precision is auto here" in said) == (precision == "auto")
+    options = _recipe(str(tmp_path), own_batches=False)
+    assert options["precision"] == "auto" and options["device"] == "auto"
 
 
 # -------------------------------------------------------------------------------------- translate

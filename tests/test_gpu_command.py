@@ -63,7 +63,7 @@ def test_steps_are_whole_and_train_can_read_them():
 def test_the_recipes_can_be_trained_again(src, tgt):
     options = gpu.recipe(src, tgt)
     assert options[2:] == ["--src", src, "--tgt", tgt]
-    assert _recipe(options[1], own_batches=False, device="cpu")["data"] == "multi30k"
+    assert _recipe(options[1], own_batches=False)["data"] == "multi30k"
 
 
 @pytest.mark.parametrize(("major", "minor", "rounds"), [(7, 5, False), (8, 0, True), (9, 0, True)])
@@ -76,7 +76,7 @@ def test_a_recipe_takes_the_precision_that_the_gpu_has(monkeypatch, major, minor
     monkeypatch.setattr(torch.version, "cuda", "12.8")
     for src, tgt in (("de", "en"), ("en", "de")):
         options = gpu.recipe(src, tgt)
-        precision = _recipe(options[1], own_batches=False, device="cuda")["precision"]
+        precision = _recipe(options[1], own_batches=False)["precision"]
         assert uses_bf16(precision, torch.device("cuda")) == rounds
 
 

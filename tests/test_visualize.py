@@ -653,6 +653,24 @@ def test_a_live_curve_of_many_points_stays_small(notebook):
     assert len(notebook) == 1 and len(notebook[0]) < 250_000
 
 
+def test_a_live_curve_shows_an_earlier_run_behind(notebook):
+    """Paler and below, with the same dashes; the summary tells the live numbers alone."""
+    ghost = [{"step": 1, "loss": 3.0}, {"step": 9, "loss": 1.0, "bleu": 4.0}, {"step": 10, "x": 1}]
+    curve = visualize.LiveCurve("step", ["loss", "bleu"], seconds=0, ghost=ghost, log_x=True)
+    curve.draw()
+    assert not notebook  # nothing live yet
+    curve.below = "<p>fast</p>"
+    curve({"step": 2, "loss": 2.5})
+    axes = curve._figure().axes[0]
+    assert axes.get_xscale() == "log"
+    pale, live, bleu = axes.lines
+    assert pale.get_xydata().tolist() == [[1, 3], [9, 1]] and bleu.get_xydata().tolist() == [[9, 4]]
+    assert live.get_xydata().tolist() == [[2, 2.5]] and live.get_zorder() > pale.get_zorder()
+    assert pale.get_color() == bleu.get_color() != live.get_color() and bleu.is_dashed()
+    assert 'alt="Training: step 2, loss 2.5"' in notebook[-1]
+    assert notebook[-1].endswith("<p>fast</p>")
+
+
 def test_a_live_curve_prints_outside_a_notebook(monkeypatch, capsys):
     monkeypatch.setattr("IPython.get_ipython", lambda: None)
     curve = visualize.LiveCurve()

@@ -15,6 +15,7 @@ examples:
   python -m transformer_lib train                        # German to English, Multi30k or mini
   python -m transformer_lib train --src en --tgt de --run runs/en-de
   python -m transformer_lib train --data my_folder --max-steps 2000 --d-model 256 --d-ff 1024
+  python -m transformer_lib train --recipe short         # minutes on a CPU: the book's short recipe
   python -m transformer_lib train --like multi30k-de-en  # a recorded run again, same settings
   python -m transformer_lib train --like multi30k-de-en --data my_folder --seed 1
   torchrun --nproc-per-node 2 -m transformer_lib train --run-dir runs/two   # two GPUs share a batch
@@ -32,6 +33,7 @@ examples:
 The last command chooses a length penalty; the run then keeps it, for its test set, too.""",
 }
 
+RECIPES = ["short"]  # as in runs.recipes, which this module imports only when it trains
 # Fields of ModelConfig without an option: set by the tokenizer, fixed, or (eps) named like Adam's.
 NOT_OFFERED = {"vocab_size", "pad_id", "eps"}
 # Help for each other field of ModelConfig and of TrainConfig.
@@ -87,12 +89,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser, train = _parser()
     options = parser.parse_args(arguments)
     try:
-        if getattr(options, "like", None):
+        if name := getattr(options, "recipe", None) or getattr(options, "like", None):
             given = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
             given.add_argument("--accumulate")
             own_batches = given.parse_known_args(arguments)[0].accumulate is not None
             # What the command line gives comes first.
-            train.set_defaults(**_recipe(options.like, own_batches, options.device))
+            train.set_defaults(**_recipe(name, own_batches))
             options = parser.parse_args(arguments)
         code = options.command(options)
         if sys.stdout is not None:
@@ -129,7 +131,11 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
         return command
 
     train = add("train", _train, "Train a model on sentence pairs.")
-    train.add_argument(
+    whole = train.add_mutually_exclusive_group()
+    whole.add_argument(
+        "--recipe", choices=RECIPES, help="take every setting not given from this recipe"
+    )
+    whole.add_argument(
         "--like", metavar="RUN", type=_name, help="take every setting not given from this run"
     )
     train.add_argument(
@@ -141,8 +147,9 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     train.add_argument("--src", default="de", type=_name, help="source language (default: de)")
     train.add_argument("--tgt", default="en", type=_name, help="target language (default: en)")
     train.add_argument(  # torchrun reads --run as one of its own options
-        "--run", "--run-dir", type=_name, help="run folder (default: runs/<like or src-tgt>)"
-    )
+        "--run", "--run-dir", type=_name,
+        help="run folder (default: runs/<recipe, like or src-tgt>)",
+    )  # fmt: skip
     train.add_argument(
         "--tokenizer", default="bpe", choices=["bpe", "word"], help="kind of tokens (default: bpe)"
     )
@@ -222,43 +229,25 @@ def _fields(cls, options, skip=frozenset()) -> dict:
     return {name: value for name, value in vars(options).items() if name in names}
 
 
-def _recipe(run: str, own_batches: bool, device: str = "auto") -> dict:
-    """The options that repeat a run, from its config.json.
+def _recipe(name: str, own_batches: bool) -> dict:
+    """The options that repeat a recipe or a run; own_batches: --accumulate is given."""
+    from transformer_lib.config import to_dict
+    from transformer_lib.runs import recipes
 
-    own_batches: --accumulate is given. device: as given, "auto" otherwise.
-    """
-    from transformer_lib.runs.device import multiplies_bf16, pick_device
-    from transformer_lib.runs.pretrained import run_info
-    from transformer_lib.runs.settings import todays
-
-    about = run_info(run)
-    data = about.get("data", {})
-    if "train" not in about or not {"source", "src", "tgt"} <= data.keys():
-        raise ValueError(f"{run} was not trained by this command: its config.json holds no recipe.")
-    about = todays(about, run)
-    processes = int(os.environ.get("WORLD_SIZE", 1))
-    batches = about["train"]["accumulate"] * about.get("processes", 1)  # in one update
+    recipe, processes = recipes.find(name), int(os.environ.get("WORLD_SIZE", 1))
+    batches = recipe.train.accumulate  # in one update
     if batches % processes and not own_batches:
         raise ValueError(
-            f"{run} used {batches} batches for an update; {processes} processes cannot share them. "
-            "Start fewer processes, or give --accumulate and --max-tokens yourself."
+            f"{name} used {batches} batches for an update; {processes} processes cannot share "
+            "them. Start fewer processes, or give --accumulate and --max-tokens yourself."
         )
-    changed = {"accumulate": max(1, batches // processes), "run": f"runs/{Path(run).name}"}
-    where = device if device != "auto" else about["train"]["device"]
-    if about["train"]["precision"] == "bf16" and not multiplies_bf16(pick_device(where)):
-        changed["precision"] = "auto"
-        print(f"{run} was trained in bf16, which this GPU only emulates: precision is auto here.")
+    model = to_dict(recipe.model_config(recipe.data["vocab_size"]))
+    data = {("data" if key == "source" else key): value for key, value in recipe.data.items()}
     return (
-        {name: value for name, value in about["model"].items() if name not in NOT_OFFERED}
-        | about["train"]
-        | changed
-        | {
-            "data": data["source"],
-            "src": data["src"],
-            "tgt": data["tgt"],
-            "tokenizer": data.get("tokenizer", "bpe"),
-            "vocab_size": data.get("vocab_size", about["model"]["vocab_size"]),
-        }
+        {key: value for key, value in model.items() if key not in NOT_OFFERED}
+        | to_dict(recipe.train)
+        | {"accumulate": max(1, batches // processes), "run": f"runs/{recipe.name}"}
+        | data
     )
 
 

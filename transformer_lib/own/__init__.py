@@ -9,8 +9,8 @@
     own.run_card(run_dir, pairs)             # your parts, your curve, your sentences, your BLEU
 
 A part that is not written yet is the library's, so every state of the work runs. The laws stand in
-`transformer_lib.checks.own`; `source` writes a part down, `transformer` puts the parts in, `card`
-shows what they gave.
+`transformer_lib.checks.own`; `source` writes a part down, `transformer` puts the parts in. The card
+is that of any run.
 """
 
 import hashlib
@@ -26,9 +26,9 @@ from transformer_lib.checks import own as laws
 from transformer_lib.checks.framework import LIMIT, TimeUp, time_limit
 from transformer_lib.config import BOS, EOS, PAD, ModelConfig, TrainConfig
 from transformer_lib.own import source
-from transformer_lib.own.card import RunCard, run_card
 from transformer_lib.own.transformer import OwnTransformer
-from transformer_lib.runs import checkpoint
+from transformer_lib.runs import card, checkpoint
+from transformer_lib.runs.card import RunCard
 from transformer_lib.runs.pretrained import find_run
 from transformer_lib.schedule import cooldown
 from transformer_lib.tokenization import encode_source, load_tokenizer
@@ -77,6 +77,8 @@ PARTS = {
         laws.beam_search,
     ),
 }  # fmt: skip
+
+PENALTY = 1.0  # of the lengths in beam search: nothing is chosen on the validation set
 
 _chosen: Path | None = None  # the folder of keep_in
 _judged: dict[tuple[str, str], tuple] = {}  # (name, SHA-256 of the file) -> (verdict, mistakes)
@@ -294,3 +296,24 @@ def translate(
         search = greedy if beam_size == 1 else beam
         ids = decoding.in_batches(lambda src_ids: list(search(src_ids)), sources, 4096, device)
     return [tokenizer.decode([int(i) for i in row]) for row in ids]
+
+
+def run_card(
+    run_dir: str | Path, pairs, split: str = "test", limit: int | None = None,
+    beam_size: int = 5, where: str | Path | None = None,
+) -> RunCard:  # fmt: skip
+    """Translate a split with your parts and the run's weights, score it, and tell the run.
+
+    limit: how many of its sentences are translated and scored; None: all. where: the folder of
+    your parts. Leaves card.json and scores.json in run_dir; the exported file carries the scores.
+    """
+    run_dir = Path(run_dir)
+    trained, tokenizer = load(run_dir, where)
+    config = checkpoint.read_config(run_dir)
+    mine = [name for name in PARTS if name in config.get("data", {}).get("parts", [])]
+    found = card.run_card(
+        run_dir, pairs, lambda texts: translate(trained, tokenizer, texts, beam_size, PENALTY),
+        split, limit, parts=mine, n_parts=len(PARTS),
+    )  # fmt: skip
+    card.keep_scores(run_dir, found, beam_size, PENALTY)
+    return found

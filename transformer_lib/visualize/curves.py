@@ -8,7 +8,13 @@ import json
 import math
 import time
 
-from transformer_lib.visualize.theme import SERIES_COLOURS, SERIES_DASHES, themed_altair, use_theme
+from transformer_lib.visualize.theme import (
+    ROLE_COLOURS,
+    SERIES_COLOURS,
+    SERIES_DASHES,
+    themed_altair,
+    use_theme,
+)
 
 
 def line_chart(
@@ -142,20 +148,31 @@ class LiveCurve:
 
     It redraws at most once every `seconds`; rows may hold only some of the metrics. It works in
     Colab and Jupyter, and leaves the last picture in the notebook; elsewhere it prints a line.
+    ghost: the metrics of an earlier run, drawn pale behind, so that one sees whether this one keeps
+    up. log_x: a logarithmic axis, on which a beginning is as wide as what follows. below: HTML
+    under the picture, which may change between two drawings.
     """
 
-    def __init__(self, x="step", y=("loss",), title="Training", seconds=1.0):
+    def __init__(
+        self, x="step", y=("loss",), title="Training", seconds=1.0, ghost=(), log_x=False, below=""
+    ):
         self.x, self.y = x, [y] if isinstance(y, str) else list(y)
-        self.title, self.seconds = title, seconds
+        self.title, self.seconds, self.log_x, self.below = title, seconds, log_x, below
         self.points = {name: [] for name in self.y}
+        self.ghost = {name: [] for name in self.y}
+        for metrics in ghost:
+            self._add(metrics, self.ghost)
         self.drawn_at = -math.inf
         self.handle = None
 
-    def __call__(self, metrics):
-        for name, points in self.points.items():
+    def _add(self, metrics, to):
+        for name, points in to.items():
             value = metrics.get(name)
             if value is not None and _finite(value):
                 points.append((float(metrics[self.x]), float(value)))
+
+    def __call__(self, metrics):
+        self._add(metrics, self.points)
         if time.monotonic() - self.drawn_at >= self.seconds:
             self.draw()
 
@@ -188,11 +205,18 @@ class LiveCurve:
         axes = figure.subplots()
         styles = itertools.cycle(zip(SERIES_COLOURS, SERIES_DASHES, strict=True))
         for (name, points), (colour, dashes) in zip(self.points.items(), styles, strict=False):
+            style = {"linestyle": (0, dashes) if dashes[1] else "solid"}
+            if ghost := self.ghost[name]:
+                pale = style | {"color": ROLE_COLOURS["masked"], "linewidth": 4, "alpha": 0.45}
+                axes.plot(*zip(*ghost, strict=True), label=f"{name}, recorded", zorder=1, **pale)
             if points:
-                style = {"color": colour, "linestyle": (0, dashes) if dashes[1] else "solid"}
                 label = f"{name} {points[-1][1]:.4g}"
-                axes.plot(*zip(*points, strict=True), label=label, **style)
+                few = {"marker": "o", "markersize": 4} if len(points) <= 3 else {}
+                axes.plot(*zip(*points, strict=True), color=colour, label=label, **style, **few)
         axes.set(title=self.title, xlabel=self.x)
+        if self.log_x:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.legend(frameon=False)
         return figure
 
@@ -203,5 +227,5 @@ class LiveCurve:
         encoded = base64.b64encode(drawn.getvalue()).decode()
         return (
             f'<img alt="{html.escape(self._summary())}" style="width:100%;max-width:640px" '
-            f'src="data:image/png;base64,{encoded}">'
+            f'src="data:image/png;base64,{encoded}">{self.below}'
         )

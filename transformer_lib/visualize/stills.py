@@ -116,3 +116,25 @@ def sentences(named):
         for name, text in named
     )
     return Still(f"<dl>{''.join(rows)}</dl>")
+
+
+def moments(sources, told):
+    """Sentences, each with what was said of it at several moments: [(moment, [text, ...]), ...].
+
+    Of a long text the beginning is shown.
+    """
+    cards = []
+    for i, source in enumerate(sources):
+        rows = "".join(
+            f'<div style="display:flex;gap:0.6em;margin:0.1em 0"><small style="flex:0 0 3.4em;'
+            f'text-align:right">{html.escape(moment)}</small><span lang="en" style="min-width:0;'
+            f'overflow-wrap:anywhere">{html.escape(_beginning(texts[i]))}</span></div>'
+            for moment, texts in told
+        )
+        cards.append(f'<div><strong lang="de">{html.escape(source)}</strong>{rows}</div>')
+    style = "display:grid;gap:0.9em 1.6em;grid-template-columns:repeat(auto-fit,minmax(16em,1fr))"
+    return Still(f'<div style="{style}">{"".join(cards)}</div>')
+
+
+def _beginning(text, most=90):
+    return text if len(text) <= most else text[:most].rstrip() + " …"

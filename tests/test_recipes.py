@@ -1,0 +1,159 @@
+"""One recipe: the notebook, the command and the record train by the same settings."""
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from transformer_lib import ModelConfig, TrainConfig, Transformer, data, tokenization, training
+from transformer_lib.cli import NOT_OFFERED, RECIPES, _fields, _parser, _recipe, main
+from transformer_lib.runs import recipes
+from transformer_lib.runs.pretrained import run_info
+
+ROOT = Path(__file__).resolve().parents[1]
+NAMES = [*recipes.RECIPES, "multi30k-de-en"]
+TINY = {"d_model": 16, "n_heads": 2, "d_ff": 16, "n_encoder_layers": 1, "n_decoder_layers": 1}
+BRIEF = {"max_steps": 4, "max_tokens": 256, "warmup": 2, "cooldown": 2, "checkpoint_every": 2,
+         "validate_every": 4, "validation_bleu": False, "fast": False}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def mini():
+    pairs = data.load_parallel("mini")
+    return data.Pairs({"train": pairs["train"][:200], "validation": pairs["validation"][:5],
+                       "test": pairs["test"][:5]}, "mini")  # fmt: skip
+
+
+@pytest.fixture
+def small(monkeypatch, mini):
+    """The short recipe in seconds, on a few pairs."""
+    recipe = recipes.smaller(recipes.SHORT, TINY, BRIEF, 200)
+    monkeypatch.setitem(recipes.RECIPES, "short", replace(recipe, name="short"))
+    monkeypatch.setattr(data, "load_parallel", lambda *_: mini)
+    return recipes.find("short")
+
+
+def test_the_command_offers_every_recipe():
+    assert [*recipes.RECIPES] == RECIPES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_command_trains_by_the_recipe(name):
+    recipe = recipes.find(name)
+    parser, train = _parser()
+    train.set_defaults(**_recipe(name, own_batches=False))
+    options = parser.parse_args(["train"])
+    assert TrainConfig(**_fields(TrainConfig, options)) == recipe.train
+    vocab_size = recipe.data["vocab_size"]
+    built = ModelConfig(vocab_size, **_fields(ModelConfig, options, NOT_OFFERED))
+    assert built == recipe.model_config(vocab_size)
+    given = {key: getattr(options, "data" if key == "source" else key) for key in recipe.data}
+    assert given == recipe.data
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_says_nothing_of_the_machine(name):
+    train = recipes.find(name).train
+    assert train.device == train.precision == "auto"
+
+
+def notebook(*ids):
+    """The sources of cells of the chapter."""
+    page = json.loads((ROOT / "book" / "16_training_on_multi30k.ipynb").read_text("utf-8"))
+    cells = {cell["id"]: "".join(cell["source"]) for cell in page["cells"]}
+    return [cells[i] for i in ids]
+
+
+@pytest.mark.parametrize("size", ["cpu", "full"])
+def test_the_notebook_trains_by_the_recipe(size, monkeypatch, mini):
+    """Its own cells, with other pairs; what `train` would be given is what the recipe says."""
+    monkeypatch.setenv("BOOK_SCALE", size)
+    monkeypatch.setattr(data, "load_parallel", lambda *_: mini)
+    given = {}
+
+    def train(model, tokenizer, pairs, config, run_dir, on_log, data_info):
+        given.update(model=model.config, train=config, data=data_info)
+
+    space = {"film": {"sources": []}, "flops": 1.0, "peak": 1.0}
+    first, folder, launch = notebook("2ce75d18", "run-folder", "10c70187")
+    for cell in [first, *notebook("44950b45", "recipe-small", "3870b0de"), folder]:
+        exec(cell, space)
+    exec(launch, space | {"train": train})
+    recipe = recipes.find("short")
+    assert space["recipe"] == recipe and 'recipes.find("short")' in notebook("44950b45")[0]
+    vocab_size = space["tokenizer"].get_vocab_size()
+    assert given["model"] == recipe.model_config(vocab_size)
+    assert replace(given["train"], progress=True) == replace(recipe.train, progress=True)
+    assert given["data"] == recipe.data | {"source": "mini"}
+
+
+def test_the_notebook_and_the_command_train_one_run(small, mini, tmp_path):
+    """The same files, and each goes on with the other's folder."""
+    texts = [text for pair in mini["train"] for text in pair]
+    tokenizer = tokenization.train_tokenizer(texts, small.data["vocab_size"])
+    training.set_seed(small.train.seed)
+    model = Transformer(small.model_config(tokenizer.get_vocab_size()))
+    page, command = tmp_path / "page", tmp_path / "command"
+    training.train(model, tokenizer, mini, small.train, page, data_info=small.data_info(mini))
+    options = ["train", "--recipe", "short", "--data", "mini", "--no-progress"]
+    assert main([*options, "--run", str(command)]) == 0
+    same = {"model.safetensors", "tokenizer.json"}
+    assert all((page / name).read_bytes() == (command / name).read_bytes() for name in same)
+    said = [json.loads((folder / "config.json").read_text()) for folder in (page, command)]
+    assert said[0]["train"].pop("progress") != said[1]["train"].pop("progress")
+    assert said[0] == said[1]
+    before = (page / "metrics.jsonl").read_bytes()
+    assert main([*options, "--run", str(page)]) == 0  # it finds the run done
+    assert (page / "metrics.jsonl").read_bytes() == before
+
+
+def test_the_record_of_a_run_is_its_own():
+    recipe = recipes.find("multi30k-de-en")
+    assert recipes.differences(recipe, run_info("multi30k-de-en")) == []
+    found = recipes.record(recipe)
+    assert found.metrics[-1]["step"] == recipe.train.max_steps
+    assert found.environment["training_seconds"] > 0
+
+
+def test_a_record_of_other_settings_is_none():
+    """The film's run is the record of the recipe that it was trained by, and of no other."""
+    film = json.loads(recipes.FILM.read_text("utf-8"))
+    names = {field.name for field in fields(TrainConfig)} - recipes.WATCHING
+    known = {name: value for name, value in film["train"].items() if name in names}
+    model = {name: value for name, value in film["model"].items() if name not in
+             recipes.NOT_CHOSEN}  # fmt: skip
+    train = TrainConfig(**known | {"fast": True})
+    recipe = recipes.Recipe("film", recipes.SHORT.data, model, train)
+    found = recipes.record(recipe)
+    assert found.metrics[-1]["step"] == train.max_steps
+    assert recipes.record(replace(recipe, train=replace(train, seed=5, precision="fp32"))) == found
+    for other in (
+        replace(recipe, train=replace(train, peak_lr=4e-3)),
+        replace(recipe, model=model | {"d_ff": 512}),
+        replace(recipe, data=recipe.data | {"vocab_size": 4000}),
+    ):
+        assert recipes.record(other) is None
+
+
+@pytest.mark.parametrize(("train", "told"), [
+    ({"peak_lr": 1e-3}, ["peak_lr 0.004, not 0.001"]), ({"seed": 4}, []),
+    ({"precision": "fp32"}, []),
+    ({"max_steps": 9, "cooldown": 0}, ["max_steps 6250, not 9", "cooldown 1500, not 0"]),
+    ({"checkpoint_every": 50}, ["checkpoint_every 250, not 50"]),  # of which five are averaged
+])  # fmt: skip
+def test_differences_are_named(train, told):
+    recipe = recipes.find("multi30k-de-en")
+    recipe = replace(recipe, train=replace(recipe.train, **train))
+    assert recipes.differences(recipe, run_info("multi30k-de-en")) == told
+
+
+def test_what_is_no_recipe_is_named():
+    with pytest.raises(ValueError, match="no trained run 'shorter'.*named recipes are short"):
+        recipes.find("shorter")
+
+
+def test_recipe_and_like_exclude_each_other(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--recipe", "short", "--like", "multi30k-de-en"])
+    assert "not allowed with argument" in capsys.readouterr().err

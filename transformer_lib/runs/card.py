@@ -1,0 +1,166 @@
+"""The card of a run: what it was, how it learned, what it says, its score and its place."""
+
+import json
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from transformer_lib.runs.checksums import WEIGHTS
+from transformer_lib.runs.files import read_json_lines, sha256, write_json
+
+
+@dataclass
+class RunCard:
+    """What `run_card` found; printed, the card. `curve` has a dictionary for each log entry."""
+
+    run: str
+    updates: int  # made so far
+    seconds: float  # of training
+    data: str
+    split: str
+    sentences: list[dict]  # ten: source, yours, reference
+    n_scored: int
+    bleu: float
+    low: float  # 95 % of the bootstrap's resamples lie between low and high
+    high: float
+    signature: str
+    recorded: list[float]  # BLEU of the book's seeds on the split, empty if the data is other
+    curve: list[dict] = field(repr=False)
+    parts: list[str] | None = None  # of a Transformer of one's own: those that are one's own
+    n_parts: int = 0
+    planned: int = 0  # updates, if the run has not ended
+    recorded_updates: int = 0  # of each of those seeds
+
+    def __str__(self):
+        lines = [f"Run card of {self.run}"]
+        if self.parts is not None:
+            named = ", ".join(self.parts) or "none, so this is the library alone"
+            told = f"{len(self.parts)} of {self.n_parts} parts: {named}"
+            lines.append(_wrapped(told, "  yours     "))
+        of = f" of {self.planned:,}" if self.planned else ""
+        lines.append(
+            f"  training  {self.updates:,}{of} updates on {self.data}, "
+            f"{self.seconds / 60:.1f} minutes"
+        )
+        # The average of the last weights is measured as well, and is no point of the curve.
+        losses = [e for e in self.curve if "validation_loss" in e and "averaged" not in e]
+        if losses:
+            told = [f"{e['validation_loss']:.2f} at {e['step']:,}" for e in some(losses, 4)]
+            lines.append(_wrapped(f"validation loss {', '.join(told)}", "  curve     "))
+        lines.append(
+            f"  BLEU      {self.bleu:.1f} on {self.n_scored:,} sentences of {self.split}, "
+            f"95 % between {self.low:.1f} and {self.high:.1f}"
+        )
+        if self.recorded:
+            scores = ", ".join(f"{score:.1f}" for score in self.recorded)
+            each = f", {self.recorded_updates:,} updates each" if self.recorded_updates else ""
+            lines.append(_wrapped(f"{scores}: the book's recorded seeds{each}", "  beside    "))
+        for one in self.sentences:
+            lines += [
+                "",
+                _wrapped(one["source"], "  "),
+                _wrapped(one["yours"], "  → "),
+                _wrapped(f"({one['reference']})", "    "),
+            ]
+        return "\n".join([*lines, "", f"  {self.signature}"])
+
+    def _repr_pretty_(self, printer, cycle):
+        printer.text(str(self))
+
+
+def _wrapped(text: str, first: str) -> str:
+    """At most four lines of 76 characters, the further ones as far to the right as the first."""
+    return textwrap.fill(
+        text, 76, initial_indent=first, subsequent_indent=" " * len(first), max_lines=4,
+        placeholder=" …",
+    )  # fmt: skip
+
+
+def some(entries: list, n: int) -> list:
+    """At most n entries, evenly spread, the first and the last among them."""
+    if len(entries) <= n:
+        return entries
+    return [entries[round(i * (len(entries) - 1) / (n - 1))] for i in range(n)]
+
+
+def run_card(
+    run_dir: str | Path,
+    pairs: dict,
+    translate: Callable[[list[str]], list[str]],
+    split: str = "test",
+    limit: int | None = None,
+    **told,
+) -> RunCard:
+    """Translate a split with the run's model, score it, and tell the run.
+
+    translate: the model at work, texts in and texts out. limit: how many sentences of the split are
+    translated and scored; None: all. told: further fields of RunCard. Leaves card.json in run_dir.
+    """
+    from transformer_lib import evaluation
+
+    run_dir = Path(run_dir)
+    sources, references = map(list, zip(*pairs[split][:limit], strict=True))
+    translated = translate(sources)
+    scores = evaluation.score(translated, references)
+    interval = evaluation.bootstrap(translated, references)
+    config = json.loads((run_dir / "config.json").read_text(encoding="utf-8"))
+    curve = read_json_lines(run_dir / "metrics.jsonl")
+    updates, planned = max(entry["step"] for entry in curve), config["train"]["max_steps"]
+    data = getattr(pairs, "source", "your pairs")
+    recorded, recorded_updates = _recorded(config["data"], data, split)
+    step = max(1, len(sources) // 10)
+    card = RunCard(
+        run=run_dir.name,
+        updates=updates,
+        planned=0 if updates == planned else planned,
+        seconds=sum(entry.get("seconds", 0.0) for entry in curve),
+        data=data,
+        split=split,
+        sentences=[
+            {"source": sources[i], "yours": translated[i], "reference": references[i]}
+            for i in range(0, len(sources), step)
+        ][:10],
+        n_scored=len(sources),
+        bleu=scores.bleu,
+        low=interval.low,
+        high=interval.high,
+        signature=scores.signature.split(";")[0],
+        recorded=recorded,
+        recorded_updates=recorded_updates,
+        curve=curve,
+        **told,
+    )
+    kept = {name: value for name, value in vars(card).items() if name != "curve"}
+    write_json(run_dir / "card.json", kept | {"chrf": scores.chrf})
+    return card
+
+
+def keep_scores(run_dir: str | Path, card: RunCard, beam_size: int, length_penalty: float) -> None:
+    """Write a card's score as scores.json beside the weights, which an exported file carries."""
+    run_dir = Path(run_dir)
+    config = json.loads((run_dir / "config.json").read_text(encoding="utf-8"))
+    kept = json.loads((run_dir / "card.json").read_text(encoding="utf-8"))
+    write_json(
+        run_dir / "scores.json",
+        {
+            "data": card.data, "src": config["data"].get("src"), "tgt": config["data"].get("tgt"),
+            "split": card.split, "sentences": card.n_scored, "beam_size": beam_size,
+            "length_penalty": length_penalty, "weights": sha256(run_dir / WEIGHTS),
+            "bleu": card.bleu, "chrf": kept["chrf"], "signature": card.signature,
+        },
+    )  # fmt: skip
+
+
+def _recorded(about: dict, data: str, split: str) -> tuple[list[float], int]:
+    """Scores of the seeds of the recorded run between the same languages, on the same data, and
+    how many updates they made."""
+    from transformer_lib.runs.pretrained import results_dir
+
+    folder = results_dir() / f"multi30k-{about.get('src')}-{about.get('tgt')}"
+    if data != "multi30k" or not (folder / "seeds.json").exists():
+        return [], 0
+    seeds = json.loads((folder / "seeds.json").read_text(encoding="utf-8"))["seeds"]
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    scores = [seed[split]["bleu"] for seed in seeds if split in seed]
+    return scores, config["train"]["max_steps"]

@@ -1,0 +1,168 @@
+"""Recipes: all settings of a training run, under one name.
+
+A notebook, the command (`train --recipe short`, `train --like multi30k-de-en`) and the comparison
+with what was recorded take a recipe from here, so that they cannot tell different ones.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from transformer_lib.config import ModelConfig, TrainConfig, from_dict, to_dict
+from transformer_lib.data import Pairs
+from transformer_lib.guards import guard
+from transformer_lib.runs.files import read_json_lines
+from transformer_lib.runs.pretrained import results_dir, run_info
+from transformer_lib.runs.settings import WATCHING, todays
+
+# Set by the tokenizer, or fixed.
+NOT_CHOSEN = {"vocab_size", "pad_id"}
+# Settings of two runs that may differ while they train the same model: where and how a run is
+# computed and measured, and the seed.
+FREE = WATCHING | {"precision", "checkpoint_every", "validate_every", "validation_bleu", "seed"}
+FILM = Path(__file__).resolve().parents[2] / "book" / "_static" / "live" / "film.json"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All settings of a run but the device and its precision: those are "auto".
+
+    data: source, src, tgt, tokenizer (kind), vocab_size, as a run's config.json has them under
+    "data". model: fields of ModelConfig without the vocabulary. train: as for one process.
+    """
+
+    name: str
+    data: dict
+    model: dict
+    train: TrainConfig
+
+    def model_config(self, vocab_size: int) -> ModelConfig:
+        """The model's sizes, with the vocabulary that the tokenizer came to have."""
+        return ModelConfig(vocab_size, **self.model)
+
+    def data_info(self, pairs: Pairs) -> dict:
+        """What `training.train` is to keep of the data; source is what was really loaded."""
+        return self.data | {"source": pairs.source}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run that was trained by a recipe: the entries of its log, and what it ran on."""
+
+    metrics: list[dict]
+    environment: dict
+    config: dict
+
+
+# The short recipe: a small model, large steps, and a rate that falls to almost nothing at the end.
+SHORT = Recipe(
+    "short",
+    data={"source": "multi30k", "src": "de", "tgt": "en", "tokenizer": "bpe", "vocab_size": 5000},
+    model={
+        "d_model": 128,
+        "n_heads": 4,
+        "d_ff": 256,
+        "n_encoder_layers": 3,
+        "n_decoder_layers": 2,
+        "dropout": 0.2,
+        "positional": "rotary",
+    },
+    train=TrainConfig(
+        max_steps=3000,
+        max_tokens=2048,
+        peak_lr=5e-3,
+        warmup=300,
+        cooldown=1000,
+        average=1,
+        checkpoint_every=100,
+        validate_every=100,
+        fast=True,
+    ),
+)
+RECIPES = {recipe.name: recipe for recipe in (SHORT,)}
+
+
+def find(name: str | Path) -> Recipe:
+    """A recipe by its name, or that of a recorded run or of a run folder.
+
+    Device and precision are "auto", whatever the run was trained with: not every device has its
+    numbers. Raises ValueError for a run that does not hold a recipe.
+    """
+    if str(name) in RECIPES:
+        return RECIPES[str(name)]
+    try:
+        about = run_info(name)
+    except ValueError as error:
+        raise ValueError(f"{error} The named recipes are {', '.join(RECIPES)}.") from None
+    data = about.get("data", {})
+    if "train" not in about or not {"source", "src", "tgt"} <= data.keys():
+        raise ValueError(
+            f"{name} was not trained by this command: its config.json holds no recipe."
+        )
+    about = todays(about, str(name))
+    batches = about["train"]["accumulate"] * about.get("processes", 1)  # in one update
+    known = {"tokenizer": "bpe", "vocab_size": about["model"]["vocab_size"]} | data
+    return Recipe(
+        Path(name).name,
+        {key: known[key] for key in ("source", "src", "tgt", "tokenizer", "vocab_size")},
+        {key: value for key, value in about["model"].items() if key not in NOT_CHOSEN},
+        from_dict(
+            TrainConfig,
+            about["train"] | {"accumulate": batches, "device": "auto", "precision": "auto"},
+            str(name),
+        ),
+    )
+
+
+def differences(recipe: Recipe, config: dict) -> list[str]:
+    """The settings in which a run's config.json trains another model than the recipe, as text."""
+    about = todays(config, "the run")
+    about["train"]["accumulate"] *= about.get("processes", 1)  # as for one process
+    model = to_dict(recipe.model_config(about["model"]["vocab_size"]))
+    told = {"model": model, "train": to_dict(recipe.train), "data": recipe.data}
+    del model["vocab_size"]  # stands in the data, as it was asked for
+    free = FREE
+    if recipe.train.average > 1:
+        free = FREE - {"checkpoint_every"}  # what is averaged
+    return [
+        f"{name} {about[part][name]!r}, not {value!r}"
+        for part, settings in told.items()
+        for name, value in json.loads(json.dumps(settings)).items()
+        if name not in free and about.get(part, {}).get(name, value) != value
+    ]
+
+
+def record(recipe: Recipe) -> Record | None:
+    """The recorded run of a recipe: the one in results/ of its name (`short` or
+    `multi30k-de-en-short`), else the one of the film; None where none has these settings."""
+    for name in (recipe.name, f"multi30k-{recipe.data['src']}-{recipe.data['tgt']}-{recipe.name}"):
+        folder = results_dir() / name
+        if (folder / "metrics.jsonl").exists():
+            config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            if not differences(recipe, config):
+                environment = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
+                return Record(read_json_lines(folder / "metrics.jsonl"), environment, config)
+    if not FILM.exists():
+        return None
+    film = json.loads(FILM.read_text(encoding="utf-8"))
+    config = {"model": film["model"], "train": film["train"]}
+    config["data"] = {"source": "multi30k", "src": "de", "tgt": "en",
+                      "vocab_size": film["model"]["vocab_size"]}  # fmt: skip
+    if differences(recipe, config):
+        return None
+    metrics = [{"step": point["step"], "validation_loss": point["loss"],
+                "validation_bleu": point["bleu"]} for point in film["validation"]]  # fmt: skip
+    return Record(metrics, film["environment"], config)
+
+
+def smaller(recipe: Recipe, model: dict, train: dict, vocab_size: int) -> Recipe:
+    """The same recipe at another size: what a test of seconds trains."""
+    return Recipe(
+        f"{recipe.name}, made small",
+        recipe.data | {"vocab_size": vocab_size},
+        recipe.model | model,
+        replace(recipe.train, **train),
+    )
+
+
+guard(__name__)

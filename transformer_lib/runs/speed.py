@@ -1,0 +1,66 @@
+"""How much an update computes, and how fast a device multiplies: a run's time comes from both."""
+
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from transformer_lib.guards import guard
+from transformer_lib.runs.device import uses_bf16
+
+
+def update_flops(
+    model: nn.Module, loss: Callable[[nn.Module, tuple[Tensor, ...]], Tensor], batch: tuple
+) -> int:
+    """Floating-point operations of one batch, forward and backward, as torch counts them: those of
+    the matrix products (a multiplication and an addition are two). The gradients are cleared.
+    """
+    # Unfused, attention is two products, which the counter knows on every device.
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        loss(model, batch).backward()
+    model.zero_grad(set_to_none=True)
+    return counter.get_total_flops()
+
+
+def product_speed(
+    rows: int,
+    inner: int,
+    columns: int,
+    device: torch.device,
+    precision: str = "auto",
+    seconds: float = 0.3,
+) -> float:
+    """FLOP a second of the product of (rows, inner) and (inner, columns) random numbers here, the
+    best of several measurements within about so many seconds."""
+    half = uses_bf16(precision, device) and device.type != "cpu"
+    kind = {"device": device, "dtype": torch.bfloat16 if half else torch.float32}
+    a, b = torch.randn(rows, inner, **kind), torch.randn(inner, columns, **kind)
+    result = torch.empty(rows, columns, **kind)
+
+    def measured(times: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(times):
+            torch.mm(a, b, out=result)
+        float(result[0, 0])  # waits for the device
+        return time.perf_counter() - begin
+
+    with torch.no_grad():
+        measured(3)
+        times = max(1, int(0.1 * seconds / max(measured(1), 1e-6)))
+        best, end = float("inf"), time.perf_counter() + seconds
+        while best == float("inf") or time.perf_counter() < end:
+            best = min(best, measured(times) / times)
+    return 2 * rows * inner * columns / best
+
+
+def told(seconds: float) -> str:
+    """Seconds as a reader says them: "40 s", "12 min", "3.5 h"."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+guard(__name__)

@@ -1,0 +1,104 @@
+"""What a reader sees while a model trains: the curve, the speed, and the same sentences again and
+again, from the first babble on. It is kept in the run folder, so that a run that goes on shows all.
+"""
+
+import signal
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+from transformer_lib.config import TrainConfig
+from transformer_lib.runs.card import some
+from transformer_lib.runs.files import read_json_lines, write_json_lines
+from transformer_lib.runs.speed import told
+
+NAME = "sentences.jsonl"
+LATEST = 8  # speeds of which the middle one is told
+
+
+class Watch:
+    """Pass it to `training.train` as on_log.
+
+    translate: texts in, texts out, by the model that trains. sentences: what is translated at each
+    validation. curve: a visualize.LiveCurve. flops: operations of one target token; peak: what a
+    product of matrices reaches here, in FLOP a second. stop_after: the update after which the run
+    is stopped as by Ctrl-C; None: it goes to its end.
+    """
+
+    def __init__(
+        self,
+        run_dir: str | Path,
+        config: TrainConfig,
+        translate: Callable[[list[str]], list[str]],
+        sentences: list[str],
+        curve,
+        flops: float = 0.0,
+        peak: float = 0.0,
+        stop_after: int | None = None,
+    ):
+        self.path, self.config, self.translate = Path(run_dir) / NAME, config, translate
+        self.sentences, self.curve, self.stop_after = sentences, curve, stop_after
+        self.flops, self.peak = flops, peak
+        self.speeds: list[tuple[float, float]] = []  # (tokens, updates) a second
+        self.logged = self.reached = 0
+        self.said: dict[int, list[str]] = {}  # update -> translations
+        if self.path.exists():
+            self.said = {e["step"]: e["translations"] for e in read_json_lines(self.path)
+                         if e["sentences"] == sentences}  # fmt: skip
+        log = self.path.with_name("metrics.jsonl")
+        for entry in read_json_lines(log) if log.exists() else []:
+            self.reached = entry["step"]
+            if "averaged" not in entry:
+                curve._add(entry, curve.points)
+
+    def __call__(self, entry: dict) -> None:
+        """An entry of the log."""
+        step = self.reached = entry["step"]
+        if "tokens_per_second" in entry and step > self.logged:
+            updates = (step - self.logged) / entry["seconds"] if self.logged else 0.0
+            self.speeds.append((entry["tokens_per_second"], updates))
+            self.logged = step
+        if "validation_loss" in entry:
+            self.said[step] = self.translate(self.sentences)
+            rows = [{"step": at, "sentences": self.sentences, "translations": texts}
+                    for at, texts in sorted(self.said.items()) if at <= step]  # fmt: skip
+            write_json_lines(self.path, rows)
+        self.curve.below = self._below()
+        if "averaged" not in entry:
+            for name, points in self.curve.points.items():  # after a crash, updates come again
+                while name in entry and points and points[-1][0] >= step:
+                    points.pop()
+            self.curve(entry)
+        if "loss" in entry and self.stop_after == step:
+            signal.raise_signal(signal.SIGINT)
+
+    def tokens_per_second(self) -> float:
+        """Of the latest entries, the middle one."""
+        return statistics.median(speed for speed, _ in self.speeds[-LATEST:])
+
+    def utilisation(self) -> float:
+        """Achieved operations over those that a product of matrices reaches; 0 if not known."""
+        return self.tokens_per_second() * self.flops / self.peak if self.peak else 0.0
+
+    def status(self) -> str:
+        """One line: how far, how fast, how long still."""
+        if not self.speeds:
+            return f"update {self.reached:,} of {self.config.max_steps:,}"
+        parts = [f"update {self.reached:,} of {self.config.max_steps:,}",
+                 f"{self.tokens_per_second():,.0f} target tokens a second"]  # fmt: skip
+        if self.peak:
+            parts.append(f"utilisation {self.utilisation():.0%}")
+        speeds = [updates for _, updates in self.speeds[-LATEST:] if updates]
+        left = self.config.max_steps - self.reached
+        if speeds and left:
+            parts.append(f"time left {told(left / statistics.median(speeds))} (training alone)")
+        return ", ".join(parts)
+
+    def _below(self) -> str:
+        from transformer_lib.visualize.stills import moments
+
+        shown = some(sorted(at for at in self.said if at <= self.reached), 4)
+        text = f"<p>{self.status()}</p>"
+        if not shown:
+            return text
+        return text + moments(self.sentences, [(f"{at:,}", self.said[at]) for at in shown])
