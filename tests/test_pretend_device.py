@@ -24,7 +24,7 @@ import torch
 from conftest import random_ids, tiny_config
 from torch.nn import functional as F
 
-from transformer_lib import Transformer, load_pretrained, training
+from transformer_lib import ModelConfig, TrainConfig, Transformer, load_pretrained, training
 from transformer_lib.attention import scaled_dot_product_attention
 from transformer_lib.beyond import (
     adaptive_depth,
@@ -47,9 +47,13 @@ from transformer_lib.models.classifier import Classifier, MaskedLanguageModel
 from transformer_lib.models.decision_transformer import DecisionTransformer
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.models.vision_transformer import VisionTransformer
+from transformer_lib.runs import speed
 from transformer_lib.runs.files import read_json_lines
 from transformer_lib.runs.translation import translate_ids
+from transformer_lib.runs.watch import Watch
+from transformer_lib.tokenization import encode_source
 from transformer_lib.training import translation_loss
+from transformer_lib.visualize import LiveCurve
 
 SCHEMES = ["sinusoidal", "learned", "rotary", "alibi", "none"]
 
@@ -339,6 +343,30 @@ def test_a_resumed_run_is_the_run_never_stopped(gpu, tmp_path):
         tiny_run.assert_same_run(tmp_path / "whole", tmp_path / "parts")
     whole, parts = (read_json_lines(tmp_path / run / "metrics.jsonl") for run in ("whole", "parts"))
     torch.testing.assert_close(loss_of(parts), loss_of(whole), atol=1e-3, rtol=1e-3)
+
+
+def test_a_run_is_measured_and_watched(gpu, tmp_path):
+    """As on the page: the operations of a batch, a product, and sentences while it trains."""
+    ids, model = source_batch(), small(dropout=0.0)
+    expected = speed.update_flops(model, translation_loss, (ids, ids))
+    there = (ids.to(gpu), ids.to(gpu))
+    assert speed.update_flops(model.to(gpu), translation_loss, there) == expected > 0
+    assert speed.product_speed(32, 16, 16, gpu, seconds=0.01) > 0
+    pairs, tokenizer = tiny_run.data()
+    model = Transformer(ModelConfig(tokenizer.get_vocab_size(), **tiny_run.MODEL))
+    curve = LiveCurve("step", ("loss", "validation_loss"), seconds=1e9)
+    curve.drawn_at = 1e18
+
+    def translate(texts):
+        return translate_ids(model, tokenizer, encode_source(tokenizer, texts))
+
+    config = TrainConfig(**tiny_run.TRAIN | {"device": "auto"})
+    watch = Watch(tmp_path, config, translate, ["Ein Hund ."], curve, 1e6, 1e9, stop_after=6)
+    for folder, stops in ((tmp_path, True), (tmp_path, False)):
+        with pytest.raises(KeyboardInterrupt) if stops else contextlib.nullcontext():
+            training.train(model, tokenizer, pairs, config, folder, watch)
+        watch.stop_after = None
+    assert [*watch.said] == [6, 12] and watch.reached == 12 and watch.utilisation() > 0
 
 
 def test_the_record_names_the_device(gpu, tmp_path):
