@@ -188,8 +188,11 @@ def test_like_repeats_a_recorded_run(trained, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["train", "--like", "recorded"]) == 0
     repeated = tmp_path / "runs" / "recorded"
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+    for name in ("tokenizer.json", "model.safetensors"):
         assert (repeated / name).read_bytes() == (trained / name).read_bytes()
+    now, then = (json.loads((run / "config.json").read_text()) for run in (repeated, trained))
+    assert now["train"].pop("device") == "auto" and then["train"].pop("device") == "cpu"
+    assert now == then
     # What is given on the command line comes before the recipe.
     assert main(["train", "--like", "recorded", "--seed", "1", "--run", "other"]) == 0
     other = json.loads((tmp_path / "other" / "config.json").read_text())
