@@ -181,7 +181,8 @@ def perform(step: Step, work: Path, small: bool, end: float | None) -> int | Non
 
     Then they get the signal of Ctrl-C, after which training saves, and half a minute.
     """
-    variables = {"BOOK_SCALE": "smoke" if small else "full", "PYTHONUNBUFFERED": "1"}
+    variables = {"BOOK_SCALE": "smoke" if small else "full", "PYTHONUNBUFFERED": "1",
+                 "MY_RUNS": str(work / "my-runs")}  # fmt: skip
     variables["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     with open(make(work / "logs" / f"{step.name}.log"), "a", encoding="utf8") as log:
         for command in step.commands:

@@ -19,7 +19,7 @@ class RunCard:
     seconds: float  # of training
     data: str
     split: str
-    sentences: list[dict]  # ten: source, yours, reference
+    sentences: list[dict]  # some: source, yours, reference
     n_scored: int
     bleu: float
     low: float  # 95 % of the bootstrap's resamples lie between low and high
@@ -90,12 +90,14 @@ def run_card(
     translate: Callable[[list[str]], list[str]],
     split: str = "test",
     limit: int | None = None,
+    shown: int = 10,
     **told,
 ) -> RunCard:
     """Translate a split with the run's model, score it, and tell the run.
 
     translate: the model at work, texts in and texts out. limit: how many sentences of the split are
-    translated and scored; None: all. told: further fields of RunCard. Leaves card.json in run_dir.
+    translated and scored; None: all. shown: how many of them the card shows. told: further fields
+    of RunCard. Leaves card.json in run_dir.
     """
     from transformer_lib import evaluation
 
@@ -109,7 +111,7 @@ def run_card(
     updates, planned = max(entry["step"] for entry in curve), config["train"]["max_steps"]
     data = getattr(pairs, "source", "your pairs")
     recorded, recorded_updates = _recorded(config["data"], data, split)
-    step = max(1, len(sources) // 10)
+    step = max(1, len(sources) // shown)
     card = RunCard(
         run=run_dir.name,
         updates=updates,
@@ -120,7 +122,7 @@ def run_card(
         sentences=[
             {"source": sources[i], "yours": translated[i], "reference": references[i]}
             for i in range(0, len(sources), step)
-        ][:10],
+        ][:shown],
         n_scored=len(sources),
         bleu=scores.bleu,
         low=interval.low,
