@@ -217,17 +217,26 @@ def _length_limits(model: nn.Module, src_ids: Tensor, max_len: int | None, first
 
 
 def in_batches(
-    decode: Callable[[Tensor], Iterable], sources: list[list[int]], max_tokens: int, device="cpu"
+    decode: Callable[[Tensor], Iterable],
+    sources: list[list[int]],
+    max_tokens: int,
+    device="cpu",
+    each: Callable = map,
 ) -> list:
     """What decode(src_ids (B, S)) gives for each source, B results a call, in the sources' order.
 
-    Sentences of like length share a batch of at most max_tokens source tokens.
+    Sentences of like length share a batch of at most max_tokens source tokens. each: map, or a
+    function like it that does several batches at a time.
     """
     lengths = [len(ids) for ids in sources]
+    batches = TokenBatchSampler(lengths, max([max_tokens, *lengths]), shuffle=False).batches()
+
+    def decode_batch(batch: list[int]) -> Iterable:
+        return decode(pad([sources[i] for i in batch]).to(device))
+
     results = [None] * len(sources)
-    for batch in TokenBatchSampler(lengths, max([max_tokens, *lengths]), shuffle=False):
-        src_ids = pad([sources[i] for i in batch]).to(device)
-        for i, result in zip(batch, decode(src_ids), strict=True):
+    for batch, found in zip(batches, each(decode_batch, batches), strict=True):
+        for i, result in zip(batch, found, strict=True):
             results[i] = result
     return results
 
