@@ -197,7 +197,7 @@ def _onednn_product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def for_decoding(model: nn.Module) -> nn.Module:
-    """What to decode with in this model's place: a DecodingModel on a CPU, where one is possible."""
+    """What to decode with in this model's place: a DecodingModel if it is on a CPU and known."""
     on_cpu = next(model.parameters()).device.type == "cpu"
     return DecodingModel(model) if on_cpu and not refusal(model) else model
 
@@ -283,40 +283,39 @@ class DecodingModel:
             mask = mask.masked_fill(padding, -math.inf)[:, None, None]
         x = self.embed(self.src_embedding(src_ids)).flatten(0, 1)  # (B * S, D)
         for layer in self.encoder:
-            q, k, v = _heads(layer.qkv(layer.before(0, x)), batch, config.n_heads, 3).unbind(1)
-            x = layer.after(0, x, layer.own_out(_attend(q, k, v, mask)))
+            q, k, v = _heads(layer.qkv(layer.before(0, x)), batch, config.n_heads, 3)
+            x = layer.after(0, x, layer.own_out, _attend(q, k, v, mask))
             x = layer.feed_forward(x)
         pairs = 2 * config.n_decoder_layers
         memory = _heads(self.memory(self.norms[0](x)), batch, config.n_heads, pairs)
-        memory = memory.contiguous().unflatten(1, (-1, 2))  # (B, L, 2, H, S, K)
+        memory = memory.contiguous().unflatten(0, (-1, 2))  # (L, 2, B, H, S, K)
         ids = torch.full((batch, 1), bos_id, device=src_ids.device)
         return ids, _State(memory, mask)
 
     def step(self, ids: Tensor, state: "_State") -> Tensor:
         """ids: (A * n, 1), the newest of n hypotheses of each sentence -> logits (A * n, V)."""
-        heads, batch = self.config.n_heads, len(state.memory)
+        heads, batch, rows = self.config.n_heads, state.memory.size(2), len(ids)
+        n = rows // state.live
+        ids = nn.functional.pad(ids, (0, 0, 0, n * batch - rows))
         x = self.embed(self.tgt_embedding(ids), state.length).squeeze(1)  # (A * n, D)
-        own, seen = state.extend(len(ids) // batch)
-        last = own.size(4) - 1
-        for i, layer in enumerate(self.decoder):
-            qkv = _heads(layer.qkv(layer.before(0, x)), batch, heads, 3)  # (A, 3, H, n, K)
-            own[:, i, :, :, last] = qkv[:, 1:]
-            k, v = own[:, i].flatten(3, 4).unbind(1)  # (A, H, length * n, K)
-            x = layer.after(0, x, layer.own_out(_attend(qkv[:, 0], k, v, seen)))
-            q = _heads(layer.cross_q(layer.before(1, x)), batch, heads, 1)[:, 0]  # (A, H, n, K)
-            k, v = state.memory[:, i].unbind(1)  # (A, H, S, K)
-            x = layer.after(1, x, layer.cross_out(_attend(q, k, v, state.src_mask)))
+        here, past, seen = state.extend(n)
+        for layer, new, own, memory in zip(self.decoder, here, past, state.memory, strict=True):
+            qkv = _heads(layer.qkv(layer.before(0, x)), batch, heads, 3)  # (3, A, H, n, K)
+            new.copy_(qkv[1:])
+            x = layer.after(0, x, layer.own_out, _attend(qkv[0], *own, seen))
+            q = _heads(layer.cross_q(layer.before(1, x)), batch, heads, 1)[0]  # (A, H, n, K)
+            x = layer.after(1, x, layer.cross_out, _attend(q, *memory, state.src_mask))
             x = layer.feed_forward(x)
-        return self.output(self.norms[1](x))
+        return self.output(self.norms[1](x))[:rows]
 
 
 class _State:
     """What a DecodingModel keeps between steps, for A sentences of n hypotheses each.
 
-    memory: (A, L, 2, H, S, K), keys and values of the sources for every layer; src_mask: (A, 1, 1,
-    S) or None. own: (A, L, 2, H, room, n, K), those of all that was written, by step and place in
+    memory: (L, 2, A, H, S, K), keys and values of the sources for every layer; src_mask: (A, 1, 1,
+    S) or None. own: (L, 2, A, H, room, n, K), those of all that was written, by step and place in
     the beam. seen: (A * n, length * n), 0 where a hypothesis descends from what stands there,
-    -inf elsewhere.
+    -inf elsewhere. live: how many of the A are wanted; the others fill up, see `_round_up`.
     """
 
     ROOM = 16  # steps for which the cache grows at a time
@@ -324,32 +323,46 @@ class _State:
     def __init__(self, memory: Tensor, src_mask: Tensor | None):
         self.memory, self.src_mask = memory, src_mask
         self.own = self.seen = None
-        self.length = 0
+        self.length, self.live = 0, memory.size(2)
 
-    def extend(self, n: int) -> tuple[Tensor, Tensor | None]:
-        """Room for one more step: own, up to and with it, and the mask (A, 1, n, length * n)."""
-        room = 0 if self.own is None else self.own.size(4)
-        if self.length == room:
-            a, layers, _, heads, _, width = self.memory.shape
-            new = self.memory.new_zeros(a, layers, 2, heads, self.ROOM, n, width)
+    def extend(self, n: int) -> tuple[Tensor, Tensor, Tensor | None]:
+        """One more step: its place in own, (L, 2, A, H, n, K), own up to and with it, (L, 2, A, H,
+        length * n, K), and who descends from what there, (A, 1, n, length * n), None for all.
+        """
+        layers, _, batch, heads, _, width = self.memory.shape
+        if self.own is None or self.length == self.own.size(4):
+            new = self.memory.new_empty(layers, 2, batch, heads, self.ROOM, n, width)
             self.own = new if self.own is None else torch.cat([self.own, new], dim=4)
         self.length += 1
-        own = self.own[:, :, :, :, : self.length]
-        if n == 1:
-            return own, None  # it descends from everything
-        newest = own.new_full((n, n), -math.inf).fill_diagonal_(0).repeat(len(own), 1)
-        self.seen = newest if self.seen is None else torch.cat([self.seen, newest], dim=1)
-        return own, self.seen.view(len(own), 1, n, -1)
+        past = self.own[:, :, :, :, : self.length].flatten(4, 5)
+        if n > 1:
+            newest = past.new_full((n, n), -math.inf).fill_diagonal_(0).repeat(batch, 1)
+            self.seen = newest if self.seen is None else torch.cat([self.seen, newest], dim=1)
+        seen = None if n == 1 else self.seen.view(batch, 1, n, -1)
+        return self.own[:, :, :, :, self.length - 1], past, seen
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> None:
         """Keep these hypotheses, and these sentences (None: all of them)."""
-        if self.seen is not None:
-            self.seen = self.seen.index_select(0, rows)
+        n = self.own.size(5)
         if sentences is not None:
-            self.own = self.own.index_select(0, sentences)
-            self.memory = self.memory.index_select(0, sentences)
+            self.live, sentences = len(sentences), _round_up(sentences)
+            self.own = self.own.index_select(2, sentences)
+            self.memory = self.memory.index_select(2, sentences)
             if self.src_mask is not None:
                 self.src_mask = self.src_mask.index_select(0, sentences)
+        if n > 1:
+            self.seen = self.seen.index_select(0, _fill(rows, n * self.memory.size(2)))
+
+
+def _fill(rows: Tensor, n: int) -> Tensor:
+    """Some row again, until there are n."""
+    return torch.cat([rows, rows[:1].expand(n - len(rows))])
+
+
+def _round_up(rows: Tensor) -> Tensor:
+    """Some row again, until their number is one of few: oneDNN prepares itself for each anew."""
+    step = 2 ** max(0, len(rows).bit_length() - 4)  # 8 numbers between one power of 2 and the next
+    return _fill(rows, -(-len(rows) // step) * step)
 
 
 class _Layer:
@@ -369,17 +382,20 @@ class _Layer:
         """What sublayer i reads."""
         return self.residuals[i].norm(x) if self.residuals[i].norm_first else x
 
-    def after(self, i: int, x: Tensor, y: Tensor) -> Tensor:
-        """x with y, what the sublayer made of it."""
-        return x + y if self.residuals[i].norm_first else self.residuals[i].norm(x + y)
+    def after(self, i: int, x: Tensor, last: "_Linear", y: Tensor) -> Tensor:
+        """x with what sublayer i made of it, last(y)."""
+        x = last(y, x)
+        return x if self.residuals[i].norm_first else self.residuals[i].norm(x)
 
     def feed_forward(self, x: Tensor) -> Tensor:
         """(rows, D) -> (rows, D), with its residual."""
         y = self.before(-1, x)
         hidden = self.expand(y)  # (rows, d_ff)
-        hidden = self.activation(hidden) if self.gate is None else (
-            self.activation(self.gate(y)) * hidden)  # fmt: skip
-        return self.after(-1, x, self.contract(hidden))
+        if self.gate is None:
+            hidden = self.activation(hidden)
+        else:
+            hidden = self.activation(self.gate(y)) * hidden
+        return self.after(-1, x, self.contract, hidden)
 
 
 class _Linear:
@@ -393,17 +409,20 @@ class _Linear:
         if _for_onednn(self.weight):
             self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight)
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """x: (rows, in) -> (rows, out)."""
+    def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
+        """x: (rows, in) -> (rows, out), plus another tensor of that shape."""
         if self.packed is None:
-            return nn.functional.linear(x, self.weight, self.bias)
-        linear = torch.ops.mkldnn._linear_pointwise.default
-        return linear(x, self.packed, self.bias, "none", [], "")
+            y = nn.functional.linear(x, self.weight, self.bias)
+            return y if plus is None else y + plus
+        linear = torch.ops.mkldnn._linear_pointwise
+        if plus is None:
+            return linear.default(x, self.packed, self.bias, "none", [], "")
+        return linear.binary(x, plus, self.packed, self.bias, "add")
 
 
 def _heads(x: Tensor, batch: int, heads: int, parts: int) -> Tensor:
-    """(batch * T, parts * D) -> (batch, parts, H, T, K)."""
-    return x.view(batch, -1, parts, heads, x.size(1) // (parts * heads)).permute(0, 2, 3, 1, 4)
+    """(batch * T, parts * D) -> (parts, batch, H, T, K)."""
+    return x.view(batch, -1, parts, heads, x.size(1) // (parts * heads)).permute(2, 0, 3, 1, 4)
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
