@@ -513,6 +513,8 @@ def _export(options) -> int:
     if options.save:
         _require_writable(folder)
     out = Path(options.out or f"{folder.name}.bin")
+    if out.is_dir():
+        raise ValueError(f"{out} is a folder: --out names a file, as in --out {folder.name}.bin.")
     header = export.export_live(folder, out)
     export.load_exported(out)  # what was written can be read
     held = shipping.sizes(folder, out, header["parameters"])
