@@ -144,6 +144,7 @@ def replaced():
         (lambda: tiny_model(positional="alibi"), "alibi positions"),
         (lambda: tiny_model(norm="batch"), "norm"),
         (lambda: tiny_model(n_kv_heads=2), "share their keys"),
+        (lambda: tiny_model(n_decoder_layers=0), "no decoder layers"),
         (lambda: LanguageModel(tiny_model().config), "a LanguageModel, not a Transformer"),
         (lambda: Other(tiny_model().config), "a Other, not a Transformer"),
         (hooked, r"decoder.layers.1 was changed"),

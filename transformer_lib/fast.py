@@ -210,7 +210,9 @@ def refusal(model: nn.Module) -> str:
     if config.positional not in ("sinusoidal", "learned", "none"):
         return f"its {config.positional} positions act inside the attention"
     if config.norm == "batch" or config.n_kv_heads not in (None, config.n_heads):
-        return "of its norm, or because heads share their keys"
+        return "its norm mixes sentences, or its heads share their keys"
+    if not config.n_decoder_layers:
+        return "it has no decoder layers"
     for name, part in model.named_modules():
         # The library's top level, and what it is made of: not what a reader puts in its place.
         home = type(part).__module__.rpartition(".")[0]
@@ -244,8 +246,8 @@ class DecodingModel:
     place. Weights are laid out once, for oneDNN; queries, keys and values come from one product,
     as do the keys and values of the memory for all layers. Hypotheses are never copied: those of
     one sentence share a cache of all that any of them wrote, and a mask says which is whose.
-    What is changed in the model afterwards is not seen. Raises ValueError for a model with a
-    `refusal`.
+    Most weights are copied: make another one when the model has changed. Raises ValueError for a
+    model with a `refusal`.
     """
 
     training = False  # there is no dropout in it
@@ -294,28 +296,31 @@ class DecodingModel:
 
     def step(self, ids: Tensor, state: "_State") -> Tensor:
         """ids: (A * n, 1), the newest of n hypotheses of each sentence -> logits (A * n, V)."""
-        heads, batch, rows = self.config.n_heads, state.memory.size(2), len(ids)
-        n = rows // state.live
-        ids = nn.functional.pad(ids, (0, 0, 0, n * batch - rows))
-        x = self.embed(self.tgt_embedding(ids), state.length).squeeze(1)  # (A * n, D)
-        here, past, seen = state.extend(n)
+        state.n = len(ids) // len(state.places)  # the first step says it
+        n, heads, rows = state.n, self.config.n_heads, state.rows
+        ids = ids.new_zeros(state.size * n, 1).index_copy_(0, rows, ids)
+        x = self.embed(self.tgt_embedding(ids), state.length).squeeze(1)  # (R * n, D)
+        here, past, seen = state.extend()
         for layer, new, own, memory in zip(self.decoder, here, past, state.memory, strict=True):
-            qkv = _heads(layer.qkv(layer.before(0, x)), batch, heads, 3)  # (3, A, H, n, K)
+            qkv = _heads(layer.qkv(layer.before(0, x)), state.size, heads, 3)  # (3, R, H, n, K)
             new.copy_(qkv[1:])
             x = layer.after(0, x, layer.own_out, _attend(qkv[0], *own, seen))
-            q = _heads(layer.cross_q(layer.before(1, x)), batch, heads, 1)[0]  # (A, H, n, K)
+            q = _heads(layer.cross_q(layer.before(1, x)), state.size, heads, 1)[0]  # (R, H, n, K)
             x = layer.after(1, x, layer.cross_out, _attend(q, *memory, state.src_mask))
             x = layer.feed_forward(x)
-        return self.output(self.norms[1](x))[:rows]
+        x = self.norms[1](x).index_select(0, _fill(rows, -(-len(rows) // 16) * 16))
+        return self.output(x)[: len(rows)]
 
 
 class _State:
     """What a DecodingModel keeps between steps, for A sentences of n hypotheses each.
 
-    memory: (L, 2, A, H, S, K), keys and values of the sources for every layer; src_mask: (A, 1, 1,
-    S) or None. own: (L, 2, A, H, room, n, K), those of all that was written, by step and place in
-    the beam. seen: (A * n, length * n), 0 where a hypothesis descends from what stands there,
-    -inf elsewhere. live: how many of the A are wanted; the others fill up, see `_round_up`.
+    They lie in R >= A places: those that have ended leave when many have. oneDNN takes a while to
+    prepare for each new number of rows, so there are few. places: (A,), where the sentences lie.
+    memory: (L, 2, R, H, S, K), keys and values of the sources for every layer; src_mask: (R, 1, 1,
+    S) or None. own: (L, 2, R, H, room, n, K), those of all that was written, by step and place in
+    the beam. seen: (R * n, length * n), 0 where a hypothesis descends from what stands there,
+    -inf elsewhere.
     """
 
     ROOM = 16  # steps for which the cache grows at a time
@@ -323,46 +328,64 @@ class _State:
     def __init__(self, memory: Tensor, src_mask: Tensor | None):
         self.memory, self.src_mask = memory, src_mask
         self.own = self.seen = None
-        self.length, self.live = 0, memory.size(2)
+        self.length, self.n = 0, 1
+        self.places = torch.arange(self.size, device=memory.device)
 
-    def extend(self, n: int) -> tuple[Tensor, Tensor, Tensor | None]:
-        """One more step: its place in own, (L, 2, A, H, n, K), own up to and with it, (L, 2, A, H,
-        length * n, K), and who descends from what there, (A, 1, n, length * n), None for all.
+    @property
+    def size(self) -> int:
+        """R, the places for sentences."""
+        return self.memory.size(2)
+
+    @property
+    def rows(self) -> Tensor:
+        """The rows of the hypotheses, (A * n,)."""
+        each = torch.arange(self.n, device=self.places.device)
+        return (self.places[:, None] * self.n + each).flatten()
+
+    def extend(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        """One more step: its place in own, (L, 2, R, H, n, K), own up to and with it, (L, 2, R, H,
+        length * n, K), and who descends from what there, (R, 1, n, length * n), None for all.
         """
-        layers, _, batch, heads, _, width = self.memory.shape
+        layers, _, size, heads, _, width = self.memory.shape
         if self.own is None or self.length == self.own.size(4):
-            new = self.memory.new_empty(layers, 2, batch, heads, self.ROOM, n, width)
+            new = self.memory.new_zeros(layers, 2, size, heads, self.ROOM, self.n, width)
             self.own = new if self.own is None else torch.cat([self.own, new], dim=4)
         self.length += 1
+        here = self.own[:, :, :, :, self.length - 1]
         past = self.own[:, :, :, :, : self.length].flatten(4, 5)
-        if n > 1:
-            newest = past.new_full((n, n), -math.inf).fill_diagonal_(0).repeat(batch, 1)
-            self.seen = newest if self.seen is None else torch.cat([self.seen, newest], dim=1)
-        seen = None if n == 1 else self.seen.view(batch, 1, n, -1)
-        return self.own[:, :, :, :, self.length - 1], past, seen
+        if self.n == 1:
+            return here, past, None
+        newest = past.new_full((self.n, self.n), -math.inf).fill_diagonal_(0).repeat(size, 1)
+        self.seen = newest if self.seen is None else torch.cat([self.seen, newest], dim=1)
+        return here, past, self.seen.view(size, 1, self.n, -1)
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> None:
         """Keep these hypotheses, and these sentences (None: all of them)."""
-        n = self.own.size(5)
+        origin = self.rows[rows]
         if sentences is not None:
-            self.live, sentences = len(sentences), _round_up(sentences)
-            self.own = self.own.index_select(2, sentences)
-            self.memory = self.memory.index_select(2, sentences)
+            self.places = self.places[sentences]
+        if self.n > 1:
+            self.seen = self.seen.index_copy(0, self.rows, self.seen[origin])
+        if _round_up(len(self.places)) < self.size:
+            kept = _fill(self.places, _round_up(len(self.places)))
+            self.own = self.own.index_select(2, kept)
+            self.memory = self.memory.index_select(2, kept)
             if self.src_mask is not None:
-                self.src_mask = self.src_mask.index_select(0, sentences)
-        if n > 1:
-            self.seen = self.seen.index_select(0, _fill(rows, n * self.memory.size(2)))
+                self.src_mask = self.src_mask.index_select(0, kept)
+            if self.n > 1:
+                self.seen = self.seen.view(-1, self.n, self.seen.size(1))[kept].flatten(0, 1)
+            self.places = torch.arange(len(self.places), device=kept.device)
 
 
 def _fill(rows: Tensor, n: int) -> Tensor:
-    """Some row again, until there are n."""
+    """The first row again, until there are n."""
     return torch.cat([rows, rows[:1].expand(n - len(rows))])
 
 
-def _round_up(rows: Tensor) -> Tensor:
-    """Some row again, until their number is one of few: oneDNN prepares itself for each anew."""
-    step = 2 ** max(0, len(rows).bit_length() - 4)  # 8 numbers between one power of 2 and the next
-    return _fill(rows, -(-len(rows) // step) * step)
+def _round_up(n: int) -> int:
+    """n, or the next larger of 1, 2, 3, 4, 6, 8, 12, 16, 24, ..."""
+    step = 2 ** max(0, (n - 1).bit_length() - 2)
+    return -(-n // step) * step
 
 
 class _Layer:
@@ -376,7 +399,7 @@ class _Layer:
         part = layer.feed_forward
         self.expand, self.contract = _Linear(part.expand), _Linear(part.contract)
         self.gate = None if part.gate is None else _Linear(part.gate)
-        self.activation, self.residuals = part.activation, layer.residuals
+        self.activation, self.residuals = part.activation, list(layer.residuals)
 
     def before(self, i: int, x: Tensor) -> Tensor:
         """What sublayer i reads."""
