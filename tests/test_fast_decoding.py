@@ -41,7 +41,7 @@ def sources(seed, rows=6):
 
 @pytest.mark.parametrize("changes", KINDS)
 def test_greedy_beam_and_samples_are_those_of_the_printed_model(changes):
-    for seed in range(6):
+    for seed in range(4):
         model, src = eager_model(seed, **changes), sources(seed)
         quick = fast.DecodingModel(model)
         # 25 steps: the cache has to grow; sentences leave before.
