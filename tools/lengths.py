@@ -1,7 +1,7 @@
 """How long the chapters are: a chapter is read in one sitting.
 
-    python tools/lengths.py                       visible lines of code, and where the first figure is
-    python tools/lengths.py --site _build/html    the same, and the height of each built page
+    python tools/lengths.py                      visible lines of code, place of the first figure
+    python tools/lengths.py --site _build/html   the same, and the height of each built page
 
 A line of code is visible when a reader of the page sees it without opening anything. Not counted:
 empty lines, the library's own code (`lib:`), folded cells (`hide-`, `remove-`), the setup cell, and
@@ -87,7 +87,8 @@ def open_browser(profile: str):
     from selenium import webdriver
 
     names = ("chromium", "chromium-browser", "google-chrome")
-    chromium, driver = next(filter(None, map(shutil.which, names)), None), shutil.which("chromedriver")
+    chromium = next(filter(None, map(shutil.which, names)), None)
+    driver = shutil.which("chromedriver")
     if not (chromium and driver):
         sys.exit("--site needs chromium and chromedriver on the path.")
     options = webdriver.ChromeOptions()
