@@ -173,8 +173,9 @@ def test_a_picture_is_its_patches(positional):
     moved = images.clone()
     moved[..., :4, :4], moved[..., 4:, 8:] = images[..., 4:, 8:], images[..., :4, :4]
     assert torch.allclose(model(moved), model(images)) == (positional == "none")
-    with pytest.raises(ValueError, match="multiples of 4"):
-        model(images[..., :7])
+    for broken in (images[..., :7], images[..., :7, :], images[0]):  # width, height, no batch
+        with pytest.raises(ValueError, match="multiples of 4"):
+            model(broken)
 
 
 @pytest.mark.parametrize(
