@@ -500,7 +500,7 @@ TALLER = {
     "book/12_batches_loss_schedule.html": 27_500,  # three topics in one chapter
     "book/15_decoding.html": 29_500,  # prints the cache and three decoders
     "book/16_training_on_multi30k.html": 30_000,
-    "book/17_evaluation.html": 31_500,  # with the ablations and the published results
+    "book/17_evaluation.html": 32_000,  # with the ablations and the published results
     "book/18_looking_inside.html": 26_000,  # many figures
     "book/20_decoder_only.html": 28_000,  # five experiments
     "book/22_encoder_decoders.html": 22_000,  # prints each damage
