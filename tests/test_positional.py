@@ -185,9 +185,9 @@ def test_a_scheme_acts_where_it_says_and_nowhere_else():
 @pytest.mark.parametrize("name", SCHEMES)
 def test_a_text_begins_at_position_0_unless_its_start_is_given(name):
     scheme, x = SCHEMES[name].build(tiny_config(positional=name)), torch.randn(1, 2, 4, 4)
-    for hook, given in (("add", [torch.randn(1, 4, 16)]), ("turn", [x, x]), ("bias", [4, 4])):
+    for hook, inputs in (("add", [torch.randn(1, 4, 16)]), ("turn", [x, x]), ("bias", [4, 4])):
         act = getattr(scheme, hook)
-        torch.testing.assert_close(act(*given), act(*given, start=0), rtol=0, atol=0)
+        torch.testing.assert_close(act(*inputs), act(*inputs, start=0), rtol=0, atol=0)
 
 
 def test_a_registered_scheme_is_wired_up_by_its_name_alone(monkeypatch):
