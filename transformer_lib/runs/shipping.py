@@ -79,13 +79,15 @@ def compare_on(pairs: list, translators: dict[str, Translator], beam_size: int) 
 
 
 def milliseconds(texts: list[str], translators: dict[str, Translator], beam_size: int) -> dict:
-    """Median time of a sentence translated by itself. The translators take turns."""
+    """Median time of a sentence translated by itself. The translators take turns at being first."""
     taken = {name: [] for name in translators}
+    order = [*translators.items()]
     for text in texts:
         # Not counted: whoever is the first to see a sentence of a new length prepares the products.
-        next(iter(translators.values())).translate([text], beam_size, attention=False)
-        for name, translator in translators.items():
+        order[0][1].translate([text], beam_size, attention=False)
+        for name, translator in order:
             start = time.perf_counter()
             translator.translate([text], beam_size, attention=False)
             taken[name].append(1000 * (time.perf_counter() - start))
+        order.reverse()
     return {"sentences": len(texts)} | {name: median(times) for name, times in taken.items()}
