@@ -15,6 +15,8 @@ import copy
 import json
 import os
 import random
+import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -28,7 +30,9 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "transformer_lib"
 # Tests that say something about every part of the model, tried after the module's own.
 GENERAL = ["test_laws", "test_equivalence", "test_families", "test_mistakes"]
-SECONDS = 120  # for the tests of one mutant: a hang counts as found
+# For one group of tests; a hang counts as found. The processor's time, which other programs do not
+# lengthen, and by the clock for a process that only waits.
+SECONDS, CLOCK = 240, 1200
 
 SWAPS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
@@ -147,20 +151,24 @@ def tests_of(name: str) -> list[list[str]]:
     return [[str(path.relative_to(ROOT)) for path in group] for group in groups if group]
 
 
-def survives(folder: Path, tests: list[list[str]]) -> bool:
-    """Whether all these tests pass in a copy of the repository."""
+def verdict(folder: Path, tests: list[list[str]]) -> str:
+    """What these tests say in a copy of the repository: "survived", or which one failed first."""
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     for group in tests:
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *group]
         try:
             done = subprocess.run(
-                command, cwd=folder, env=environment, timeout=SECONDS, capture_output=True
-            )
+                command, cwd=folder, env=environment, timeout=CLOCK, capture_output=True, text=True,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS)),
+            )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return False
+            return "found: hangs"
+        if done.returncode < 0:
+            return "found: hangs"
         if done.returncode:
-            return False
-    return True
+            failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+            return f"found: {failed[1] if failed else 'cannot be imported'}"
+    return "survived"
 
 
 def run(modules: list[str], count: int, seed: int) -> dict:
@@ -188,12 +196,11 @@ def run(modules: list[str], count: int, seed: int) -> dict:
                 start = time.perf_counter()
                 try:
                     place.write_text(text + "\n", encoding="utf8")
-                    results[key] = "survived" if survives(folder, tests_of(name)) else "found"
+                    results[key] = verdict(folder, tests_of(name))
                 finally:
                     place.write_text(sources[name], encoding="utf8")
                 seconds = time.perf_counter() - start
-                verdict = f"{results[key]:>8} {seconds:4.0f} s"
-                print(f"{number}/{len(chosen)} {verdict}  {key}", flush=True)
+                print(f"{number}/{len(chosen)} {seconds:4.0f} s  {key}  {results[key]}", flush=True)
                 out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf8")
     return results
 
@@ -208,7 +215,7 @@ def main() -> int:
     machinery = {"__init__", "__main__", "cli", "example", "guards", "run_size", "models.__init__"}
     modules = options.modules or sorted({module_name(path) for path in printed} - machinery)
     results = run(modules, options.count, options.seed)
-    survivors = [key for key, verdict in results.items() if verdict == "survived"]
+    survivors = [key for key, said in results.items() if said == "survived"]
     print(f"{len(results) - len(survivors)} of {len(results)} found; survivors:")
     print(*survivors, sep="\n")
     return 0

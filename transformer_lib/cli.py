@@ -165,8 +165,8 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     translate.add_argument("text", nargs="*", help="sentences; without any, one per line of input")
     evaluate = add("evaluate", _evaluate, "Translate a data split and score it.")
     evaluate.add_argument("--data", type=_name, help="as for train (default: the run's own)")
-    evaluate.add_argument("--src", help="source language (default: the run's own)")
-    evaluate.add_argument("--tgt", help="target language (default: the run's own)")
+    evaluate.add_argument("--src", type=_name, help="source language (default: the run's own)")
+    evaluate.add_argument("--tgt", type=_name, help="target language (default: the run's own)")
     evaluate.add_argument(
         "--split", default="test", choices=["train", "validation", "test"], help="(default: test)"
     )

@@ -105,14 +105,10 @@ def train(
         model,
         translation_batches(sources, targets, config.max_tokens, config.seed),
         partial(loss, smoothing=config.label_smoothing),
-        config,
-        run_dir,
-        validate if held_out else None,
-        on_log,
+        config, run_dir, validate if held_out else None, on_log,
         describe(pairs, data_info, sources, targets),
-        {"tokenizer.json": tokenizer.to_str(pretty=True)},
-        rate,
-    )
+        {"tokenizer.json": tokenizer.to_str(pretty=True)}, rate,
+    )  # fmt: skip
 
 
 def fit(
@@ -137,9 +133,8 @@ def fit(
     the averaged weights of the last checkpoints, as run_dir/model.safetensors holds them (16-bit).
     Under torchrun, all processes must see the same run_dir.
 
-    Raises TrainingDiverged when a loss is NaN or infinite; ValueError when run_dir holds a
-    different run; OSError when it cannot be written; KeyboardInterrupt after a first Ctrl-C, with
-    the state saved.
+    Raises TrainingDiverged when a loss is NaN or infinite; ValueError when run_dir holds another
+    run; OSError when it cannot be written; KeyboardInterrupt, all saved, after a first Ctrl-C.
     """
     processes, device = Processes(config.device), pick_device(config.device)
     bf16, rate = uses_bf16(config.precision, device), rate or learning_rate
