@@ -19,7 +19,7 @@ import normalization  # noqa: E402
 PAGE = json.loads((ROOT / "book" / f"{normalization.PAGE}.ipynb").read_text(encoding="utf8"))
 SOURCE = {cell["id"]: "".join(cell["source"]) for cell in PAGE["cells"]}
 # The cells that draw and tell what is recorded, with those that they need.
-FIRST = ("c89e7e40", "records-07")
+FIRST = ("c89e7e40",)
 TELLS = ("wander-recorded-07", "83c65fcf", "length-says-07", "captions-says-07",
          "norms-multi30k-07", "deep-figure-07", "deep-says-07", "stall-figure-07",
          "stall-says-07", "post-norm-says-07")  # fmt: skip
@@ -190,3 +190,28 @@ def test_the_findings_hold_in_every_seed(recorded):
         assert modes["in use"] > math.log(11) > 10 * modes["training mode"]
         assert modes["in use, averages of this length"] < modes["in use"] / 10
         assert batch["curves"]["counted anew"] > math.log(11) / 2
+
+
+def test_the_findings_about_post_norm_hold_in_every_seed(recorded):
+    def last(change, norm_first=False, layers=6, rate=0.01):
+        return [r["last"] for r in found(recorded, "stall", change=change, layers=layers,
+                                         norm_first=norm_first, rate=rate)]  # fmt: skip
+
+    half = math.log(12) / 2
+    for change in ("nothing", "three tiny steps first", "60 steps at rate 0 first",
+                   "gradients of one length", "gradients times 100", "four times the steps"):
+        assert min(last(change)) > half, f"refuted no more: {change}"
+    for change in ("warm-up, 60 steps", "sublayers add at most 0.3", "sublayers start at 0.1"):
+        assert max(last(change)) < half, f"post-norm does not learn: {change}"
+    for change in ("nothing", "sublayers start at 5"):
+        assert max(last(change, True)) < half, f"pre-norm does not learn: {change}"
+    assert max(last("nothing", layers=2)) < min(last("sublayers add at most 0.1", layers=2))
+    for rate in (0.003, 0.01):
+        assert min(last("warm-up, 60 steps", layers=12, rate=rate)) > half
+        assert max(last("sublayers add at most 0.1", layers=12, rate=rate)) < half
+    for r in found(recorded, "sizes", norm="layer"):
+        first, end = (r["sizes"]["gradient"][k][12:] for k in (0, -1))
+        if r["settings"]["norm_first"]:
+            assert max(first) < 10 * min(first)
+        else:
+            assert end[-1] / end[0] > 3 * first[-1] / first[0] > 30
