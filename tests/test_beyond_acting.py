@@ -184,6 +184,13 @@ def test_the_later_never_changes_the_earlier_and_an_action_does_not_see_itself()
         assert not torch.allclose(after[:, first:], before[:, first:])
 
 
+def test_actions_and_steps_start_smaller_than_returns_and_states():
+    torch.manual_seed(0)
+    model = DecisionTransformer(BlockConfig(64, 2, 32, 0, 1, max_len=40), 4, 50)
+    for table in (model.embed_action, model.embed_step):
+        assert table.weight.std().item() == pytest.approx(0.1, rel=0.15)
+
+
 @torch.no_grad()
 def test_three_tokens_of_a_step_stand_together_and_carry_its_number():
     decide, given = model(), episode()

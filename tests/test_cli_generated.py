@@ -26,7 +26,8 @@ TEXTS = [
     "", " ", "\t\t", ".", "?!", "-", "-1", "--", "--fly", "-h x", "a" * 10_000, "Hund " * 2_000,
     "\0", "\x1b[31mrot", "\u200b", "\ufeffHund", "\u202eHund", "👩‍👩‍👧 spielt", "Ein\nHund",
     "Ein\r\nHund", "Ein\u2028Hund", "\ud800", "日本語", "عربى", "<pad>", "<bos> <eos>",
-    "<unk>" * 20, "%s %d {}", "\\", "'; drop table", "<script>", "nan", "null", "0", "ſtraße", "e\u0301" * 500,
+    "<unk>" * 20, "%s %d {}", "\\", "'; drop table", "<script>", "nan", "null", "0", "ſtraße",
+    "e\u0301" * 500,
 ]  # fmt: skip
 
 

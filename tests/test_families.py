@@ -57,6 +57,15 @@ class AsTranslator:
 # -------------------------------------------------------------------------------- language model
 
 
+def test_a_language_models_output_starts_as_small_as_its_embedding():
+    """Also where it is a matrix of its own, so that an untrained model guesses almost evenly."""
+    torch.manual_seed(0)
+    for tied in (True, False):
+        config = tiny_config(vocab_size=500, d_model=64, n_heads=2, tie_embeddings=tied)
+        weight = LanguageModel(config).output.weight
+        assert weight.std().item() == pytest.approx(64**-0.5, rel=0.05)
+
+
 @variants
 @settings(max_examples=8)
 @given(st.integers(1, 8), st.integers(0, 99))
@@ -173,8 +182,9 @@ def test_a_picture_is_its_patches(positional):
     moved = images.clone()
     moved[..., :4, :4], moved[..., 4:, 8:] = images[..., 4:, 8:], images[..., :4, :4]
     assert torch.allclose(model(moved), model(images)) == (positional == "none")
-    with pytest.raises(ValueError, match="multiples of 4"):
-        model(images[..., :7])
+    for broken in (images[..., :7], images[..., :7, :], images[0]):  # width, height, no batch
+        with pytest.raises(ValueError, match="multiples of 4"):
+            model(broken)
 
 
 @pytest.mark.parametrize(

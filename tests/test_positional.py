@@ -163,6 +163,12 @@ def test_alibi_falls_with_distance(n_queries, n_keys, start):
                 assert bias[0, h, i, j].item() == pytest.approx(expected, abs=1e-6)
 
 
+def test_alibi_adds_nothing_at_a_token_s_own_place():
+    """Also as attention asks for it, from the first position on unless it says another."""
+    for scheme in (AlibiBias(3), AlibiBias(3).bias):
+        assert scheme(4, 4).diagonal(dim1=-2, dim2=-1).abs().max() == 0
+
+
 # ------------------------------------------------------------------------------ the three hooks
 
 
