@@ -143,14 +143,19 @@ def test_the_numbers_on_the_page_are_those_of_the_file(recorded, told):
     one = [r["curves"]["one length"] for r in
            found(recorded, "length", norm="batch", by_length=True, rate=0.003)]  # fmt: skip
     own = "in use, averages of this length"
-    for mode, digits in (("training mode", 2), ("in use", 1), (own, 2)):
-        assert spans([curve[mode][-1] for curve in one], digits) in text
-    for change in ("three tiny steps first", "60 steps at rate 0 first", "four times the steps"):
+    for mode in ("training mode", "in use", own):
+        assert spans([curve[mode][-1] for curve in one]) in text
+    for why, change in (
+        ("the first steps are a jump", "three tiny steps first"),
+        ("Adam's averages are empty", "60 steps at rate 0 first"),
+        ("it only needs longer", "four times the steps"),
+        ("the sublayers drown the path", "sublayers add at most 0.3"),
+    ):
         losses = [r["last"] for r in found(recorded, "stall", change=change, norm_first=False,
                                            layers=6, rate=0.01)]  # fmt: skip
         assert len(losses) == len(normalization.SEEDS)
-        (line,) = [line for line in text.splitlines() if line.count(change) and "learned" in line]
-        assert f"learned {sum(x < math.log(12) / 2 for x in losses)} of {len(losses)}" in line
+        (line,) = [line for line in text.splitlines() if why in line]
+        assert f"learned {sum(x < math.log(12) / 2 for x in losses)} of {len(losses)} runs" in line
 
 
 def test_another_recording_is_told_otherwise(recorded, told):
@@ -162,24 +167,30 @@ def test_another_recording_is_told_otherwise(recorded, told):
             for orders in r["places"].values():
                 orders["like lengths"] = orders["single tokens"]
         if part == "length":
+            if "counted anew" in r["curves"]:
+                r["curves"]["counted anew"] = 0.77
             for curves in r["curves"].values():
                 if isinstance(curves, dict):
                     for mode in curves:
                         curves[mode] = [1.25] * len(curves[mode])
         if part == "captions":
+            r |= {"distance": 0.77, "tokens": 777.0}
             for where in ("like lengths", "mixed"):
                 r[where] = dict.fromkeys(r[where], 9.87)
         if part == "sizes":
             r["sizes"] = {name: [[1.0] * 24] * len(rows) for name, rows in r["sizes"].items()}
         if part in ("stall", "sgd"):
-            r["last"] = 0.5 if r["settings"]["norm_first"] else 2.22
+            r["last"] = 2.22 if r["settings"]["norm_first"] or r["last"] < 1 else 0.5
+        if part == "stall":
+            r["depends"], r["added"] = r["depends"] + 2, [x + 2 for x in r["added"]]
     changed = told(other)
     same = {line for line in text.splitlines() if any(x.isdigit() for x in line)}
     same &= set(changed.splitlines())
-    allowed = ("Recorded:", "All ", "Trained by length", "What a", "BLEU", "Share of", "run size",
-               "  post-norm, ", "  pre-norm, ", "Post-norm, 6", "Elsewhere")  # fmt: skip
-    assert not [line for line in same if not any(a in line for a in allowed)]
-    assert "do not show that the length is the cause" in changed and "survives" not in changed
+    # Headings say what is measured; the BLEU of whole translators is recorded elsewhere.
+    assert not [line for line in same if line[-1] not in ":." and "BLEU" not in line
+                and "Learned, post-norm" not in line]  # fmt: skip
+    assert "do not show that the length is the cause" in changed and "survives" in changed
+    assert "the sublayers drown the path   learned 0 of 3 runs without it: refuted" in changed
 
 
 def test_the_findings_hold_in_every_seed(recorded):
@@ -215,3 +226,6 @@ def test_the_findings_about_post_norm_hold_in_every_seed(recorded):
             assert max(first) < 10 * min(first)
         else:
             assert end[-1] / end[0] > 3 * first[-1] / first[0] > 30
+    for norm_first in (False, True):
+        rates = found(recorded, "sgd", norm_first=norm_first)
+        assert min(r["last"] for r in rates) < half, "without Adam it learns"
