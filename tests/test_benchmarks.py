@@ -41,8 +41,10 @@ def test_every_comparison_has_a_row_with_a_positive_ratio(quick):
         ("epoch", "ours, unsorted"),
         ("epoch", "torch.nn.Transformer, unsorted"),
         ("greedy decoding", "no cache"),
+        ("greedy decoding", "as printed"),
         ("greedy decoding", "Marian"),
         ("beam 5 decoding", "no cache"),
+        ("beam 5 decoding", "as printed"),
         ("beam 5 decoding", "Marian"),
     ]:
         assert find(result, what, against)["ratio"] > 0
@@ -78,7 +80,7 @@ def test_only_the_step_in_bf16_rounds_its_products():
 def test_what_is_compared_writes_the_same(quick):
     result, _ = quick
     decoded = [r for r in result["rows"] if "outputs the same" in r["note"]]
-    assert len(decoded) == 4
+    assert len(decoded) == 6
     for row in decoded:
         same, _, total = row["note"].split()[:3]
         assert same == total, row

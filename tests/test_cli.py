@@ -564,7 +564,7 @@ def test_a_run_that_does_not_say_its_data_is_not_guessed(trained, tmp_path, caps
 # ---------------------------------------------------------------------------------- help and usage
 
 
-@pytest.mark.parametrize("command", ["train", "translate", "evaluate"])
+@pytest.mark.parametrize("command", ["train", "translate", "evaluate", "export"])
 def test_help_has_examples_that_work_as_written(command, capsys):
     with pytest.raises(SystemExit) as end:
         main([command, "--help"])
@@ -608,7 +608,7 @@ def test_the_commands_are_listed(capsys):
         main(["--help"])
     said = capsys.readouterr().out
     assert end.value.code == 0
-    assert all(f"  {name} " in said for name in ("train", "translate", "evaluate"))
+    assert all(f"  {name} " in said for name in ("train", "translate", "evaluate", "export"))
 
 
 def test_a_tokenizer_learned_again_is_the_same():

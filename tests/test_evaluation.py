@@ -198,6 +198,11 @@ def test_a_paired_bootstrap_tells_a_difference_from_none():
     same = evaluation.paired_bootstrap(good, good, references, n=500)
     assert (same.delta, same.p_value) == (0, 1)
 
+    # Without a seed the draws are those of seed 0, on which a printed interval rests.
+    assert found == evaluation.paired_bootstrap(good, bad, references, n=500, seed=0)
+    one = evaluation.bootstrap(good, references, n=500)
+    assert one == evaluation.bootstrap(good, references, n=500, seed=0)
+
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
 def test_the_bootstraps_agree_with_those_of_sacrebleu(metric):

@@ -67,8 +67,9 @@ RIGHT = {
     "beam_size": 2, "bias": True, "bos_id": 1, "cache": None, "channels": 1, "cls": ModelConfig,
     "columns": [[[4, 5], [6]]], "config": config, "counts": [2, 1], "cross_attention": True,
     "d_ff": 8, "d_head": 4, "d_model": 16, "data_info": None, "decode": lambda ids: ids,
-    "device": "cpu", "dropout": 0.0, "dropout_p": 0.0, "dtype": None, "eos_id": 2, "epoch": 1,
-    "eps": 1e-5, "files": None, "first": 1, "generator": None, "hidden": lambda: x(2, 3, 16),
+    "device": "cpu", "dropout": 0.0, "dropout_p": 0.0, "dtype": None, "each": map,
+    "eos_id": 2, "epoch": 1, "eps": 1e-5, "files": None, "first": 1, "generator": None,
+    "hidden": lambda: x(2, 3, 16),
     "hypotheses": TEXTS, "hypothesis": ["a"], "ids": lambda: random_ids(2, 5), "ignore_index": 0,
     "images": lambda: x(2, 1, 4, 4), "k": lambda: x(2, 3, 4), "key": lambda: x(2, 3, 16),
     "keys": lambda: x(2, 4, 3, 4), "kind": "bpe", "language": "en", "length": 3,
@@ -111,6 +112,7 @@ SPECIAL = {
     "translation_batches": {"targets": [[1, 4, 2], [1, 5, 2]]},
     "validation_loss": {"targets": [[1, 4, 2], [1, 5, 2]]},
     "in_batches": {"decode": lambda ids: list(ids)},
+    "largest": {"logits": lambda: x(6, 20), "k": 2},
     "Translator.cross_attention": {"ids": lambda: random_ids(2, 4)},
     "MultiHeadAttention.split_heads": {}, "MultiHeadAttention.share_heads":
     {"x": lambda: x(2, 4, 3, 4)}, "MultiHeadAttention.join_heads": {"x": lambda: x(2, 4, 3, 4)},
@@ -134,7 +136,7 @@ INSTANCES = {
 
 def right(owner: str, name: str):
     value = SPECIAL.get(owner, {}).get(name, RIGHT.get(name, inspect.Parameter.empty))
-    plain = value is inspect.Parameter.empty or name in ("decode", "cls")
+    plain = value is inspect.Parameter.empty or name in ("decode", "cls", "each")
     return value if plain or not callable(value) else value()
 
 

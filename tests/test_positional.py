@@ -163,12 +163,6 @@ def test_alibi_falls_with_distance(n_queries, n_keys, start):
                 assert bias[0, h, i, j].item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_alibi_adds_nothing_at_a_token_s_own_place():
-    """Also as attention asks for it, from the first position on unless it says another."""
-    for scheme in (AlibiBias(3), AlibiBias(3).bias):
-        assert scheme(4, 4).diagonal(dim1=-2, dim2=-1).abs().max() == 0
-
-
 # ------------------------------------------------------------------------------ the three hooks
 
 
@@ -186,6 +180,14 @@ def test_a_scheme_acts_where_it_says_and_nowhere_else():
             if scheme.bias(4, 4) is not None:
                 acts.add("bias")
         assert acts == places.get(name, set()), name
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_text_begins_at_position_0_unless_its_start_is_given(name):
+    scheme, x = SCHEMES[name].build(tiny_config(positional=name)), torch.randn(1, 2, 4, 4)
+    for hook, inputs in (("add", [torch.randn(1, 4, 16)]), ("turn", [x, x]), ("bias", [4, 4])):
+        act = getattr(scheme, hook)
+        torch.testing.assert_close(act(*inputs), act(*inputs, start=0), rtol=0, atol=0)
 
 
 def test_a_registered_scheme_is_wired_up_by_its_name_alone(monkeypatch):

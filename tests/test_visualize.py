@@ -223,6 +223,17 @@ def test_matrix_shades_the_larger_number_more_and_negatives_in_their_own_colour(
     assert strength[0] == 0 < strength[1] < strength[2] == strength[3] < 128
 
 
+def test_matrix_shades_columns_of_unlike_units_apart():
+    """A vocabulary of 8,000 beside a share: on one scale the share would look like nothing."""
+    unlike = [[8000.0, 0.5], [2000.0, 1.0]]
+    together, apart = (
+        re.findall(r"background:#\w{6}(\w\w)", visualize.matrix(unlike, by_column=by).data)
+        for by in (False, True)
+    )
+    assert together[:2] == ["66", "00"] and together[3] == "00"
+    assert apart == ["66", "33", "1a", "66"]
+
+
 def test_matrix_names_mistakes():
     with pytest.raises(ValueError, match=r"3 row_labels .* shape \(2, 2\), which has 2 rows"):
         visualize.matrix(torch.eye(2), ["a", "b", "c"])

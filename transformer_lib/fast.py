@@ -1,11 +1,14 @@
-"""What is only fast: the same loss and the same dropout, in fewer passes over memory.
+"""What is only fast: the same loss, the same dropout and the same decoding in less time.
 
-Nothing here is needed to understand or to train a model. TrainConfig.fast switches it on; tests
-hold it equal to what the chapters print.
+Nothing here is needed to understand or to train a model. TrainConfig.fast switches the training's
+part on, and Translator takes the DecodingModel; tests hold both equal to what the chapters print.
 """
 
 import contextlib
+import dataclasses
+import math
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +16,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from transformer_lib import dropout
+from transformer_lib.config import PAD
+from transformer_lib.embeddings import Embed
+from transformer_lib.models.transformer import Transformer
 
 
 def translation_loss(model: nn.Module, batch: tuple[Tensor, Tensor], smoothing: float) -> Tensor:
@@ -188,3 +194,261 @@ def _onednn_product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     if bias is None and a.stride(0) == 1:  # a is the transpose of what lies in memory:
         return linear(b.t(), a, None, "none", [], "").t()  # (b.T @ a.T).T, with less copying
     return linear(a, b.t(), bias, "none", [], "")
+
+
+def for_decoding(model: nn.Module) -> nn.Module:
+    """What to decode with in this model's place: a DecodingModel if it is on a CPU and known."""
+    on_cpu = next(model.parameters()).device.type == "cpu"
+    return DecodingModel(model) if on_cpu and not refusal(model) else model
+
+
+def refusal(model: nn.Module) -> str:
+    """Why there is no DecodingModel for this model; empty if there is one."""
+    if type(model) is not Transformer:
+        return f"it is a {type(model).__name__}, not a Transformer"
+    config = model.config
+    if config.positional not in ("sinusoidal", "learned", "none"):
+        return f"its {config.positional} positions act inside the attention"
+    if config.norm == "batch" or config.n_kv_heads not in (None, config.n_heads):
+        return "its norm mixes sentences, or its heads share their keys"
+    if not config.n_decoder_layers:
+        return "it has no decoder layers"
+    for name, part in model.named_modules():
+        # The library's top level, and what it is made of: not what a reader puts in its place.
+        home = type(part).__module__.rpartition(".")[0]
+        known = type(part) in (nn.Linear, nn.Embedding, nn.ModuleList, nn.Identity)
+        ours = known or home in ("transformer_lib", "transformer_lib.models")
+        if not ours or part._forward_hooks or part._forward_pre_hooks or "forward" in vars(part):
+            return f"{name or 'it'} was changed: another class, or a hook"
+    return ""
+
+
+def parallel_map(function: Callable, items: list) -> list:
+    """[function(item) for item in items], as many at a time as torch has threads.
+
+    Each is computed on a thread of its own: small operations gain more from that than from several
+    threads for each.
+    """
+    threads = torch.get_num_threads()
+    if min(threads, len(items)) < 2:
+        return [function(item) for item in items]
+    try:
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return list(pool.map(function, items))
+    finally:
+        torch.set_num_threads(threads)  # what threads that start later will take
+
+
+class DecodingModel:
+    """A trained Transformer for decoding alone: the same words from fewer and larger operations.
+
+    It offers what greedy_decode, beam_search and sample ask of a model, and is given to them in its
+    place. Weights are laid out once, for oneDNN; queries, keys and values come from one product,
+    as do the keys and values of the memory for all layers. Hypotheses are never copied: those of
+    one sentence share a cache of all that any of them wrote, and a mask says which is whose.
+    Most weights are copied: make another one when the model has changed. Raises ValueError for a
+    model with a `refusal`.
+    """
+
+    training = False  # there is no dropout in it
+
+    def __init__(self, model: nn.Module):
+        if reason := refusal(model):
+            raise ValueError(f"this model is not decoded faster: {reason}. Decode it as it is.")
+        self.config = config = model.config
+        self.src_embedding, self.tgt_embedding = model.src_embedding, model.tgt_embedding
+        self.embed = Embed(dataclasses.replace(config, dropout=0.0))
+        self.embed.positions = model.embed.positions
+        self.encoder = [_Layer(layer) for layer in model.encoder.layers]
+        self.decoder = [_Layer(layer) for layer in model.decoder.layers]
+        self.norms = model.encoder.norm, model.decoder.norm
+        readers = [layer.cross_attention for layer in model.decoder.layers]
+        self.memory = _Linear(*(part for it in readers for part in (it.w_k, it.w_v)))
+        self.output = _Linear(model.output)
+
+    def eval(self) -> "DecodingModel":
+        """Does nothing: decoding asks for it."""
+        return self
+
+    def train(self, mode: bool = True) -> "DecodingModel":
+        """Does nothing: decoding asks for it."""
+        return self
+
+    def start(self, src_ids: Tensor, bos_id: int, use_cache: bool = True):
+        """Read the sources: ids (B, 1) to go on from, and the state of the decoding."""
+        if not use_cache:
+            raise ValueError("a DecodingModel has a cache: without one, decode the model itself.")
+        batch, config = len(src_ids), self.config
+        mask = None  # (B, 1, 1, S), added to the scores
+        if (padding := src_ids == PAD).any():
+            mask = torch.zeros_like(src_ids, dtype=self.src_embedding.lookup.weight.dtype)
+            mask = mask.masked_fill(padding, -math.inf)[:, None, None]
+        x = self.embed(self.src_embedding(src_ids)).flatten(0, 1)  # (B * S, D)
+        for layer in self.encoder:
+            q, k, v = _heads(layer.qkv(layer.before(0, x)), batch, config.n_heads, 3)
+            x = layer.after(0, x, layer.own_out, _attend(q, k, v, mask))
+            x = layer.feed_forward(x)
+        pairs = 2 * config.n_decoder_layers
+        memory = _heads(self.memory(self.norms[0](x)), batch, config.n_heads, pairs)
+        memory = memory.contiguous().unflatten(0, (-1, 2))  # (L, 2, B, H, S, K)
+        ids = torch.full((batch, 1), bos_id, device=src_ids.device)
+        return ids, _State(memory, mask)
+
+    def step(self, ids: Tensor, state: "_State") -> Tensor:
+        """ids: (A * n, 1), the newest of n hypotheses of each sentence -> logits (A * n, V)."""
+        state.n = len(ids) // len(state.places)  # the first step says it
+        n, heads, rows = state.n, self.config.n_heads, state.rows
+        ids = ids.new_zeros(state.size * n, 1).index_copy_(0, rows, ids)
+        x = self.embed(self.tgt_embedding(ids), state.length).squeeze(1)  # (R * n, D)
+        here, past, seen = state.extend()
+        for layer, new, own, memory in zip(self.decoder, here, past, state.memory, strict=True):
+            qkv = _heads(layer.qkv(layer.before(0, x)), state.size, heads, 3)  # (3, R, H, n, K)
+            new.copy_(qkv[1:])
+            x = layer.after(0, x, layer.own_out, _attend(qkv[0], *own, seen))
+            q = _heads(layer.cross_q(layer.before(1, x)), state.size, heads, 1)[0]  # (R, H, n, K)
+            x = layer.after(1, x, layer.cross_out, _attend(q, *memory, state.src_mask))
+            x = layer.feed_forward(x)
+        x = self.norms[1](x).index_select(0, _fill(rows, -(-len(rows) // 16) * 16))
+        return self.output(x)[: len(rows)]
+
+
+class _State:
+    """What a DecodingModel keeps between steps, for A sentences of n hypotheses each.
+
+    They lie in R >= A places: those that have ended leave when many have. oneDNN takes a while to
+    prepare for each new number of rows, so there are few. places: (A,), where the sentences lie.
+    memory: (L, 2, R, H, S, K), keys and values of the sources for every layer; src_mask: (R, 1, 1,
+    S) or None. own: (L, 2, R, H, room, n, K), those of all that was written, by step and place in
+    the beam. seen: (R * n, length * n), 0 where a hypothesis descends from what stands there,
+    -inf elsewhere.
+    """
+
+    ROOM = 16  # steps for which the cache grows at a time
+
+    def __init__(self, memory: Tensor, src_mask: Tensor | None):
+        self.memory, self.src_mask = memory, src_mask
+        self.own = self.seen = None
+        self.length, self.n = 0, 1
+        self.places = torch.arange(self.size, device=memory.device)
+
+    @property
+    def size(self) -> int:
+        """R, the places for sentences."""
+        return self.memory.size(2)
+
+    @property
+    def rows(self) -> Tensor:
+        """The rows of the hypotheses, (A * n,)."""
+        each = torch.arange(self.n, device=self.places.device)
+        return (self.places[:, None] * self.n + each).flatten()
+
+    def extend(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        """One more step: its place in own, (L, 2, R, H, n, K), own up to and with it, (L, 2, R, H,
+        length * n, K), and who descends from what there, (R, 1, n, length * n), None for all.
+        """
+        layers, _, size, heads, _, width = self.memory.shape
+        if self.own is None or self.length == self.own.size(4):
+            new = self.memory.new_zeros(layers, 2, size, heads, self.ROOM, self.n, width)
+            self.own = new if self.own is None else torch.cat([self.own, new], dim=4)
+        self.length += 1
+        here = self.own[:, :, :, :, self.length - 1]
+        past = self.own[:, :, :, :, : self.length].flatten(4, 5)
+        if self.n == 1:
+            return here, past, None
+        newest = past.new_full((self.n, self.n), -math.inf).fill_diagonal_(0).repeat(size, 1)
+        self.seen = newest if self.seen is None else torch.cat([self.seen, newest], dim=1)
+        return here, past, self.seen.view(size, 1, self.n, -1)
+
+    def select(self, rows: Tensor, sentences: Tensor | None = None) -> None:
+        """Keep these hypotheses, and these sentences (None: all of them)."""
+        origin = self.rows[rows]
+        if sentences is not None:
+            self.places = self.places[sentences]
+        if self.n > 1:
+            self.seen = self.seen.index_copy(0, self.rows, self.seen[origin])
+        if _round_up(len(self.places)) < self.size:
+            kept = _fill(self.places, _round_up(len(self.places)))
+            self.own = self.own.index_select(2, kept)
+            self.memory = self.memory.index_select(2, kept)
+            if self.src_mask is not None:
+                self.src_mask = self.src_mask.index_select(0, kept)
+            if self.n > 1:
+                self.seen = self.seen.view(-1, self.n, self.seen.size(1))[kept].flatten(0, 1)
+            self.places = torch.arange(len(self.places), device=kept.device)
+
+
+def _fill(rows: Tensor, n: int) -> Tensor:
+    """The first row again, until there are n."""
+    return torch.cat([rows, rows[:1].expand(n - len(rows))])
+
+
+def _round_up(n: int) -> int:
+    """n, or the next larger of 1, 2, 3, 4, 6, 8, 12, 16, 24, ..."""
+    step = 2 ** max(0, (n - 1).bit_length() - 2)
+    return -(-n // step) * step
+
+
+class _Layer:
+    """The products of an encoder or decoder layer, each laid out once."""
+
+    def __init__(self, layer: nn.Module):
+        own, cross = layer.self_attention, getattr(layer, "cross_attention", None)
+        self.qkv, self.own_out = _Linear(own.w_q, own.w_k, own.w_v), _Linear(own.w_o)
+        if cross is not None:
+            self.cross_q, self.cross_out = _Linear(cross.w_q), _Linear(cross.w_o)
+        part = layer.feed_forward
+        self.expand, self.contract = _Linear(part.expand), _Linear(part.contract)
+        self.gate = None if part.gate is None else _Linear(part.gate)
+        self.activation, self.residuals = part.activation, list(layer.residuals)
+
+    def before(self, i: int, x: Tensor) -> Tensor:
+        """What sublayer i reads."""
+        return self.residuals[i].norm(x) if self.residuals[i].norm_first else x
+
+    def after(self, i: int, x: Tensor, last: "_Linear", y: Tensor) -> Tensor:
+        """x with what sublayer i made of it, last(y)."""
+        x = last(y, x)
+        return x if self.residuals[i].norm_first else self.residuals[i].norm(x)
+
+    def feed_forward(self, x: Tensor) -> Tensor:
+        """(rows, D) -> (rows, D), with its residual."""
+        y = self.before(-1, x)
+        hidden = self.expand(y)  # (rows, d_ff)
+        if self.gate is None:
+            hidden = self.activation(hidden)
+        else:
+            hidden = self.activation(self.gate(y)) * hidden
+        return self.after(-1, x, self.contract, hidden)
+
+
+class _Linear:
+    """Several linear maps of the same input as one product, the weights laid out for oneDNN."""
+
+    def __init__(self, *maps: nn.Linear):
+        self.weight = torch.cat([it.weight.detach() for it in maps])  # (out, in)
+        biases = [it.bias.detach() for it in maps if it.bias is not None]
+        self.bias = torch.cat(biases) if biases else None
+        self.packed = None
+        if _for_onednn(self.weight):
+            self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight)
+
+    def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
+        """x: (rows, in) -> (rows, out), plus another tensor of that shape."""
+        if self.packed is None:
+            y = nn.functional.linear(x, self.weight, self.bias)
+            return y if plus is None else y + plus
+        linear = torch.ops.mkldnn._linear_pointwise
+        if plus is None:
+            return linear.default(x, self.packed, self.bias, "none", [], "")
+        return linear.binary(x, plus, self.packed, self.bias, "add")
+
+
+def _heads(x: Tensor, batch: int, heads: int, parts: int) -> Tensor:
+    """(batch * T, parts * D) -> (parts, batch, H, T, K)."""
+    return x.view(batch, -1, parts, heads, x.size(1) // (parts * heads)).permute(2, 0, 3, 1, 4)
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    """q: (A, H, n, K); k, v: (A, H, T, K); mask: added to the scores -> (A * n, D)."""
+    output = nn.functional.scaled_dot_product_attention(q, k, v, mask)
+    return output.transpose(1, 2).flatten(0, 1).flatten(1)  # (A, n, H, K) -> (A * n, D)

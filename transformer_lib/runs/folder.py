@@ -48,7 +48,7 @@ def log_state(path: Path, entries: int) -> dict:
 def stale_scores(folder: Path) -> list[str]:
     """The files of scores that name other weights than those beside them."""
     weights, stale = folder / checksums.WEIGHTS, []
-    for path in sorted(folder.glob("scores*.json")):
+    for path in sorted([*folder.glob("scores*.json"), *folder.glob("shipping.json")]):
         try:
             scored = json.loads(path.read_bytes()).get("weights")
         except (ValueError, AttributeError):

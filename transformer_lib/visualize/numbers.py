@@ -46,13 +46,16 @@ def _cell(value, whole=False):
     return {math.inf: "∞", -math.inf: "−∞"}.get(value, "NaN")
 
 
-def matrix(tensor, row_labels=None, column_labels=None, title=None, role="query"):
+def matrix(
+    tensor, row_labels=None, column_labels=None, title=None, role="query", by_column=False
+):
     """A small tensor as a table of numbers, shaded by size, with its shape written below.
 
     tensor: any shape up to `MAX_MATRIX_CELLS` numbers, floats, integers or booleans. A vector is
     shown as one row; leading dimensions give one table per slice.
     row_labels, column_labels: one per row and column of a slice.
     role: a key of `ROLE_COLOURS` for positive numbers; negative ones are shaded in vermilion.
+    by_column: the columns have unlike units, so each is shaded by its own largest number.
     Returns an IPython HTML object. Raises ValueError when a label is missing, the role is unknown
     or the tensor is too large to read.
     """
@@ -78,8 +81,11 @@ def matrix(tensor, row_labels=None, column_labels=None, title=None, role="query"
                 f"which has {size} {kind}s."
             )
 
-    finite = np.abs(array[np.isfinite(array)].astype(float)) if array.size else np.zeros(0)
-    largest = finite.max() if finite.size and finite.max() > 0 else 1.0
+    sizes = np.abs(slices.astype(float))
+    sizes = np.where(np.isfinite(sizes), sizes, 0.0).max(
+        axis=(0, 1) if by_column else None, initial=0.0, keepdims=True
+    )
+    largest = np.broadcast_to(np.where(sizes > 0, sizes, 1.0).ravel(), slices.shape[2:])
     names = [str(list(index)) if index else "" for index in np.ndindex(leading)]
     tables = [
         _table(part, name, row_labels, column_labels, largest, ROLE_COLOURS[role])
@@ -107,10 +113,10 @@ def _table(part, name, row_labels, column_labels, largest, colour):
         if row_labels is not None:
             label = f'<th scope="row">{html.escape(str(row_labels[i]))}</th>'
         cells = []
-        for value, count in zip(row, whole, strict=True):
+        for value, count, most in zip(row, whole, largest, strict=True):
             number = float(value)
             # At 40 % the shade never hides the number, whatever the colour of the page.
-            share = min(abs(number) / largest, 1.0) if math.isfinite(number) else 0.0
+            share = min(abs(number) / most, 1.0) if math.isfinite(number) else 0.0
             hue = colour if number >= 0 else ROLE_COLOURS["loss"]
             style = f"{border}background:{hue}{round(102 * share):02x}"
             cells.append(f'<td style="{style}">{_cell(value, count)}</td>')

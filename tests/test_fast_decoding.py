@@ -1,0 +1,271 @@
+"""The model laid out for decoding writes what the printed one writes."""
+
+import json
+import os
+
+import pytest
+import torch
+from conftest import assert_equal, random_ids, tiny_model
+
+from transformer_lib import data, fast, load_pretrained
+from transformer_lib.attention import record_attention
+from transformer_lib.decoding import beam_search, greedy_decode, in_batches, sample
+from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.models.transformer import Transformer
+from transformer_lib.runs.pretrained import results_dir
+from transformer_lib.tokenization import encode_source
+
+EOS = 2
+KINDS = [
+    {},
+    dict(norm_first=False, norm="rms", positional="learned"),
+    dict(activation="swiglu", positional="none", bias=False),
+    dict(activation="gelu", scale_embeddings=False, n_heads=2, n_decoder_layers=3),
+]
+
+
+def eager_model(seed, **changes):
+    """A model that ends its sentences now and then, at different times."""
+    model = tiny_model(seed, tie_embeddings=False, vocab_size=12, **changes)
+    with torch.no_grad():
+        model.output.weight[EOS] *= 1.5
+    return model
+
+
+def sources(seed, rows=6):
+    src = random_ids(rows, 9, vocab_size=12, seed=seed)
+    for row, length in enumerate((9, 5, 2, 7, 1, 9)[:rows]):
+        src[row, length:] = 0
+    return src
+
+
+@pytest.mark.parametrize("changes", KINDS)
+def test_greedy_beam_and_samples_are_those_of_the_printed_model(changes):
+    for seed in range(4):
+        model, src = eager_model(seed, **changes), sources(seed)
+        quick = fast.DecodingModel(model)
+        # 25 steps: the cache has to grow; sentences leave before.
+        assert torch.equal(greedy_decode(quick, src, 25), greedy_decode(model, src, 25))
+        for size, penalty in ((1, 1.0), (2, 0.0), (5, 1.5)):
+            found, expected = (beam_search(m, src, size, 25, penalty) for m in (quick, model))
+            assert torch.equal(found[0], expected[0])
+            assert_equal(found[1], expected[1].to(found[1].dtype), 1e-5)
+        draws = [
+            sample(m, src, 2.0, generator=torch.Generator().manual_seed(seed), max_len=20)
+            for m in (quick, model)
+        ]
+        assert torch.equal(*draws)
+
+
+@pytest.mark.parametrize("changes", KINDS)
+def test_each_step_gives_the_logits_of_the_printed_model(changes):
+    model, src = tiny_model(**changes), random_ids(3, 6)
+    src[1, 4:] = 0
+    quick = fast.DecodingModel(model)
+    states = [m.start(src, bos_id=1)[1] for m in (quick, model)]
+    prefix = torch.cat([torch.ones(9, 1, dtype=torch.long), random_ids(9, 20)], 1)
+    rows, sentences = torch.arange(9), torch.arange(3)
+    for t in range(20):
+        assert states[0].length == states[1].length == t
+        with torch.inference_mode():
+            given, expected = (
+                m.step(prefix[:, t : t + 1], state)
+                for m, state in zip((quick, model), states, strict=True)
+            )
+        assert_equal(given, expected)
+        if t == 5:  # some hypotheses twice, some not at all
+            rows, sentences = torch.tensor([2, 2, 0, 4, 3, 3, 8, 7, 6]), None
+        elif t == 10:  # and a sentence ends
+            rows, sentences = torch.tensor([0, 2, 1, 6, 6, 6]), torch.tensor([0, 2])
+        else:
+            continue
+        prefix = prefix[rows]
+        for state in states:
+            state.select(rows, sentences)
+
+
+def test_without_padding_and_with_nothing_but_padding():
+    model = eager_model(0)
+    quick = fast.DecodingModel(model)
+    for src in (random_ids(3, 5, vocab_size=12), torch.zeros(2, 4, dtype=torch.long)):
+        assert torch.equal(greedy_decode(quick, src, 6), greedy_decode(model, src, 6))
+        assert torch.isfinite(beam_search(quick, src, 2, 6)[1]).all()
+
+
+def test_dropout_and_the_mode_of_the_model_do_not_matter():
+    model, src = eager_model(1, dropout=0.5, attention_dropout=0.5), sources(1)
+    expected = beam_search(model, src, 3, 9)
+    quick = fast.DecodingModel(model.train())
+    found = beam_search(quick, src, 3, 9)
+    assert torch.equal(found[0], expected[0]) and model.training
+
+
+def test_its_weights_are_those_of_the_moment():
+    model, src = eager_model(2), sources(2)
+    quick, before = fast.DecodingModel(model), greedy_decode(model, src, 9)
+    with torch.no_grad():
+        model.output.weight.mul_(-1)
+    assert torch.equal(greedy_decode(quick, src, 9), before)
+    assert not torch.equal(greedy_decode(fast.DecodingModel(model), src, 9), before)
+
+
+class Other(Transformer):
+    def project(self, hidden):
+        return super().project(hidden) / 2
+
+
+def hooked():
+    model = tiny_model()
+    model.decoder.layers[1].register_forward_hook(lambda *_: None)
+    return model
+
+
+def patched():
+    model = tiny_model()
+    attention = model.encoder.layers[0].self_attention
+    attention.forward = attention.forward
+    return model
+
+
+def replaced():
+    model = tiny_model()
+
+    class Norm(torch.nn.Identity):
+        pass
+
+    model.encoder.norm = Norm()
+    return model
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: tiny_model(positional="rotary"), "rotary positions"),
+        (lambda: tiny_model(positional="alibi"), "alibi positions"),
+        (lambda: tiny_model(norm="batch"), "norm"),
+        (lambda: tiny_model(n_kv_heads=2), "share their keys"),
+        (lambda: tiny_model(n_decoder_layers=0), "no decoder layers"),
+        (lambda: LanguageModel(tiny_model().config), "a LanguageModel, not a Transformer"),
+        (lambda: Other(tiny_model().config), "a Other, not a Transformer"),
+        (hooked, r"decoder.layers.1 was changed"),
+        (patched, r"encoder.layers.0.self_attention was changed"),
+        (replaced, "encoder.norm was changed"),
+    ],
+)
+def test_what_it_would_not_do_right_is_refused(make, reason):
+    model = make()
+    with pytest.raises(ValueError, match=reason):
+        fast.DecodingModel(model)
+    assert fast.for_decoding(model) is model
+
+
+def test_a_model_that_is_being_looked_into_is_decoded_as_it_is():
+    model = tiny_model()
+    assert isinstance(fast.for_decoding(model), fast.DecodingModel)
+    with record_attention(model):
+        assert fast.for_decoding(model) is model
+
+
+def test_without_a_cache_it_refuses():
+    with pytest.raises(ValueError, match="has a cache"):
+        greedy_decode(fast.DecodingModel(tiny_model()), sources(0), use_cache=False)
+
+
+# ---------------------------------------------------------------------------- several at a time
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_parallel_map_is_a_map(threads):
+    before, inside = torch.get_num_threads(), []
+
+    def square(x):
+        inside.append(torch.get_num_threads())
+        return x * x
+
+    torch.set_num_threads(threads)
+    try:
+        assert list(fast.parallel_map(square, [1, 2, 3, 4])) == [1, 4, 9, 16]
+        assert list(fast.parallel_map(square, [])) == []
+        assert set(inside) == {1}
+        with pytest.raises(ZeroDivisionError):
+            fast.parallel_map(lambda x: 1 / x, [1, 0, 2])
+        assert torch.get_num_threads() == threads
+        fast.parallel_map(lambda _: inside.append(torch.get_num_threads()), [0])
+        assert inside[-1] == threads  # one alone has them all
+    finally:
+        torch.set_num_threads(before)
+
+
+# ------------------------------------------------------------------------- the shipped translator
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return load_pretrained("multi30k-de-en")
+
+
+def same_on(translator, texts):
+    """How many greedy outputs, beams, and scores to 1e-4 are the same with both."""
+    ids = encode_source(translator.tokenizer, texts)
+    quick = fast.DecodingModel(translator.model)
+    assert any(isinstance(part, fast._Linear) for part in vars(quick).values())
+    outputs = []
+    for model in (quick, translator.model):
+
+        def both(src, model=model):
+            best, scores = beam_search(model, src, 5, length_penalty=1.5)
+            return zip(greedy_decode(model, src), best, scores, strict=True)
+
+        outputs.append(in_batches(both, ids, 2048))
+
+    def words(row):
+        return row[row != 0].tolist()
+
+    rows = list(zip(*outputs, strict=True))
+    return (
+        sum(words(a[0]) == words(b[0]) for a, b in rows),
+        sum(words(a[1]) == words(b[1]) for a, b in rows),
+        sum(abs(float(a[2] - b[2])) < 1e-4 for a, b in rows),
+    )
+
+
+def test_the_shipped_model_writes_the_same_in_float32(translator):
+    texts = [source for source, _ in data.load_parallel("mini")["test"][:60]]
+    assert min(same_on(translator, texts)) >= 59  # a tie may fall the other way
+
+
+@pytest.mark.slow
+def test_the_shipped_model_writes_the_same_on_the_test_set(translator):
+    if not os.environ.get("MULTI30K_DIR"):
+        pytest.skip("needs Multi30k: set MULTI30K_DIR")
+    texts = [source for source, _ in data.load_parallel("multi30k")["test"]]
+    assert min(same_on(translator, texts)) >= 995
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_translating_in_threads_changes_nothing(translator, threads):
+    examples = json.loads((results_dir().parent / "book/_static/live/examples.json").read_text())
+    texts = [example["sentence"] for example in examples["examples"]]
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads)
+        found = translator.translate(texts, max_tokens=32, attention=False)
+    finally:
+        torch.set_num_threads(before)
+    watched = translator.translate(texts, max_tokens=32)
+    assert [t.text for t in found] == [t.text for t in watched]
+    assert all(t.cross_attention.size(0) == 4 for t in watched)
+
+
+def test_what_is_switched_off_in_the_model_is_switched_off_in_its_translations(translator):
+    text = "Viele Menschen warten auf den Bus."
+    (before,) = translator.translate([text])
+    hooks = [
+        layer.cross_attention.register_forward_hook(lambda _m, _i, out: (0 * out[0], out[1]))
+        for layer in translator.model.decoder.layers
+    ]
+    (blind,) = translator.translate([text], attention=False)
+    for hook in hooks:
+        hook.remove()
+    assert blind.text != before.text
+    assert translator.translate([text])[0].text == before.text

@@ -1,0 +1,78 @@
+"""A chapter is read in one sitting (tools/lengths.py; the height of a page: tests/test_site.py)."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tools")]
+
+import lengths  # noqa: E402
+
+# Cells before the first figure to move, the setup cell apart: what the chapter is about, its
+# imports, a puzzle with one cell, and the question that the figure answers.
+LATEST_FIGURE = 6
+# Chapters that may show more lines than lengths.MOST_LINES, each with its limit and its reason.
+LONGER = {
+    "07_normalization": 600,  # three norms with their laws, and four experiments on the way to them
+    "16_training_on_multi30k": 380,  # a whole run, step by step
+}
+
+each_chapter = pytest.mark.parametrize("path", lengths.chapters(), ids=lambda path: path.stem)
+
+
+@each_chapter
+def test_a_chapter_shows_no_more_code_than_is_read_in_one_sitting(path):
+    found, most = lengths.visible_lines(lengths.read_cells(path)), lengths.MOST_LINES
+    assert found <= LONGER.get(path.stem, most), (
+        f"{path.stem} shows {found} lines of code beside the library's, and {most} are enough. "
+        "Fold what only feeds a chart or a table (tag hide-input), or link what another page says."
+    )
+
+
+@each_chapter
+def test_a_chapter_begins_with_a_figure_to_move(path):
+    number = lengths.first_figure(lengths.read_cells(path))
+    assert number is not None and number <= LATEST_FIGURE, (
+        f"{path.stem}: the first figure to move stands in cell {number}, expected one up to "
+        f"{LATEST_FIGURE}: let the reader act before reading on"
+    )
+
+
+def a_cell(source, *tags, kind="code"):
+    return {"type": kind, "tags": list(tags), "source": source}
+
+
+def test_only_code_that_stands_open_counts():
+    page = [
+        a_cell("setup()", "setup", "remove-cell"),
+        a_cell("# Title\n\n## A puzzle", kind="markdown"),
+        a_cell("a = 1\n\nb = 2\n"),
+        a_cell("class A:\n    pass", "lib:a.A"),
+        a_cell("draw()", "hide-input"),
+        a_cell("## Exercises\n\n**Exercise 1. Add**", kind="markdown"),
+        a_cell("answer = ..."),
+        a_cell("## More", kind="markdown"),
+        a_cell("c = 3", "paper:eq1"),
+    ]
+    assert lengths.visible_lines(page) == 3
+    page[4]["tags"].clear()
+    assert lengths.visible_lines(page) == 4
+
+
+def test_the_first_figure_is_one_to_move():
+    page = [
+        a_cell("# Title", kind="markdown"),
+        a_cell("setup()", "setup"),
+        a_cell('visualize.show_image("masks", alt="Three grids")'),
+        a_cell("visualize.matrix(x)\nvisualize.line_chart(rows)"),
+    ]
+    assert lengths.first_figure(page) == 2
+    assert lengths.first_figure(page[:3]) is None
+
+
+def test_the_report_names_what_is_too_long(capsys):
+    lengths.main([])
+    rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 1 + len(lengths.chapters())

@@ -1,0 +1,163 @@
+"""How long the chapters are: a chapter is read in one sitting.
+
+    python tools/lengths.py                      visible lines of code, place of the first figure
+    python tools/lengths.py --site _build/html   the same, and the height of each built page
+
+A line of code is visible when a reader of the page sees it without opening anything. Not counted:
+empty lines, the library's own code (`lib:`), folded cells (`hide-`, `remove-`), the setup cell, and
+the exercises with their answer cells and checks. The second form needs selenium and Chromium.
+"""
+
+import argparse
+import functools
+import http.server
+import json
+import re
+import shutil
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MOST_LINES = 250  # visible lines of code beside the printed library
+MOST_PIXELS = 20_000  # height of a page at WIDTH
+WIDTH, SCREEN = 1280, 800  # pixels
+UNSEEN = ("lib:", "hide-", "remove-", "setup")  # how the tags of cells that do not count begin
+EXERCISES = "## Exercises"
+FIGURE = re.compile(
+    r"\bvisualize\.(?:live_figure|attention_heatmap|line_chart|head_view|model_view|neuron_view)\("
+    r"|\balt\.(?:Chart|layer|hconcat|vconcat)\("
+)
+# What a page holds to move, point at or click; the script is shared with tests/test_site.py.
+MEASURE = """
+const figures = [...document.querySelectorAll("article :is(.chart, .bertviz, .live-figure)")];
+const tops = figures.filter((figure) => figure.offsetHeight)
+  .map((figure) => figure.getBoundingClientRect().top + scrollY);
+return [document.documentElement.scrollHeight, tops.length ? Math.min(...tops) : null];
+"""
+
+
+def chapters(root: Path = ROOT) -> list[Path]:
+    """The notebooks of the chapters, in the order of their files."""
+    return sorted((root / "book").glob("[0-9][0-9]*_*.ipynb"))
+
+
+def read_cells(path: Path) -> list[dict]:
+    """The cells of a notebook: type, tags, and the source as one text."""
+    cells = json.loads(path.read_text(encoding="utf8"))["cells"]
+    return [
+        {
+            "type": cell["cell_type"],
+            "tags": cell["metadata"].get("tags", []),
+            "source": "".join(cell["source"]),
+        }
+        for cell in cells
+    ]
+
+
+def visible_lines(cells: list[dict]) -> int:
+    """Lines of code that stand open on the page, beside the library's and the exercises'."""
+    lines, in_exercises = 0, False
+    for cell in cells:
+        if cell["type"] == "markdown":
+            for heading in re.findall(r"^## .*", cell["source"], re.MULTILINE):
+                in_exercises = heading.startswith(EXERCISES)
+        elif not in_exercises and not any(tag.startswith(UNSEEN) for tag in cell["tags"]):
+            lines += sum(bool(line.strip()) for line in cell["source"].splitlines())
+    return lines
+
+
+def first_figure(cells: list[dict]) -> int | None:
+    """The number of the first cell that draws a figure to move, counted without the setup cell."""
+    counted = [cell for cell in cells if "setup" not in cell["tags"]]
+    for number, cell in enumerate(counted):
+        if cell["type"] == "code" and FIGURE.search(cell["source"]):
+            return number
+    return None
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+def open_browser(profile: str):
+    """Chromium without a window, WIDTH pixels wide."""
+    from selenium import webdriver
+
+    names = ("chromium", "chromium-browser", "google-chrome")
+    chromium = next(filter(None, map(shutil.which, names)), None)
+    driver = shutil.which("chromedriver")
+    if not (chromium and driver):
+        sys.exit("--site needs chromium and chromedriver on the path.")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
+        "--disable-background-networking", "--disable-component-update",
+        "--disable-dev-shm-usage", f"--user-data-dir={profile}",
+    ):  # fmt: skip
+        options.add_argument(flag)
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": WIDTH, "height": SCREEN, "deviceScaleFactor": 1, "mobile": False},
+    )
+    return browser
+
+
+def measure_pages(site: Path, pages: list[str]) -> dict[str, tuple[int, float | None]]:
+    """Of each page: its height, and the top of its first figure or None, in pixels."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    handler = functools.partial(_Quiet, directory=str(site))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    found = {}
+    with tempfile.TemporaryDirectory() as profile:
+        browser = open_browser(profile)
+        try:
+            for page in pages:
+                browser.get(f"http://127.0.0.1:{server.server_port}/{page}")
+                # Figures are drawn when they come near the screen; printing draws them all.
+                for event in ("beforeprint", "afterprint"):
+                    browser.execute_script("dispatchEvent(new Event(arguments[0]))", event)
+                WebDriverWait(browser, 60).until(
+                    lambda b: b.execute_script(
+                        "return document.readyState === 'complete' && !document.querySelector("
+                        "'.chart:not([data-drawn]), .math:not(:has(mjx-container))')"
+                    )
+                )
+                found[page] = tuple(browser.execute_script(MEASURE))
+        finally:
+            browser.quit()
+            server.shutdown()
+    return found
+
+
+def main(arguments=None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--site", type=Path, help="a built site, such as _build/html")
+    parser.add_argument("notebooks", nargs="*", type=Path, help="these chapters only")
+    options = parser.parse_args(arguments)
+    paths = options.notebooks or chapters()
+    pages = {path: f"book/{path.stem}.html" for path in paths}
+    sizes = measure_pages(options.site, list(pages.values())) if options.site else {}
+    print(f"{'chapter':<32}{'cells':>6}{'lines':>7}{'figure at':>10}", end="")
+    print(f"{'px':>8}{'screens to it':>15}" if sizes else "")
+    for path in paths:
+        cells = read_cells(path)
+        lines, figure = visible_lines(cells), first_figure(cells)
+        mark = "!" if lines > MOST_LINES else " "
+        place = "-" if figure is None else figure
+        print(f"{path.stem:<32}{len(cells):>6}{lines:>6}{mark}{place:>10}", end="")
+        if sizes:
+            height, top = sizes[pages[path]]
+            mark = "!" if height > MOST_PIXELS else " "
+            print(f"{height:>7}{mark}{'-' if top is None else f'{top / SCREEN:.1f}':>15}", end="")
+        print()
+
+
+if __name__ == "__main__":
+    main()
