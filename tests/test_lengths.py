@@ -15,7 +15,6 @@ import lengths  # noqa: E402
 LATEST_FIGURE = 6
 # Chapters that may show more lines than lengths.MOST_LINES, each with its limit and its reason.
 LONGER = {
-    "07_normalization": 600,  # three norms with their laws, and four experiments on the way to them
     "16_training_on_multi30k": 380,  # a whole run, step by step
 }
 

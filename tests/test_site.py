@@ -495,7 +495,7 @@ CHAPTERS = [page for page in PAGES if re.match(r"book/\d\d_", page)]
 TALLER = {
     "book/03_masks.html": 22_000,  # three masks, each with its failure and its law
     "book/06_positional_encodings.html": 28_000,  # seven schemes, five of them relative
-    "book/07_normalization.html": 33_000,
+    "book/07_normalization.html": 25_500,  # three norms, two orders, and five explanations tested
     "book/11_whole_model.html": 25_500,  # the whole model is printed, traced, counted and started
     "book/12_batches_loss_schedule.html": 27_500,  # three topics in one chapter
     "book/15_decoding.html": 29_500,  # prints the cache and three decoders

@@ -1,0 +1,231 @@
+"""What the chapter on normalisation says is made from a recording, and the page makes that."""
+
+import contextlib
+import copy
+import io
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools" / "claims"))
+
+import _record  # noqa: E402
+import normalization  # noqa: E402
+
+PAGE = json.loads((ROOT / "book" / f"{normalization.PAGE}.ipynb").read_text(encoding="utf8"))
+SOURCE = {cell["id"]: "".join(cell["source"]) for cell in PAGE["cells"]}
+# The cells that draw and tell what is recorded, with those that they need.
+FIRST = ("c89e7e40",)
+TELLS = ("wander-recorded-07", "83c65fcf", "length-says-07", "captions-says-07",
+         "norms-multi30k-07", "deep-figure-07", "deep-says-07", "stall-figure-07",
+         "stall-says-07", "post-norm-says-07")  # fmt: skip
+NEEDS = {"83c65fcf": ("d2855bef", "e04ea784"), "stall-figure-07": ("1a160e18",)}
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return json.loads(normalization.OUT.read_text(encoding="utf8"))
+
+
+def found(recorded, part, **settings):
+    wanted = ({"part": part} | settings).items()
+    return [r for r in recorded["records"] if wanted <= r["settings"].items()]
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch):
+    """What the page prints for a recording: a function from the recording to the text."""
+
+    def tell(recorded, cells=TELLS):
+        (tmp_path / "claims").mkdir(exist_ok=True)
+        (tmp_path / "claims" / "normalization.json").write_text(json.dumps(recorded))
+        (tmp_path / "ablations.json").write_bytes((ROOT / "results/ablations.json").read_bytes())
+        monkeypatch.setenv("RESULTS_DIR", str(tmp_path))
+        names, text = {}, io.StringIO()
+        with contextlib.redirect_stdout(text):
+            for cell in (*FIRST, *(part for c in cells for part in (*NEEDS.get(c, ()), c))):
+                exec(compile(SOURCE[cell], cell, "exec"), names)
+        return text.getvalue()
+
+    return tell
+
+
+def spans(values, digits=2):
+    low, high = (f"{x:.{digits}f}" for x in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+# ---- the file and the grid ---------------------------------------------------------------------
+
+
+def test_the_whole_grid_is_recorded(recorded):
+    grid = [settings for settings, _ in normalization.grid()]
+    assert [r["settings"] for r in recorded["records"]] == grid
+    assert normalization.OUT.stat().st_size < 400_000
+    assert sum(r["seconds"] for r in recorded["records"]) < 15 * 60
+
+
+def test_a_recording_goes_on_where_it_stopped(tmp_path, capsys):
+    path, calls = tmp_path / "some.json", []
+
+    def cell(n, fails=False):
+        def measure():
+            calls.append(n)
+            if fails:
+                raise KeyboardInterrupt
+            return {"value": n / 3}
+
+        return {"part": "a" if n < 3 else "b", "n": n}, measure
+
+    with pytest.raises(KeyboardInterrupt):
+        _record.record(path, [cell(1), cell(2, fails=True), cell(3)])
+    assert [r["value"] for r in _record.read(path)] == [0.3333]
+    _record.record(path, [cell(1), cell(2), cell(3)], ["b"])  # one part
+    _record.record(path, [cell(1), cell(2), cell(3)])
+    assert calls == [1, 2, 3, 2]
+    _record.record(path, [cell(3), cell(1)])  # another order, one cell less, nothing to do
+    assert [r["settings"]["n"] for r in _record.read(path)] == [3, 1] and calls == [1, 2, 3, 2]
+
+
+# ---- the page makes the first point of each curve again ----------------------------------------
+
+
+@pytest.mark.parametrize("norm", ["batch", "layer"])
+def test_the_first_loss_by_length_is_made_again(recorded, norm):
+    for r in found(recorded, "length", norm=norm, seed=0):
+        s = {k: v for k, v in r["settings"].items() if k != "part"}
+        _, loss = next(normalization.page.reversal_training(**s))
+        assert loss == pytest.approx(r["first_loss"], rel=1e-3)
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("norm", ["layer", "rms", "batch"])
+def test_the_first_sizes_are_made_again(recorded, norm, norm_first):
+    (r,) = found(recorded, "sizes", norm=norm, norm_first=norm_first, seed=0)
+    training = normalization.page.deep_training(norm, norm_first, 0, **normalization.SIZES)
+    loss, sizes = next(training)
+    assert loss == pytest.approx(r["losses"][0], rel=1e-3)
+    for name, values in sizes.items():
+        assert values == pytest.approx(r["sizes"][name][0], rel=0.02)
+
+
+def test_the_first_loss_of_each_change_is_made_again(recorded):
+    for r in found(recorded, "stall", layers=6, rate=0.01, seed=1):
+        s = r["settings"]
+        schedule, touch, _ = normalization.CHANGES[s["change"]]
+        normalization.torch.manual_seed(1)
+        net = normalization.page.Reverser(s["norm_first"], 6)
+        if touch:
+            touch(net)
+        rates = schedule(s["rate"])
+        loss = normalization.page.train_reverser(net, rates[:1], 1)[0]
+        assert loss == pytest.approx(r["first_loss"], rel=1e-3)
+        last = rates.count(1e-5) + rates.count(0.0)
+        assert math.ceil((len(rates) - last) / 10) == len(r["curve"])
+
+
+def test_a_held_sublayer_adds_no_more_than_it_may():
+    net = normalization.page.Reverser(False, 2)
+    free = normalization.added(net)
+    normalization.hold(net, 0.1)
+    assert free > 0.3 and normalization.added(net) <= 0.1 + 1e-5
+
+
+# ---- what the page says is made from the file ----------------------------------------------------
+
+
+def test_the_numbers_on_the_page_are_those_of_the_file(recorded, told):
+    text = told(recorded)
+    one = [r["curves"]["one length"] for r in
+           found(recorded, "length", norm="batch", by_length=True, rate=0.003)]  # fmt: skip
+    own = "in use, averages of this length"
+    for mode in ("training mode", "in use", own):
+        assert spans([curve[mode][-1] for curve in one]) in text
+    for why, change in (
+        ("the first steps are a jump", "three tiny steps first"),
+        ("Adam's averages are empty", "60 steps at rate 0 first"),
+        ("it only needs longer", "four times the steps"),
+        ("the sublayers drown the path", "sublayers add at most 0.3"),
+    ):
+        losses = [r["last"] for r in found(recorded, "stall", change=change, norm_first=False,
+                                           layers=6, rate=0.01)]  # fmt: skip
+        assert len(losses) == len(normalization.SEEDS)
+        (line,) = [line for line in text.splitlines() if why in line]
+        assert f"learned {sum(x < math.log(12) / 2 for x in losses)} of {len(losses)} runs" in line
+
+
+def test_another_recording_is_told_otherwise(recorded, told):
+    """Every sentence follows the numbers: no finding is written by hand."""
+    text, other = told(recorded), copy.deepcopy(recorded)
+    for r in other["records"]:
+        part = r["settings"]["part"]
+        if part == "wander":
+            for orders in r["places"].values():
+                orders["like lengths"] = orders["single tokens"]
+        if part == "length":
+            if "counted anew" in r["curves"]:
+                r["curves"]["counted anew"] = 0.77
+            for curves in r["curves"].values():
+                if isinstance(curves, dict):
+                    for mode in curves:
+                        curves[mode] = [1.25] * len(curves[mode])
+        if part == "captions":
+            r |= {"distance": 0.77, "tokens": 777.0}
+            for where in ("like lengths", "mixed"):
+                r[where] = dict.fromkeys(r[where], 9.87)
+        if part == "sizes":
+            r["sizes"] = {name: [[1.0] * 24] * len(rows) for name, rows in r["sizes"].items()}
+        if part in ("stall", "sgd"):
+            r["last"] = 2.22 if r["settings"]["norm_first"] or r["last"] < 1 else 0.5
+        if part == "stall":
+            r["depends"], r["added"] = r["depends"] + 2, [x + 2 for x in r["added"]]
+    changed = told(other)
+    same = {line for line in text.splitlines() if any(x.isdigit() for x in line)}
+    same &= set(changed.splitlines())
+    # Headings say what is measured; the BLEU of whole translators is recorded elsewhere.
+    assert not [line for line in same if line[-1] not in ":." and "BLEU" not in line
+                and "Learned, post-norm" not in line]  # fmt: skip
+    assert "do not show that the length is the cause" in changed and "survives" in changed
+    assert "the sublayers drown the path   learned 0 of 3 runs without it: refuted" in changed
+
+
+def test_the_findings_hold_in_every_seed(recorded):
+    """What the prose around the figures says; a new recording may make it wrong."""
+    for seed in normalization.SEEDS:
+        (batch,) = found(recorded, "length", norm="batch", by_length=True, seed=seed, rate=0.003)
+        modes = {mode: curve[-1] for mode, curve in batch["curves"]["one length"].items()}
+        assert modes["in use"] > math.log(11) > 10 * modes["training mode"]
+        assert modes["in use, averages of this length"] < modes["in use"] / 10
+        assert batch["curves"]["counted anew"] > math.log(11) / 2
+
+
+def test_the_findings_about_post_norm_hold_in_every_seed(recorded):
+    def last(change, norm_first=False, layers=6, rate=0.01):
+        return [r["last"] for r in found(recorded, "stall", change=change, layers=layers,
+                                         norm_first=norm_first, rate=rate)]  # fmt: skip
+
+    half = math.log(12) / 2
+    for change in ("nothing", "three tiny steps first", "60 steps at rate 0 first",
+                   "gradients of one length", "gradients times 100", "four times the steps"):
+        assert min(last(change)) > half, f"refuted no more: {change}"
+    for change in ("warm-up, 60 steps", "sublayers add at most 0.3", "sublayers start at 0.1"):
+        assert max(last(change)) < half, f"post-norm does not learn: {change}"
+    for change in ("nothing", "sublayers start at 5"):
+        assert max(last(change, True)) < half, f"pre-norm does not learn: {change}"
+    assert max(last("nothing", layers=2)) < min(last("sublayers add at most 0.1", layers=2))
+    for rate in (0.003, 0.01):
+        assert min(last("warm-up, 60 steps", layers=12, rate=rate)) > half
+        assert max(last("sublayers add at most 0.1", layers=12, rate=rate)) < half
+    for r in found(recorded, "sizes", norm="layer"):
+        first, end = (r["sizes"]["gradient"][k][12:] for k in (0, -1))
+        if r["settings"]["norm_first"]:
+            assert max(first) < 10 * min(first)
+        else:
+            assert end[-1] / end[0] > 3 * first[-1] / first[0] > 30
+    for norm_first in (False, True):
+        rates = found(recorded, "sgd", norm_first=norm_first)
+        assert min(r["last"] for r in rates) < half, "without Adam it learns"
