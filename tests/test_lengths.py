@@ -13,10 +13,6 @@ import lengths  # noqa: E402
 # Cells before the first figure to move, the setup cell apart: what the chapter is about, its
 # imports, a puzzle with one cell, and the question that the figure answers.
 LATEST_FIGURE = 6
-# Chapters that may show more lines than lengths.MOST_LINES, each with its limit and its reason.
-LONGER = {
-    "16_training_on_multi30k": 380,  # a whole run, step by step
-}
 
 each_chapter = pytest.mark.parametrize("path", lengths.chapters(), ids=lambda path: path.stem)
 
@@ -24,7 +20,7 @@ each_chapter = pytest.mark.parametrize("path", lengths.chapters(), ids=lambda pa
 @each_chapter
 def test_a_chapter_shows_no_more_code_than_is_read_in_one_sitting(path):
     found, most = lengths.visible_lines(lengths.read_cells(path)), lengths.MOST_LINES
-    assert found <= LONGER.get(path.stem, most), (
+    assert found <= most, (
         f"{path.stem} shows {found} lines of code beside the library's, and {most} are enough. "
         "Fold what only feeds a chart or a table (tag hide-input), or link what another page says."
     )
