@@ -30,6 +30,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "transformer_lib"
 # Tests that say something about every part of the model, tried after the module's own.
 GENERAL = ["test_laws", "test_equivalence", "test_families", "test_mistakes"]
+# About pages and commands, and with limits of time that a busy machine breaks.
+NOT_THE_LIBRARY = ("test_checks", "test_book", "test_live", "test_experiments", "test_gpu")
 # For one group of tests; a hang counts as found. The processor's time, which other programs do not
 # lengthen, and by the clock for a process that only waits.
 SECONDS, CLOCK = 240, 1200
@@ -143,7 +145,7 @@ def tests_of(name: str) -> list[list[str]]:
         path
         for path in sorted((ROOT / "tests").glob("test_*.py"))
         if last in path.read_text(encoding="utf8") and "site" not in path.stem
-        and not path.stem.startswith(("test_checks", "test_book", "test_live"))
+        and not path.stem.startswith(NOT_THE_LIBRARY)
     ]  # fmt: skip
     general = [ROOT / "tests" / f"{stem}.py" for stem in GENERAL]
     naming = [path for path in naming if path not in own + general]
