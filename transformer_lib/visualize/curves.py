@@ -199,6 +199,7 @@ class LiveCurve:
     def _figure(self):
         """A picture and not an Altair chart: that would load its library anew at each update."""
         import matplotlib.figure
+        from matplotlib.ticker import LogLocator, NullFormatter
 
         use_theme()
         figure = matplotlib.figure.Figure(figsize=(6.4, 2.6), layout="constrained")
@@ -216,7 +217,8 @@ class LiveCurve:
         axes.set(title=self.title, xlabel=self.x)
         if self.log_x:
             axes.set_xscale("log")
-            axes.xaxis.set_major_formatter("{x:,.0f}")
+            axes.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:,.0f}",
+                           minor_formatter=NullFormatter())  # fmt: skip
         axes.legend(frameon=False)
         return figure
 
