@@ -1,4 +1,4 @@
-"""What the chapters on toys, decoding and heads say is made from what they recorded."""
+"""What the chapters on data and on looking inside say is made from what they recorded."""
 
 import contextlib
 import copy
@@ -14,17 +14,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools" / "claims"))
 
 import batches as batches_grid  # noqa: E402
-import decoding as decoding_grid  # noqa: E402
 import heads as heads_grid  # noqa: E402
-import toys  # noqa: E402
 
-GRIDS = [toys, batches_grid, decoding_grid, heads_grid]
+GRIDS = [batches_grid, heads_grid]
 # Of each page: the cells that tell what is recorded, and those that they need.
 TELLS = {
-    toys: ("e3e33266", "3f45f1b8", "patch-run-13", "patch-figure-13", "patch-says-13"),
     batches_grid: ("216bff43", "price-figure-14", "price-says-14"),
-    decoding_grid: ("ac6b154b", "40aff095", "beam-says-15", "which-alpha-sweep"),
-    heads_grid: ("95deee0e", "together-figure-18", "together-says-18"),
+    heads_grid: ("95deee0e", "odd-head-recorded-18", "together-figure-18", "together-says-18"),
 }
 
 
@@ -45,7 +41,6 @@ def found(recorded, part, **settings):
 @pytest.fixture
 def told(tmp_path, monkeypatch):
     """What a page prints for a recording: a function of the grid and the recording."""
-    grad = torch.is_grad_enabled()  # the page on decoding switches it off
 
     def tell(grid, recorded):
         (tmp_path / "claims").mkdir(exist_ok=True)
@@ -56,13 +51,13 @@ def told(tmp_path, monkeypatch):
             names["KINDS"] = {
                 "encoder.self": "encoder", "decoder.self": "decoder", "decoder.cross": "cross"
             }  # fmt: skip
+            names["FIRST"] = "decoder.layers.0.cross_attention"
         with contextlib.redirect_stdout(text):
             for cell in TELLS[grid]:
                 exec(compile(source[cell], cell, "exec"), names)
         return text.getvalue()
 
-    yield tell
-    torch.set_grad_enabled(grad)
+    return tell
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.PAGE)
@@ -74,34 +69,6 @@ def test_the_whole_grid_is_recorded(grid):
 
 
 # ---- the pages' own code gives what is recorded ---------------------------------------------
-
-
-@pytest.mark.parametrize("positional", sorted({kind for _, kind in toys.TRAINED}))
-def test_the_first_loss_of_a_toy_is_made_again(positional):
-    for r in found(recording(toys), "learn", positional=positional, seed=1):
-        _, losses = toys.page.train(r["settings"]["task"], 1, positional, updates=1)
-        assert losses[0] == pytest.approx(r["first_loss"], rel=1e-3)
-
-
-def test_all_places_put_back_are_the_clean_run():
-    torch.manual_seed(0)
-    model, page = toys.page.new_model("rotary"), toys.page
-    clean, corrupted, read, step, answer = page.twins("sort", 4, n=5)
-    assert (clean != corrupted).sum(1).tolist() == [1] * 5
-    assert torch.equal(read.gather(1, step[:, None] + 1)[:, 0], answer)
-    right, _ = page.run(model, clean, read, "the letter")
-    for stage in list(page.STAGES)[:3]:
-        _, put = page.run(model, clean, read, stage)
-        back, _ = page.run(model, corrupted, read, stage, slice(None), put)
-        torch.testing.assert_close(back, right)
-        same, _ = page.run(model, clean, read, stage, 2, put)
-        assert torch.equal(same, right), "its own vector put back changes nothing"
-    assert not any(m._forward_hooks for m in model.modules())
-
-
-def test_sentences_in_batches_keep_their_order():
-    rows = [[7, 8, 9, 2], [5, 2], [6, 6, 2], [4, 2]]
-    assert decoding_grid.page.in_order(rows, lambda ids: ids, size=2) == rows
 
 
 def test_damage_is_measured_against_the_whole_model(monkeypatch):
@@ -128,17 +95,6 @@ def numbers(text):
     return {line for line in text.splitlines() if any(x.isdigit() for x in line)}
 
 
-def test_other_toys_are_told_otherwise(told):
-    recorded = recording(toys)
-    other = copy.deepcopy(recorded)
-    for r in other["records"]:
-        r["hidden"] = [0.123] * 9
-        for patched in r["patched"].values():
-            patched |= {"clean": 0.9, "corrupted": 0.1, "table": [[0.5] * 9] * 5}
-    text, changed = told(toys, recorded), told(toys, other)
-    assert not {x for x in numbers(text) & numbers(changed) if "->" not in x}
-
-
 def test_other_batches_are_told_otherwise(told):
     recorded = recording(batches_grid)
     other = copy.deepcopy(recorded)
@@ -162,23 +118,28 @@ def test_the_order_bought_dearly_holds():
     assert all(max(exact["padding"]) < max(r["padding"]) for r in rows.values() if r is not exact)
 
 
-def test_other_beams_are_told_otherwise(told):
-    recorded = recording(decoding_grid)
-    other = copy.deepcopy(recorded)
-    for r in found(other, "beam"):
-        width = r["settings"]["width"]
-        r |= {"BLEU": 10.0 + width, "mean log p": -width, "tokens": 3.21, "words per 100": 55.5}
-        r["against"] = dict.fromkeys(r["against"], [7.77, 7.0, 8.0])
-    text, changed = told(decoding_grid, recorded), told(decoding_grid, other)
-    assert not {x for x in numbers(text) & numbers(changed) if "run size" not in x}
-    assert "not up at every step" in changed and "better" in changed
-
-
 def test_other_heads_are_told_otherwise(told):
     recorded = recording(heads_grid)
     other = copy.deepcopy(recorded)
     for r in found(other, "pair"):
         r |= {"sum": 5.5, "largest": 3.3, "less_sum": [2.2, 2.0, 2.4], "less_largest": [4, 3, 5]}
+    for part in ("whole", "alone", "attention"):
+        for r in found(other, part):
+            r |= {"repeats": 33, "words": 4444, "damage": [0.55, 0.44, 0.66]}
     text, changed = told(heads_grid, recorded), told(heads_grid, other)
     assert not {x for x in numbers(text) & numbers(changed) if "run size" not in x}
     assert f"more than the sum: {len(found(recorded, 'pair'))} pairs" in changed
+
+
+def test_the_findings_about_heads_hold():
+    """What the prose and the exercise say of the recorded model."""
+    recorded = recording(heads_grid)
+    ranked = sorted(found(recorded, "alone"), key=lambda r: -r["damage"][0])
+    worst, others = ranked[0], ranked[1:]
+    assert (worst["settings"]["name"], worst["settings"]["head"]) == (heads_grid.ATTENTIONS[8], 2)
+    assert worst["damage"][1] > max(r["damage"][2] for r in others)
+    assert worst["repeats"] > 1.5 * max(r["repeats"] for r in others)
+    cheaper = [r["settings"] for r in found(recorded, "pair") if r["less_largest"][2] < 0]
+    assert len(cheaper) == 3 and all(2 in s["heads"] for s in cheaper)
+    (four,) = found(recorded, "attention", name=heads_grid.ATTENTIONS[8])
+    assert four["less_largest"][2] < 0

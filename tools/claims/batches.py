@@ -60,9 +60,7 @@ def batches(order: str, pool: int, fill: str) -> dict:
     page["lengths"] = lengths()
     epochs = []
     for seed in SEEDS:
-        made = page["pooled_batches"](
-            pool, SIZE, seed, key=lambda i: ORDERS[order](*lengths()[i])
-        )
+        made = page["pooled_batches"](pool, SIZE, seed, key=lambda i: ORDERS[order](*lengths()[i]))
         if fill == "tokens":
             made = filled([i for batch in made for i in batch])
         epochs.append(made)
