@@ -58,6 +58,12 @@ CASES = [
     (ch08.gain, (1.0,), False, "still gets"),
     (ch08.gain, (0.1,), False, "still gets"),
     (ch08.gain, (-1,), False, "between 0 and 1000"),
+    (ch08.sums_in_the_way, (1, 0.01, 40), True, "Right"),
+    (ch08.sums_in_the_way, (..., ..., ...), None, "Not attempted"),
+    (ch08.sums_in_the_way, (6, 0.003, 120), False, "there the sums are ahead"),
+    (ch08.sums_in_the_way, (6, 0.003, 100), False, "updates is 100; recorded are 40, 80"),
+    (ch08.sums_in_the_way, (8, 0.003, 120), False, "layers is 8"),
+    (ch08.sums_in_the_way, (True, 0.003, 120), False, "layers is True"),
 ]
 
 

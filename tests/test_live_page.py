@@ -6,9 +6,11 @@ engine itself is held against torch in test_live.py.
 
 # ruff: noqa: E501  (scripts of the page read better in one line)
 
+import contextlib
 import functools
 import http.server
 import importlib.util
+import io
 import json
 import os
 import re
@@ -72,6 +74,19 @@ def guess_and_figure() -> str:
         still = visualize.sentences([("German", "Ein Hund.")])
         visualize.live_figure("figure_merges", finding="A finding.", still=still)
     return "".join(call.args[0].data for call in display.call_args_list)
+
+
+@functools.cache
+def path_of_the_chapter() -> str:
+    """The figure that follows one token, as the cell of its chapter writes it."""
+    page = json.loads((ROOT / "book" / "11_whole_model.ipynb").read_text(encoding="utf-8"))
+    source = {cell["id"]: "".join(cell["source"]) for cell in page["cells"]}
+    names: dict = {}
+    with mock.patch("IPython.display.display") as display, contextlib.redirect_stdout(io.StringIO()):
+        for cell in ("4a1b4da6", "0ab3987d", "43a44801", "c5611154", "path-figure-11"):
+            exec(compile(source[cell], cell, "exec"), names)
+    figure = display.call_args.args[0].data
+    return re.sub('(?<="live-finding">).*?(?=</figcaption>)', "A finding.", figure, flags=re.DOTALL)
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -139,6 +154,7 @@ def address():
     handler = functools.partial(Handler, directory=str(ROOT / "book"))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    Handler.more["figure_path"] = path_of_the_chapter()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
 
@@ -753,6 +769,7 @@ ACTIONS = {  # figure: what a reader does, and what must hold afterwards
     "figure_train": ("Play", "/Update [1-9][0-9]+ /.test(document.querySelector('.live-train-numbers').textContent) && document.querySelector('.live-train-loss')"),
     "figure_plane": ("three", "document.querySelector('.live-plane-shares .live-this').textContent.startsWith('three')"),
     "figure_family": ("a module", "/^\\d+ of \\d+ models/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-model').length > 10"),
+    "figure_path": ("Next", "/^Step 2 of/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-path rect').length === 256"),
     "figure_inside": (None, "document.querySelectorAll('.live-line').length === 7"),
 }  # fmt: skip
 
@@ -872,6 +889,32 @@ def test_the_film_shows_what_was_recorded(browser, address):
         assert f"After {frame['step']:,} updates" in page.said()
         shown = page.js("return [...document.querySelectorAll('.live-film-line span')].map(one => one.textContent)")
         assert shown == [sentence["text"] for sentence in frame["sentences"]]
+
+
+def test_one_tokens_path_is_walked_by_key(browser, address):
+    page = visit(browser, address + "book/figure_path.html")
+    page.wait("document.querySelector('.live-path-track .live-this')", "the path")
+    told = json.loads(page.one(".live-figure").get_attribute("data-path").replace("¦", '"'))
+    paths, stations = told["paths"], told["stations"]
+    button = "return [...document.querySelectorAll('.live-box button')].find(one => one.textContent === arguments[0])"
+    for chosen in (0, len(paths) - 1):  # a German piece, then an English one
+        page.js("arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))",
+                page.one(".live-box select"), chosen)  # fmt: skip
+        steps = [a | b for a, b in zip(paths[chosen]["steps"], stations[paths[chosen]["side"]], strict=True)]
+        page.js("arguments[0].focus()", page.one(".live-box input[type=range]"))
+        for at, step in enumerate(steps):
+            said = page.said()
+            assert said.startswith(f"Step {at + 1} of {len(steps)}: {step['n']}.")
+            for pieces in (step.get("a", []), step.get("g", [])):
+                assert sum(share for _, share in pieces) < 1.01
+                assert not pieces or pieces[0][0].replace("▁", "") in said
+            assert page.js("return document.querySelectorAll('.live-path-track .live-past').length") == at
+            ActionChains(browser).send_keys(Keys.ARROW_RIGHT).perform()
+        assert page.said() == said  # the end is the end
+        assert not page.js(button, "Next").is_enabled()
+        page.js("arguments[0].focus()", page.js(button, "Back"))
+        ActionChains(browser).send_keys(Keys.ENTER).perform()
+        assert page.said().startswith(f"Step {len(steps) - 1} of")
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -14,6 +14,7 @@ from transformer_lib.checks import (
     same,
     values,
 )
+from transformer_lib.checks.recorded import expect_one_of, recorded, span
 from transformer_lib.feed_forward import FeedForward
 
 
@@ -257,3 +258,19 @@ def gain(value):
         f"with the factor {value:g} the token's own input still gets {ratios[2]:.1f} times the "
         "gradient of another's (the median of five seeds)",
     )
+
+
+@judged("08.8", hint="what is the sum for, and where is it not needed?", example=(1, 0.003, 80))
+def sums_in_the_way(layers, rate, updates):
+    records = recorded("residuals", part="learning", gain=1.0)
+    expect_one_of("layers", layers, (r["settings"]["layers"] for r in records))
+    expect_one_of("rate", rate, (r["settings"]["rate"] for r in records))
+    expect_one_of("updates", updates, (step for r in records for step in r["steps"]))
+    ends = {True: [], False: []}
+    for r in records:
+        if (r["settings"]["layers"], r["settings"]["rate"]) == (layers, rate):
+            ends[r["settings"]["residual"]].append(r["losses"][r["steps"].index(updates)])
+    told = f"with sums the seeds end at {span(ends[True])}, without at {span(ends[False])}"
+    expect(max(ends[True]) >= min(ends[False]), f"{told}: there the sums are ahead")
+    expect(max(ends[False]) < min(ends[True]), f"{told}: the seeds do not decide")
+    return f"{told[0].upper()}{told[1:]}."
