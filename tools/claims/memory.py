@@ -24,8 +24,8 @@ STARTS = (
     *(("GRU", *start) for start in itertools.product((False, True), (0.0, 2.0))),
     ("attention", False, 0.0),
 )
-TOKENS = (5, 20, 40)
-LOOKS = (150, 400)  # steps
+TOKENS = (40,)
+LOOKS = (150, 300)  # steps
 
 
 def remember(kind: str, orthogonal: bool, keep: float, tokens: int, seed: int) -> dict:

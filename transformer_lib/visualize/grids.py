@@ -4,7 +4,7 @@ import itertools
 
 from transformer_lib.visualize.theme import ROLE_COLOURS, themed_altair
 
-CELL = (52, 34)  # width and height, pixels
+CELL = (46, 32)  # width and height, pixels
 
 
 def result_grid(
@@ -57,7 +57,7 @@ def result_grid(
             ),
             tooltip=[
                 *(f"{name}:N" for name in used),
-                *(alt.Tooltip(f"{name}:Q", format=number) for name in ("mean", "lowest", "highest")),
+                *(alt.Tooltip(f"{of}:Q", format=number) for of in ("mean", "lowest", "highest")),
                 "seeds:Q",
             ],
         )  # fmt: skip
