@@ -94,3 +94,40 @@ def test_another_recording_is_told_otherwise(name, tmp_path, monkeypatch):
         assert title != other_title and description != other_description
     if any(cell.endswith("says") or "says" in cell for cell in TELL[name]):
         assert text != changed
+
+
+def values(name, part, value, steps, **settings):
+    """What all seeds gave after so many steps."""
+    return [
+        r[value][r["steps"].index(steps)]
+        for r in recording(name)["records"]
+        if ({"part": part} | settings).items() <= r["settings"].items()
+    ]
+
+
+def test_the_findings_hold_in_every_seed():
+    """What the prose around the figures says; a new recording may make it wrong."""
+    for rate in (0.003, 0.03):  # one start and either rate do for every d_k, when divided
+        divided = {"scores": "divided", "start": 1.0, "rate": rate}
+        assert max(values("scaling", "averaging", "loss", 500, **divided)) < 0.1
+    bare = {"scores": "not divided", "rate": 0.03, "d_k": 256}
+    assert min(values("scaling", "averaging", "loss", 500, **bare)) > 0.5
+    small = {"scores": "not divided", "rate": 0.003, "start": 0.35}
+    assert max(values("scaling", "averaging", "loss", 500, **small)) < 0.1
+
+    circle, alone = ("questions", "circle", "right"), {"heads": 1, "reader": "network"}
+    for steps in (250, 500, 1000):
+        assert max(values(*circle, steps, heads=1, reader="linear map")) < 0.4
+        assert min(values(*circle, steps, heads=4)) > 0.99
+    assert max(values(*circle, 250, **alone)) < min(values(*circle, 1000, **alone)) < 0.9
+
+    for steps in (100, 200, 400):
+        drowned = {"positions": "sinusoidal", "size": 0.02}
+        assert max(values("positions", "few", "right", steps, **drowned)) < 0.4
+        for size in (0.02, 0.71):
+            for n in (25, 50, 200):
+                pair = {"size": size, "sequences": n}
+                learned = values("positions", "few", "right", steps, positions="learned", **pair)
+                fixed = values("positions", "few", "right", steps, positions="sinusoidal", **pair)
+                assert min(fixed) <= max(learned), "no fair pair has the sinusoids ahead"
+                assert size < 0.1 or n > 25 or min(learned) > max(fixed)
