@@ -49,11 +49,6 @@ def ring(kernel, n):
     return sum(w * torch.eye(n).roll(m - half, 1) for m, w in enumerate(kernel))
 
 
-def changed(**changes):
-    """The GRU as PyTorch starts it, with changes."""
-    return {"orthogonal": False, "keep": 0.0, "steps": 150} | changes
-
-
 CASES = [
     (ch01.path_lengths, (99, 50, 1), True, "Right"),
     (ch01.path_lengths, (..., ..., ...), None, "Not attempted"),
@@ -88,12 +83,6 @@ CASES = [
     (ch01.cost_ratio, (lambda n, d: d / n,), False, "upside down"),
     (ch01.cost_ratio, (lambda n, d: n,), False, "each step multiplies"),
     (ch01.cost_ratio, (lambda n, d: n * n * d,), False, "attention alone"),
-    (ch01.one_change, (changed(keep=2.0),), True, "Right"),
-    (ch01.one_change, (changed(keep=...),), None, "Not attempted"),
-    (ch01.one_change, (changed(),), False, "own GRU"),
-    (ch01.one_change, (changed(keep=2.0, orthogonal=True),), False, "orthogonal and keep"),
-    (ch01.one_change, (changed(keep=3.0),), False, "there are 0.0, 2.0"),
-    (ch01.one_change, (2.0,), False, "give a dictionary"),
 ]
 
 

@@ -2,8 +2,7 @@
 
 import torch
 
-from transformer_lib.checks import Part, exercise, expect, judged, values
-from transformer_lib.checks.recorded import outcomes
+from transformer_lib.checks import Part, exercise, values
 
 
 def _travel(links):
@@ -188,26 +187,3 @@ def convolution_weights(kernel, n):
 )
 def cost_ratio(n, d):
     return n / d
-
-
-OWN = {"orthogonal": False, "keep": 0.0, "steps": 150}  # the GRU as PyTorch starts it
-
-
-@judged(
-    "01.7",
-    hint="try each part of the better start alone, and the steps",
-    example=OWN | {"keep": 2.0},
-)
-def one_change(setting):
-    expect(
-        isinstance(setting, dict) and set(setting) == set(OWN),
-        'give a dictionary with "orthogonal", "keep" and "steps"',
-    )
-    right = outcomes("memory", "remember", "right", kind="GRU", tokens=40, **setting)
-    changed = [name for name, own in OWN.items() if setting[name] != own]
-    expect(changed, "that is PyTorch's own GRU; change one thing")
-    expect(len(changed) == 1, f"you changed {' and '.join(changed)}; one change must do")
-    expect(
-        min(right) >= 0.9,
-        f"there the seeds get {min(right):.0%} to {max(right):.0%}; each must get 90 % or more",
-    )
