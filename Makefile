@@ -17,10 +17,10 @@ SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
-book test check weekly test-site labs grade marks test-labs bench seeds ablations claims: export OMP_NUM_THREADS ?= 1
+book test check weekly test-site labs grade marks test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book test check weekly test-site serve sync printed labs grade marks test-labs bench train seeds ablations claims \
+.PHONY: help book test check weekly test-site serve sync printed labs grade marks test-labs bench train seeds ablations ladder claims \
         gpu gpu-home repository clean
 
 help:  ## list the commands
@@ -104,6 +104,9 @@ seeds: $(READY)  ## train several seeds of a run, keep the best on validation: m
 
 ablations: $(READY)  ## change one setting at a time, several seeds each, into results/ablations.json
 	$(BIN)/python tools/experiments.py ablations --seeds $(or $(SEEDS),0 1 2) --jobs $(or $(JOBS),1) $(ARGS)
+
+ladder: $(READY)  ## train the rungs that led to the short recipe again, into results/ladder.json
+	$(BIN)/python tools/experiments.py ladder --seeds $(or $(SEEDS),0 1) --jobs $(or $(JOBS),1) $(ARGS)
 
 claims: $(READY)  ## record again what chapters claim and take minutes to show, resumable, into results/claims/
 	@for grid in tools/claims/[a-z]*.py; do echo $$grid && $(BIN)/python $$grid $(ARGS) || exit 1; done

@@ -7,6 +7,7 @@ import torch
 from conftest import assert_equal, random_ids, tiny_model
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
 from transformer_lib.attention import (
     MultiHeadAttention,
@@ -264,6 +265,14 @@ def test_recorder_collects_every_attention_and_leaves_no_trace():
     weights.clear()
     model(src, tgt)
     assert not weights
+
+
+def test_recorder_keeps_what_is_given_by_name():
+    attention, x = MultiHeadAttention(8, 2).eval(), torch.randn(1, 4, 8)
+    first_only = torch.tensor([True, False, False, False]).expand(1, 1, 4, 4)
+    with record_attention(nn.ModuleDict({"it": attention})) as weights:
+        attention(x, x, x, mask=first_only)
+    assert_equal(weights["it"], first_only.float().expand(1, 2, 4, 4))
 
 
 def test_recorder_lets_go_after_an_error():

@@ -185,6 +185,7 @@ def test_llama_weights_give_its_logits(tied):
     assert_equal(ours(ids), theirs(ids).logits, 1e-5)  # its angles are float32
 
 
+@pytest.mark.weekly  # asks the hub
 @torch.no_grad()
 def test_the_published_gpt_2_gives_its_logits():
     transformers = pytest.importorskip("transformers")

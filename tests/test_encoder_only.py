@@ -266,7 +266,7 @@ def test_the_weights_of_bert_find_their_names():
     )).double())  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.weekly  # asks the hub
 def test_the_published_bert_gives_the_same_logits():
     hub = pytest.importorskip("huggingface_hub")
     transformers = pytest.importorskip("transformers")

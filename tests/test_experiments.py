@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_lib.cli import _parser
+from transformer_lib.cli import _parser, _recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -298,7 +298,7 @@ def test_runs_that_end_together_are_all_recorded(commands, tmp_path, monkeypatch
 
 @pytest.mark.parametrize(
     ("change", "named"),
-    [({"BASE": "--max-steps 9"}, "another BASE"), ({"VARIANTS": {"unchanged": ""}}, "post-norm"),
+    [({"BASE": "--max-steps 9"}, "another base"), ({"VARIANTS": {"unchanged": ""}}, "post-norm"),
      ({"VARIANTS": experiments.VARIANTS | {"post-norm": "--norm rms"}}, "post-norm")],
 )  # fmt: skip
 def test_runs_with_other_settings_are_not_kept_under_the_new_name(
@@ -372,3 +372,28 @@ def test_every_variant_is_a_valid_command_that_changes_something(name):
 
     changed = settings(experiments.VARIANTS[name]) != settings("")
     assert changed == (name != "unchanged")
+
+
+def test_each_rung_of_the_ladder_changes_one_thing_and_the_last_is_the_recipe():
+    parser, train = _parser()
+
+    def settings(*options):
+        told = vars(parser.parse_args(["train", *shlex.split(" ".join(options)), "--fast"]))
+        return {name: value for name, value in told.items() if name != "progress"}
+
+    before = None
+    for rung in experiments.RUNGS.values():
+        now = settings(experiments.GROUND, rung)
+        assert before is None or sum(now[name] != before[name] for name in now) == 1
+        before = now
+    length = {"max_steps", "warmup", "cooldown", "checkpoint_every", "validate_every"}
+    train.set_defaults(**_recipe("short", own_batches=False))
+    recipe = settings()
+    assert {name for name in recipe if recipe[name] != before[name]} <= length | {"run"}
+
+
+def test_the_ladder_has_its_own_file(commands, tmp_path):
+    experiments.ladder(["start", "Muon"], [0], jobs=1)
+    kept = json.loads((tmp_path / "results" / "ladder.json").read_text())
+    assert [row["variant"] for row in kept["runs"]] == ["start", "Muon"]
+    assert kept["base"] == experiments.GROUND and kept["runs"][1]["options"].count("--") == 2

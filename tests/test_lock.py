@@ -155,7 +155,7 @@ def test_a_finished_run_needs_no_lock_where_nothing_may_be_written(tmp_path, mon
     assert before == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_under_torchrun_the_first_process_holds_it(tmp_path):
     from test_distributed import two_processes
 

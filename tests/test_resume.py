@@ -68,12 +68,13 @@ def test_a_crash_loses_nothing(unbroken, tmp_path, monkeypatch, step):
     assert_same_run(tmp_path, unbroken)
 
 
-def test_a_fast_run_resumes_as_well(tmp_path, monkeypatch):
-    run(tmp_path / "unbroken", fast=True)
+@pytest.mark.parametrize("setting", [{"fast": True}, {"optimizer": "muon"}])
+def test_other_ways_to_train_resume_as_well(tmp_path, monkeypatch, setting):
+    run(tmp_path / "unbroken", **setting)
     with monkeypatch.context() as patch, pytest.raises(Crash):
         before_step(patch, 8, crash)
-        run(tmp_path / "broken", fast=True)
-    run(tmp_path / "broken", fast=True)
+        run(tmp_path / "broken", **setting)
+    run(tmp_path / "broken", **setting)
     assert_same_run(tmp_path / "broken", tmp_path / "unbroken")
 
 
@@ -82,7 +83,7 @@ def test_a_run_from_before_fast_was_a_setting_goes_on_with_it(tmp_path):
     run(tmp_path, max_steps=4, fast=True)
     path = tmp_path / "config.json"
     config = json.loads(path.read_text())
-    del config["train"]["fast"]
+    del config["train"]["fast"], config["train"]["optimizer"]
     config["train"]["both_directions"] = 0  # a setting that is gone, with what changed nothing
     path.write_text(json.dumps(config))
     (tmp_path / "checksums.json").unlink()

@@ -172,6 +172,16 @@ def test_another_seed_is_another_run_and_the_same_seed_the_same(tmp_path):
     assert without_timings(metrics) == without_timings(first)
 
 
+def test_a_model_that_was_last_evaluated_trains_with_dropout(tmp_path):
+    found = []
+    for trained_before in (True, False):
+        training.set_seed(0)
+        model = Transformer(ModelConfig(data()[1].get_vocab_size(), **MODEL | {"dropout": 0.5}))
+        _, metrics = run(tmp_path / str(trained_before), model=model.train(trained_before))
+        found.append(without_timings(metrics))
+    assert found[0] == found[1]
+
+
 # --------------------------------------------------------------------------------- what it leaves
 
 

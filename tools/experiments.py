@@ -4,13 +4,14 @@
     python tools/experiments.py seeds my-run --like multi30k-de-en --src en --tgt de
     python tools/experiments.py ablations --jobs 8
     python tools/experiments.py ablations --only "no label smoothing" --seeds 0
+    python tools/experiments.py ladder --seeds 0 1
 
 `seeds` passes every other option on to `train`.
 
 Each run is one call of `python -m transformer_lib train` in its own process and its own folder
 under runs/, so any of them can be interrupted and goes on when this command is given again.
 Choices are made on the validation set. `seeds` looks at the test set once for each seed, when the
-best is chosen; `ablations` never does. Both add to what results/ already holds.
+best is chosen; `ablations` and `ladder` never do. All add to what results/ already holds.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import statistics
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 
@@ -68,6 +70,21 @@ VARIANTS = {
     "dropout 0.3": "--dropout 0.3",
     "no averaging": "--average 1",
 }
+# How the short recipe came about: each rung keeps the changes of those before it. Less than a
+# quarter of its updates, so that seeds can be afforded.
+GROUND = (
+    "--data multi30k --n-encoder-layers 3 --n-decoder-layers 2 --vocab-size 5000 --dropout 0.2 "
+    "--max-tokens 2048 --max-steps 800 --warmup 200 --cooldown 400 --peak-lr 0.005 --average 1 "
+    "--checkpoint-every 800 --validate-every 200 --no-progress"
+)
+CHANGES = {
+    "start": "",
+    "rotary positions": "--positional rotary",
+    "Muon": "--optimizer muon",
+    "untied embeddings": "--no-tie-embeddings",
+    "three times the rate": "--peak-lr 0.015",
+}
+RUNGS = dict(zip(CHANGES, accumulate(CHANGES.values(), "{} {}".format), strict=True))
 BEAM_SIZES = (1, 2, 3, 5, 10)
 LENGTH_PENALTIES = (0.5, 1, 1.5, 2, 2.5)  # of which each seed takes the best on validation
 
@@ -241,35 +258,47 @@ def other_settings(*folders: Path) -> list[str]:
 
 def ablations(names: list[str], numbers: list[int], jobs: int) -> None:
     """Train each variant with each seed and write results/ablations.json with all that is done."""
-    unknown = sorted(set(names) - set(VARIANTS))
+    grid("ablations", BASE, VARIANTS, names, numbers, jobs)
+
+
+def ladder(names: list[str], numbers: list[int], jobs: int) -> None:
+    """The same for the rungs to the short recipe, into results/ladder.json."""
+    grid("ladder", GROUND, RUNGS, names, numbers, jobs)
+
+
+def grid(
+    kind: str, base: str, variants: dict[str, str], names: list[str], numbers: list[int], jobs: int
+) -> None:
+    """Train the named variants of a base, each with each seed, into results/<kind>.json."""
+    unknown = sorted(set(names) - set(variants))
     if unknown:
-        raise ValueError(f"no variant {unknown}; there are {sorted(VARIANTS)}.")
+        raise ValueError(f"no variant {unknown}; there are {sorted(variants)}.")
     pairs = [(name, seed) for seed in numbers for name in names]  # each seed through all variants
-    folders = [RUNS / "ablations" / name.replace(" ", "-") / f"seed-{seed}" for name, seed in pairs]
-    options = [shlex.split(f"{BASE} {VARIANTS[name]} --fast --seed {seed}") for name, seed in pairs]
-    goal = results_dir() / "ablations.json"
+    folders = [RUNS / kind / name.replace(" ", "-") / f"seed-{seed}" for name, seed in pairs]
+    options = [shlex.split(f"{base} {variants[name]} --fast --seed {seed}") for name, seed in pairs]
+    goal = results_dir() / f"{kind}.json"
     done = {}
     if goal.exists():
         before = read(results_dir(), goal.name)
         done = {(row["variant"], row["seed"]): row for row in before["runs"]}
-        other = {name for (name, _), row in done.items() if row["options"] != VARIANTS.get(name)}
-        if before["base"] != BASE or other:
+        other = {name for (name, _), row in done.items() if row["options"] != variants.get(name)}
+        if before["base"] != base or other:
             raise ValueError(
-                f"{goal} holds runs with other settings ({sorted(other) or 'another BASE'}), which "
-                "do not compare. Move it and runs/ablations away to train all anew."
+                f"{goal} holds runs with other settings ({sorted(other) or 'another base'}), which "
+                f"do not compare. Move it and runs/{kind} away to train all anew."
             )
     writing = Lock()  # runs that end together would write the same file
 
     def one(name, seed, folder, options):
         if (name, seed) not in done:
             if name == "no averaging":
-                share_training(RUNS / "ablations" / "unchanged" / folder.name, folder)
+                share_training(RUNS / kind / "unchanged" / folder.name, folder)
             train(folder, options)
-            found = row(name, seed, folder)
+            found = row(name, variants[name], seed, folder)
             with writing:
                 done[name, seed] = found
-                order = sorted(done, key=lambda key: (list(VARIANTS).index(key[0]), key[1]))
-                write_json(goal, {"base": BASE, "runs": [done[key] for key in order]})
+                order = sorted(done, key=lambda key: (list(variants).index(key[0]), key[1]))
+                write_json(goal, {"base": base, "runs": [done[key] for key in order]})
 
     at_once(jobs, one, *zip(*pairs, strict=True), folders, options)
 
@@ -290,13 +319,13 @@ def share_training(unchanged: Path, folder: Path) -> None:
     partial.rename(folder)
 
 
-def row(name: str, seed: int, folder: Path) -> dict:
+def row(name: str, options: str, seed: int, folder: Path) -> dict:
     """What a finished run says of itself."""
     where = read(folder, "environment.json")
     last = json.loads((folder / "metrics.jsonl").read_text(encoding="utf8").splitlines()[-1])
     found = {
         "variant": name,
-        "options": VARIANTS[name],
+        "options": options,
         "seed": seed,
         "validation_bleu": read(folder)["bleu"],
         "validation_chrf": read(folder)["chrf"],
@@ -325,8 +354,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    kinds = parser.add_subparsers(required=True, dest="kind", metavar="seeds | ablations")
-    for kind in ("seeds", "ablations"):
+    kinds = parser.add_subparsers(required=True, dest="kind", metavar="seeds | ablations | ladder")
+    for kind in ("seeds", "ablations", "ladder"):
         # An abbreviation could be an option of `train`, which is to be passed on.
         part = kinds.add_parser(kind, allow_abbrev=False)
         part.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
@@ -334,15 +363,18 @@ def main(arguments: list[str] | None = None) -> int:
         if kind == "seeds":
             part.add_argument("run", help="name in results/, e.g. multi30k-de-en")
         else:
-            part.add_argument("--only", nargs="+", default=list(VARIANTS), metavar="VARIANT")
+            known = VARIANTS if kind == "ablations" else RUNGS
+            part.add_argument("--only", nargs="+", default=list(known), metavar="VARIANT")
     given, options = parser.parse_known_args(arguments)
-    if given.kind == "ablations" and options:
-        parser.error(f"ablations takes no {shlex.join(options)}; its settings are in VARIANTS.")
+    if given.kind != "seeds" and options:
+        parser.error(f"{given.kind} takes no {shlex.join(options)}; its settings stand here.")
     try:
         if given.kind == "seeds":
             seeds(given.run, given.seeds, options, given.jobs)
         else:
-            ablations(given.only, given.seeds, given.jobs)
+            (ablations if given.kind == "ablations" else ladder)(
+                given.only, given.seeds, given.jobs
+            )
     except (ValueError, RuntimeError, OSError) as error:
         print("error:", error, file=sys.stderr)
         return 1

@@ -69,6 +69,7 @@ HELP = {
     "peak_lr": "highest rate; noam takes that of the paper's formula instead",
     "warmup": "updates",
     "cooldown": "the last updates, over which the rate falls in a line, almost to zero",
+    "optimizer": "adam, or muon for the matrices of the layers",
     "betas": "Adam's two memories",
     "eps": "what Adam adds to its divisor",
     "weight_decay": "share of the weights that is taken away, by L2 regularisation",

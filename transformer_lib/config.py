@@ -105,6 +105,7 @@ class TrainConfig:
     peak_lr: float = 5e-3  # for "noam", the paper's formula sets the rate instead
     warmup: int = 2000  # updates
     cooldown: int = 0  # the last updates, over which the rate falls in a line, almost to zero
+    optimizer: str = "adam"  # "adam" | "muon", for the layers' matrices: see optimizers.py
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
     weight_decay: float = 0.0
@@ -157,6 +158,10 @@ class TrainConfig:
         )
         schedules = ("inverse_sqrt", "noam", "constant")
         _require(self.schedule in schedules, "schedule", self.schedule, f"one of {schedules}")
+        optimizers = ("adam", "muon")
+        _require(self.optimizer in optimizers, "optimizer", self.optimizer, f"one of {optimizers}")
+        decays = self.optimizer == "muon" and self.weight_decay
+        _require(not decays, "weight_decay", self.weight_decay, 'zero with the optimizer "muon"')
         precisions = ("auto", "fp32", "bf16")
         _require(self.precision in precisions, "precision", self.precision, f"one of {precisions}")
 

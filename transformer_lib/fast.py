@@ -183,8 +183,11 @@ class OneDnnProducts(TorchDispatchMode):
 
 def _for_onednn(*matrices: Tensor) -> bool:
     """Whether all are ordinary float32 matrices of the CPU with something in them."""
-    return torch.backends.mkldnn.is_available() and all(
-        m.dtype == torch.float32 and m.device.type == "cpu" and m.numel() for m in matrices
+    known = hasattr(torch.ops.mkldnn, "_linear_pointwise")  # another torch may name it otherwise
+    return (
+        known
+        and torch.backends.mkldnn.is_available()
+        and all(m.dtype == torch.float32 and m.device.type == "cpu" and m.numel() for m in matrices)
     )
 
 

@@ -22,6 +22,7 @@ from transformer_lib.data import Pairs
 from transformer_lib.decoding import evaluating
 from transformer_lib.guards import guard, require_pairs
 from transformer_lib.loss import label_smoothed_cross_entropy
+from transformer_lib.optimizers import make_optimizer
 from transformer_lib.runs.device import pick_device, set_seed, uses_bf16
 from transformer_lib.runs.folder import RunFolder, TrainingDiverged, TrainingState  # noqa: F401
 from transformer_lib.runs.processes import Processes
@@ -140,8 +141,7 @@ def fit(
     bf16, rate = uses_bf16(config.precision, device), rate or learning_rate
     set_seed(config.seed + processes.rank)  # each process drops out other units
     model = (fast.accelerate(model) if config.fast else model).to(device)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=config.betas, eps=config.eps,
-                                 weight_decay=config.weight_decay, fused=True)  # fmt: skip
+    optimizer = make_optimizer(model, config)
     max_norm = config.clip_norm or math.inf
     half = torch.autocast(device.type, torch.bfloat16, enabled=bf16 and device.type != "cpu")
     meter = Meter(processes, device)  # loss, tokens and time since the last log entry

@@ -1,0 +1,82 @@
+"""Optimizers: how a gradient becomes a step. Adam (sec. 5.3), and Muon, which came later."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.config import TrainConfig
+from transformer_lib.feed_forward import FeedForward
+from transformer_lib.guards import guard
+
+
+def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    """The optimizer that config.optimizer names. Its rate is 0 until the first update sets it."""
+    adam = {"lr": 0.0, "betas": config.betas, "eps": config.eps, "fused": True}
+    if config.optimizer == "muon":
+        return Muon(model, **adam)
+    return torch.optim.Adam(model.parameters(), weight_decay=config.weight_decay, **adam)
+
+
+class Muon(torch.optim.Adam):
+    """Muon (Jordan et al. 2024) for the matrices of attention and feed-forward networks; Adam for
+    all else: embeddings, the output's matrix, biases, gains.
+
+    A gradient stretches a few directions of a matrix far more than the others. Muon's step goes the
+    same way in all of them. Its length is that of Adam's steps (Liu et al. 2025), so that both take
+    one rate.
+    """
+
+    def __init__(self, model: nn.Module, momentum: float = 0.95, **adam):
+        super().__init__(model.parameters(), **adam)
+        self.momentum = momentum
+        inside = [m for m in model.modules() if isinstance(m, (MultiHeadAttention, FeedForward))]
+        matrices = dict.fromkeys(p for part in inside for p in part.parameters() if p.ndim == 2)
+        self.matrices: dict[torch.Size, list[Tensor]] = {}  # of one shape: computed together
+        for p in matrices:
+            self.matrices.setdefault(p.shape, []).append(p)
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        """One update of all that has a gradient. Those of the matrices are used up."""
+        rate = self.param_groups[0]["lr"]
+        for shape, matrices in self.matrices.items():
+            matrices = [p for p in matrices if p.grad is not None]
+            if not matrices:
+                continue
+            steps = orthogonalize(torch.stack([self._averaged(p) for p in matrices]))
+            length = 0.2 * math.sqrt(max(shape))  # Adam's steps: about 0.2 for each number
+            for p, step in zip(matrices, steps, strict=True):
+                p.sub_(step, alpha=rate * length)
+                p.grad = None  # so that Adam passes it by
+        return super().step(closure)
+
+    def _averaged(self, p: Tensor) -> Tensor:
+        """The gradient, averaged with those of the last updates (Nesterov's momentum)."""
+        state = self.state[p]
+        if not state:
+            state["step"] = torch.tensor(0.0)  # Adam asks for it when a checkpoint is loaded
+            state["momentum"] = torch.zeros_like(p)
+        state["momentum"].lerp_(p.grad, 1 - self.momentum)
+        return p.grad.lerp(state["momentum"], self.momentum)
+
+
+def orthogonalize(matrices: Tensor, rounds: int = 5) -> Tensor:
+    """For each matrix U S V^T the matrix U S' V^T: the same directions, all stretched about alike.
+
+    Newton and Schulz's iteration: a polynomial that lifts the stretches (singular values), the
+    smallest most of all, to between 0.7 and 1.2. It takes products alone, no decomposition, and
+    bf16 is exact enough. matrices: (N, A, B) -> the same shape.
+    """
+    x = matrices.bfloat16()
+    if tall := x.size(-2) > x.size(-1):
+        x = x.mT  # the smaller product of the two
+    x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)  # all singular values at most 1
+    for _ in range(rounds):
+        square = x @ x.mT
+        x = 3.4445 * x + (-4.7750 * square + 2.0315 * square @ square) @ x
+    return (x.mT if tall else x).to(matrices.dtype)
+
+
+guard(__name__)
