@@ -54,7 +54,7 @@ class Record:
     config: dict
 
 
-# The short recipe: a small model, even steps, and a rate that falls over the second half of the run.
+# The short recipe: a small model, even steps, and a rate that falls over the second half of it.
 # How it came about: the page "A translator in ten minutes".
 SHORT = Recipe(
     "short",
