@@ -1,11 +1,10 @@
 """Checks for chapter 14, Multi30k: data and tokenizers."""
 
 import itertools
-import json
 from collections import Counter
 
 from transformer_lib.checks import Part, exercise, expect, judged, values
-from transformer_lib.runs.pretrained import results_dir
+from transformer_lib.checks.recorded import recorded
 
 padding = values(
     "14.1",
@@ -267,16 +266,14 @@ def leak(train, test):
     example=("longer side", 100),
 )
 def better_bargain(order, pool):
-    path = results_dir() / "claims" / "batches.json"
-    recorded = {
+    tried = {
         (r["settings"]["order"], r["settings"]["pool"]): r
-        for r in json.loads(path.read_text(encoding="utf-8"))["records"]
-        if r["settings"]["fill"] == "tokens"
+        for r in recorded("batches", fill="tokens")
     }
-    orders, pools = (list(dict.fromkeys(key[i] for key in recorded)) for i in (0, 1))
+    orders, pools = (list(dict.fromkeys(key[i] for key in tried)) for i in (0, 1))
     expect(order in orders, f"`order` is one of {', '.join(orders)}; yours is {order!r:.40}")
     expect(pool in pools, f"`pool` is one of {', '.join(map(str, pools))}; yours is {pool!r:.20}")
-    advice, found = recorded["the library's", 30], recorded[order, pool]
+    advice, found = tried["the library's", 30], tried[order, pool]
     padding = [sum(r["padding"]) / len(r["padding"]) for r in (advice, found)]
     told = (
         f"{padding[1]:.1%} padding and {found['again']:.1%} again; the advice has {padding[0]:.1%} "

@@ -1,12 +1,10 @@
 """Checks for chapter 18, looking inside a trained model."""
 
-import json
-
 import torch
 import torch.nn.functional as F
 
 from transformer_lib.checks import Part, exercise, expect, judged, values
-from transformer_lib.runs.pretrained import results_dir
+from transformer_lib.checks.recorded import recorded
 
 count_heads = values(
     "18.1",
@@ -240,17 +238,16 @@ def _two_heads(name, answer):
     """What is recorded of two heads of one attention: (kind, layer, head, head)."""
     expect(
         isinstance(answer, (tuple, list)) and len(answer) == 4,
-        f'`{name}` is a kind, a layer and two heads, such as ("encoder", 0, 1, 3)',
+        f'`{name}` is a kind, a layer and two heads, such as ("decoder", 0, 1, 3)',
     )
     kind, layer, *heads = answer
     expect(kind in NAMES, f"`{name}`: the kinds are {', '.join(NAMES)}, yours is {kind!r:.20}")
     whole = all(isinstance(n, int) and 0 <= n < 4 for n in (layer, *heads))
     expect(whole, f"`{name}`: layers and heads are counted from 0 to 3, yours are {answer[1:]}")
     expect(heads[0] != heads[1], f"`{name}`: these are not two heads")
-    place = {"name": NAMES[kind].format(layer) + "_attention", "heads": sorted(heads)}
-    path = results_dir() / "claims" / "heads.json"
-    records = json.loads(path.read_text(encoding="utf-8"))["records"]
-    (found,) = [r for r in records if r["settings"] == {"part": "pair", **place}]
+    name = NAMES[kind].format(layer) + "_attention"
+    (found,) = recorded("heads", part="pair", name=name, heads=sorted(heads)) or [None]
+    expect(found is not None, "of the encoder no pairs are recorded: take the decoder")
     return found
 
 
