@@ -1,4 +1,4 @@
-"""What the chapter on residuals says is made from a recording of its cells, and the page makes that."""
+"""What the chapter on residuals says is made from a recording, and the page makes that."""
 
 import contextlib
 import io
