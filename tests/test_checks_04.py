@@ -74,6 +74,14 @@ CASES = [
     (ch04.multi_query, (wrong_axis,), False, "over the queries"),
     (ch04.multi_query, (averaged,), False, "averaged the heads"),
     (ch04.multi_query, (batch_as_heads,), False, "other sentences"),
+    (ch04.fewer_heads, ({"heads": 2, "reader": "network", "steps": 1000},), True, "Right"),
+    (ch04.fewer_heads, ({"heads": ..., "reader": ..., "steps": ...},), None, "Not attempted"),
+    (ch04.fewer_heads, ({"heads": 2, "reader": "network", "steps": 500},), False, "94% to 97%"),
+    (ch04.fewer_heads, ({"heads": 1, "reader": "network", "steps": 1000},), False, "95 %"),
+    (ch04.fewer_heads, ({"heads": 4, "reader": "network", "steps": 250},), False, "four heads"),
+    (ch04.fewer_heads, ({"heads": 3, "reader": "network", "steps": 500},), False, "are 1, 2, 4"),
+    (ch04.fewer_heads, ({"heads": 2, "steps": 1000},), False, "give a dictionary"),
+    (ch04.fewer_heads, (2,), False, "give a dictionary"),
 ]
 
 

@@ -60,6 +60,11 @@ def mirrored(k, w):
     return [[math.cos(k * w), math.sin(k * w)], [math.sin(k * w), math.cos(k * w)]]
 
 
+def compared(**changes):
+    """The library's small learned table against the sinusoids as they are."""
+    return {"sinusoidal": 0.71, "learned": 0.02, "sequences": 50, "steps": 400} | changes
+
+
 CASES = [
     (ch06.slow_wavelength, (628.3,), True, "Right"),
     (ch06.slow_wavelength, (...,), None, "Not attempted"),
@@ -94,6 +99,13 @@ CASES = [
     (ch06.nearer, (64, 3, 6), False, "that should be larger"),
     (ch06.nearer, (64, 5, 6), False, "at least twice"),
     (ch06.nearer, (8, 3, 7), False, "from 16 to 1024"),
+    (ch06.sinusoids_ahead, (compared(),), True, "Right"),
+    (ch06.sinusoids_ahead, (compared(sequences=25, steps=200),), True, "Right"),
+    (ch06.sinusoids_ahead, (compared(learned=...),), None, "Not attempted"),
+    (ch06.sinusoids_ahead, (compared(learned=0.71),), False, "must lie above"),
+    (ch06.sinusoids_ahead, (compared(sinusoidal=0.02),), False, "must lie above"),
+    (ch06.sinusoids_ahead, (compared(sequences=100),), False, "there are 25, 50, 200"),
+    (ch06.sinusoids_ahead, ({"sequences": 50},), False, "give a dictionary"),
 ]
 
 

@@ -92,6 +92,13 @@ CASES = [
     (ch14.leak, (lambda a, b: leaked(a, b, lambda p: p),), False, "whole pairs"),
     (ch14.leak, (different,), False, "count the test pairs"),
     (ch14.leak, (either_side,), False, "shared target"),
+    (ch14.better_bargain, ("longer side", 100), True, "Right"),
+    (ch14.better_bargain, (..., ...), None, "Not attempted"),
+    (ch14.better_bargain, ("the library's", 30), False, "it pads more: 8.5%"),
+    (ch14.better_bargain, ("the library's", 1000), False, "meet again"),
+    (ch14.better_bargain, ("longer side", 3), False, "it pads more"),
+    (ch14.better_bargain, ("longest", 100), False, "`order` is one of"),
+    (ch14.better_bargain, ("longer side", 99), False, "`pool` is one of"),
 ]
 
 

@@ -113,6 +113,15 @@ CASES = [
         False,
         "counts twice",
     ),
+    (ch18.two_heads, (("cross", 0, 0, 2), ("cross", 0, 0, 3)), True, "Right"),
+    (ch18.two_heads, (["cross", 0, 2, 0], ["cross", 0, 3, 0]), True, "Right"),
+    (ch18.two_heads, (..., ...), None, "Not attempted"),
+    (ch18.two_heads, (("cross", 0, 0, 3), ("cross", 0, 0, 3)), False, "costs less is wanted"),
+    (ch18.two_heads, (("cross", 0, 0, 2), ("cross", 0, 0, 2)), False, "an interval above 0"),
+    (ch18.two_heads, (("cross", 0, 2), ("cross", 0, 0, 3)), False, "a kind, a layer and two"),
+    (ch18.two_heads, (("memory", 0, 0, 2), ("cross", 0, 0, 3)), False, "the kinds are"),
+    (ch18.two_heads, (("cross", 4, 0, 2), ("cross", 0, 0, 3)), False, "from 0 to 3"),
+    (ch18.two_heads, (("cross", 0, 2, 2), ("cross", 0, 0, 3)), False, "not two heads"),
 ]
 
 

@@ -721,3 +721,40 @@ def test_a_still_picture_wants_a_label_for_each_row_and_column():
 def test_a_guess_says_what_is_missing(choices, answer, message):
     with pytest.raises(ValueError, match=message):
         visualize.guess("name", "Why?", choices, answer, "Because.")
+
+
+# ---- grids of results --------------------------------------------------------------------------
+
+GRID = [
+    {"heads": heads, "steps": steps, "reader": reader, "seed": seed, "right": heads / 4 - seed / 10}
+    for heads in (1, 2)
+    for steps in (10, 20)
+    for reader in ("map", "network")
+    for seed in (0, 1)
+]
+
+
+def test_a_grid_shows_the_mean_of_the_seeds_and_frames_what_was_asked_for():
+    chart = visualize.result_grid(
+        GRID, "heads", "reader", "right", menus={"steps": 10}, framed=[{"heads": 2, "steps": 20}]
+    ).to_dict()
+    squares = rows_of(visualize.result_grid(GRID, "heads", "reader", "right", menus={"steps": 10}))
+    assert len(squares) == 8 and all(square["seeds"] == 2 for square in squares)
+    (one,) = [s for s in squares if (s["heads"], s["steps"], s["reader"]) == (2, 20, "map")]
+    assert one["mean"] == pytest.approx(0.45) and one["lowest"] == pytest.approx(0.4)
+    assert one["highest"] == pytest.approx(0.5)
+    (drawn,) = chart["datasets"].values()
+    framed = [s for s in drawn if s["framed"]]
+    assert {(s["heads"], s["steps"]) for s in framed} == {(2, 20)} and len(framed) == 2
+    assert "heads 2 reader map: 45%" in chart["description"]
+    assert chart["description"].count(":") == 4  # what the menu shows at first
+
+
+def test_a_grid_names_the_setting_that_was_left_out():
+    panels = visualize.result_grid(GRID, "heads", "steps", "right", panel="reader").to_dict()
+    assert [part["title"] for part in panels["hconcat"]] == ["map", "network"]
+    odd = [*GRID, GRID[0] | {"seed": 2}]
+    with pytest.raises(ValueError, match="name every setting"):
+        visualize.result_grid(odd, "heads", "reader", "right")
+    with pytest.raises(ValueError, match="no rows"):
+        visualize.result_grid([], "heads", "reader", "right")

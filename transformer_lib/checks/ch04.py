@@ -3,7 +3,8 @@
 import torch
 
 from transformer_lib.attention import MultiHeadAttention
-from transformer_lib.checks import Part, exercise, values
+from transformer_lib.checks import Part, exercise, expect, judged, values
+from transformer_lib.checks.recorded import outcomes
 
 D = 512
 
@@ -203,3 +204,21 @@ def multi_query(q, k, v):
     scaled = scores / q.size(-1) ** 0.5
     weights = scaled.softmax(-1)
     return weights @ values
+
+
+@judged(
+    "04.7",
+    hint="look at the panel of the network, at the last steps",
+    example={"heads": 2, "reader": "network", "steps": 1000},
+)
+def fewer_heads(setting):
+    expect(
+        isinstance(setting, dict) and set(setting) == {"heads", "reader", "steps"},
+        'give a dictionary with "heads", "reader" and "steps"',
+    )
+    right = outcomes("questions", "circle", "right", **setting)
+    expect(setting["heads"] < 4, "that are four heads; the claim falls with fewer")
+    expect(
+        min(right) >= 0.95,
+        f"there the seeds get {min(right):.0%} to {max(right):.0%}; each must get 95 % or more",
+    )

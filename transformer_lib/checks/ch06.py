@@ -5,6 +5,7 @@ import math
 import torch
 
 from transformer_lib.checks import Part, exercise, expect, judged, values
+from transformer_lib.checks.recorded import outcomes
 from transformer_lib.positional import sinusoidal_table
 
 
@@ -215,4 +216,30 @@ def nearer(d_model, near, far):
         second > first + 0.01 * d_model / 2,
         f"at width {d_model} the product at distance {near} is {first:.2f}, and at {far} it is "
         f"{second:.2f}: that should be larger by at least 1 % of the largest, {d_model / 2:g}",
+    )
+
+
+@judged(
+    "06.8",
+    hint="give the sinusoids the size that suits them, and the learned positions the other",
+    example={"sinusoidal": 0.71, "learned": 0.02, "sequences": 50, "steps": 400},
+)
+def sinusoids_ahead(setting):
+    expect(
+        isinstance(setting, dict)
+        and set(setting) == {"sinusoidal", "learned", "sequences", "steps"},
+        'give a dictionary with "sinusoidal", "learned", "sequences" and "steps"',
+    )
+    right = {
+        kind: outcomes(
+            "positions", "few", "right", positions=kind, size=setting[kind],
+            sequences=setting["sequences"], steps=setting["steps"],
+        )
+        for kind in ("sinusoidal", "learned")
+    }  # fmt: skip
+    spans = {kind: f"{min(found):.0%} to {max(found):.0%}" for kind, found in right.items()}
+    expect(
+        min(right["sinusoidal"]) > max(right["learned"]),
+        f"there the sinusoids get {spans['sinusoidal']}, the learned positions {spans['learned']}: "
+        "the worst seed of the first must lie above the best of the second",
     )

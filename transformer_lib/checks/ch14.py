@@ -1,9 +1,11 @@
 """Checks for chapter 14, Multi30k: data and tokenizers."""
 
 import itertools
+import json
 from collections import Counter
 
-from transformer_lib.checks import Part, exercise, values
+from transformer_lib.checks import Part, exercise, expect, judged, values
+from transformer_lib.runs.pretrained import results_dir
 
 padding = values(
     "14.1",
@@ -257,3 +259,29 @@ def _many_pairs(n=5_000):
 )  # fmt: skip
 def leak(train, test):
     return _leaked(lambda pair: _clean(pair[0]))(train, test)
+
+
+@judged(
+    "14.7",
+    hint="look in the figure for points to the left of a pool of 30 of the library's, and below it",
+    example=("longer side", 100),
+)
+def better_bargain(order, pool):
+    path = results_dir() / "claims" / "batches.json"
+    recorded = {
+        (r["settings"]["order"], r["settings"]["pool"]): r
+        for r in json.loads(path.read_text(encoding="utf-8"))["records"]
+        if r["settings"]["fill"] == "tokens"
+    }
+    orders, pools = (list(dict.fromkeys(key[i] for key in recorded)) for i in (0, 1))
+    expect(order in orders, f"`order` is one of {', '.join(orders)}; yours is {order!r:.40}")
+    expect(pool in pools, f"`pool` is one of {', '.join(map(str, pools))}; yours is {pool!r:.20}")
+    advice, found = recorded["the library's", 30], recorded[order, pool]
+    padding = [sum(r["padding"]) / len(r["padding"]) for r in (advice, found)]
+    told = (
+        f"{padding[1]:.1%} padding and {found['again']:.1%} again; the advice has {padding[0]:.1%} "
+        f"and {advice['again']:.1%}"
+    )
+    expect(found["again"] <= advice["again"], f"more of the batch-mates meet again: {told}")
+    expect(padding[1] < padding[0], f"it pads more: {told}")
+    return f"{told}."

@@ -1,9 +1,12 @@
 """Checks for chapter 18, looking inside a trained model."""
 
+import json
+
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.checks import Part, exercise, values
+from transformer_lib.checks import Part, exercise, expect, judged, values
+from transformer_lib.runs.pretrained import results_dir
 
 count_heads = values(
     "18.1",
@@ -227,3 +230,58 @@ def _error(total):
 def alignment_error(found, true):
     total = len(found) + len(true)
     return 1 - 2 * len(found & true) / total if total else 0.0
+
+
+NAMES = {"encoder": "encoder.layers.{}.self", "decoder": "decoder.layers.{}.self"}
+NAMES["cross"] = "decoder.layers.{}.cross"
+
+
+def _two_heads(name, answer):
+    """What is recorded of two heads of one attention: (kind, layer, head, head)."""
+    expect(
+        isinstance(answer, (tuple, list)) and len(answer) == 4,
+        f'`{name}` is a kind, a layer and two heads, such as ("encoder", 0, 1, 3)',
+    )
+    kind, layer, *heads = answer
+    expect(kind in NAMES, f"`{name}`: the kinds are {', '.join(NAMES)}, yours is {kind!r:.20}")
+    whole = all(isinstance(n, int) and 0 <= n < 4 for n in (layer, *heads))
+    expect(whole, f"`{name}`: layers and heads are counted from 0 to 3, yours are {answer[1:]}")
+    expect(heads[0] != heads[1], f"`{name}`: these are not two heads")
+    place = {"name": NAMES[kind].format(layer) + "_attention", "heads": sorted(heads)}
+    path = results_dir() / "claims" / "heads.json"
+    records = json.loads(path.read_text(encoding="utf-8"))["records"]
+    (found,) = [r for r in records if r["settings"] == {"part": "pair", **place}]
+    return found
+
+
+def _told(values):
+    return "{:+.3f} ({:+.3f} to {:+.3f})".format(*values)
+
+
+@judged(
+    "18.7",
+    hint="point at the marks of the figure that lie far below the line, and far above it",
+    example=(("cross", 0, 2, 3), ("cross", 0, 1, 3)),
+)
+def two_heads(cheaper, dearer):
+    found = _two_heads("cheaper", cheaper)
+    alone, both = found["largest"], found["damage"][0]
+    low, high = found["less_largest"][1:]
+    expect(
+        both < alone,
+        f"`cheaper`: without both the loss rises by {both:+.3f}, without the worse of them by "
+        f"{alone:+.3f}; a pair that costs less is wanted",
+    )
+    expect(
+        high < 0,
+        f"`cheaper`: both cost {both:+.3f}, one alone {alone:+.3f}, but the interval of the "
+        f"difference is {low:+.3f} to {high:+.3f} and holds 0: these sentences cannot tell",
+    )
+    told = f"Without both {both:+.3f}, without the worse alone {alone:+.3f}"
+    found = _two_heads("dearer", dearer)
+    expect(
+        found["less_sum"][1] > 0,
+        f"`dearer`: together less their sum {_told(found['less_sum'])}; an interval above 0 is "
+        "wanted",
+    )
+    return f"{told}; the dearer pair {found['damage'][0]:+.3f}, its sum {found['sum']:+.3f}."

@@ -4,7 +4,8 @@ Everything visual is decided here, once: the colour of each role, the chart them
 describes itself to somebody who cannot see it. The chapters only call these functions.
 
 - `matrix` shows a small tensor as a table of numbers, `show_image` a diagram of `images/`.
-- `attention_heatmap` and `line_chart` are Altair charts that answer to mouse and keyboard.
+- `attention_heatmap`, `line_chart` and `result_grid` are Altair charts that answer to mouse and
+  keyboard.
 - `head_view`, `model_view` and `neuron_view` show attention with BertViz.
 - `LiveCurve` draws metrics while a model trains.
 - `live_figure` is the place where the model runs in the reader's page, `guess` the question before.
@@ -19,6 +20,7 @@ from transformer_lib.visualize.attention import attention_heatmap
 from transformer_lib.visualize.bertviz_views import head_view, model_view, neuron_view
 from transformer_lib.visualize.curves import LiveCurve, line_chart
 from transformer_lib.visualize.diagrams import show_image
+from transformer_lib.visualize.grids import result_grid
 from transformer_lib.visualize.live import LIVE, guess, live_figure
 from transformer_lib.visualize.numbers import matrix
 from transformer_lib.visualize.stills import attention_squares, bars, curve, sentences
@@ -52,6 +54,7 @@ __all__ = [
     "matrix",
     "model_view",
     "neuron_view",
+    "result_grid",
     "sentences",
     "show_image",
     "use_theme",

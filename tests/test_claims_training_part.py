@@ -1,0 +1,145 @@
+"""What the chapters on data and on looking inside say is made from what they recorded."""
+
+import contextlib
+import copy
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools" / "claims"))
+
+import batches as batches_grid  # noqa: E402
+import heads as heads_grid  # noqa: E402
+
+GRIDS = [batches_grid, heads_grid]
+# Of each page: the cells that tell what is recorded, and those that they need.
+TELLS = {
+    batches_grid: ("216bff43", "price-figure-14", "price-says-14"),
+    heads_grid: ("95deee0e", "odd-head-recorded-18", "together-figure-18", "together-says-18"),
+}
+
+
+def cells(grid):
+    page = json.loads((ROOT / "book" / f"{grid.PAGE}.ipynb").read_text(encoding="utf8"))
+    return {cell["id"]: "".join(cell["source"]) for cell in page["cells"]}
+
+
+def recording(grid):
+    return json.loads(grid.OUT.read_text(encoding="utf8"))
+
+
+def found(recorded, part, **settings):
+    wanted = ({"part": part} | settings).items()
+    return [r for r in recorded["records"] if wanted <= r["settings"].items()]
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch):
+    """What a page prints for a recording: a function of the grid and the recording."""
+
+    def tell(grid, recorded):
+        (tmp_path / "claims").mkdir(exist_ok=True)
+        (tmp_path / "claims" / grid.OUT.name).write_text(json.dumps(recorded))
+        monkeypatch.setenv("RESULTS_DIR", str(tmp_path))
+        names, text, source = {}, io.StringIO(), cells(grid)
+        if grid is heads_grid:
+            names["KINDS"] = {
+                "encoder.self": "encoder", "decoder.self": "decoder", "decoder.cross": "cross"
+            }  # fmt: skip
+            names["FIRST"] = "decoder.layers.0.cross_attention"
+        with contextlib.redirect_stdout(text):
+            for cell in TELLS[grid]:
+                exec(compile(source[cell], cell, "exec"), names)
+        return text.getvalue()
+
+    return tell
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.PAGE)
+def test_the_whole_grid_is_recorded(grid):
+    recorded = recording(grid)
+    assert [r["settings"] for r in recorded["records"]] == [s for s, _ in grid.grid()]
+    assert grid.OUT.stat().st_size < 400_000
+    assert sum(r["seconds"] for r in recorded["records"]) < 15 * 60
+
+
+# ---- the pages' own code gives what is recorded ---------------------------------------------
+
+
+def test_damage_is_measured_against_the_whole_model(monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    counts = torch.randint(5, 15, (heads_grid.COUNT,), generator=generator).float()
+
+    def losses(removed):
+        return torch.stack([counts * (1.0 + 0.1 * len(removed)), counts], dim=1)
+
+    monkeypatch.setattr(heads_grid, "losses", losses)
+    heads_grid.damage.cache_clear()
+    two = heads_grid.together((("a", 0), ("a", 1)))
+    heads_grid.damage.cache_clear()
+    assert two["damage"] == pytest.approx([0.2] * 3, abs=1e-5)
+    assert two["sum"] == pytest.approx(0.2, abs=1e-5)
+    assert two["less_sum"] == pytest.approx([0.0] * 3, abs=1e-5)
+    assert two["less_largest"] == pytest.approx([0.1] * 3, abs=1e-5)
+
+
+# ---- what the pages say is made from the files ----------------------------------------------
+
+
+def numbers(text):
+    return {line for line in text.splitlines() if any(x.isdigit() for x in line)}
+
+
+def test_other_batches_are_told_otherwise(told):
+    recorded = recording(batches_grid)
+    other = copy.deepcopy(recorded)
+    for r in other["records"]:
+        loose = r["settings"]["order"] == "longer side"
+        again = r["settings"]["pool"] / 2000
+        r |= {"padding": [0.77 - again if loose else 0.22 - again / 9], "again": again}
+    text, changed = told(batches_grid, recorded), told(batches_grid, other)
+    assert not {x for x in numbers(text) & numbers(changed) if "run size" not in x}
+    assert "in 0 of" in changed
+
+
+def test_the_order_bought_dearly_holds():
+    """What the prose beside the figure says of the second key."""
+    rows = {
+        (r["settings"]["order"], r["settings"]["pool"]): r
+        for r in found(recording(batches_grid), "padding", fill="tokens")
+    }
+    loose, exact = rows["longer side", 1000], rows["the library's", 1000]
+    assert loose["again"] < exact["again"] / 3 and max(loose["padding"]) < 0.1
+    assert all(max(exact["padding"]) < max(r["padding"]) for r in rows.values() if r is not exact)
+
+
+def test_other_heads_are_told_otherwise(told):
+    recorded = recording(heads_grid)
+    other = copy.deepcopy(recorded)
+    for r in found(other, "pair"):
+        r |= {"sum": 5.5, "largest": 3.3, "less_sum": [2.2, 2.0, 2.4], "less_largest": [4, 3, 5]}
+    for part in ("whole", "alone", "attention"):
+        for r in found(other, part):
+            r |= {"repeats": 33, "words": 4444, "damage": [0.55, 0.44, 0.66]}
+    text, changed = told(heads_grid, recorded), told(heads_grid, other)
+    assert not {x for x in numbers(text) & numbers(changed) if "run size" not in x}
+    assert f"more than the sum: {len(found(recorded, 'pair'))} pairs" in changed
+
+
+def test_the_findings_about_heads_hold():
+    """What the prose and the exercise say of the recorded model."""
+    recorded = recording(heads_grid)
+    ranked = sorted(found(recorded, "alone"), key=lambda r: -r["damage"][0])
+    worst, others = ranked[0], ranked[1:]
+    assert (worst["settings"]["name"], worst["settings"]["head"]) == (heads_grid.ATTENTIONS[8], 2)
+    assert worst["damage"][1] > max(r["damage"][2] for r in others)
+    assert worst["repeats"] > 1.5 * max(r["repeats"] for r in others)
+    cheaper = [r["settings"] for r in found(recorded, "pair") if r["less_largest"][2] < 0]
+    assert len(cheaper) == 3 and all(2 in s["heads"] for s in cheaper)
+    (four,) = found(recorded, "attention", name=heads_grid.ATTENTIONS[8])
+    assert four["less_largest"][2] < 0

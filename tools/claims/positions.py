@@ -1,0 +1,47 @@
+"""Record what the chapter on positional encodings claims: `python tools/claims/positions.py`.
+
+Learned positions against sinusoidal ones, by their size at the start, the number of sequences and
+the steps. The experiment is the one that the page prints, in its cells tagged `recorded`.
+Resumable; some seconds a seed on one core. `make claims` runs it.
+"""
+
+import itertools
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from _record import RESULTS, page_code, record  # noqa: E402
+
+OUT = RESULTS / "positions.json"
+PAGE = "06_positional_encodings"
+SEEDS = (0,)  # more of them: add, run, and tools/checksums.py
+page = SimpleNamespace(**page_code(PAGE))
+
+SIZES = (0.02, 0.71)  # root mean square of the positions at the start
+SEQUENCES = (25, 50, 200)
+LOOKS = (100, 200, 400)  # steps
+
+
+def few(positions: str, size: float, sequences: int, seed: int) -> dict:
+    """Share right on new sequences, at some of the steps."""
+    training = page.reading(sequences, positions, seed, size)
+    first, *right = [
+        share_right()
+        for step, share_right in zip(range(1, LOOKS[-1] + 1), training, strict=False)
+        if step in (1, *LOOKS)
+    ]
+    return {"first": first, "steps": LOOKS, "right": right}
+
+
+def grid():
+    """Seed 0 of everything first, so that a recording that is stopped early is fair."""
+    for seed in SEEDS:
+        for positions, size, n in itertools.product(("learned", "sinusoidal"), SIZES, SEQUENCES):
+            settings = {"positions": positions, "size": size, "sequences": n, "seed": seed}
+            yield {"part": "few"} | settings, lambda s=settings: few(**s)
+
+
+if __name__ == "__main__":
+    record(OUT, grid(), sys.argv[1:])

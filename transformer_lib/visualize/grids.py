@@ -1,0 +1,105 @@
+"""A grid of experiments: what came out at each setting, with the page's own setting framed."""
+
+import itertools
+
+from transformer_lib.visualize.theme import ROLE_COLOURS, themed_altair
+
+CELL = (46, 32)  # width and height, pixels
+
+
+def result_grid(
+    rows, x, y, value, panel=None, menus=None, framed=(), title=None, description=None,
+    number=".0%", domain=(0.0, 1.0),
+):  # fmt: skip
+    """Results of many runs as squares: one for each setting, with the mean of its seeds.
+
+    rows: dicts, one for each run, that hold the settings and the result. x, y: the settings along
+    the axes; panel: one whose values stand beside each other; all in the order of their rows.
+    menus: {setting: the value shown at first}, for the other settings.
+    value: the result. Pointing at a square tells its lowest and its highest.
+    framed: settings as dicts, such as {"heads": 1, "steps": 250}; squares with them get a frame.
+    number: the format of the means. domain: the results that get the palest and the deepest blue.
+    Returns an Altair chart. Raises ValueError when there are no rows, or a setting is left over.
+    """
+    alt, menus = themed_altair(), dict(menus or {})
+    if not rows:
+        raise ValueError("there are no rows to draw.")
+    used = [name for name in (x, y, panel, *menus) if name]
+    squares = {}
+    for row in rows:
+        squares.setdefault(tuple(row[name] for name in used), []).append(row[value])
+    most = max(map(len, squares.values()))
+    if any(len(found) != most for found in squares.values()):
+        raise ValueError(
+            f"the squares hold {min(map(len, squares.values()))} to {most} rows: name every "
+            f"setting in x, y, panel or menus (named are {', '.join(used)})."
+        )
+    records = []
+    for key, found in squares.items():
+        settings = dict(zip(used, key, strict=True))
+        mine = any(
+            all(settings[name] == wanted for name, wanted in frame.items()) for frame in framed
+        )
+        told = {"mean": sum(found) / most, "lowest": min(found), "highest": max(found)}
+        records.append(settings | told | {"seeds": most, "framed": mine})
+    low, high = domain
+    order = {name: list(dict.fromkeys(record[name] for record in records)) for name in used}
+
+    def squares_of(shown, first):
+        base = alt.Chart(alt.InlineData(values=shown))
+        for name in menus:
+            base = base.transform_filter(f"datum[{name!r}] == chosen_{name}")
+        base = base.encode(
+            x=alt.X(f"{x}:O", sort=order[x], axis=alt.Axis(labelAngle=0)),
+            y=alt.Y(
+                f"{y}:O", sort=order[y], title=y if first else None,
+                axis=alt.Axis(labelLimit=170) if first else alt.Axis(labels=False, ticks=False),
+            ),
+            tooltip=[
+                *(f"{name}:N" for name in used),
+                *(alt.Tooltip(f"{of}:Q", format=number) for of in ("mean", "lowest", "highest")),
+                "seeds:Q",
+            ],
+        )  # fmt: skip
+        tiles = base.mark_rect().encode(
+            color=alt.Color("mean:Q", legend=None, scale=alt.Scale(domain=[low, high], clamp=True))
+        )
+        # Beyond the middle of the palette white is read better than black.
+        ink = alt.condition(
+            f"datum.mean > {low + 0.55 * (high - low)}", alt.value("white"), alt.value("black")
+        )
+        numbers = base.mark_text().encode(text=alt.Text("mean:Q", format=number), color=ink)
+        frames = base.transform_filter("datum.framed").mark_rect(
+            filled=False, stroke=ROLE_COLOURS["loss"], strokeWidth=3
+        )
+        return alt.layer(tiles, numbers, frames).properties(
+            width=CELL[0] * len(order[x]), height=CELL[1] * len(order[y])
+        )
+
+    if panel:
+        parts = [
+            squares_of([r for r in records if r[panel] == name], i == 0).properties(title=str(name))
+            for i, name in enumerate(order[panel])
+        ]
+        figure = alt.hconcat(*parts)
+    else:
+        figure = squares_of(records, True)
+    for name, first in menus.items():
+        menu = alt.binding_select(options=order[name], name=f"{name} ")
+        figure = figure.add_params(alt.param(name=f"chosen_{name}", value=first, bind=menu))
+    return figure.properties(
+        title=title or f"{value} by {x} and {y}",
+        description=description or _describe(records, value, used, menus, number),
+    )
+
+
+def _describe(records, value, used, menus, number):
+    """The squares that stand there at first, in words."""
+    shown = [r for r in records if all(r[name] == first for name, first in menus.items())]
+    where = "".join(f", {name} {first}" for name, first in menus.items())
+    told = (
+        " ".join(f"{name} {r[name]}" for name in used if name not in menus)
+        + f": {format(r['mean'], number)}"
+        for r in itertools.islice(shown, 40)
+    )
+    return f"Mean of {value} at each setting{where}. " + "; ".join(told) + "."
