@@ -134,6 +134,11 @@ CASES = [
     (ch10.causal_rows, (forgets,), False, "attends to itself alone"),
     (ch10.causal_rows, (only_the_last,), False, "not those of causal attention"),
     (ch10.causal_rows, (lambda *a: next_row(*a)[0],), False, "return two things"),
+    (ch10.squeezed, (64, 600), True, "of those of eight"),
+    (ch10.squeezed, (..., 600), None, "Not attempted"),
+    (ch10.squeezed, (64, 150), False, "more than half in each was asked for"),
+    (ch10.squeezed, (32, 500), False, "updates is 500; recorded are 150, 300"),
+    (ch10.squeezed, (64, 1200), False, "was not trained for 1200 updates"),
 ]
 
 

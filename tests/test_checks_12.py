@@ -146,6 +146,12 @@ CASES = [
     (ch12.short_steps, ([1.0] * 100,), False, "is still 1.00 of the rate"),
     (ch12.short_steps, ([1e-12, -1e-12] * 50,), False, "epsilon is to play no part"),
     (ch12.short_steps, ([1.0, -1.0],), False, "a list of 100"),
+    (ch12.without_warm_up, (False, 0.001), True, "Right"),
+    (ch12.without_warm_up, (..., 0.01), None, "Not attempted"),
+    (ch12.without_warm_up, (False, 0.01), False, "warm-up is ahead in every seed"),
+    (ch12.without_warm_up, (False, 0.005), False, "rate is 0.005; recorded are 0.001"),
+    (ch12.without_warm_up, (0.98, 0.01), False, "norm_first is 0.98; recorded are False"),
+    (ch12.without_warm_up, (True, 0.001), False, "not the two together"),
 ]
 
 

@@ -11,11 +11,13 @@ from transformer_lib.checks import (
     expect,
     expect_close,
     expect_shape,
+    judged,
     same,
     values,
 )
 from transformer_lib.checks.ch03 import triangle
 from transformer_lib.checks.framework import has_placeholder
+from transformer_lib.checks.recorded import expect_one_of, recorded
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoder import DecoderLayer
 
@@ -388,3 +390,18 @@ def _step(join=lambda old, new: torch.cat([old, new], 1), root=True, own=True):
 )
 def causal_rows(x, w_q, w_k, w_v):
     return _causal(x, w_q, w_k, w_v)
+
+
+@judged("10.7", hint="two things help: more numbers, and more updates", example=(64, 600))
+def squeezed(width, updates):
+    records = recorded("one_vector", squeeze=True)
+    expect_one_of("width", width, (r["settings"]["width"] for r in records))
+    expect_one_of("updates", updates, (step for r in records for step in r["steps"]))
+    runs = [r for r in records if r["settings"]["width"] == width and updates in r["steps"]]
+    expect(runs, f"a vector of {width} numbers was not trained for {updates} updates")
+    five, eight = (
+        [r["whole"][r["steps"].index(updates)][symbols] for r in runs] for symbols in ("5", "8")
+    )
+    told = f"{min(five):.0%} to {max(five):.0%} of the sentences of five symbols are right"
+    expect(min(five) > 0.5, f"there {told}, seed by seed; more than half in each was asked for")
+    return f"{told.capitalize()}, and {min(eight):.0%} to {max(eight):.0%} of those of eight."

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from transformer_lib.checks import Part, exercise, expect, expect_shape, judged, values
+from transformer_lib.checks.recorded import expect_one_of, recorded, span
 from transformer_lib.schedule import noam
 
 NATS = math.log(10_000)
@@ -384,3 +385,22 @@ def short_steps(gradients):
         longest < 0.1,
         f"one of the last 50 steps is still {longest:.2f} of the rate; all should be below 0.10",
     )
+
+
+@judged("12.9", hint="which steps does a warm-up make small?", example=(False, 0.003))
+def without_warm_up(norm_first, rate):
+    records = recorded("warm_up", part="rates")
+    given = {"norm_first": norm_first, "rate": rate}
+    for name, value in given.items():
+        expect_one_of(name, value, (r["settings"][name] for r in records))
+    ends = {"constant": {}, "warm-up, then constant": {}}
+    for r in records:
+        if given.items() <= r["settings"].items():
+            ends[r["settings"]["schedule"]][r["settings"]["seed"]] = r["last"]
+    constant, warmed = ends.values()
+    expect(constant, "each of these values is recorded, but not the two together")
+    told = f"the seeds end at {span(constant.values())}, with warm-up at {span(warmed.values())}"
+    ahead = sum(constant[seed] < warmed[seed] for seed in constant)
+    expect(ahead > 0, f"with a constant rate {told}: there warm-up is ahead in every seed")
+    expect(ahead == len(constant), f"with a constant rate {told}: it is ahead in {ahead} of them")
+    return f"With a constant rate {told}."
