@@ -15,7 +15,7 @@ from _record import RESULTS, page_code, record  # noqa: E402
 
 OUT = RESULTS / "memory.json"
 PAGE = "01_why_attention"
-SEEDS = (0,)  # more of them: add, run, and tools/checksums.py
+SEEDS = (0, 1, 2)
 page = SimpleNamespace(**page_code(PAGE))
 
 REPEAT_LOOKS = (400, 1200)  # steps
