@@ -1,6 +1,7 @@
 """The recorded runs: what results/ and the README say is what the shipped weights do."""
 
 import json
+import math
 import os
 import re
 import statistics
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from transformer_lib import data, evaluation, load_pretrained
+from transformer_lib.runs import recipes
 from transformer_lib.runs.pretrained import results_dir
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,6 +78,22 @@ def test_the_readme_states_the_recorded_scores():
     moses = recorded("multi30k-en-de", "lowercased_tokenised_bleu")
     assert f"English to German scores {german} ({over_seeds('multi30k-en-de')})" in text
     assert f"or {moses} lowercased" in text
+    rows = json.loads((results_dir() / "multi30k-de-en-short" / "seeds.json").read_text("utf-8"))
+    short = [row["test"]["bleu"] for row in rows["seeds"]]
+    seconds = max(row["training_seconds"] for row in rows["seeds"])
+    mean, sd = statistics.mean(short), statistics.stdev(short)
+    assert f"{mean:.1f} ± {sd:.1f} ({len(short)} seeds) after {math.ceil(seconds / 60)} mi" in text
+
+
+def test_the_short_recipe_keeps_its_rules():
+    """Ten minutes of training on two cores, 6 MB, three seeds, and its own recipe."""
+    run = results_dir() / "multi30k-de-en-short"
+    rows = json.loads((run / "seeds.json").read_text("utf-8"))["seeds"]
+    assert len(rows) >= 3 and max(row["training_seconds"] for row in rows) <= 600
+    assert json.loads((run / "environment.json").read_text("utf-8"))["device"].endswith("2 threads")
+    assert (run / "model.safetensors").stat().st_size <= 6_000_000
+    config = json.loads((run / "config.json").read_text("utf-8"))
+    assert recipes.differences(recipes.find("short"), config) == []
 
 
 def test_the_cover_shows_the_shipped_model():
