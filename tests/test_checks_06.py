@@ -104,7 +104,7 @@ CASES = [
     (ch06.sinusoids_ahead, (compared(learned=...),), None, "Not attempted"),
     (ch06.sinusoids_ahead, (compared(learned=0.71),), False, "must lie above"),
     (ch06.sinusoids_ahead, (compared(sinusoidal=0.02),), False, "must lie above"),
-    (ch06.sinusoids_ahead, (compared(sequences=100),), False, "there are 25, 50, 200"),
+    (ch06.sinusoids_ahead, (compared(sequences=100),), False, "recorded are 25, 50, 200"),
     (ch06.sinusoids_ahead, ({"sequences": 50},), False, "give a dictionary"),
 ]
 

@@ -102,7 +102,7 @@ def test_its_steps_are_as_long_as_adams():
     Muon(part, lr=0.01).step()
     for name, p in part.named_parameters():
         if p.ndim == 2:
-            step = float((p - before[name]).square().mean().sqrt()) / 0.01
+            step = (p - before[name]).square().mean().sqrt().item() / 0.01
             assert 0.14 < step < 0.24, name
 
 

@@ -34,7 +34,7 @@ def outcomes(grid: str, part: str, value: str, **wanted) -> list[float]:
 
 def expect_one_of(name: str, given, known):
     """Wrong, with the values that were recorded, unless `given` is one of them."""
-    known = list(dict.fromkeys(known))
+    known = sorted(set(known))
     listed = ", ".join(str(value) for value in known)
     expect(
         not isinstance(given, bool) or isinstance(known[0], bool),
