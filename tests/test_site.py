@@ -498,10 +498,12 @@ TALLER = {
     "book/07_normalization.html": 25_500,  # three norms, two orders, and five explanations tested
     "book/11_whole_model.html": 25_500,  # the whole model is printed, traced, counted and started
     "book/12_batches_loss_schedule.html": 27_500,  # three topics in one chapter
+    "book/13_toy_tasks.html": 22_500,  # three tasks, hidden from and put back
+    "book/14_multi30k_data.html": 21_000,  # the data, its tokens, its batches
     "book/15_decoding.html": 29_500,  # prints the cache and three decoders
     "book/16_training_on_multi30k.html": 30_000,
     "book/17_evaluation.html": 32_000,  # with the ablations and the published results
-    "book/18_looking_inside.html": 26_000,  # many figures
+    "book/18_looking_inside.html": 28_000,  # many figures, and the story of one head
     "book/20_decoder_only.html": 28_000,  # five experiments
     "book/22_encoder_decoders.html": 22_000,  # prints each damage
     "book/23_cheaper_attention.html": 30_000,  # prints a dozen kinds of attention
