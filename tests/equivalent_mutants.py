@@ -47,9 +47,7 @@ EQUIVALENT = {
         ),
     },
     "08": {
-        "factor = 20.0 | 20.0 -> 21.0": (
-            "any large factor does"
-        ),
+        "factor = 20.0 | 20.0 -> 21.0": ("any large factor does"),
         "keep = torch.rand_like(x) >= p | GtE -> Gt": (
             "a random number is exactly p with probability 0"
         ),
@@ -75,9 +73,7 @@ EQUIVALENT = {
         ),
     },
     "13": {
-        "letters, length = (2, 3) | 2 -> 3": (
-            "three letters do as well"
-        ),
+        "letters, length = (2, 3) | 2 -> 3": ("three letters do as well"),
         "width = max(written.size(1), right.size(1)) | arguments exchanged": (
             "the larger, or smaller, of two has no order"
         ),
@@ -172,6 +168,9 @@ EQUIVALENT = {
         "unit = F.normalize(table, dim=-1) | without dim=": (
             "the default, axis 1, is the last one of a table"
         ),
+        "cheaper, dearer = (('cross', 0, 2, 3), ('cross', 0, 1, 3)) | 3 -> 0": (
+            "heads 1 and 0 of that attention cost more than their sum, too"
+        ),
         "similarity[i] = -2.0 | 2.0 -> 3.0": ("below every cosine, too"),
         "unit = F.normalize(table, dim=-1) | without USub": (
             "that axis has this number counted from the front, too"
@@ -233,8 +232,6 @@ EQUIVALENT = {
         "safe, win, lose, chance = (5, 10, 1, 0.3) | 1 -> 2": "another gamble of that kind",
     },
     "06": {
-        "d_model, near, far = (64, 48, 100) | 48 -> 49": (
-            "these two distances do as well"
-        ),
+        "d_model, near, far = (64, 48, 100) | 48 -> 49": ("these two distances do as well"),
     },
 }
