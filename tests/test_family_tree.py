@@ -117,3 +117,16 @@ def test_a_library_cell_has_an_anchor():
     cell_anchors.add_anchors(None, document)
     assert document[0]["ids"] == ["lib-models-language-model-languagemodel"]
     assert document[0]["ids"][0] in cell_anchors.anchors("20_decoder_only")
+
+
+def test_a_folded_library_cell_names_its_definition():
+    from docutils import nodes
+
+    document = nodes.document(None, None)
+    said = {"hide_mode": "input", "prompt_show": "Show code", "prompt_hide": "Hide code"}
+    for tags in (["hide-input", "lib:training.fit"], ["hide-input"]):
+        metadata = {"tags": tags}
+        document += nodes.container(nb_element="cell_code", cell_metadata=metadata, **said)
+    cell_anchors.add_anchors(None, document)
+    assert [cell["prompt_show"] for cell in document] == ["Show training.fit", "Show code"]
+    assert document[0]["prompt_hide"] == "Hide training.fit"

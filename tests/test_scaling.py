@@ -18,7 +18,7 @@ RECORDED = ROOT / "results" / "beyond" / "scaling.json"
 @pytest.fixture(scope="module")
 def fit_law():
     """The function as the notebook prints it."""
-    notebook = json.loads((ROOT / "book" / "20_decoder_only.ipynb").read_text(encoding="utf8"))
+    notebook = json.loads((ROOT / "book" / "scaling.ipynb").read_text(encoding="utf8"))
     cell = next(cell for cell in notebook["cells"] if cell["id"] == "scale-fit")
     names = {"torch": torch}
     exec("".join(cell["source"]).partition("\n\n\nlaw = ")[0], names)

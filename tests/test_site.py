@@ -500,14 +500,6 @@ TALLER = {
     "book/12_batches_loss_schedule.html": 27_500,  # three topics in one chapter
     "book/13_toy_tasks.html": 23_000,  # three tasks, hidden from and put back
     "book/14_multi30k_data.html": 21_000,  # the data, its tokens, its batches
-    "book/15_decoding.html": 29_500,  # prints the cache and three decoders
-    "book/16_training_on_multi30k.html": 30_000,
-    "book/17_evaluation.html": 32_000,  # with the ablations and the published results
-    "book/18_looking_inside.html": 28_000,  # many figures, and the story of one head
-    "book/20_decoder_only.html": 28_000,  # five experiments
-    "book/22_encoder_decoders.html": 22_000,  # prints each damage
-    "book/23_cheaper_attention.html": 30_000,  # prints a dozen kinds of attention
-    "book/24_longer_memory_less_depth.html": 23_000,  # prints four memories and three ways to stop
 }
 
 

@@ -1,7 +1,8 @@
 """A place to link to at each cell that prints a definition of the library.
 
 The cell tagged `lib:beyond.sparse.local` of a chapter gets the anchor `lib-beyond-sparse-local`.
-Headings have theirs already, so that `anchors` lists all that another page may point to.
+Headings have theirs already, so that `anchors` lists all that another page may point to. Where such
+a cell is folded, its line names the definition.
 """
 
 import json
@@ -21,7 +22,11 @@ def library_tags(metadata: dict) -> list[str]:
 def add_anchors(app: Sphinx, doctree: nodes.document) -> None:
     for cell in doctree.findall(nodes.container):
         if cell.get("nb_element") == "cell_code":
-            cell["ids"] += map(nodes.make_id, library_tags(cell.get("cell_metadata", {})))
+            tags = library_tags(cell.get("cell_metadata", {}))
+            cell["ids"] += map(nodes.make_id, tags)
+            if tags and cell.get("hide_mode"):  # the folded line says what is behind it
+                name = tags[0].removeprefix("lib:")
+                cell["prompt_show"], cell["prompt_hide"] = f"Show {name}", f"Hide {name}"
 
 
 def anchors(page: str) -> set[str]:
