@@ -493,13 +493,6 @@ CHAPTERS = [page for page in PAGES if re.match(r"book/\d\d_", page)]
 # Chapters that may be taller than lengths.MOST_PIXELS, each with its limit and its reason. A limit
 # is what the page needs, and a little air: bring it down when the page gets shorter.
 TALLER = {
-    "book/03_masks.html": 22_000,  # three masks, each with its failure and its law
-    "book/06_positional_encodings.html": 28_000,  # seven schemes, five of them relative
-    "book/07_normalization.html": 25_500,  # three norms, two orders, and five explanations tested
-    "book/11_whole_model.html": 25_500,  # the whole model is printed, traced, counted and started
-    "book/12_batches_loss_schedule.html": 27_500,  # three topics in one chapter
-    "book/13_toy_tasks.html": 23_000,  # three tasks, hidden from and put back
-    "book/14_multi30k_data.html": 21_000,  # the data, its tokens, its batches
     "book/15_decoding.html": 29_500,  # prints the cache and three decoders
     "book/16_training_on_multi30k.html": 30_000,
     "book/17_evaluation.html": 32_000,  # with the ablations and the published results
