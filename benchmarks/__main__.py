@@ -23,7 +23,7 @@ FULL = dict(
     data="auto", pairs=None, sentences=None, few=200, rounds=7, step_batches=5, epoch_batches=8,
     sizes={1: [32, 64, 128, 256], 5: [16, 32, 64, 128, 256]},  # and all at once
     max_tokens=4096, fixed_batch=128,
-    lengths=[8, 16, 32, 64, 128], batch_sizes=[1, 4, 16, 64, 256],
+    lengths=[8, 16, 32, 64, 128, 256, 512], batch_sizes=[1, 4, 16, 64, 256],
 )  # fmt: skip
 QUICK = dict(
     data="mini", pairs=64, sentences=8, few=4, rounds=1, step_batches=1, epoch_batches=1,

@@ -4,6 +4,7 @@ A decoder here is a function (sources, batch size) -> the written ids of each so
 <eos>. Each is timed at its own best batch size, and their outputs are compared.
 """
 
+import dataclasses
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -11,9 +12,10 @@ from functools import partial
 import torch
 
 from benchmarks.peers import Uncached, marian_pair, save_for_ctranslate2
-from benchmarks.timing import Row, alternate, compare, median, rates, seconds
+from benchmarks.timing import Row, alternate, compare, median, rates, rounds_for, seconds
 from transformer_lib import Transformer, Translator, fast
 from transformer_lib.batching import pad
+from transformer_lib.compiled import CompiledModel, refusal
 from transformer_lib.decoding import beam_search, greedy_decode
 from transformer_lib.tokenization import EOS, PAD
 
@@ -61,6 +63,11 @@ def our_decoder(
 def fast_decoder(model: Transformer, beam: int, **options) -> Decoder:
     """The same loops, on the model laid out for decoding, a batch on each thread."""
     return our_decoder(fast.DecodingModel(model), beam, each=fast.parallel_map, **options)
+
+
+def compiled_decoder(model: Transformer, beam: int) -> Decoder:
+    """The same loops, each step by the program in C, a batch on each thread."""
+    return our_decoder(CompiledModel(model), beam, each=fast.parallel_map)
 
 
 def ctranslate2_decoder(translator: Translator, beam: int, folder: str, workers: int) -> Decoder:
@@ -145,6 +152,12 @@ def decoding_rows(
 
         what, quick = f"{name}, {len(sources)} sentences", fast_decoder(model, beam)
         yield duel(what, "ours, as printed", quick, ours, sources, sizes[beam], rounds)
+        in_c, best = f"{name} in C, {len(sources)} sentences", quick
+        if reason := refusal(model):
+            yield Row(in_c, "ours, as printed", note=reason)
+        else:
+            best = compiled_decoder(model, beam)
+            yield duel(in_c, "ours, as printed", best, ours, sources, sizes[beam], rounds)
         with tempfile.TemporaryDirectory() as folder:
             against = "CTranslate2 float32, same weights"
             try:
@@ -154,11 +167,13 @@ def decoding_rows(
                     for workers in sorted({1, torch.get_num_threads()})
                 ]
             except ImportError:
-                yield Row(what, against, target="1.3", note="not installed: pip install -r "
+                yield Row(in_c, against, target="1", note="not installed: pip install -r "
                           "benchmarks/requirements.txt")  # fmt: skip
             else:
                 peer = min(choices, key=lambda d: best_batch_size(d, sources, sizes[beam])[1])
-                yield duel(what, against, quick, peer, sources, sizes[beam], rounds, "1.3")
+                yield duel(what, against, quick, peer, sources, sizes[beam], rounds)
+                if best is not quick:
+                    yield duel(in_c, against, best, peer, sources, sizes[beam], rounds, "1")
 
         forced = fast_decoder(twin, beam, max_len=FORCED_LEN, eos=-1)  # no token has id -1
         yield duel(
@@ -168,15 +183,23 @@ def decoding_rows(
         )  # fmt: skip
 
 
+def with_max_len(model: Transformer, max_len: int) -> Transformer:
+    """The same model for longer texts; its positions are computed and not learned."""
+    longer = Transformer(dataclasses.replace(model.config, max_len=max_len))
+    longer.load_state_dict(model.state_dict())
+    return longer.eval()
+
+
 def cost_curves(model: Transformer, lengths, batch_sizes, rounds: int) -> list[dict]:
     """Milliseconds of greedy decoding against output length and batch size, random sources."""
+    model = with_max_len(model, max(lengths) + 1)
     points = [("length", 32, n) for n in lengths] + [("batch size", b, 16) for b in batch_sizes]
     curves = []
     for varied, batch, length in points:
         src_ids = torch.randint(4, model.config.vocab_size, (batch, length))
         decode = partial(greedy_decode, model, src_ids, length, eos_id=-1)
         runs = {"ours": decode, "ours, no cache": partial(decode, use_cache=False)}
-        for name, taken in alternate(runs, rounds).items():
+        for name, taken in alternate(runs, rounds_for(rounds, length)).items():
             curves.append({"what": "greedy decoding", "varied": varied, "batch_size": batch,
                            "length": length, "who": name, "ms": 1000 * median(taken)})  # fmt: skip
     return curves

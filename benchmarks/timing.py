@@ -28,6 +28,11 @@ def alternate(contestants: dict[str, Callable[[], object]], rounds: int) -> dict
     return taken
 
 
+def rounds_for(rounds: int, length: int) -> int:
+    """How often to measure texts of this length: those that take minutes, once."""
+    return rounds if length < 256 else 1
+
+
 @dataclass
 class Row:
     """One comparison. ratio above 1: ours is the better by that factor.

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.peers import TorchTransformer
-from benchmarks.timing import Row, alternate, compare, median, rates, seconds
+from benchmarks.timing import Row, alternate, compare, median, rates, rounds_for, seconds
 from transformer_lib import ModelConfig, Transformer, fast, training
 from transformer_lib.batching import TokenBatchSampler, pad, padding_share
 from transformer_lib.tokenization import PAD
 
 SIZES = ModelConfig(
     vocab_size=8000, d_model=128, n_heads=4, d_ff=256, n_encoder_layers=4, n_decoder_layers=4,
-    dropout=0.1,
+    dropout=0.1, max_len=1024,
 )  # fmt: skip
 SMOOTHING = 0.1
 
@@ -199,7 +199,7 @@ def cost_curves(steps: dict[str, TrainingStep], lengths, batch_sizes, rounds: in
             name: lambda step=steps[name], s=src_ids, t=tgt_ids: step(s, t)
             for name in (FAST, TORCH_SAME)
         }
-        for name, taken in alternate(runs, rounds).items():
+        for name, taken in alternate(runs, rounds_for(rounds, length)).items():
             curves.append({
                 "what": STEP, "varied": varied, "batch_size": batch, "length": length,
                 "who": OURS if name == FAST else name, "ms": 1000 * median(taken),

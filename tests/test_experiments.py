@@ -93,6 +93,22 @@ def test_what_is_done_is_not_done_again(commands):
     )  # fmt: skip
 
 
+def test_scores_can_be_recorded_without_weights(commands, tmp_path):
+    options = ["--recipe", "short", "--max-steps", "9"]
+    experiments.seeds("quick", [0], options, jobs=1, scores_only=True)
+    experiments.seeds("quick", [0, 1], options, jobs=1, scores_only=True)
+    assert [c[:5] for c in commands if c[0] == "train"] == [("train", *options)[:5]] * 2
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["quick.json"]
+    found = json.loads((tmp_path / "results" / "quick.json").read_text())
+    assert found["options"] == "--recipe short --max-steps 9"
+    assert [(row["seed"], row["test"]["bleu"], row["chosen"]) for row in found["seeds"]] == [
+        (0, TEST[0], False), (1, TEST[1], True),
+    ]  # fmt: skip
+    assert found["test_bleu"]["mean"] == (TEST[0] + TEST[1]) / 2
+    with pytest.raises(ValueError, match="holds seeds of '--recipe short --max-steps 9', not of"):
+        experiments.seeds("quick", [2], ["--recipe", "short"], jobs=1, scores_only=True)
+
+
 @pytest.mark.parametrize(("first", "best"), [(0, 2), (1, 1)])
 def test_seeds_are_added_to_a_recorded_run(commands, tmp_path, first, best):
     """The folder of a single run, as `train` and `evaluate` leave it, is the first seed."""

@@ -6,7 +6,8 @@
     python tools/experiments.py ablations --only "no label smoothing" --seeds 0
     python tools/experiments.py ladder --seeds 0 1
 
-`seeds` passes every other option on to `train`.
+`seeds` passes every other option on to `train`; with --scores-only it keeps no weights, only
+results/<run>.json.
 
 Each run is one call of `python -m transformer_lib train` in its own process and its own folder
 under runs/, so any of them can be interrupted and goes on when this command is given again.
@@ -152,24 +153,31 @@ def spread(values: list[float]) -> dict:
     }
 
 
-def seeds(run: str, numbers: list[int], options: list[str], jobs: int) -> None:
+def seeds(
+    run: str, numbers: list[int], options: list[str], jobs: int, scores_only: bool = False
+) -> None:
     """Train every seed, choose on validation, then score the test set once for each.
 
     Seeds that results/<run> already holds are kept, so that a recipe may get its seeds in several
     sittings. The weights there are always those of the best seed on validation.
+    scores_only: into results/<run>.json, without weights.
     """
     goal = results_dir() / run
     settle(goal)
-    rows = recorded_seeds(goal)
+    if scores_only:
+        goal = goal.with_suffix(".json")
+        rows = recorded_scores(goal, shlex.join(options))
+    else:
+        rows = recorded_seeds(goal)
     numbers = [seed for seed in numbers if seed not in rows]
     folders = {seed: RUNS / run / f"seed-{seed}" for seed in numbers}
-    like = any(option.split("=")[0] == "--like" for option in options)
+    like = scores_only or any(option.split("=")[0] == "--like" for option in options)
     if not like and ((goal / "config.json").exists() or not options):
         options = ["--like", run, *options]
     given = [[*options, "--seed", str(seed)] for seed in numbers]
     at_once(jobs, train, folders.values(), given, [LENGTH_PENALTIES] * len(numbers))
     for folder in folders.values():
-        if rows and (changed := other_settings(goal, folder)):
+        if rows and not scores_only and (changed := other_settings(goal, folder)):
             raise ValueError(
                 f"{goal} holds seeds of another recipe: {changed}. Nothing there was changed and "
                 f"{folder} is kept. Give the new recipe another name, or move {goal} away."
@@ -183,8 +191,12 @@ def seeds(run: str, numbers: list[int], options: list[str], jobs: int) -> None:
         rows[seed] = seed_row(folder)
     ordered = [rows[seed] | {"seed": seed, "chosen": seed == best} for seed in sorted(rows)]
     summary = {"test_bleu": spread([row["test"]["bleu"] for row in ordered])}
-    publish(goal, folders.get(best), summary | {"seeds": ordered})
-    print(f"{run}: test BLEU {summary['test_bleu']}; shipped seed {best}")
+    summary["seeds"] = ordered
+    if scores_only:
+        write_json(goal, {"options": shlex.join(options)} | summary)
+    else:
+        publish(goal, folders.get(best), summary)
+    print(f"{run}: test BLEU {summary['test_bleu']}; best on validation: seed {best}")
 
 
 def publish(goal: Path, chosen: Path | None, summary: dict) -> None:
@@ -219,6 +231,19 @@ def settle(goal: Path) -> None:
 def beside(goal: Path, name: str) -> Path:
     """Where a folder waits to take the place of `goal`, and where the replaced one goes."""
     return goal.parent / f".{goal.name}.partial" / name
+
+
+def recorded_scores(goal: Path, options: str) -> dict[int, dict]:
+    """The seeds that results/<run>.json holds, by number, all trained with these options."""
+    if not goal.exists():
+        return {}
+    found = json.loads(goal.read_text(encoding="utf8"))
+    if found["options"] != options:
+        raise ValueError(
+            f"{goal} holds seeds of {found['options']!r}, not of {options!r}: give the new recipe "
+            "another name, or move that file away."
+        )
+    return {row["seed"]: row for row in found["seeds"]}
 
 
 def recorded_seeds(goal: Path) -> dict[int, dict]:
@@ -362,6 +387,7 @@ def main(arguments: list[str] | None = None) -> int:
         part.add_argument("--jobs", type=int, default=1, help="runs at a time (default: 1)")
         if kind == "seeds":
             part.add_argument("run", help="name in results/, e.g. multi30k-de-en")
+            part.add_argument("--scores-only", action="store_true", help="keep no weights")
         else:
             known = VARIANTS if kind == "ablations" else RUNGS
             part.add_argument("--only", nargs="+", default=list(known), metavar="VARIANT")
@@ -370,7 +396,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"{given.kind} takes no {shlex.join(options)}; its settings stand here.")
     try:
         if given.kind == "seeds":
-            seeds(given.run, given.seeds, options, given.jobs)
+            seeds(given.run, given.seeds, options, given.jobs, given.scores_only)
         else:
             (ablations if given.kind == "ablations" else ladder)(
                 given.only, given.seeds, given.jobs

@@ -39,8 +39,8 @@ def greedy_decode(
     use_cache=False computes the whole prefix anew at each step: slower, same ids.
     """
 
-    def most_probable(logits: Tensor) -> Tensor:
-        return largest(logits, 1)[1].squeeze(-1)
+    def most_probable(ids: Tensor, state) -> Tensor:
+        return _top(model, ids, state, 1)[1].squeeze(-1)
 
     return _generate(model, src_ids, max_len, bos_id, eos_id, use_cache, most_probable)
 
@@ -71,7 +71,8 @@ def sample(
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(f"top_p is {top_p}; it must be in (0, 1].")
 
-    def draw(logits: Tensor) -> Tensor:
+    def draw(ids: Tensor, state) -> Tensor:
+        logits = _without_padding(model.step(ids, state))  # (B, V)
         ranked, ids = (logits / temperature).sort(-1, descending=True)  # (B, V)
         probabilities = ranked.softmax(-1)
         if top_p is not None:
@@ -96,18 +97,16 @@ def _generate(
     bos_id: int,
     eos_id: int,
     use_cache: bool,
-    choose: Callable[[Tensor], Tensor],
+    choose: Callable[..., Tensor],
 ) -> Tensor:
-    """Extend every sentence by choose(logits (B, V)) -> ids (B,) until <eos> or max_len."""
+    """Extend every sentence by choose(newest ids, state) -> ids (B,) until <eos> or max_len."""
     with evaluating(model):
         ids, state = model.start(src_ids, bos_id, use_cache)  # (B, T) what stands there already
         limits = _length_limits(model, src_ids, max_len, ids.size(1))  # (B,)
         output = torch.full((len(ids), int(limits.max())), PAD, device=ids.device)
         live = torch.arange(len(ids), device=ids.device)  # sentences not ended
         for step in range(output.size(1)):
-            logits = model.step(ids[:, state.length :], state)  # (B_live, V)
-            logits[:, PAD] = -math.inf  # padding is no word, and later steps would not see it
-            token = choose(logits)  # (B_live,)
+            token = choose(ids[:, state.length :], state)  # (B_live,)
             output[live, step] = token
             going = ((token != eos_id) & (limits[live] > step + 1)).nonzero().squeeze(-1)
             if not len(going):
@@ -158,13 +157,9 @@ def beam_search(
         totals = torch.full((len(live), n), -math.inf, device=device)  # sums of log-probabilities
         totals[:, 0] = 0.0  # at first all n prefixes are the same: only one may count
         for step in range(best_ids.size(1)):
-            logits = model.step(ids[:, state.length :], state)  # (A * n, V)
-            logits[:, PAD] = -math.inf  # padding is no word
             # 2n candidates are enough: at most n of them can be <eos>.
-            top, tokens = largest(logits, 2 * n)  # (A * n, 2n)
-            # The best one's probability is exp(its logit - log z). (logsumexp takes twice as long.)
-            log_z = top[:, :1] - logits.softmax(-1).gather(1, tokens[:, :1]).log()  # (A * n, 1)
-            log_p = (top - log_z).view(len(live), n, 2 * n)
+            log_p, tokens = _top(model, ids[:, state.length :], state, 2 * n, log_p=True)
+            log_p = log_p.view(len(live), n, 2 * n)
             candidates, choice = (totals[:, :, None] + log_p).flatten(1).topk(2 * n)  # (A, 2n)
             tokens = tokens.view(len(live), -1).gather(1, choice)  # (A, 2n)
             origin = choice // (2 * n) + n * torch.arange(len(live), device=device)[:, None]
@@ -197,6 +192,25 @@ def beam_search(
             live, n_finished = live[going], n_finished[going]
     longest = int((best_ids != PAD).sum(1).max())
     return best_ids[:, :longest], best_scores
+
+
+def _top(model: nn.Module, ids: Tensor, state, k: int, log_p: bool = False):
+    """The k likeliest tokens after ids: their logits, or log-probabilities, and ids, (rows, k)."""
+    if hasattr(model, "top"):  # it finds them by itself
+        return model.top(ids, state, k, log_p)
+    logits = _without_padding(model.step(ids, state))  # (rows, V)
+    top, tokens = largest(logits, k)
+    if not log_p:
+        return top, tokens
+    # The best one's probability is exp(its logit - log z). (logsumexp takes twice as long.)
+    log_z = top[:, :1] - logits.softmax(-1).gather(1, tokens[:, :1]).log()  # (rows, 1)
+    return top - log_z, tokens
+
+
+def _without_padding(logits: Tensor) -> Tensor:
+    """Padding is no word, and later steps would not see it. (rows, V), changed in place."""
+    logits[:, PAD] = -math.inf
+    return logits
 
 
 def largest(logits: Tensor, k: int, width: int = 100) -> tuple[Tensor, Tensor]:

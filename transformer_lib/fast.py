@@ -282,20 +282,27 @@ class DecodingModel:
         if not use_cache:
             raise ValueError("a DecodingModel has a cache: without one, decode the model itself.")
         batch, config = len(src_ids), self.config
-        mask = None  # (B, 1, 1, S), added to the scores
+        x, mask = self._encode(src_ids)
+        pairs = 2 * config.n_decoder_layers
+        memory = _heads(self.memory(x), batch, config.n_heads, pairs)
+        memory = memory.contiguous().unflatten(0, (-1, 2))  # (L, 2, B, H, S, K)
+        ids = torch.full((batch, 1), bos_id, device=src_ids.device)
+        return ids, _State(memory, mask)
+
+    def _encode(self, src_ids: Tensor) -> tuple[Tensor, Tensor | None]:
+        """What the encoder gives, (B * S, D), and the mask of the padding, (B, 1, 1, S) or None."""
+        mask = None  # added to the scores
         if (padding := src_ids == PAD).any():
             mask = torch.zeros_like(src_ids, dtype=self.src_embedding.lookup.weight.dtype)
             mask = mask.masked_fill(padding, -math.inf)[:, None, None]
         x = self.embed(self.src_embedding(src_ids)).flatten(0, 1)  # (B * S, D)
         for layer in self.encoder:
-            q, k, v = _heads(layer.qkv(layer.before(0, x)), batch, config.n_heads, 3)
+            q, k, v = _heads(
+                layer.qkv(layer.before(0, x)), len(src_ids), self.config.n_heads, 3
+            )
             x = layer.after(0, x, layer.own_out, _attend(q, k, v, mask))
             x = layer.feed_forward(x)
-        pairs = 2 * config.n_decoder_layers
-        memory = _heads(self.memory(self.norms[0](x)), batch, config.n_heads, pairs)
-        memory = memory.contiguous().unflatten(0, (-1, 2))  # (L, 2, B, H, S, K)
-        ids = torch.full((batch, 1), bos_id, device=src_ids.device)
-        return ids, _State(memory, mask)
+        return self.norms[0](x), mask
 
     def step(self, ids: Tensor, state: "_State") -> Tensor:
         """ids: (A * n, 1), the newest of n hypotheses of each sentence -> logits (A * n, V)."""

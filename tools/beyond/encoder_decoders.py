@@ -365,17 +365,26 @@ def handed() -> dict:
     return recorded(folder, run)
 
 
+def identity(run: dict) -> tuple:
+    """What tells one run from another."""
+    names = ("group", "data", "arm", "start", "pairs", "updates", "rate", "seed", "run")
+    return tuple(run.get(name) for name in names)
+
+
 def collect() -> None:
-    """Write what all runs found to results/beyond/."""
+    """Add what all runs found to results/beyond/; what was recorded elsewhere stays."""
     for topic, folders in (("denoising", ("pretraining", "denoising")), ("tags", ("tags",)),
                            ("layers", ("layers",))):  # fmt: skip
-        runs = [
+        path = RESULTS / f"encoder-decoders-{topic}.json"
+        before = json.loads(path.read_text(encoding="utf8"))["runs"] if path.exists() else []
+        found = [
             json.loads(path.read_text(encoding="utf8"))
             for folder in folders
             for path in sorted((RUNS / folder).glob("*/result.json"))
         ]
-        if runs:
-            write_json(RESULTS / f"encoder-decoders-{topic}.json", {"runs": runs})
+        runs = {identity(run): run for run in (*before, *found)}
+        if found:
+            write_json(path, {"runs": list(runs.values())})
 
 
 def main():

@@ -70,15 +70,15 @@ SHORT = Recipe(
         "tie_embeddings": False,
     },
     train=TrainConfig(
-        max_steps=2600,
+        max_steps=3000,
         max_tokens=2048,
         peak_lr=0.015,
         optimizer="muon",
         warmup=200,
-        cooldown=1300,
+        cooldown=1500,
         average=1,
         checkpoint_every=250,
-        validate_every=650,
+        validate_every=750,
         fast=True,
     ),
 )

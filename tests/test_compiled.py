@@ -1,0 +1,176 @@
+"""The decoder in C writes what the printed one writes."""
+
+import pytest
+import torch
+from conftest import assert_equal, random_ids, tiny_model
+from test_fast_decoding import eager_model, sources
+
+from transformer_lib import compiled, data, fast, load_pretrained
+from transformer_lib.compiled import CompiledModel
+from transformer_lib.decoding import _top, beam_search, greedy_decode, in_batches, sample
+from transformer_lib.tokenization import encode_source
+
+KINDS = [
+    {},
+    dict(positional="learned", bias=False),
+    dict(positional="none", n_heads=2, n_decoder_layers=3),
+    dict(scale_embeddings=False, d_model=24, n_heads=3, d_ff=50, max_len=200),
+]
+pytestmark = pytest.mark.skipif(
+    isinstance(compiled.library(), str), reason=f"no program in C: {compiled.library()}"
+)
+
+
+def eager(seed, **changes):
+    return eager_model(seed, **changes).float()
+
+
+@pytest.mark.parametrize("changes", KINDS)
+def test_greedy_beam_and_samples_are_those_of_the_printed_model(changes):
+    for seed in range(4):
+        model, src = eager(seed, **changes), sources(seed)
+        quick = CompiledModel(model)
+        assert torch.equal(greedy_decode(quick, src, 25), greedy_decode(model, src, 25))
+        for size, penalty in ((1, 1.0), (2, 0.0), (5, 1.5), (6, 1.0)):  # 6: all of the vocabulary
+            found, expected = (beam_search(m, src, size, 25, penalty) for m in (quick, model))
+            assert torch.equal(found[0], expected[0])
+            assert_equal(found[1], expected[1], 1e-5)
+        draws = [
+            sample(m, src, 2.0, generator=torch.Generator().manual_seed(seed), max_len=20)
+            for m in (quick, model)
+        ]
+        assert torch.equal(*draws)
+
+
+@pytest.mark.parametrize("changes", KINDS)
+def test_each_step_gives_the_logits_and_the_best_of_the_printed_model(changes):
+    """80 steps: the cache has to grow. 105 rows: more than the program computes at a time."""
+    model, src = tiny_model(**{"max_len": 120} | changes).float(), random_ids(35, 6)
+    src[1, 4:] = 0
+    quick = CompiledModel(model)
+    states = [m.start(src, bos_id=1)[1] for m in (quick, model)]
+    prefix = torch.cat([torch.ones(105, 1, dtype=torch.long), random_ids(105, 80)], 1)
+    with torch.inference_mode():
+        for t in range(80):
+            assert states[0].length == states[1].length == t
+            newest = prefix[:, t : t + 1]
+            given, expected = (
+                m.step(newest, state) for m, state in zip((quick, model), states, strict=True)
+            )
+            assert_equal(given, expected, 1e-5)
+            if t not in (5, 10, 70):
+                continue
+            picks = torch.Generator().manual_seed(t)
+            kept = torch.arange(len(prefix) // 3)
+            if t == 10:  # sentences end
+                kept = kept[kept % 3 != 1]
+            # Of each sentence three hypotheses: some twice, some not at all.
+            rows = 3 * kept[:, None] + torch.randint(3, (len(kept), 3), generator=picks)
+            rows, prefix = rows.flatten(), prefix[rows.flatten()]
+            for state in states:
+                state.select(rows, kept if t == 10 else None)
+
+
+@pytest.mark.parametrize("k", [1, 2, 7, 150])
+def test_the_best_tokens_are_those_of_all_logits(k):
+    """75 rows and 150 tokens: neither fills the blocks in which they are computed."""
+    model = tiny_model(vocab_size=150, tie_embeddings=False).float()
+    with torch.no_grad():
+        model.output.weight[0] *= 50  # padding would be the best of half of the rows
+        model.output.weight[7:9] = model.output.weight[5]  # as likely as another
+    src = random_ids(75, 6)
+    quick = CompiledModel(model)
+    with torch.inference_mode():
+        for log_p in (False, True):
+            found, expected = (
+                _top(m, *m.start(src, bos_id=1), k, log_p) for m in (quick, model)
+            )
+            assert_equal(found[0], expected[0], 1e-5)
+            logits = model.step(*model.start(src, bos_id=1))
+            assert_equal(logits.gather(1, found[1]), logits.gather(1, expected[1]), 1e-5)
+            assert all(len(set(row)) == k and 0 not in row[:149] for row in found[1].tolist())
+    assert bool((logits.argmax(-1) == 0).any())
+
+
+def test_without_padding_and_with_nothing_but_padding():
+    model = eager(0)
+    quick = CompiledModel(model)
+    for src in (random_ids(3, 5, vocab_size=12), torch.zeros(2, 4, dtype=torch.long)):
+        assert torch.equal(greedy_decode(quick, src, 6), greedy_decode(model, src, 6))
+        assert_equal(beam_search(quick, src, 2, 6)[1], beam_search(model, src, 2, 6)[1], 1e-5)
+
+
+def test_its_weights_are_those_of_the_moment():
+    model, src = eager(2), sources(2)
+    quick, before = CompiledModel(model), greedy_decode(model, src, 9)
+    with torch.no_grad():
+        model.output.weight.mul_(-1)
+    assert torch.equal(greedy_decode(quick, src, 9), before)
+    assert not torch.equal(greedy_decode(CompiledModel(model), src, 9), before)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (dict(norm_first=False), "pre-norm, LayerNorm and ReLU alone"),
+        (dict(norm="rms"), "pre-norm, LayerNorm and ReLU alone"),
+        (dict(activation="gelu"), "pre-norm, LayerNorm and ReLU alone"),
+        (dict(positional="rotary"), "rotary positions"),
+    ],
+)
+def test_what_it_would_not_do_right_is_refused(changes, reason):
+    model = tiny_model(**changes).float()
+    with pytest.raises(ValueError, match=reason):
+        CompiledModel(model)
+    with pytest.raises(ValueError, match="not float32"):
+        CompiledModel(tiny_model())
+    with pytest.raises(ValueError, match="has a cache"):
+        greedy_decode(CompiledModel(tiny_model().float()), sources(0), use_cache=False)
+
+
+def test_it_is_compiled_once_and_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    try:
+        compiled.library.cache_clear()
+        assert not isinstance(compiled.library(), str)
+        (built,) = (path for path in tmp_path.rglob("*") if path.is_file())
+        time = built.stat().st_mtime_ns
+        compiled.library.cache_clear()
+        assert not isinstance(compiled.library(), str)
+        assert built.stat().st_mtime_ns == time
+    finally:
+        compiled.library.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("compiler", "said"), [("false", "could not be compiled by false"), ("/no/cc", "No such file")]
+)
+def test_a_compiler_that_fails_is_named(tmp_path, monkeypatch, compiler, said):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CC", compiler)
+    try:
+        compiled.library.cache_clear()
+        with pytest.raises(ValueError, match=said):
+            CompiledModel(tiny_model().float())
+        assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    finally:
+        monkeypatch.undo()
+        compiled.library.cache_clear()
+
+
+def test_the_shipped_translator_on_several_threads():
+    translator = load_pretrained("multi30k-de-en")
+    texts = [german for german, _ in data.load_parallel("mini")["validation"][:40]]
+    ids, threads = encode_source(translator.tokenizer, texts), torch.get_num_threads()
+    outputs = []
+    torch.set_num_threads(2)
+    try:
+        quick = CompiledModel(translator.model)
+        for model, each in ((translator.model, map), (quick, fast.parallel_map)):
+            found = in_batches(
+                lambda src, model=model: beam_search(model, src, 5)[0].tolist(), ids, 200, each=each
+            )
+            outputs.append([[i for i in row if i] for row in found])
+    finally:
+        torch.set_num_threads(threads)
+    assert outputs[0] == outputs[1]

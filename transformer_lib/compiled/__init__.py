@@ -1,0 +1,221 @@
+"""Decoding by a program in C: one call for each step of the decoder, `decoder.c`.
+
+It is compiled where it is first used, in about a second, and kept in the user's cache. Where there
+is no C compiler, or for a model of another kind, `refusal` says so, and `fast.DecodingModel` does
+the same without it.
+"""
+
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from transformer_lib import fast
+from transformer_lib.config import PAD
+from transformer_lib.runs.download import cache_dir
+
+SOURCE = Path(__file__).with_name("decoder.c")
+# The sums of a product may be taken in any order; nothing else of arithmetic is loosened.
+FLAGS = (
+    "-O3 -march=native -fassociative-math -fno-signed-zeros -fno-trapping-math -fno-math-errno "
+    "-shared -fPIC"
+).split()
+
+
+@functools.cache
+def library() -> ctypes.CDLL | str:
+    """decoder.c as a loaded library; or, in a sentence, why there is none."""
+    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
+    if not compiler or platform.system() == "Windows":
+        return "there is no C compiler (cc) here"
+    try:  # a cache may be shared by machines whose processors know other instructions
+        processor = Path("/proc/cpuinfo").read_text(encoding="utf8").split("\n\n")[0]
+        processor = [x for x in processor.splitlines() if x.startswith(("model", "flags"))]
+    except OSError:
+        processor = [platform.processor()]
+    command = [*compiler.split(), *FLAGS]
+    key = repr((command, platform.machine(), processor, SOURCE.read_text(encoding="utf8")))
+    name = f"decoder-{hashlib.sha256(key.encode()).hexdigest()[:16]}.so"
+    path = cache_dir() / name
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+                built = Path(folder) / name
+                subprocess.run(
+                    [*command, "-o", str(built), str(SOURCE), "-lm"],
+                    check=True, capture_output=True, text=True, timeout=60,
+                )  # fmt: skip
+                built.replace(path)  # whole, or not there
+        return ctypes.CDLL(str(path))
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+        return f"decoder.c could not be compiled by {compiler}: {said[0] if said else error}"
+
+
+def refusal(model: nn.Module) -> str:
+    """Why there is no CompiledModel for this model; empty if there is one."""
+    if reason := fast.refusal(model):
+        return reason
+    config = model.config
+    if not config.norm_first or config.norm != "layer" or config.activation != "relu":
+        return "the program in C knows pre-norm, LayerNorm and ReLU alone"
+    if any(p.dtype != torch.float32 or p.device.type != "cpu" for p in model.parameters()):
+        return "its weights are not float32 numbers of the CPU"
+    found = library()
+    return found if isinstance(found, str) else ""
+
+
+class CompiledModel(fast.DecodingModel):
+    """A DecodingModel whose decoder and choice of tokens are one program in C.
+
+    The encoder is that of DecodingModel. A step never copies a cache, makes no tensor between its
+    products, and looks for the best tokens while the logits are made: `top`. Raises ValueError for
+    a model with a `refusal`.
+    """
+
+    def __init__(self, model: nn.Module):
+        if reason := refusal(model):
+            raise ValueError(f"this model is not decoded by the program in C: {reason}.")
+        super().__init__(model)
+        self._program = library()
+        layers = [self._layer(layer) for layer in model.decoder.layers]
+        norm, config = model.decoder.norm, self.config
+        self._decoder = _Decoder(
+            (_Layer * len(layers))(*layers), self._map(model.output),
+            self._keep(norm.weight), self._keep(norm.bias),
+            len(layers), config.d_model, config.n_heads, config.d_ff, norm.eps,
+        )  # fmt: skip
+
+    def start(self, src_ids: Tensor, bos_id: int, use_cache: bool = True):
+        """Read the sources: ids (B, 1) to go on from, and the state of the decoding."""
+        if not use_cache:
+            raise ValueError("a CompiledModel has a cache: without one, decode the model itself.")
+        x, _ = self._encode(src_ids)  # (B * S, D)
+        read = (src_ids != PAD).to(torch.uint8).contiguous()  # (B, S)
+        ids = torch.full((len(src_ids), 1), bos_id, device=src_ids.device)
+        return ids, _State(self.memory(x).contiguous(), read)
+
+    def step(self, ids: Tensor, state: "_State") -> Tensor:
+        """ids: (A * n, 1), the newest of n hypotheses of each sentence -> logits (A * n, V)."""
+        return self.output(self._hidden(ids, state))
+
+    def top(self, ids: Tensor, state: "_State", k: int, log_p: bool) -> tuple[Tensor, Tensor]:
+        """The k likeliest next tokens of each row but padding, (A * n, k): logits, or their
+        log-probabilities, and ids."""
+        hidden = self._hidden(ids, state)
+        best = hidden.new_empty(len(ids), k)
+        tokens = torch.empty(len(ids), k, dtype=torch.long)
+        self._call("top", _at(hidden), len(ids), k, PAD, int(log_p), _at(best), _at(tokens))
+        return best, tokens
+
+    def _hidden(self, ids: Tensor, state: "_State") -> Tensor:
+        """What the output reads for these ids, (A * n, D)."""
+        x = self.embed(self.tgt_embedding(ids), state.length).squeeze(1).contiguous()
+        state.extend(len(ids) // len(state.places), self.config)
+        self._call(
+            "step", _at(x), len(ids), state.n, _at(state.memory), _at(state.read),
+            state.read.size(1), _at(state.own), state.own.size(2), state.length,
+            _at(state.places), _at(state.path), state.path.size(1),
+        )  # fmt: skip
+        state.length += 1
+        return x
+
+    def _call(self, name: str, *arguments) -> None:
+        whole = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+        if getattr(self._program, name)(ctypes.byref(self._decoder), *whole):
+            raise MemoryError(f"decoder.c: no memory for a {name} of {arguments[1]} rows.")
+
+    def _keep(self, tensor: Tensor) -> ctypes.c_void_p:
+        """The address of numbers that live as long as this object."""
+        tensor = tensor.detach().contiguous()
+        self.__dict__.setdefault("_kept", []).append(tensor)
+        return _at(tensor)
+
+    def _map(self, *maps: nn.Linear) -> "_Map":
+        """Several linear maps of the same input as one, laid out for `product`."""
+        block, whole = self._program.block(), fast._Linear(*maps)
+        out, size = whole.weight.shape
+        weight = whole.weight.new_zeros(-(-out // block) * block, size)
+        weight[:out] = whole.weight
+        bias = weight.new_zeros(len(weight))
+        if whole.bias is not None:
+            bias[:out] = whole.bias
+        weight = weight.view(-1, block, size).transpose(1, 2)  # (out / block, in, block)
+        return _Map(self._keep(weight), self._keep(bias), size, out)
+
+    def _layer(self, layer: nn.Module) -> "_Layer":
+        own, cross, part = layer.self_attention, layer.cross_attention, layer.feed_forward
+        norms = [residual.norm for residual in layer.residuals]
+        three = ctypes.c_void_p * 3
+        return _Layer(
+            self._map(own.w_q, own.w_k, own.w_v), self._map(own.w_o), self._map(cross.w_q),
+            self._map(cross.w_o), self._map(part.expand), self._map(part.contract),
+            three(*(self._keep(norm.weight) for norm in norms)),
+            three(*(self._keep(norm.bias) for norm in norms)),
+        )  # fmt: skip
+
+
+class _State:
+    """What a CompiledModel keeps between steps, for A sentences of n hypotheses each.
+
+    memory: (B * S, L * 2 * D), keys and values of the sources; read: (B, S), 0 for padding. own:
+    (B, L, room, n, 2 * D), those of all that was written, by step and place in the beam. places:
+    (A,), the rows of B that are not done. path: (A * n, room), which of the n hypotheses wrote each
+    token of this one. Nothing but path moves when hypotheses are selected.
+    """
+
+    ROOM = 64  # steps for which the cache grows at a time; what is not touched costs nothing
+
+    def __init__(self, memory: Tensor, read: Tensor):
+        self.memory, self.read = memory, read
+        self.own = self.path = None
+        self.length = 0
+        self.places = torch.arange(len(read))
+
+    def extend(self, n: int, config) -> None:
+        """Room for one more step."""
+        if self.own is None:
+            self.n = n  # the first step says it
+            shape = len(self.read), config.n_decoder_layers, self.ROOM, n, 2 * config.d_model
+            self.own = self.memory.new_empty(shape)
+            self.path = torch.zeros(len(self.places) * n, self.ROOM, dtype=torch.int32)
+        elif self.length == self.own.size(2):
+            self.own = torch.cat([self.own, torch.empty_like(self.own)], dim=2)
+            self.path = torch.cat([self.path, torch.zeros_like(self.path)], dim=1)
+        self.path.view(-1, n, self.path.size(1))[:, :, self.length] = torch.arange(n)
+
+    def select(self, rows: Tensor, sentences: Tensor | None = None) -> None:
+        """Keep these hypotheses, and these sentences (None: all of them)."""
+        self.path = self.path[rows]
+        if sentences is not None:
+            self.places = self.places[sentences]
+
+
+def _at(tensor: Tensor) -> ctypes.c_void_p:
+    return ctypes.c_void_p(tensor.data_ptr())
+
+
+def _structure(name: str, **fields) -> type[ctypes.Structure]:
+    return type(name, (ctypes.Structure,), {"_fields_": list(fields.items())})
+
+
+# As decoder.c declares them.
+_P, _N = ctypes.c_void_p, ctypes.c_long
+_Map = _structure("_Map", weight=_P, bias=_P, n_in=_N, n_out=_N)
+_Layer = _structure(
+    "_Layer", qkv=_Map, own_out=_Map, cross_q=_Map, cross_out=_Map, expand=_Map, contract=_Map,
+    gain=_P * 3, shift=_P * 3,
+)  # fmt: skip
+_Decoder = _structure(
+    "_Decoder", layers=ctypes.POINTER(_Layer), output=_Map, gain=_P, shift=_P, n_layers=_N,
+    width=_N, heads=_N, inner=_N, eps=ctypes.c_float,
+)  # fmt: skip
