@@ -490,26 +490,13 @@ def test_charts_fit_a_phone(browser, address, page):
 
 
 CHAPTERS = [page for page in PAGES if re.match(r"book/\d\d_", page)]
-# Chapters that may be taller than lengths.MOST_PIXELS, each with its limit and its reason. A limit
-# is what the page needs, and a little air: bring it down when the page gets shorter.
-TALLER = {
-    "book/03_masks.html": 22_000,  # three masks, each with its failure and its law
-    "book/06_positional_encodings.html": 28_000,  # seven schemes, five of them relative
-    "book/07_normalization.html": 25_500,  # three norms, two orders, and five explanations tested
-    "book/11_whole_model.html": 25_500,  # the whole model is printed, traced, counted and started
-    "book/12_batches_loss_schedule.html": 27_500,  # three topics in one chapter
-    "book/13_toy_tasks.html": 23_000,  # three tasks, hidden from and put back
-    "book/14_multi30k_data.html": 21_000,  # the data, its tokens, its batches
-}
-
-
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_a_chapter_is_one_sitting_and_begins_with_a_figure_to_move(browser, address, page):
     """At 1280 x 800. It opens with something to do, and it comes to an end."""
     open_page(browser, address + page, DESKTOP)
     height, top = browser.execute_script(lengths.MEASURE)
     assert top is not None and top < 2 * lengths.SCREEN, f"the first figure is at {top} px"
-    assert height <= TALLER.get(page, lengths.MOST_PIXELS), (
+    assert height <= lengths.MOST_PIXELS, (
         f"{page} is {height} px tall, {lengths.MOST_PIXELS} are enough: fold what only feeds a "
         "chart, link what another page says"
     )
