@@ -192,7 +192,7 @@ def with_max_len(model: Transformer, max_len: int) -> Transformer:
 
 def cost_curves(model: Transformer, lengths, batch_sizes, rounds: int) -> list[dict]:
     """Milliseconds of greedy decoding against output length and batch size, random sources."""
-    model = with_max_len(model, max(lengths) + 1)
+    model = with_max_len(model, max(model.config.max_len, max(lengths) + 1))
     points = [("length", 32, n) for n in lengths] + [("batch size", b, 16) for b in batch_sizes]
     curves = []
     for varied, batch, length in points:
