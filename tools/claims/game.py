@@ -1,4 +1,4 @@
-"""Record what the chapter on masks claims of a model that cheats: `python tools/claims/masks.py`.
+"""Record what the chapter on masks claims of a model that cheats: `python tools/claims/game.py`.
 
 The game of the puzzle, by mask, learning rate and steps: no mask, the causal one, and one that
 hides nothing but the answer. The experiment is the one that the page prints, in its cells tagged
@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import torch  # noqa: E402
 from _record import RESULTS, page_code, record  # noqa: E402
 
-OUT = RESULTS / "masks.json"
+OUT = RESULTS / "game.json"
 PAGE = "03_masks"
 SEEDS = (0, 1, 2)
 page = SimpleNamespace(**page_code(PAGE))
