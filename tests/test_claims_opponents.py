@@ -1,4 +1,4 @@
-"""What the chapters say of their claims under other settings is made from recordings of their cells."""
+"""What the chapters say of other settings is made from recordings of their cells."""
 
 import ast
 import contextlib
@@ -6,6 +6,7 @@ import copy
 import importlib.util
 import io
 import json
+import math
 import random
 import sys
 from pathlib import Path
@@ -28,7 +29,15 @@ TELL = {
     "toys": ("e3e33266", "3f45f1b8", "patch-recorded-13", "827edd7d", "generalisation-says-13"),
     "beams": ("ac6b154b", "7af57be2", "006cb8b8", "which-alpha-sweep"),
 }
-CHARTS = {"remember-01-figure", "game-figure-03", "b0dc2947", "aeb19353", "089027ee", "827edd7d", "7af57be2"}
+CHARTS = {
+    "remember-01-figure",
+    "game-figure-03",
+    "b0dc2947",
+    "aeb19353",
+    "089027ee",
+    "827edd7d",
+    "7af57be2",
+}
 grids = pytest.mark.parametrize("name", TELL)
 MODULES = {}
 
@@ -113,3 +122,20 @@ def test_another_recording_is_told_otherwise(name, tmp_path, monkeypatch):
     for chart, other_chart in zip(charts, other_charts, strict=True):
         assert chart != other_chart
     assert text != other_text or TELL[name][-1] in CHARTS
+
+
+def values(name, value, **settings):
+    """What all recorded seeds gave, at all steps."""
+    found = [r for r in recording(name)["records"] if settings.items() <= r["settings"].items()]
+    return [x for r in found for x in r[value]]
+
+
+def test_what_the_page_says_of_the_game_holds():
+    """Without a mask it cheats and plays badly; with the answer hidden it cheats and plays well."""
+    cheats, honest = ("A: no mask", "C: the answer hidden"), "B: the future hidden"
+    best_possible = 3 / 8 * math.log(10)
+    for model in cheats:
+        assert max(values("game", "loss", model=model)) < best_possible / 2
+    assert min(values("game", "loss", model=honest)) > best_possible - 0.02
+    assert max(values("game", "right", model=cheats[0])) < 0.2
+    assert min(values("game", "right", model=cheats[1])) > 0.95

@@ -1,4 +1,4 @@
-"""Record what the chapter on positions claims beyond the training length: `python tools/claims/beyond.py`.
+"""Record what long windows do to a letter model: `python tools/claims/beyond.py`.
 
 The loss by place of small letter models, trained on windows of 32 letters and read at 128, by the
 kind of positions and the steps. The experiment is the one that the page prints, in its cells tagged

@@ -1,8 +1,8 @@
-"""Record what the chapter on losses claims of a target that is not shifted: `python tools/claims/shift.py`.
+"""Record what becomes of a target that is not shifted: `python tools/claims/shift.py`.
 
-Ana and Ben, by learning rate and updates: the loss of training, and what the model writes. The
-experiment is the one that the page prints, in its cells tagged `recorded`. Resumable; about four
-minutes on one core. `make claims` runs it.
+Ana and Ben of the chapter on losses, by learning rate and updates: the loss of training, and what
+the model writes. The experiment is the one that the page prints, in its cells tagged `recorded`.
+Resumable; about four minutes on one core. `make claims` runs it.
 """
 
 import itertools
