@@ -82,7 +82,7 @@ def ctranslate2_decoder(translator: Translator, beam: int, folder: str, workers:
         folder, device="cpu", compute_type="float32", inter_threads=workers,
         intra_threads=max(1, threads // workers),
     )  # fmt: skip
-    torch.set_num_threads(threads)  # making it changes a setting that torch shares: ours would crawl
+    torch.set_num_threads(threads)  # making it changes what torch shares: ours would crawl
 
     def decode(sources: Ids, batch_size: int) -> Ids:
         results = theirs.translate_batch(
