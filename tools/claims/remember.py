@@ -1,8 +1,8 @@
 """Record what the first chapter claims of remembering: `python tools/claims/remember.py`.
 
 Over 40 tokens: recurrent models as PyTorch starts them, with each part of the better start alone
-and with both, and attention, by rate and steps. The experiment is the one that the page prints, in
-its cells tagged `recorded`. Resumable; about three minutes on one core. `make claims` runs it.
+and with both, and attention, by steps. The experiment is the one that the page prints, in
+its cells tagged `recorded`. Resumable; about a minute on one core. `make claims` runs it.
 """
 
 import itertools
@@ -23,7 +23,7 @@ TOKENS = 40
 KINDS = (
     "RNN", "GRU", "GRU, orthogonal weights", "GRU, keeping gate", "GRU, better start", "attention",
 )  # fmt: skip
-RATES = (0.01, 0.03)
+RATES = (0.01,)
 LOOKS = (150, 450)  # steps
 
 
