@@ -139,3 +139,14 @@ def test_what_the_page_says_of_the_game_holds():
     assert min(values("game", "loss", model=honest)) > best_possible - 0.02
     assert max(values("game", "right", model=cheats[0])) < 0.2
     assert min(values("game", "right", model=cheats[1])) > 0.95
+
+
+def test_what_the_pages_say_of_depth_and_of_starts_holds():
+    """Two looks learn what no single look learns; the gate that keeps is what a GRU needs."""
+    one, two = ("1 layer", "1 layer, wide", "1 layer, wider"), ("1 layer, run twice", "2 layers")
+    single = [x for encoder in one for x in values("hunt", "right", encoder=encoder)]
+    late = [r["right"][-1] for e in two for r in recording("hunt")["records"]
+            if r["settings"]["encoder"] == e]  # fmt: skip
+    assert max(single) < 0.7 and min(late) > 0.95
+    assert min(values("remember", "right", kind="GRU, keeping gate")) > 0.9
+    assert max(values("remember", "right", kind="GRU")) < 0.7
