@@ -208,7 +208,7 @@ def same_on(translator, texts):
     """How many greedy outputs, beams, and scores to 1e-4 are the same with both."""
     ids = encode_source(translator.tokenizer, texts)
     quick = fast.DecodingModel(translator.model)
-    assert any(isinstance(part, fast._Linear) for part in vars(quick).values())
+    assert any(isinstance(part, fast.decoding._Linear) for part in vars(quick).values())
     outputs = []
     for model in (quick, translator.model):
 

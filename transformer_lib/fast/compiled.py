@@ -5,11 +5,12 @@ is no C compiler, or for a model of another kind, `refusal` says so, and `fast.D
 the same without it.
 """
 
+import contextlib
 import ctypes
 import functools
-import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -18,16 +19,18 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from transformer_lib import fast
 from transformer_lib.config import PAD
-from transformer_lib.runs.download import cache_dir
+from transformer_lib.fast import decoding
+from transformer_lib.fast.decoding import DecodingModel, joined
+from transformer_lib.runs.cache import cache_dir, keep
+from transformer_lib.runs.files import sha256
 
 SOURCE = Path(__file__).with_name("decoder.c")
 # The sums of a product may be taken in any order; nothing else of arithmetic is loosened.
 FLAGS = (
-    "-O3 -march=native -fassociative-math -fno-signed-zeros -fno-trapping-math -fno-math-errno "
-    "-shared -fPIC"
+    "-O3 -fassociative-math -fno-signed-zeros -fno-trapping-math -fno-math-errno -shared -fPIC"
 ).split()
+NATIVE = "-march=native"  # all instructions of this processor; not every compiler knows them
 
 
 @functools.cache
@@ -36,34 +39,48 @@ def library() -> ctypes.CDLL | str:
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
     if not compiler or platform.system() == "Windows":
         return "there is no C compiler (cc) here"
-    try:  # a cache may be shared by machines whose processors know other instructions
-        processor = Path("/proc/cpuinfo").read_text(encoding="utf8").split("\n\n")[0]
-        processor = [x for x in processor.splitlines() if x.startswith(("model", "flags"))]
-    except OSError:
-        processor = [platform.processor()]
-    command = [*compiler.split(), *FLAGS]
-    key = repr((command, platform.machine(), processor, SOURCE.read_text(encoding="utf8")))
-    name = f"decoder-{hashlib.sha256(key.encode()).hexdigest()[:16]}.so"
-    path = cache_dir() / name
+    command = [*shlex.split(compiler), *FLAGS]
+    made_from = repr((command, NATIVE, _processor(), SOURCE.read_text(encoding="utf8")))
+    kept = cache_dir("compiled") / f"decoder-{sha256(made_from)[:16]}.so"
+    with contextlib.suppress(OSError):  # it is not there, or damaged
+        return ctypes.CDLL(str(kept))
     try:
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-                built = Path(folder) / name
-                subprocess.run(
-                    [*command, "-o", str(built), str(SOURCE), "-lm"],
-                    check=True, capture_output=True, text=True, timeout=60,
-                )  # fmt: skip
-                built.replace(path)  # whole, or not there
-        return ctypes.CDLL(str(path))
+        with tempfile.TemporaryDirectory() as folder:
+            built = Path(folder) / kept.name
+            _compile(command, built)
+            try:
+                keep(kept, built.read_bytes())
+            except OSError:  # nowhere to keep it: once loaded, it needs no file
+                return ctypes.CDLL(str(built))
+        return ctypes.CDLL(str(kept))
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
         return f"decoder.c could not be compiled by {compiler}: {said[0] if said else error}"
 
 
+def _processor() -> list[str]:
+    """What this processor is: machines of several kinds may share a cache."""
+    try:
+        first = Path("/proc/cpuinfo").read_text(encoding="utf8").split("\n\n")[0].splitlines()
+    except OSError:  # not Linux
+        return [platform.machine(), platform.processor()]
+    names = "model", "flags", "CPU", "Features", "isa"  # other lines change from hour to hour
+    return [platform.machine(), *(line for line in first if line.startswith(names))]
+
+
+def _compile(command: list[str], path: Path) -> None:
+    """Make `path` of decoder.c, for this processor if the compiler can."""
+    rest = ["-o", str(path), str(SOURCE), "-lm"]
+    run = functools.partial(
+        subprocess.run, capture_output=True, text=True, errors="replace", timeout=60
+    )
+    if run([*command, NATIVE, *rest]).returncode:
+        run([*command, *rest], check=True)
+
+
 def refusal(model: nn.Module) -> str:
     """Why there is no CompiledModel for this model; empty if there is one."""
-    if reason := fast.refusal(model):
+    if reason := decoding.refusal(model):
         return reason
     config = model.config
     if not config.norm_first or config.norm != "layer" or config.activation != "relu":
@@ -74,7 +91,7 @@ def refusal(model: nn.Module) -> str:
     return found if isinstance(found, str) else ""
 
 
-class CompiledModel(fast.DecodingModel):
+class CompiledModel(DecodingModel):
     """A DecodingModel whose decoder and choice of tokens are one program in C.
 
     The encoder is that of DecodingModel. A step never copies a cache, makes no tensor between its
@@ -86,7 +103,7 @@ class CompiledModel(fast.DecodingModel):
         if reason := refusal(model):
             raise ValueError(f"this model is not decoded by the program in C: {reason}.")
         super().__init__(model)
-        self._program = library()
+        self._program, self._kept = library(), []
         layers = [self._layer(layer) for layer in model.decoder.layers]
         norm, config = model.decoder.norm, self.config
         self._decoder = _Decoder(
@@ -137,18 +154,16 @@ class CompiledModel(fast.DecodingModel):
     def _keep(self, tensor: Tensor) -> ctypes.c_void_p:
         """The address of numbers that live as long as this object."""
         tensor = tensor.detach().contiguous()
-        self.__dict__.setdefault("_kept", []).append(tensor)
+        self._kept.append(tensor)
         return _at(tensor)
 
     def _map(self, *maps: nn.Linear) -> "_Map":
         """Several linear maps of the same input as one, laid out for `product`."""
-        block, whole = self._program.block(), fast._Linear(*maps)
-        out, size = whole.weight.shape
-        weight = whole.weight.new_zeros(-(-out // block) * block, size)
-        weight[:out] = whole.weight
-        bias = weight.new_zeros(len(weight))
-        if whole.bias is not None:
-            bias[:out] = whole.bias
+        weight, bias = joined(*maps)  # (out, in), (out,) or None
+        block, (out, size) = self._program.block(), weight.shape
+        weight = nn.functional.pad(weight, (0, 0, 0, -out % block))  # a whole number of blocks
+        bias = weight.new_zeros(out) if bias is None else bias
+        bias = nn.functional.pad(bias, (0, -out % block))
         weight = weight.view(-1, block, size).transpose(1, 2)  # (out / block, in, block)
         return _Map(self._keep(weight), self._keep(bias), size, out)
 
