@@ -95,8 +95,8 @@ class CompiledModel(DecodingModel):
     """A DecodingModel whose decoder and choice of tokens are one program in C.
 
     The encoder is that of DecodingModel. A step never copies a cache, makes no tensor between its
-    products, and looks for the best tokens while the logits are made: `top`. Raises ValueError for
-    a model with a `refusal`.
+    products, and looks for the best tokens while the logits are made (`top_tokens`). Raises
+    ValueError for a model with a `refusal`.
     """
 
     def __init__(self, model: nn.Module):
@@ -125,7 +125,7 @@ class CompiledModel(DecodingModel):
         """ids: (A * n, 1), the newest of n hypotheses of each sentence -> logits (A * n, V)."""
         return self.output(self._hidden(ids, state))
 
-    def top(self, ids: Tensor, state: "_State", k: int, log_p: bool) -> tuple[Tensor, Tensor]:
+    def top_tokens(self, ids: Tensor, state: "_State", k: int, log_p: bool):
         """The k likeliest next tokens of each row but padding, (A * n, k): logits, or their
         log-probabilities, and ids."""
         hidden = self._hidden(ids, state)
