@@ -19,9 +19,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from transformer_lib import fast
 from transformer_lib.config import PAD
-from transformer_lib.fast import decoding
-from transformer_lib.fast.decoding import DecodingModel, joined
+from transformer_lib.fast.decoding import joined
 from transformer_lib.runs.cache import cache_dir, keep
 from transformer_lib.runs.files import sha256
 
@@ -80,7 +80,7 @@ def _compile(command: list[str], path: Path) -> None:
 
 def refusal(model: nn.Module) -> str:
     """Why there is no CompiledModel for this model; empty if there is one."""
-    if reason := decoding.refusal(model):
+    if reason := fast.refusal(model):
         return reason
     config = model.config
     if not config.norm_first or config.norm != "layer" or config.activation != "relu":
@@ -91,7 +91,7 @@ def refusal(model: nn.Module) -> str:
     return found if isinstance(found, str) else ""
 
 
-class CompiledModel(DecodingModel):
+class CompiledModel(fast.DecodingModel):
     """A DecodingModel whose decoder and choice of tokens are one program in C.
 
     The encoder is that of DecodingModel. A step never copies a cache, makes no tensor between its
