@@ -1,11 +1,9 @@
 """Decoding by a program in C: one call for each step of the decoder, `decoder.c`.
 
-It is compiled where it is first used, in about a second, and kept in the user's cache. Where there
-is no C compiler, or for a model of another kind, `refusal` says so, and `fast.DecodingModel` does
-the same without it.
+It is compiled where a process first uses it, in about a second. Where there is no C compiler, or
+for a model of another kind, `refusal` says so, and `fast.DecodingModel` does the same without it.
 """
 
-import contextlib
 import ctypes
 import functools
 import os
@@ -22,8 +20,6 @@ from torch import Tensor, nn
 from transformer_lib import fast
 from transformer_lib.config import PAD
 from transformer_lib.fast.decoding import joined
-from transformer_lib.runs.cache import cache_dir, keep
-from transformer_lib.runs.files import sha256
 
 SOURCE = Path(__file__).with_name("decoder.c")
 # The sums of a product may be taken in any order; nothing else of arithmetic is loosened.
@@ -40,42 +36,17 @@ def library() -> ctypes.CDLL | str:
     if not compiler or platform.system() == "Windows":
         return "there is no C compiler (cc) here"
     command = [*shlex.split(compiler), *FLAGS]
-    made_from = repr((command, NATIVE, _processor(), SOURCE.read_text(encoding="utf8")))
-    kept = cache_dir("compiled") / f"decoder-{sha256(made_from)[:16]}.so"
-    with contextlib.suppress(OSError):  # it is not there, or damaged
-        return ctypes.CDLL(str(kept))
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            built = Path(folder) / kept.name
-            _compile(command, built)
-            try:
-                keep(kept, built.read_bytes())
-            except OSError:  # nowhere to keep it: once loaded, it needs no file
-                return ctypes.CDLL(str(built))
-        return ctypes.CDLL(str(kept))
+        with tempfile.TemporaryDirectory() as folder:  # once loaded, it needs no file
+            built = str(Path(folder) / "decoder.so")
+            rest = ["-o", built, str(SOURCE), "-lm"]
+            options = dict(capture_output=True, text=True, errors="replace", timeout=60)
+            if subprocess.run([*command, NATIVE, *rest], **options).returncode:
+                subprocess.run([*command, *rest], check=True, **options)
+            return ctypes.CDLL(built)
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
         return f"decoder.c could not be compiled by {compiler}: {said[0] if said else error}"
-
-
-def _processor() -> list[str]:
-    """What this processor is: machines of several kinds may share a cache."""
-    try:
-        first = Path("/proc/cpuinfo").read_text(encoding="utf8").split("\n\n")[0].splitlines()
-    except OSError:  # not Linux
-        return [platform.machine(), platform.processor()]
-    names = "model", "flags", "CPU", "Features", "isa"  # other lines change from hour to hour
-    return [platform.machine(), *(line for line in first if line.startswith(names))]
-
-
-def _compile(command: list[str], path: Path) -> None:
-    """Make `path` of decoder.c, for this processor if the compiler can."""
-    rest = ["-o", str(path), str(SOURCE), "-lm"]
-    run = functools.partial(
-        subprocess.run, capture_output=True, text=True, errors="replace", timeout=60
-    )
-    if run([*command, NATIVE, *rest]).returncode:
-        run([*command, *rest], check=True)
 
 
 def refusal(model: nn.Module) -> str:

@@ -276,7 +276,8 @@ class _Linear:
 
 def _heads(x: Tensor, batch: int, heads: int, parts: int) -> Tensor:
     """(batch * T, parts * D) -> (parts, batch, H, T, K)."""
-    return x.view(batch, -1, parts, heads, x.size(1) // (parts * heads)).permute(2, 0, 3, 1, 4)
+    length, size = len(x) // max(1, batch), x.size(1) // (parts * heads)  # T, K
+    return x.view(batch, length, parts, heads, size).permute(2, 0, 3, 1, 4)
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:

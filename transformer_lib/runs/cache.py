@@ -1,4 +1,4 @@
-"""Files that can be had again, fetched or compiled: kept once, for all processes and all runs."""
+"""Files that can be fetched again: kept once, for all processes and all runs."""
 
 import os
 import secrets
