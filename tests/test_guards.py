@@ -90,12 +90,16 @@ RIGHT = {
     "training_texts": TEXTS, "use_cache": True, "v": lambda: x(2, 3, 4),
     "value": lambda: x(2, 3, 16), "values": lambda: x(2, 4, 3, 4), "vocab_size": 60, "warmup": 2,
     "weight": lambda: torch.ones(16), "where": "here", "width": 5, "x": lambda: x(2, 3, 16),
+    "n_actions": 2, "n_state": 3, "returns": lambda: x(2, 3), "states": lambda: x(2, 3, 3),
+    "actions": lambda: torch.tensor([[0, 1, 0], [1, 1, 0]]),
+    "steps": lambda: torch.arange(3).repeat(2, 1), "matrices": lambda: x(2, 3, 4), "rounds": 5,
     "momentum_": 0.1, "p": 0.1, "n_tokens": 1, "cpu": 1, "full": 1, "smoke": 1,
 }  # fmt: skip
 SPECIAL = {
     "from_dict": {"values": {"vocab_size": 20}},
     "to_dict": {"config": config},
     "inverse_sqrt": {}, "learning_rate": {"config": TrainConfig},
+    "make_optimizer": {"config": TrainConfig},
     "Batches.restore": {"state": {"epoch": 0, "next_batch": 0}},
     "DecoderLayer.read_memory": {"y": lambda: x(2, 3, 16)}, "make_norm": {"kind": "layer"},
     "paired_bootstrap": {"a": TEXTS, "b": TEXTS}, "breakdown": {"keys": ["short", "long"]},
