@@ -59,6 +59,7 @@ SIZES = {
 RATE = 0.3  # BERT hides 15 %; a short run learns more from twice as many
 FOUND = partial(replaced_loss, rate=RATE)
 LOSS, UPDATES = partial(masked_loss, rate=RATE), 1500
+AIM_UPDATES = 3000  # of masked modelling, where aims are compared at equal compute
 WORDS, WORDS_OF_TWO = 2000, 3000  # sizes of the vocabularies
 
 
@@ -310,7 +311,7 @@ def replaced(data, seed, kind):
     """Pretrain with one aim for the same number of operations, then classify."""
     masked, model = masked_model(data, seed), replaced_model(data, seed)
     cost = {"masked": flops(masked, LOSS), "replaced": flops(model, FOUND)}
-    steps = round(600 * cost["masked"] / cost[kind])
+    steps = round(AIM_UPDATES * cost["masked"] / cost[kind])
     if kind == "masked":
         trained = learn(data, "aim-masked", seed, masked, [data.train], LOSS, steps)
         body = masked
