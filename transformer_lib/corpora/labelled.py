@@ -1,4 +1,4 @@
-"""Data sets with labels from the Hugging Face hub: sentences for a classifier, pictures for a ViT."""
+"""Data sets with labels from the Hugging Face hub: sentences to classify, and pictures."""
 
 from pathlib import Path
 
