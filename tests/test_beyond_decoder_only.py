@@ -40,9 +40,7 @@ SOURCES = [[5, 6, 7, EOS], [8, EOS], [9, 5, EOS]]
 TARGETS = [[BOS, 10, 11, EOS], [BOS, 7, 7, 7, EOS], [BOS, 4, EOS]]
 
 
-kinds = pytest.mark.parametrize(
-    "kind", [LanguageModel, PrefixLanguageModel, TwoPartLanguageModel]
-)
+kinds = pytest.mark.parametrize("kind", [LanguageModel, PrefixLanguageModel, TwoPartLanguageModel])
 
 
 def model_of(kind=LanguageModel, **changes):
@@ -230,6 +228,15 @@ def test_the_encoder_decoder_leads_and_the_mask_alone_does_not_explain_it(data):
     lead = [of["encoder-decoder"][seed] - of["causal"][seed] for seed in of["causal"]]
     assert min(lead) > 0 and len(lead) > 2
     assert gain(of, "prefix", "causal") < mean(lead) / 2
+
+
+@pytest.mark.parametrize("data", ["mini", "multi30k"])
+def test_reading_both_ways_does_not_close_the_lead_on_long_sentences(data):
+    path = ROOT / "results" / "beyond" / f"one-stream-{data}.json"
+    of = {}
+    for run in json.loads(path.read_text(encoding="utf8"))["runs"]:
+        of.setdefault(run["arm"], []).append(run["bleu_by_source_length"][-1]["bleu"])
+    assert mean(of["prefix"]) < mean(of["causal"]) + 1 < mean(of["encoder-decoder"])
 
 
 def test_on_the_small_corpus_weights_of_its_own_explain_it_and_depth_does_not():
