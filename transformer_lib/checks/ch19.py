@@ -251,7 +251,10 @@ def _models():
 @judged(
     "19.6",
     hint="hide each word of many captions in turn, and let both models guess",
-    example=lambda: ("A girl is riding a … in the park.", "bicycle"),
+    example=lambda: (
+        "Two cats that are … two green balls on the beautiful bridge are jumping in the café.",
+        "chasing",
+    ),
 )
 def overturn(answer):
     given = answer()
