@@ -142,7 +142,9 @@ def exits(arm: str, seed: int) -> dict:
         found = torch.cat([leaving.sureness(states[max(0, d - 2)], states[d - 1], d).detach()
                            for d in range(first, len(states))])  # fmt: skip
         points += [(measure, round(found.quantile(q).item(), 4)) for q in EXITS["quantiles"]]
-    result["points"] = begun["points"] if (begun := recorded("exits", arm, seed)) else []
+    begun = recorded("exits", arm, seed)
+    same = begun and begun["sentences"] == result["sentences"]
+    result["points"] = begun["points"] if same else []
     for measure, threshold in points[len(result["points"]) :]:
         point = {"measure": measure, "threshold": threshold}
         for split in ("validation", "test") if measure == "gap" else ("validation",):
