@@ -162,6 +162,8 @@ def test_some_patterns_never_reach_everything():
     assert count(sparse.causal(sparse.local(T))) is None
     assert count(sparse.any_of(sparse.local(1), sparse.with_global(1))) == 2
     assert count(sparse.local(T)) == 1
+    # Who is not linked to itself keeps what it knows all the same: the residual connection.
+    assert sparse.layers_to_hear_all(sparse.as_mask(lambda i, j: i != j, 3)) == 1
 
 
 # ---- hashing -----------------------------------------------------------------------------------
