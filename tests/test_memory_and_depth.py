@@ -389,7 +389,11 @@ def test_how_sure_a_token_is():
             before, after, depth
         )
 
-    words = exits.logits(model, after, 2).softmax(-1).sort(descending=True).values
+    def project(x):
+        return model.project(model.decoder.norm(x))
+
+    assert_close(exits.logits(model, after, 3), project(after))  # the last layer has no map
+    words = project(exits.maps[1](after)).softmax(-1).sort(descending=True).values
     assert_close(sure("gap"), words[:, 0] - words[:, 1])
     lengths = before.norm(dim=-1) * after.norm(dim=-1)
     assert_close(sure("stillness"), (before * after).sum(-1) / lengths)
