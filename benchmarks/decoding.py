@@ -77,10 +77,12 @@ def ctranslate2_decoder(translator: Translator, beam: int, folder: str, workers:
     tokenizer = translator.tokenizer
     tokens = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
     save_for_ctranslate2(translator.model, tokens, folder)
+    threads = torch.get_num_threads()
     theirs = ctranslate2.Translator(
         folder, device="cpu", compute_type="float32", inter_threads=workers,
-        intra_threads=max(1, torch.get_num_threads() // workers),
+        intra_threads=max(1, threads // workers),
     )  # fmt: skip
+    torch.set_num_threads(threads)  # making it changes what torch shares: ours would crawl
 
     def decode(sources: Ids, batch_size: int) -> Ids:
         results = theirs.translate_batch(
