@@ -5,10 +5,12 @@ import io
 import json
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 import torch
@@ -289,6 +291,17 @@ def test_an_interruption_has_its_exit_code(trained, monkeypatch, capsys):
     monkeypatch.setattr("transformer_lib.translator.Translator.translate", interrupted)
     assert main(["translate", "--run", str(trained), "Hund"]) == 130
     assert capsys.readouterr().err == ""
+
+
+def test_an_interruption_while_modules_are_loaded_has_its_exit_code(monkeypatch):
+    class Interrupted(types.ModuleType):
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "transformer_lib.cli", Interrupted("transformer_lib.cli"))
+    with pytest.raises(SystemExit) as stop:
+        runpy.run_module("transformer_lib", run_name="__main__")
+    assert stop.value.code == 130
 
 
 def command(*arguments):
