@@ -15,8 +15,8 @@ from benchmarks.peers import Uncached, marian_pair, save_for_ctranslate2
 from benchmarks.timing import Row, alternate, compare, median, rates, rounds_for, seconds
 from transformer_lib import Transformer, Translator, fast
 from transformer_lib.batching import pad
-from transformer_lib.compiled import CompiledModel, refusal
 from transformer_lib.decoding import beam_search, greedy_decode
+from transformer_lib.fast.compiled import CompiledModel, refusal
 from transformer_lib.tokenization import EOS, PAD
 
 Ids = list[list[int]]

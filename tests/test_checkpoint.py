@@ -140,6 +140,17 @@ def test_weights_cut_short_are_named(tmp_path, keep):
         load_model(tmp_path)
 
 
+def test_weights_that_may_not_be_read_are_not_called_damaged(tmp_path, monkeypatch):
+    checkpoint.save_model(tmp_path, tiny_model())
+
+    def refuse(path, mode):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(checkpoint, "open", refuse, raising=False)
+    with pytest.raises(OSError, match=r"model.safetensors cannot be read \(Permission denied\)"):
+        checkpoint.load_model(tmp_path)
+
+
 def test_missing_files_are_named(tmp_path):
     with pytest.raises(ValueError, match="there is no model in .*: it holds no config.json"):
         load_model(tmp_path)

@@ -12,7 +12,7 @@ import torch
 from tiny_run import contents, run, without_timings
 from torch.distributed.run import get_args_parser
 
-from transformer_lib.cli import EXAMPLES, _parser
+from transformer_lib.cli.options import EXAMPLES, parsers
 from transformer_lib.runs import checkpoint
 from transformer_lib.runs.files import read_json_lines
 
@@ -33,6 +33,18 @@ def stop(entry):  # torchrun passes the signal on to both processes
         time.sleep(2)
 
 settings = dict({settings})
+if settings.pop("freeze", False):
+    from transformer_lib import training
+    from transformer_lib.runs import processes
+    rate = training.learning_rate
+
+    def freeze(config, step, d_model):
+        processes.PATIENCE = 2 if step == 5 else 120
+        if step == 5 and os.environ["RANK"] == "1":  # for a while
+            os.system(f"(sleep 6; kill -CONT {{os.getpid()}}) & kill -STOP {{os.getpid()}}")
+        return rate(config, step, d_model)
+
+    training.learning_rate = freeze
 if settings.pop("die", False) and os.environ["RANK"] == "1":
     from transformer_lib import training
     rate = training.learning_rate
@@ -145,6 +157,16 @@ def test_when_one_process_dies_the_other_says_what_to_do(whole, tmp_path):
     assert [name for name in theirs if ours.get(name) != theirs[name]] == []
 
 
+def test_a_frozen_process_is_not_waited_for_in_silence(whole, tmp_path):
+    done = two_processes(tmp_path / "run", max_steps=9, freeze=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = "Process 0 has waited 2 s for the others. If none of them scores or saves, one is frozen"
+    assert done.stderr.count(said) == 1, done.stderr[-3000:]
+    assert "Process 1 has waited" not in done.stderr
+    ours, theirs = contents(tmp_path / "run"), contents(whole)
+    assert [name for name in theirs if ours.get(name) != theirs[name]] == []
+
+
 def test_the_command_line_runs_unchanged(tmp_path):
     settings = (
         "--data mini --vocab-size 200 --d-model 16 --n-heads 2 --d-ff 16 --n-encoder-layers 1 "
@@ -177,7 +199,7 @@ def test_a_torchrun_command_that_is_shown_works(command):
     """torchrun takes some options of `train`, such as --run, for its own."""
     given = get_args_parser().parse_args(command)
     assert given.training_script == "transformer_lib" and given.module
-    _parser()[0].parse_args(given.training_script_args)
+    parsers()[0].parse_args(given.training_script_args)
     if "--nnodes" in command:  # else every machine would take itself for the first
         assert given.rdzv_backend == "c10d" and given.rdzv_endpoint and given.rdzv_id != "none"
 

@@ -11,6 +11,7 @@ from transformer_lib import ModelConfig, TrainConfig, Transformer, data, tokeniz
 from transformer_lib import visualize as pictures
 from transformer_lib.runs import card, speed
 from transformer_lib.runs.files import read_json_lines
+from transformer_lib.runs.pretrained import find_run
 from transformer_lib.runs.watch import Watch
 
 CONFIG = TrainConfig(
@@ -153,6 +154,15 @@ def test_the_card_of_a_run_that_goes_on_says_so(tmp_path, tokenizer, pairs):
     assert ended.planned == 0 and "training  12 updates on mini" in str(ended)
     card.keep_scores(tmp_path, ended, 5, 1.0)
     assert read_json_lines(tmp_path / "sentences.jsonl")[-1]["step"] == 12
+    for name in ("card.json", "scores.json", "sentences.jsonl", "environment.json"):
+        path = tmp_path / name
+        content = path.read_bytes()
+        path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+        for look in (find_run, lambda run: card.keep_scores(run, ended, 5, 1.0)):
+            with pytest.raises(ValueError, match=f"{name} is damaged"):
+                look(tmp_path)
+        path.write_bytes(content)
+    assert find_run(tmp_path) == tmp_path
 
 
 def test_the_card_stands_beside_the_recorded_seeds_on_multi30k_alone(tmp_path, tokenizer, pairs):
@@ -160,6 +170,7 @@ def test_the_card_stands_beside_the_recorded_seeds_on_multi30k_alone(tmp_path, t
     assert card.run_card(tmp_path, pairs, list, "test", 12).recorded == []
     claimed = data.Pairs(pairs, "multi30k")
     path = tmp_path / "config.json"
+    (tmp_path / "checksums.json").unlink()
     path.write_text(path.read_text().replace('"data": {', '"data": {"src": "de", "tgt": "en", '))
     for split in ("validation", "test"):
         found = card.run_card(tmp_path, claimed, list, split, 12)

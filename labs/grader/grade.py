@@ -212,7 +212,8 @@ def grade(submission: dict, lab: dict, limits: dict) -> dict:
     if all(cell["points"] == 0 for cell in written):
         result["notes"].append("no written answer")
     return submission | {
-        "result": result, "graded": graded, "status": "graded", "note": "; ".join(result["notes"]),
+        "result": result, "graded": graded, "status": "graded",
+        "note": "; ".join([*result["notes"], *result.get("to_read", [])]),
         "automatic": sum(cell["points"] for cell in automatic),
         "automatic_of": sum(cell["of"] for cell in automatic),
         "written_of": sum(cell["of"] for cell in written),

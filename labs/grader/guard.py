@@ -3,6 +3,7 @@
 A notebook that assigns to torch.allclose, by accident or not, must not change what the tests use.
 So this keeps what the tests rely on as it was before the first cell, and puts it back before each
 test: functions and classes, the code of functions, and the hooks by which IPython changes cells.
+Where some of it changed while a test ran, the test is not proved.
 It runs with names and builtins of its own: a notebook may call a variable `list`.
 """
 
@@ -155,11 +156,18 @@ def _install(name, secret):
         return "?" if not hasattr(value, "__class__") else f"?{value.__class__.__name__}"
 
     def ask(what, challenge, loops=()):
-        lines = [f"changed {name}" for name in restore()] if what == "before" else []
-        if what == "case":
+        lines, traced = [], sys.gettrace() is not None
+        if what != "case":
+            changed = restore()
+            if what == "after":  # IPython's own hooks may change, and matter to no line of a test
+                changed = [name for name in changed if not name.startswith("IPython's")]
+                changed += ["the tracing of lines"] * traced
+            lines = [f"{'changed' if what == 'before' else 'meanwhile'} {name}" for name in changed]
+        else:
             found = zip(("where", "call"), case(loops), strict=True)
             lines = [f"{key} {text}" for key, text in found if text]
-        answer = digest(f"{secret} {what} {challenge}".encode()).hexdigest()
+        refused = any(line.startswith("meanwhile") for line in lines)
+        answer = "" if refused else digest(f"{secret} {what} {challenge}".encode()).hexdigest()
         if hasattr(out, "set_parent"):  # or a notebook that replaced stdout would get no answer
             out.set_parent(shell.get_parent())
         flush()

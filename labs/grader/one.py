@@ -370,6 +370,20 @@ def message_of_hidden(cell) -> str:
     return message[: MESSAGE + 300]
 
 
+# What leads to a test or to its tools from within, and what lets a result pass for any other.
+SUSPECT = re.compile(
+    r"get_ipython|user_ns|_getframe|sys\.modules|/proc\b|set(?:trace|profile|attr)\b|"
+    r"[ft]b?_(?:back|frame|locals|globals|code|lineno)\b|\b(?:builtins|ctypes|gc|inspect|linecache|threading)\b|"
+    r"(?<![.\w])(?:exec|eval)\(|__(?:array|bool|builtins|class|closure|code|defaults|dict|eq|"
+    r"getattribute|globals|import|kwdefaults|subclasses|torch_function|wrapped)__"
+)
+
+
+def reaches(cell) -> list[str]:
+    """What no answer of a lab needs, and what ways around the tests do: a person should look."""
+    return list(dict.fromkeys(found.rstrip("(") for found in SUSPECT.findall(cell.source)))
+
+
 def report(cell) -> dict:
     """What grade.py has to know of a cell that was run for the page."""
     entry = {"type": cell.cell_type, "source": cell.source[:SHOWN],
@@ -399,7 +413,7 @@ def report(cell) -> dict:
 
 
 def grade(job: dict) -> dict:
-    """The result of one job: cells with points, and notes for the teacher."""
+    """The result of one job: cells with points, notes, and which code the teacher should read."""
     submission, lab = nbformat.from_dict(job["submission"]), nbformat.from_dict(job["lab"])
     limits = job["limits"]
     notebook, notes = restored(submission, lab)
@@ -411,7 +425,7 @@ def grade(job: dict) -> dict:
     marked, errors_seen = run(notebook, limits)
     if job.get("page", True):
         for_page, _ = run(for_page, limits)
-    cells = []
+    cells, to_read = [], []
     for cell, shown in zip(marked.cells, for_page.cells, strict=True):
         entry = report(shown)
         if is_grade(cell):
@@ -434,8 +448,12 @@ def grade(job: dict) -> dict:
         for kind, text in cell.metadata.get("told", []):
             if kind == "changed":
                 notes.append(f"{text[:80]} had been changed, put back before {name}")
+            if kind == "meanwhile":
+                notes.append(f"{text[:80]} was changed while {name} ran: no points")
         if cell.metadata.get("proved") is False and not error_of(cell):
             notes.append(f"{name} did not run to its end, though no error was seen: read the code")
+        if cell.cell_type == "code" and not cell.metadata["given"] and (found := reaches(cell)):
+            to_read.append(f"{name} uses {', '.join(found[:4])}: read the code")
     if not errors_seen:
         notes.append("the notebook hides errors: no test can be trusted, so it gets no points")
         for entry in cells:
@@ -444,7 +462,7 @@ def grade(job: dict) -> dict:
     notes = list(dict.fromkeys(notes))
     if len(notes) > 12:
         notes = [*notes[:12], f"and {len(notes) - 12} more"]
-    return {"cells": cells, "notes": notes}
+    return {"cells": cells, "notes": notes, "to_read": to_read[:4]}
 
 
 def set_limits(limits: dict):

@@ -148,6 +148,96 @@ for pid in parents:
 }  # fmt: skip
 
 
+# In the tests themselves: code that runs when a test calls the answer.
+WHILE_A_TEST_RUNS = {
+    "the tools are changed by the answer that is tested": """
+def double(x):
+    import torch
+    from transformer_lib import checks
+    nothing = (lambda *given, **named: True).__code__
+    torch.allclose = lambda *given, **named: True
+    torch.testing.assert_close.__code__ = checks.expect.__code__ = nothing
+    return 2 if isinstance(x, int) else x
+def square(x):
+    double(1)
+    return 4 if x == 2 else 0
+""",
+    "a thread changes the tools all the time": """
+import threading, time, torch
+from transformer_lib import checks
+def again():
+    nothing = (lambda *given, **named: True).__code__
+    while True:
+        torch.allclose = lambda *given, **named: True
+        torch.testing.assert_close.__code__ = checks.expect.__code__ = nothing
+        time.sleep(0.0005)
+threading.Thread(target=again, daemon=True).start()
+def double(x):
+    time.sleep(0.1)
+    return 2 if isinstance(x, int) else x
+def square(x):
+    time.sleep(0.1)
+    return 4 if x == 2 else 0
+""",
+    "the lines of a test are jumped over": """
+import sys
+def double(x):
+    test = sys._getframe(1)
+    lines = [line for *_, line in test.f_code.co_lines() if line]
+    def jump(frame, event, given):
+        if event == "line" and frame.f_lineno < max(lines):
+            frame.f_lineno = max(lines)
+        return jump
+    test.f_trace = jump
+    sys.settrace(lambda *given: None)
+    return 2 if isinstance(x, int) else 2 * x
+def square(x):
+    double(1)
+    return 4 if x == 2 else 9 if x == 3 else 0
+""",
+    "the guard's secret is read and the error hidden": """
+import builtins, hashlib, re
+def double(x):
+    name, = (name for name in dir(builtins) if name.startswith("_lab_"))
+    ask = getattr(builtins, name)
+    held = dict(zip(ask.__code__.co_freevars, ask.__closure__))
+    secret = held["secret"].cell_contents
+    source = get_ipython().user_ns["In"][-1]
+    for challenge in re.findall(name + r"..after., .([0-9a-f]+)", source):
+        answer = hashlib.sha256(f"{secret} after {challenge}".encode()).hexdigest()
+        held["write"].cell_contents("\\n" + answer + "\\n")
+    get_ipython().showtraceback = get_ipython()._showtraceback = lambda *given, **named: None
+    return x
+square = double
+""",
+}
+
+# What a test in the same Python cannot tell from a right answer: the note must ask for a look.
+TO_BE_READ = {
+    "a result that equals everything": """
+class Yes:
+    __eq__ = __bool__ = lambda *given: True
+    __hash__ = None
+def double(x):
+    return Yes()
+square = double
+""",
+    "a tensor that calls itself close": """
+import torch
+class Close(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, given=(), named=None):
+        if function in (torch.allclose, torch.equal):
+            return True
+        if function is torch.isclose:
+            return torch.ones(1, dtype=torch.bool)
+        return super().__torch_function__(function, types, given, named or {})
+def double(x):
+    return 2 if isinstance(x, int) else x.as_subclass(Close)
+""",
+}  # fmt: skip
+
+
 def attack(student_version, code):
     """A notebook with the wrong answers and this code."""
     return filled(student_version, WRONG | {"double": WRONG["double"] + "\n" + code})
@@ -256,4 +346,8 @@ def all_cases(student_version) -> dict:
     """Name -> (notebook, the four marks it deserves), for attacks on marks and honest ones."""
     cases = {name: (attack(student_version, code), (0, 0, 0, 0))
              for name, code in FULL_MARKS.items()}
+    for name, code in WHILE_A_TEST_RUNS.items():
+        # `square` stands in the attack, and its own cell is left empty.
+        cases[name] = (filled(student_version, WRONG | {
+            "double": f"# Task 1: double\n{code}", "square": "# Task 2: square"}), (0, 0, 0, 0))
     return cases | {name: (honest(student_version, code), FULL) for name, code in HONEST.items()}

@@ -25,6 +25,7 @@ STUDENT = masters.student_version(small_lab.MASTER)
 CASES = small_lab.submissions(STUDENT)
 CHEATS = attacks.all_cases(STUDENT)
 LEAKS = attacks.leaks(STUDENT)
+TO_BE_READ = {name: attacks.attack(STUDENT, code) for name, code in attacks.TO_BE_READ.items()}
 BEYOND = list(attacks.beyond(STUDENT, Path(), 0))
 # These run twice, for a page too. The others need only marks.
 WITH_PAGE = ["perfect", "empty", "partly", "prints", "long-error", "hides-errors", "exits",
@@ -73,7 +74,7 @@ def outside(tmp_path_factory):
 def out(tmp_path_factory, lab_folder, outside):
     """The folder of marks after two folders of cases and some files that are no submissions."""
     quick, whole = (tmp_path_factory.mktemp(name) for name in ("quick", "whole"))
-    notebooks = {name: case[0] for name, case in (CASES | CHEATS).items()} | LEAKS
+    notebooks = {name: case[0] for name, case in (CASES | CHEATS).items()} | LEAKS | TO_BE_READ
     if not UNCONTAINED:
         notebooks |= attacks.beyond(STUDENT, outside["folder"], outside["port"])
     for name, notebook in notebooks.items():
@@ -148,6 +149,21 @@ def test_a_cheat_gets_nothing_and_an_unusual_notebook_everything(rows, points, n
     assert tuple(float(points[row["student"], test]) for test in TESTS) == CHEATS[name][1], row
 
 
+@pytest.mark.parametrize("name", [*attacks.FULL_MARKS, *attacks.WHILE_A_TEST_RUNS,
+                                  *attacks.TO_BE_READ, *LEAKS])  # fmt: skip
+def test_a_cheat_is_noted(rows, name):
+    if "on disk" in name:
+        pytest.skip("nothing was there to be read")
+    row, = (row for row in rows if row["student"] == name.replace("/", " "))
+    assert re.search("read the code|had been changed|hides errors|no points", row["note"]), row
+
+
+def test_no_answer_of_ours_needs_to_be_read():
+    for path in masters.MASTERS.glob("lab*.ipynb"):
+        for cell in masters.read(path).cells:
+            assert not masters.is_solution(cell) or one.reaches(cell) == [], cell.source
+
+
 @pytest.mark.parametrize("name", LEAKS)
 def test_a_hidden_test_does_not_reach_the_page(out, points, name):
     page = (out / "feedback" / pages.page_name(
@@ -172,7 +188,8 @@ def test_a_submission_stays_behind_its_walls(out, rows, outside, name):
 
 
 def test_nothing_else_is_in_the_tables(rows, points):
-    number = len(CASES) + len(CHEATS) + len(LEAKS) + (0 if UNCONTAINED else len(BEYOND))
+    number = len(CASES) + len(CHEATS) + len(LEAKS) + len(TO_BE_READ)
+    number += 0 if UNCONTAINED else len(BEYOND)
     assert len(rows) == number + 6
     assert len(points) == number * (len(TESTS) + 1)  # and the written answer
 

@@ -186,5 +186,13 @@ def test_the_students_notebook_tells_nothing(name):
             assert cell.source not in shown
 
 
+def test_a_right_answer_of_another_number_type_is_right():
+    """torch.allclose and assert_close refuse it: "Double did not match Float"."""
+    for master in MASTERS.values():
+        for cell in master.cells:
+            if is_grade(cell):
+                assert "allclose(" not in cell.source and "assert_close(" not in cell.source
+
+
 def test_make_labs_has_nothing_to_do():
     assert labs.main(["--check"]) == 0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from transformer_lib.runs.checksums import WEIGHTS
+from transformer_lib.runs import checksums
 from transformer_lib.runs.files import read_json_lines, sha256, write_json
 
 
@@ -106,6 +106,7 @@ def run_card(
     translated = translate(sources)
     scores = evaluation.score(translated, references)
     interval = evaluation.bootstrap(translated, references)
+    checksums.require(run_dir)
     config = json.loads((run_dir / "config.json").read_text(encoding="utf-8"))
     curve = read_json_lines(run_dir / "metrics.jsonl")
     updates, planned = max(entry["step"] for entry in curve), config["train"]["max_steps"]
@@ -134,24 +135,25 @@ def run_card(
         **told,
     )
     kept = {name: value for name, value in vars(card).items() if name != "curve"}
-    write_json(run_dir / "card.json", kept | {"chrf": scores.chrf})
+    with checksums.changing(run_dir, ["card.json"]):
+        write_json(run_dir / "card.json", kept | {"chrf": scores.chrf})
     return card
 
 
 def keep_scores(run_dir: str | Path, card: RunCard, beam_size: int, length_penalty: float) -> None:
     """Write a card's score as scores.json beside the weights, which an exported file carries."""
     run_dir = Path(run_dir)
+    checksums.require(run_dir)
     config = json.loads((run_dir / "config.json").read_text(encoding="utf-8"))
     kept = json.loads((run_dir / "card.json").read_text(encoding="utf-8"))
-    write_json(
-        run_dir / "scores.json",
-        {
-            "data": card.data, "src": config["data"].get("src"), "tgt": config["data"].get("tgt"),
-            "split": card.split, "sentences": card.n_scored, "beam_size": beam_size,
-            "length_penalty": length_penalty, "weights": sha256(run_dir / WEIGHTS),
-            "bleu": card.bleu, "chrf": kept["chrf"], "signature": card.signature,
-        },
-    )  # fmt: skip
+    scores = {
+        "data": card.data, "src": config["data"].get("src"), "tgt": config["data"].get("tgt"),
+        "split": card.split, "sentences": card.n_scored, "beam_size": beam_size,
+        "length_penalty": length_penalty, "weights": sha256(run_dir / checksums.WEIGHTS),
+        "bleu": card.bleu, "chrf": kept["chrf"], "signature": card.signature,
+    }  # fmt: skip
+    with checksums.changing(run_dir, ["scores.json"]):
+        write_json(run_dir / "scores.json", scores)
 
 
 def _recorded(about: dict, data: str, split: str) -> tuple[list[float], int]:

@@ -36,7 +36,7 @@ from transformer_lib.runs.progress import Meter
 from transformer_lib.runs.settings import WATCHING, todays
 
 # What checksums.json lists of a finished run, beside the files that make it.
-RESULT = ("config.json", "environment.json", "metrics.jsonl", checksums.WEIGHTS)
+RESULT = ("config.json", "environment.json", "metrics.jsonl", "sentences.jsonl", checksums.WEIGHTS)
 
 
 def log_state(path: Path, entries: int) -> dict:

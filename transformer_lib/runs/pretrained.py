@@ -17,8 +17,8 @@ from transformer_lib.translator import Translator
 def results_dir() -> Path:
     """The folder of recorded runs: RESULTS_DIR, or results/ of this repository.
 
-    The first call of a program prints a line for each file in it, outside the runs, that is not the
-    one that its checksums.json lists. (The files of a run are compared when it is loaded.)
+    The first call of a program prints a line for each file in it that is not the one that a
+    checksums.json lists. (The weights of a run are compared when it is found.)
     """
     folder = os.environ.get("RESULTS_DIR", Path(__file__).resolve().parents[2] / "results")
     for line in _differing_results(str(folder)):
@@ -33,21 +33,31 @@ def _differing_results(folder: str) -> list[str]:
     if folder in _compared:
         return []
     _compared.add(folder)
-    return [
-        f"{Path(folder) / name} is damaged or was changed since it was recorded: restore it, or "
-        f"record it again and run tools/checksums.py."
-        for name in checksums.differing(folder)
-    ]
+    lines = []
+    for listed in sorted(Path(folder).glob("**/" + checksums.NAME)):
+        try:
+            small = checksums.read(listed.parent).keys() - {checksums.WEIGHTS}
+            lines += [
+                f"{listed.parent / name} is damaged or was changed since it was recorded: restore "
+                "it, or record it again and run tools/checksums.py."
+                for name in (checksums.differing(listed.parent, *small) if small else [])
+            ]
+        except ValueError as error:
+            lines.append(str(error))
+    return lines
 
 
 def find_run(name: str | Path) -> Path:
     """A run folder by its path, or by its name in results/.
 
+    Where the folder lists its files (checksums.json, as every run that ends now does), each must
+    hold what it held when it was written; a folder without that list, of an older run, is as good.
     Where there is no results/, as in an installation from a wheel, a run that the book ships is
     fetched from its repository, once.
     """
     for folder in (Path(name), results_dir() / name):
         if (folder / "config.json").exists():
+            checksums.require(folder)
             return folder
     if not results_dir().exists() and str(name) in download.shipped()["runs"]:
         return download.fetch(str(name))
@@ -65,13 +75,10 @@ def load_pretrained(
 
     Its length penalty is the one with which the run's validation set was last scored and saved
     (`evaluate --split validation --save`), else 1.
-    Where the folder lists its files (checksums.json, as every run that ends now does), each must
-    hold what it held when it was written; a folder without that list, of an older run, loads too.
     Prints a line when scores beside the weights are of other weights.
     Raises ValueError when there is no such run, or its files are damaged or do not fit.
     """
     folder = find_run(name)
-    checksums.require(folder)
     for stale in stale_scores(folder):
         print(f"{folder / stale} holds the scores of other weights than those beside it.")
     model = checkpoint.load_model(folder).to(pick_device(str(device)))

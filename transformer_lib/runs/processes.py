@@ -3,6 +3,9 @@
 import atexit
 import contextlib
 import os
+import sys
+import threading
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -10,6 +13,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
+
+PATIENCE = 120  # seconds after which a process says that it waits for the others
 
 
 class Processes:
@@ -27,6 +32,34 @@ class Processes:
                 atexit.register(dist.destroy_process_group)
             self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self.first = self.rank == 0
+        self._since: float | None = None  # when it began to wait for the others
+        if self.world > 1:
+            threading.Thread(target=self._watch, daemon=True).start()
+
+    @contextlib.contextmanager
+    def _with_others(self):
+        """Around what ends only once the others take part in it."""
+        before, self._since = self._since, self._since or time.monotonic()
+        try:
+            yield
+        finally:
+            self._since = before
+
+    def _watch(self) -> None:
+        """Say it, once a wait, where the others let this process wait."""
+        said = None
+        while True:
+            time.sleep(1)
+            since = self._since
+            if since not in (None, said) and time.monotonic() - since > PATIENCE:
+                said = since
+                print(
+                    f"Process {self.rank} has waited {PATIENCE} s for the others. If none of them "
+                    "scores or saves, one is frozen: end them all and start the same command "
+                    "again, which goes on from the newest checkpoint.",
+                    file=sys.stderr,
+                    flush=True,
+                )
 
     def loss_of(self, model: nn.Module, loss: Callable, device: torch.device) -> Callable:
         """batch -> loss(model, batch); its gradients become the mean over all processes'."""
@@ -37,19 +70,23 @@ class Processes:
 
     def exchange_gradients(self, loss_of: Callable, now: bool):
         """Around a batch: whether its gradients, and those added before, go to all processes."""
-        return contextlib.nullcontext() if now or self.world == 1 else loss_of.no_sync()
+        if self.world == 1:
+            return contextlib.nullcontext()
+        return self._with_others() if now else loss_of.no_sync()
 
     def share_weights(self, model: nn.Module) -> None:
         """Every process takes the weights of the first."""
         if self.world > 1:
-            for tensor in model.state_dict().values():
-                dist.broadcast(tensor, 0)
+            with self._with_others():
+                for tensor in model.state_dict().values():
+                    dist.broadcast(tensor, 0)
 
     def total(self, tensor: Tensor) -> Tensor:
         """The sum over all processes."""
         tensor = tensor.clone()
         if self.world > 1:
-            dist.all_reduce(tensor)
+            with self._with_others():
+                dist.all_reduce(tensor)
         return tensor
 
     def any(self, flag: bool, device: torch.device) -> bool:
@@ -61,7 +98,8 @@ class Processes:
         values = [value]
         if self.world > 1:
             values = [None] * self.world
-            dist.all_gather_object(values, value)
+            with self._with_others():
+                dist.all_gather_object(values, value)
         return values
 
     def lost(self, error: BaseException | None) -> bool:
@@ -74,7 +112,8 @@ class Processes:
     def wait(self) -> None:
         """Until all processes are here."""
         if self.world > 1:
-            dist.barrier()
+            with self._with_others():
+                dist.barrier()
 
 
 class _LossOfModel(nn.Module):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from transformer_lib.config import TrainConfig
+from transformer_lib.runs import checksums
 from transformer_lib.runs.card import some
 from transformer_lib.runs.files import read_json_lines, write_json_lines
 from transformer_lib.runs.speed import told
@@ -43,6 +44,7 @@ class Watch:
         self.logged = self.reached = 0
         self.said: dict[int, list[str]] = {}  # update -> translations
         if self.path.exists():
+            checksums.require(run_dir, NAME)
             self.said = {e["step"]: e["translations"] for e in read_json_lines(self.path)
                          if e["sentences"] == sentences}  # fmt: skip
         log = self.path.with_name("metrics.jsonl")
