@@ -15,8 +15,8 @@ from benchmarks.peers import Uncached, marian_pair, save_for_ctranslate2
 from benchmarks.timing import Row, alternate, compare, median, rates, rounds_for, seconds
 from transformer_lib import Transformer, Translator, fast
 from transformer_lib.batching import pad
-from transformer_lib.compiled import CompiledModel, refusal
 from transformer_lib.decoding import beam_search, greedy_decode
+from transformer_lib.fast.compiled import CompiledModel, refusal
 from transformer_lib.tokenization import EOS, PAD
 
 Ids = list[list[int]]
@@ -77,10 +77,12 @@ def ctranslate2_decoder(translator: Translator, beam: int, folder: str, workers:
     tokenizer = translator.tokenizer
     tokens = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
     save_for_ctranslate2(translator.model, tokens, folder)
+    threads = torch.get_num_threads()
     theirs = ctranslate2.Translator(
         folder, device="cpu", compute_type="float32", inter_threads=workers,
-        intra_threads=max(1, torch.get_num_threads() // workers),
+        intra_threads=max(1, threads // workers),
     )  # fmt: skip
+    torch.set_num_threads(threads)  # making it changes what torch shares: ours would crawl
 
     def decode(sources: Ids, batch_size: int) -> Ids:
         results = theirs.translate_batch(

@@ -26,9 +26,9 @@ BASE = {"rate": 0.003, "n_facts": 24, "budget": 32}
 SETTINGS = [
     {"seed": 0, **BASE},
     {"seed": 1, **BASE},
-    {"seed": 0, **BASE, "budget": 96},
     {"seed": 2, **BASE},
     {"seed": 0, **BASE, "rate": 0.001},
+    {"seed": 0, **BASE, "budget": 96},
     {"seed": 0, **BASE, "n_facts": 8},
 ]
 

@@ -127,10 +127,14 @@ def test_ctranslate2_with_our_weights_writes_the_same(tmp_path):
     translator = load_pretrained("multi30k-de-en")
     texts = ["Ein Hund läuft im Schnee.", "Zwei Frauen sitzen auf einer Bank und lesen."]
     sources = encode_source(translator.tokenizer, texts)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
     for beam in (1, 5):
-        theirs = ctranslate2_decoder(translator, beam, str(tmp_path), workers=1)(sources, 2)
+        theirs = ctranslate2_decoder(translator, beam, str(tmp_path), workers=2)(sources, 2)
+        assert torch.get_num_threads() == 2, "CTranslate2 changed torch's threads"
         ours = our_decoder(translator.model, beam)(sources, 2)
         assert until_end(ours) == theirs
+    torch.set_num_threads(threads)
 
 
 def test_every_batch_size_is_tried_and_all_at_once():

@@ -151,6 +151,27 @@ def test_steps_after_a_bump_teach_nothing():
     assert agent.logits.grad[1:].abs().max() == 0
 
 
+def test_the_policy_gradient_is_the_gradient_of_the_expected_return():
+    """Held against the sum over all walks of three steps, for an agent that knows no sign."""
+    torch.manual_seed(0)
+    logits = torch.randn(3, 3, requires_grad=True)
+    every = torch.cartesian_prod(*[torch.arange(3)] * 3)  # (27, 3)
+    probability = logits.log_softmax(-1)[torch.arange(3), every].sum(-1).exp()
+    expected = 0
+    for turn in (corridor.LEFT, corridor.RIGHT):
+        rewards, _ = corridor.rewards_of(every, torch.full((27,), turn))
+        expected = expected + (probability * rewards.sum(-1)).sum() / 2
+    (wanted,) = torch.autograd.grad(expected, logits)
+
+    def agent(sights):  # a guess of the return that is wrong changes nothing on average
+        return logits.expand(len(sights), 3, 3), torch.full(sights.shape, 0.7)
+
+    loss = corridor.policy_gradient_loss(agent, corridor.draw_walks(100_000, 3), entropy=0.0)
+    (found,) = torch.autograd.grad(loss, logits)
+    torch.testing.assert_close(-found, wanted, atol=0.01, rtol=0)
+    assert wanted.abs().max() > 0.05
+
+
 def test_told_what_to_do_an_agent_learns_the_corridor():
     torch.manual_seed(0)
     agent = corridor.small_agent("pre-norm", n_layers=1, length=6)

@@ -1,6 +1,7 @@
 """Every cheaper attention is full attention at its limit; each law is seen to fail when broken."""
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -47,6 +48,28 @@ RULES = {
     "causal": sparse.causal(sparse.local(9)),
 }
 each_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+
+
+def test_each_rule_links_the_places_that_its_paper_links():
+    blocks = T // BLOCK
+    by_loop = {
+        "local": lambda i, j: j in range(i - 5, i + 6),
+        "dilated": lambda i, j: j in range(i - 12, i + 13, 4),
+        "strided": lambda i, j: j in range(i - 7, i + 8) or j in range(i % 8, T, 8),
+        "blockwise": lambda i, j: i // BLOCK == j // BLOCK,
+        "blockwise, shifted": lambda i, j: (i // BLOCK + 3) % blocks == j // BLOCK,
+        "global and local": lambda i, j: i in (0, 1) or j in (0, 1) or j in range(i - 5, i + 6),
+        "causal": lambda i, j: j in range(i - 9, i + 1),
+    }
+    for name, linked in by_loop.items():
+        expected = torch.tensor([[linked(i, j) for j in range(T)] for i in range(T)])
+        assert torch.equal(sparse.as_mask(RULES[name], T)[0, 0], expected), name
+    random = sparse.as_mask(sparse.random_links(T, BLOCK, 2, seed=1), T)[0, 0]
+    of_blocks = random.view(blocks, BLOCK, blocks, BLOCK).transpose(1, 2).flatten(2)  # (N, N, ...)
+    assert torch.equal(of_blocks.any(-1), of_blocks.all(-1))  # whole blocks or nothing
+    assert (of_blocks.all(-1).sum(-1) == 2).all()
+    other = sparse.as_mask(sparse.random_links(T, BLOCK, 2, seed=2), T)[0, 0]
+    assert not torch.equal(random, other)
 
 
 @each_rule
@@ -139,6 +162,8 @@ def test_some_patterns_never_reach_everything():
     assert count(sparse.causal(sparse.local(T))) is None
     assert count(sparse.any_of(sparse.local(1), sparse.with_global(1))) == 2
     assert count(sparse.local(T)) == 1
+    # Who is not linked to itself keeps what it knows all the same: the residual connection.
+    assert sparse.layers_to_hear_all(sparse.as_mask(lambda i, j: i != j, 3)) == 1
 
 
 # ---- hashing -----------------------------------------------------------------------------------
@@ -177,6 +202,26 @@ def test_buckets_are_a_mask(qkv):
     torch.testing.assert_close(found, lsh.shared_attention(qk, v, mask))
 
 
+def test_a_chunk_sees_itself_and_the_one_before(qkv):
+    qk, _, v = qkv
+    chunk = torch.arange(T) // 16
+    mask = (chunk[:, None] == chunk) | ((chunk[:, None] - 1) % 4 == chunk)  # the first: the last
+    found = lsh.lsh_attention(qk, v, n_buckets=1, chunk=16)
+    torch.testing.assert_close(found, lsh.shared_attention(qk, v, mask))
+
+
+def test_rounds_add_up_the_pairs_that_meet(qkv):
+    """Over several hashes each pair weighs e^score for every round in which it shares a bucket."""
+    qk, _, v = qkv
+    generator = torch.Generator().manual_seed(2)
+    buckets = torch.stack([lsh.lsh_buckets(qk, 4, generator) for _ in range(3)])  # (3, B, H, T)
+    meets = (buckets[..., :, None] == buckets[..., None, :]).sum(0)  # (B, H, T, T)
+    scores = qk @ nn.functional.normalize(qk, dim=-1).mT / 4 + lsh.own_place_last(T)
+    expected = (scores + meets.log()).softmax(-1) @ v
+    found = lsh.lsh_attention(qk, v, 4, T // 2, 3, torch.Generator().manual_seed(2))
+    torch.testing.assert_close(found, expected)
+
+
 def test_more_rounds_come_closer(qkv):
     qk, _, v = qkv
     qk = qk * 2  # sharper, as after training
@@ -197,6 +242,26 @@ def test_one_cluster_is_full_attention(qkv):
     half = routing.routing_attention(*qkv, one, T // 2)
     assert not torch.allclose(half, full(*qkv), atol=1e-2)
     assert ((half == 0).all(-1).sum(-1) == T // 2).all()  # in no cluster: nothing
+    several = routing.routing_attention(*qkv, torch.randn(2, 3, 16), T)  # all in each: the mean
+    torch.testing.assert_close(several, full(*qkv))
+
+
+def test_a_cluster_is_attention_among_its_members(qkv):
+    """Queries are chosen by queries, keys and values by keys."""
+    one = torch.randn(2, 1, 16)
+    near_q, near_k = (
+        (torch.nn.functional.normalize(x, dim=-1) @ one.mT)[..., 0].topk(10).indices.sort().values
+        for x in qkv[:2]
+    )  # (B, H, 10) each
+    found = routing.routing_attention(*qkv, one, 10)
+    for b in range(2):
+        for h in range(2):
+            rows, columns = near_q[b, h], near_k[b, h]
+            q, k, v = (
+                x[b : b + 1, h : h + 1, at]
+                for x, at in zip(qkv, (rows, columns, columns), strict=True)
+            )
+            torch.testing.assert_close(found[b, h, rows], full(q, k, v)[0, 0])
 
 
 def test_centroids_find_the_clusters():
@@ -215,6 +280,14 @@ def test_full_rank_is_full_attention(qkv):
     torch.testing.assert_close(low_rank.linformer_attention(*qkv, identity, identity), full(*qkv))
     less = low_rank.linformer_attention(*qkv, identity[: T // 2], identity[: T // 2])
     torch.testing.assert_close(less, full(qkv[0], qkv[1][:, :, : T // 2], qkv[2][:, :, : T // 2]))
+
+
+def test_keys_and_values_are_mixed_each_in_their_way(qkv):
+    q, k, v = qkv
+    mix_k, mix_v = torch.randn(2, 10, T)
+    mixed_k, mixed_v = (torch.einsum("rt,bhtk->bhrk", *x) for x in ((mix_k, k), (mix_v, v)))
+    found = low_rank.linformer_attention(q, k, v, mix_k, mix_v)
+    torch.testing.assert_close(found, full(q, mixed_k, mixed_v), atol=1e-4, rtol=1e-4)
 
 
 # ---- random features ---------------------------------------------------------------------------
@@ -266,9 +339,11 @@ def test_linear_attention_is_a_recurrent_network(qkv):
     # The last token has seen everything, so the form without a mask agrees there.
     torch.testing.assert_close(steps[-1], linear.linear_attention(fq, fk, v)[:, :, -1])
     forgetful = linear.RecurrentAttention(decay=0.5)
-    for t in range(T):
-        last = forgetful.step(fq[:, :, t], fk[:, :, t], v[:, :, t])
-    assert not torch.allclose(last, steps[-1], atol=1e-3)
+    steps = [forgetful.step(fq[:, :, t], fk[:, :, t], v[:, :, t]) for t in range(T)]
+    age = (torch.arange(T)[:, None] - torch.arange(T)).clamp(min=0)
+    weights = weights * 0.5**age  # a token counts half as much with each step
+    expected = weights / weights.sum(-1, keepdim=True) @ v
+    torch.testing.assert_close(torch.stack(steps, dim=2), expected)
 
 
 # ---- FlashAttention, reversible layers ---------------------------------------------------------
@@ -280,7 +355,7 @@ def test_tiles_give_full_attention(tile, causal, qkv):
     q, k, v = qkv
     mask = masks.causal_mask(T) if causal else None
     found = flash.flash_attention(q, k, v, tile, causal)
-    torch.testing.assert_close(found, full(q, k, v, mask), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(found, full(q, k, v, mask), atol=1e-6, rtol=0)
 
 
 def test_tiles_survive_scores_that_overflow(qkv):
@@ -419,6 +494,14 @@ def test_the_recorded_costs_are_whole():
     assert len({frozenset(names) for names in by_length.values()}) == 1 and by_length[128]
     full_bytes = {r["length"]: r["MB"] * 1e6 for r in rows if r["mechanism"] == "full"}
     assert all(n_bytes >= 4 * n * n for n, n_bytes in full_bytes.items())
+
+
+@pytest.mark.weekly  # compiling takes a minute, and needs a C++ compiler
+def test_compiled_flex_attention_gives_the_same_numbers():
+    if shutil.which("g++") is None and shutil.which("clang++") is None:
+        pytest.skip("no C++ compiler")
+    names = [row["mechanism"] for row in attention_cost.measure(256, rounds=1, flex=True)]
+    assert "FlexAttention, local" in names
 
 
 def test_memory_counts_what_is_alive_at_once():

@@ -1,5 +1,10 @@
 """One stream for source and target, the prefix mask, and the published families' weights."""
 
+import json
+import sys
+from pathlib import Path
+from statistics import mean
+
 import pytest
 import torch
 from conftest import assert_equal, random_ids, tiny_config
@@ -26,13 +31,16 @@ from transformer_lib.decoding import beam_search, greedy_decode
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.training import translation_batches
 
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tools" / "beyond")]
+import decoder_only  # noqa: E402
+import modern_parts  # noqa: E402
+
 SOURCES = [[5, 6, 7, EOS], [8, EOS], [9, 5, EOS]]
 TARGETS = [[BOS, 10, 11, EOS], [BOS, 7, 7, 7, EOS], [BOS, 4, EOS]]
 
 
-kinds = pytest.mark.parametrize(
-    "kind", [LanguageModel, PrefixLanguageModel, TwoPartLanguageModel]
-)
+kinds = pytest.mark.parametrize("kind", [LanguageModel, PrefixLanguageModel, TwoPartLanguageModel])
 
 
 def model_of(kind=LanguageModel, **changes):
@@ -196,3 +204,74 @@ def test_the_published_gpt_2_gives_its_logits():
     theirs = transformers.GPT2LMHeadModel.from_pretrained(folder, use_safetensors=True).eval()
     ids = torch.randint(0, 50257, (2, 12))
     assert_equal(ours(ids), theirs(ids).logits, 1e-3)
+
+
+# ---- what the chapter says of the recorded runs --------------------------------------------------
+
+
+def recorded(data):
+    """{arm: {seed: validation BLEU}}"""
+    path = ROOT / "results" / "beyond" / f"one-stream-{data}.json"
+    found = {}
+    for run in json.loads(path.read_text(encoding="utf8"))["runs"]:
+        found.setdefault(run["arm"], {})[run["seed"]] = run["validation"]["bleu"]
+    return found
+
+
+def gain(of, better, worse):
+    return mean(of[better][seed] - of[worse][seed] for seed in of[worse])
+
+
+@pytest.mark.parametrize("data", ["mini", "multi30k"])
+def test_the_encoder_decoder_leads_and_the_mask_alone_does_not_explain_it(data):
+    of = recorded(data)
+    lead = [of["encoder-decoder"][seed] - of["causal"][seed] for seed in of["causal"]]
+    assert min(lead) > 0 and len(lead) > 2
+    assert gain(of, "prefix", "causal") < mean(lead) / 2
+
+
+@pytest.mark.parametrize("data", ["mini", "multi30k"])
+def test_reading_both_ways_does_not_close_the_lead_on_long_sentences(data):
+    path = ROOT / "results" / "beyond" / f"one-stream-{data}.json"
+    of = {}
+    for run in json.loads(path.read_text(encoding="utf8"))["runs"]:
+        of.setdefault(run["arm"], []).append(run["bleu_by_source_length"][-1]["bleu"])
+    assert mean(of["prefix"]) < mean(of["causal"]) + 1 < mean(of["encoder-decoder"])
+
+
+def test_on_the_small_corpus_weights_of_its_own_explain_it_and_depth_does_not():
+    of = recorded("mini")
+    own = gain(of, "prefix, own weights", "prefix")
+    assert own > gain(of, "prefix", "causal")
+    assert own > gain(of, "encoder-decoder", "prefix, own weights")
+    few = of["prefix, 3 layers"]
+    assert max(few[seed] - of["prefix"][seed] for seed in few) < 0, "fewer layers learn no faster"
+    assert gain(of, "prefix, own weights", "prefix, 3 layers") > gain(
+        of, "prefix", "prefix, 3 layers"
+    )
+
+
+def test_new_runs_are_added_to_what_was_recorded(tmp_path, monkeypatch):
+    monkeypatch.setattr(decoder_only, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(decoder_only, "RESULTS", tmp_path)
+    old = [{"arm": "prefix", "seed": 0, "bleu": 1}, {"arm": "causal", "seed": 0, "bleu": 2}]
+    (tmp_path / "topic.json").write_text(json.dumps({"runs": old}))
+    for seed in (0, 1):
+        folder = tmp_path / "runs" / "topic" / str(seed)
+        folder.mkdir(parents=True)
+        new = {"arm": "causal", "seed": seed, "bleu": 3}
+        (folder / "result.json").write_text(json.dumps(new))
+    decoder_only.collect("topic")
+    found = json.loads((tmp_path / "topic.json").read_text())["runs"]
+    assert [(run["arm"], run["seed"], run["bleu"]) for run in found] == [
+        ("causal", 0, 3), ("causal", 1, 3), ("prefix", 0, 1)
+    ]  # fmt: skip
+
+
+def test_the_modern_parts_together_are_llama():
+    """The last arm is all parts at once, and SwiGLU has as many numbers as what it replaces."""
+    arms = modern_parts.ARMS
+    alone = ("rotary", "RMSNorm", "SwiGLU", "grouped queries (2)", "no biases")
+    together = {name: value for arm in alone for name, value in arms[arm].items()}
+    assert arms["all, as Llama"] == together
+    assert 3 * modern_parts.SWIGLU["d_ff"] == 2 * modern_parts.GPT2["d_ff"]

@@ -1,7 +1,10 @@
 """Damaged texts, T5's relative bias, and decoders that read other encoder layers."""
 
+import json
 import random
 from collections import Counter
+from pathlib import Path
+from statistics import mean
 
 import pytest
 import torch
@@ -33,6 +36,7 @@ from transformer_lib.decoding import beam_search, greedy_decode
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.training import translation_loss
 
+ROOT = Path(__file__).resolve().parents[1]
 GAP = 1000
 texts = st.lists(st.integers(4, 99), min_size=2, max_size=40)
 seeds = st.integers(0, 10_000)
@@ -307,3 +311,56 @@ def test_decoding_with_many_layers_needs_no_special_case(mixture):
 def test_a_mixture_of_the_wrong_shape_is_refused():
     with pytest.raises(ValueError, match=r"expected \(2, 4\)"):
         three_layers(torch.eye(3))
+
+
+# ---- what the chapter says of the recorded runs --------------------------------------------------
+
+
+def denoising(data, pairs):
+    """{arm: {seed: test BLEU}} at each start's better rate: scratch, longer, copy, infill."""
+    path = ROOT / "results" / "beyond" / "encoder-decoders-denoising.json"
+    runs = [run for run in json.loads(path.read_text(encoding="utf8"))["runs"]
+            if run["data"] == data and run.get("group") != "pretraining"]  # fmt: skip
+    few = min(run["pairs"] for run in runs)
+    found = {}
+    for start in ("scratch", "copy", "infill"):
+        of = [run for run in runs if run["start"] == start]
+        least = min(run["updates"] for run in of if run["pairs"] == few)
+        tuned = [r for r in of if (r["pairs"], r["updates"], r["seed"]) == (few, least, 0)]
+        rate = max(tuned, key=lambda run: run["validation"]["bleu"])["rate"]
+        of = [run for run in of if run["pairs"] == pairs and run["rate"] == rate]
+        updates = sorted({run["updates"] for run in of})
+        for arm, number in ((start, updates[0]), ("longer", updates[-1])):
+            if arm == start or start == "scratch":
+                found[arm] = {r["seed"]: r["test"]["bleu"] for r in of if r["updates"] == number}
+    assert len({frozenset(scores) for scores in found.values()}) == 1, "the arms have equal seeds"
+    return found
+
+
+def gains(one, other):
+    return [one[seed] - other[seed] for seed in one]
+
+
+@pytest.mark.parametrize(("data", "pairs"), [("mini", 200), ("multi30k", 1000)])
+def test_with_few_pairs_half_of_denoisings_gain_is_time_and_most_of_the_rest_text(data, pairs):
+    of = denoising(data, pairs)
+    whole = mean(gains(of["infill"], of["scratch"]))
+    time, text, damage = (
+        gains(of[to], of[before])
+        for to, before in (("longer", "scratch"), ("copy", "longer"), ("infill", "copy"))
+    )
+    assert 0.4 < mean(time) / whole < 0.6
+    assert mean(text) > 0.7 * (whole - mean(time)), "copying gains most of what restoring does"
+    assert min(damage) > 0, "in each seed"
+    assert mean(damage) < min(mean(time), mean(text))
+
+
+@pytest.mark.parametrize("pairs", [5000, 29000])
+def test_with_more_pairs_the_same_updates_on_pairs_alone_do_better(pairs):
+    of = denoising("multi30k", pairs)
+    assert max(gains(of["infill"], of["longer"])) < 0 and len(of["infill"]) > 2
+    if pairs == 5000:
+        whole = mean(gains(of["infill"], of["scratch"]))
+        assert mean(gains(of["longer"], of["scratch"])) > whole, "more than all of the claim"
+        damage = gains(of["infill"], of["copy"])
+        assert min(damage) > 0, "it makes up for a part"

@@ -66,6 +66,7 @@ def albert(V, E, D, F, L):
     return V * E + E * D + 4 * D * D + 2 * D * F
 
 
+REST = "two green balls on the beautiful bridge are jumping in the café."
 CASES = [
     (ch19.predictions, lambda B, T, r: (r * B * T, B * (T + 1)), True, "Right"),
     (ch19.predictions, lambda B, T, r: ..., None, "Not attempted"),
@@ -99,6 +100,13 @@ CASES = [
     (ch19.albert_numbers, lambda V, E, D, F, L: albert(V, E, D, F, L) - E * D, False, "missing"),
     (ch19.albert_numbers, lambda V, E, D, F, L: albert(V, E, D, F, L) - D * F, False, "two maps"),
     (ch19.albert_numbers, lambda V, E, D, F, L: albert(V, E, D, F, L) - D * D, False, "four maps"),
+    (ch19.overturn, lambda: (f"Two cats that are … {REST}", "chasing"), True, "Right"),
+    (ch19.overturn, lambda: (..., ...), None, "Not attempted"),
+    (ch19.overturn, lambda: (f"Two … that are chasing {REST}", "cats"), False, "is sure of it"),
+    (ch19.overturn, lambda: (f"Two … that are chasing {REST}", "cows"), False, "is no caption"),
+    (ch19.overturn, lambda: (f"Two cats that are chasing {REST}", "cats"), False, "needs one gap"),
+    (ch19.overturn, lambda: (f"Two cats that are chasing {REST[:-5]}…", "café."), False,
+     "two words at least"),
 ]  # fmt: skip
 
 

@@ -16,7 +16,9 @@ import pytest
 import torch
 
 from transformer_lib import ModelConfig, TrainConfig, data
-from transformer_lib.cli import HELP, NOT_OFFERED, _parser, _recipe, main
+from transformer_lib.cli import main
+from transformer_lib.cli.options import HELP, NOT_OFFERED, parsers
+from transformer_lib.cli.training import recipe_options
 from transformer_lib.corpora import hub
 from transformer_lib.evaluation import lowercased_tokenised_bleu, score
 from transformer_lib.runs import checkpoint, checksums
@@ -221,22 +223,22 @@ def test_a_recorded_run_of_settings_that_are_gone_translates(
     assert f"was trained with {name} = {value!r}, a setting that is gone" in error
     about[part][name] = {"both_directions": 0, "start_from": None, "teachers": []}[name]
     (tmp_path / "config.json").write_text(json.dumps(about))
-    assert name not in _recipe(str(tmp_path), own_batches=False)
+    assert name not in recipe_options(str(tmp_path), own_batches=False)
 
 
 def test_older_runs_were_trained_with_what_fast_now_asks_for(trained, tmp_path):
     about = json.loads((trained / "config.json").read_text())
-    assert _recipe(str(trained), own_batches=False)["fast"] is False
+    assert recipe_options(str(trained), own_batches=False)["fast"] is False
     del about["train"]["fast"]
     (tmp_path / "config.json").write_text(json.dumps(about))
-    assert _recipe(str(tmp_path), own_batches=False)["fast"] is True
+    assert recipe_options(str(tmp_path), own_batches=False)["fast"] is True
 
 
 def test_a_recipe_leaves_device_and_precision_to_the_machine(trained, tmp_path):
     about = json.loads((trained / "config.json").read_text())
     about["train"] |= {"precision": "bf16", "device": "cuda:1"}
     (tmp_path / "config.json").write_text(json.dumps(about))
-    options = _recipe(str(tmp_path), own_batches=False)
+    options = recipe_options(str(tmp_path), own_batches=False)
     assert options["precision"] == "auto" and options["device"] == "auto"
 
 
@@ -552,8 +554,8 @@ def test_a_length_penalty_out_of_bounds_is_named(trained, capsys, penalty):
 def test_like_leaves_the_batches_to_whoever_gives_them(trained, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ValueError, match="Start fewer processes, or give --accumulate"):
-        _recipe(str(trained), own_batches=False)
-    assert _recipe(str(trained), own_batches=True)["accumulate"] == 1
+        recipe_options(str(trained), own_batches=False)
+    assert recipe_options(str(trained), own_batches=True)["accumulate"] == 1
 
 
 def test_a_run_that_does_not_say_its_data_is_not_guessed(trained, tmp_path, capsys):
@@ -583,7 +585,7 @@ def test_help_has_examples_that_work_as_written(command, capsys):
         import shlex
 
         words = shlex.split(line, comments=True)
-        _parser()[0].parse_args(words[words.index("transformer_lib") + 1 :])
+        parsers()[0].parse_args(words[words.index("transformer_lib") + 1 :])
 
 
 def test_every_setting_is_explained(capsys):

@@ -15,7 +15,8 @@ from test_cli import TINY, elsewhere, trained  # noqa: F401
 from tiny_run import data as tiny_data
 
 from transformer_lib import ModelConfig, TrainConfig, data, training
-from transformer_lib.cli import NOT_OFFERED, _parser, main
+from transformer_lib.cli import main
+from transformer_lib.cli.options import NOT_OFFERED, parsers
 
 WRONG = {  # values by what an option takes
     int: ["", " ", "many", "1.5", "1e3", "0x10", "nan", "-1", "0", "-99999999999999999999"],
@@ -33,7 +34,7 @@ TEXTS = [
 
 def options_of(name: str) -> dict[str, argparse.Action]:
     """The options of a command that take a value, by their last name."""
-    [commands] = [a for a in _parser()[0]._actions if isinstance(a, argparse._SubParsersAction)]
+    [commands] = [a for a in parsers()[0]._actions if isinstance(a, argparse._SubParsersAction)]
     return {action.option_strings[-1]: action for action in commands.choices[name]._actions
             if action.option_strings and action.nargs != 0}  # fmt: skip
 

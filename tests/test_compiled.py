@@ -1,13 +1,19 @@
 """The decoder in C writes what the printed one writes."""
 
+import ctypes
+import shutil
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from conftest import assert_equal, random_ids, tiny_model
 from test_fast_decoding import eager_model, sources
 
-from transformer_lib import compiled, data, fast, load_pretrained
-from transformer_lib.compiled import CompiledModel
+from transformer_lib import data, fast, load_pretrained
 from transformer_lib.decoding import _top, beam_search, greedy_decode, in_batches, sample
+from transformer_lib.fast import compiled
+from transformer_lib.fast.compiled import CompiledModel
 from transformer_lib.tokenization import encode_source
 
 KINDS = [
@@ -128,34 +134,91 @@ def test_what_it_would_not_do_right_is_refused(changes, reason):
         greedy_decode(CompiledModel(tiny_model().float()), sources(0), use_cache=False)
 
 
-def test_it_is_compiled_once_and_kept(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    try:
-        compiled.library.cache_clear()
-        assert not isinstance(compiled.library(), str)
-        (built,) = (path for path in tmp_path.rglob("*") if path.is_file())
-        time = built.stat().st_mtime_ns
-        compiled.library.cache_clear()
-        assert not isinstance(compiled.library(), str)
-        assert built.stat().st_mtime_ns == time
-    finally:
-        compiled.library.cache_clear()
+def test_a_limit_of_one_token():
+    model, src = eager(3), sources(3)
+    quick = CompiledModel(model)
+    assert torch.equal(greedy_decode(quick, src, 1), greedy_decode(model, src, 1))
+    assert torch.equal(beam_search(quick, src, 3, 1)[0], beam_search(model, src, 3, 1)[0])
+
+
+def test_sentences_that_end_at_the_first_step():
+    model, src = eager(3), sources(3)
+    with torch.no_grad():
+        model.decoder.norm.bias.fill_(1.0)  # what the output reads adds up to d_model
+        model.output.weight.zero_()
+        model.output.weight[2] = 1.0  # so <eos> is sure, whatever was read
+    quick = CompiledModel(model)
+    assert greedy_decode(quick, src, 9).tolist() == [[2]] * len(src)
+    assert beam_search(quick, src, 3, 9)[0].tolist() == [[2]] * len(src)
+
+
+def test_what_cannot_be_decoded_is_said_as_by_the_printed_model():
+    model = eager(0)
+    quick = CompiledModel(model)
+    for src, max_len in ((torch.zeros(0, 4, dtype=torch.long), 5), (sources(0), 10_000)):
+        said = []
+        for each in (model, quick):
+            with pytest.raises(ValueError) as caught:
+                greedy_decode(each, src, max_len)
+            said.append(str(caught.value))
+        assert said[0] == said[1]
+
+
+# ---------------------------------------------------------------------------------- the compiler
+
+
+@pytest.fixture
+def anew():
+    """Nothing is compiled yet, nor after the test."""
+    compiled.library.cache_clear()
+    yield
+    compiled.library.cache_clear()
+
+
+def test_it_is_compiled_once_and_leaves_nothing(anew, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    program = compiled.library()
+    assert isinstance(program, ctypes.CDLL) and program is compiled.library()
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_that_compile_at_once_do_not_meet():
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: compiled.library.__wrapped__(), range(2)))
+    assert all(isinstance(one, ctypes.CDLL) for one in found) and found[0] is not found[1]
+
+
+def test_a_compiler_that_does_not_know_the_processor_is_asked_again(anew, tmp_path, monkeypatch):
+    """As Apple's has been with -march=native. CC may hold options, too."""
+    script, real = tmp_path / "plain cc", shutil.which("cc") or shutil.which("gcc")
+    script.write_text(f'#!/bin/sh\ncase "$*" in *-march=native*) exit 1;; esac\nexec {real} "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("CC", f"'{script}' -DOTHER")
+    assert isinstance(compiled.library(), ctypes.CDLL)
 
 
 @pytest.mark.parametrize(
-    ("compiler", "said"), [("false", "could not be compiled by false"), ("/no/cc", "No such file")]
+    ("compiler", "said"),
+    [
+        ("false", "could not be compiled by false"),
+        ("/no/cc", "No such file"),
+        ("true", "cannot open shared object"),  # it says nothing, and makes nothing
+        ("sh -c 'echo sorry >&2; exit 1'", "sorry"),
+    ],
 )
-def test_a_compiler_that_fails_is_named(tmp_path, monkeypatch, compiler, said):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_a_compiler_that_fails_is_named(anew, monkeypatch, compiler, said):
     monkeypatch.setenv("CC", compiler)
-    try:
-        compiled.library.cache_clear()
-        with pytest.raises(ValueError, match=said):
-            CompiledModel(tiny_model().float())
-        assert not [path for path in tmp_path.rglob("*") if path.is_file()]
-    finally:
-        monkeypatch.undo()
-        compiled.library.cache_clear()
+    with pytest.raises(ValueError, match=said):
+        CompiledModel(tiny_model().float())
+
+
+def test_where_there_is_no_compiler_the_reason_is_said(anew, monkeypatch):
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", "")
+    assert compiled.refusal(tiny_model().float()) == "there is no C compiler (cc) here"
+
+
+# ------------------------------------------------------------------------- the shipped translator
 
 
 def test_the_shipped_translator_on_several_threads():

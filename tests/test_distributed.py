@@ -12,7 +12,7 @@ import torch
 from tiny_run import contents, run, without_timings
 from torch.distributed.run import get_args_parser
 
-from transformer_lib.cli import EXAMPLES, _parser
+from transformer_lib.cli.options import EXAMPLES, parsers
 from transformer_lib.runs import checkpoint
 from transformer_lib.runs.files import read_json_lines
 
@@ -199,7 +199,7 @@ def test_a_torchrun_command_that_is_shown_works(command):
     """torchrun takes some options of `train`, such as --run, for its own."""
     given = get_args_parser().parse_args(command)
     assert given.training_script == "transformer_lib" and given.module
-    _parser()[0].parse_args(given.training_script_args)
+    parsers()[0].parse_args(given.training_script_args)
     if "--nnodes" in command:  # else every machine would take itself for the first
         assert given.rdzv_backend == "c10d" and given.rdzv_endpoint and given.rdzv_id != "none"
 

@@ -12,6 +12,7 @@ import pytest
 
 from transformer_lib import load_pretrained
 from transformer_lib.runs import download, pretrained
+from transformer_lib.runs.cache import cache_dir
 
 ROOT = Path(__file__).resolve().parents[1]
 RUN = "multi30k-de-en"
@@ -41,7 +42,7 @@ def test_a_shipped_run_is_fetched_once(installed):
 
 def test_a_damaged_copy_is_fetched_again_and_a_damaged_source_refused(installed):
     load_pretrained(RUN)
-    kept = download.cache_dir() / RUN / "model.safetensors"
+    kept = cache_dir("results") / RUN / "model.safetensors"
     content = kept.read_bytes()
     kept.write_bytes(content[:-9])
     assert load_pretrained(RUN) and kept.read_bytes() == content

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from transformer_lib.cli import _parser, _recipe
+from transformer_lib.cli.options import parsers
+from transformer_lib.cli.training import recipe_options
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -381,7 +382,7 @@ def test_a_failed_run_says_why(tmp_path):
 
 @pytest.mark.parametrize("name", experiments.VARIANTS)
 def test_every_variant_is_a_valid_command_that_changes_something(name):
-    parser, _ = _parser()
+    parser, _ = parsers()
 
     def settings(variant):
         return vars(parser.parse_args(["train", *shlex.split(f"{experiments.BASE} {variant}")]))
@@ -391,7 +392,7 @@ def test_every_variant_is_a_valid_command_that_changes_something(name):
 
 
 def test_each_rung_of_the_ladder_changes_one_thing_and_the_last_is_the_recipe():
-    parser, train = _parser()
+    parser, train = parsers()
 
     def settings(*options):
         told = vars(parser.parse_args(["train", *shlex.split(" ".join(options)), "--fast"]))
@@ -403,7 +404,7 @@ def test_each_rung_of_the_ladder_changes_one_thing_and_the_last_is_the_recipe():
         assert before is None or sum(now[name] != before[name] for name in now) == 1
         before = now
     length = {"max_steps", "warmup", "cooldown", "checkpoint_every", "validate_every"}
-    train.set_defaults(**_recipe("short", own_batches=False))
+    train.set_defaults(**recipe_options("short", own_batches=False))
     recipe = settings()
     assert {name for name in recipe if recipe[name] != before[name]} <= length | {"run"}
 

@@ -3,6 +3,8 @@
 Each is held to its laws on random weights, and to the model of `transformers` with copied ones.
 """
 
+import inspect
+
 import pytest
 import torch
 from conftest import TINY, assert_equal, random_ids, tiny_config
@@ -13,7 +15,8 @@ from test_decoding import slow_beam, slow_greedy, unpad
 from transformer_lib.cache import DecoderCache
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoding import beam_search, greedy_decode, sample
-from transformer_lib.models.classifier import Classifier, MaskedLanguageModel
+from transformer_lib.models.classifier import Classifier, EncoderOnly, MaskedLanguageModel
+from transformer_lib.models.decision_transformer import DecisionTransformer
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.models.vision_transformer import VisionTransformer
 
@@ -52,6 +55,14 @@ class AsTranslator:
 
     def __call__(self, prompt, tgt):
         return self.model(torch.cat([prompt, tgt[:, 1:]], 1))
+
+
+@pytest.mark.parametrize("parts", [
+    [LanguageModel], [EncoderOnly, Classifier], [EncoderOnly, MaskedLanguageModel],
+    [VisionTransformer], [DecisionTransformer],
+])  # fmt: skip
+def test_a_family_is_a_page_of_blocks(parts):
+    assert sum(len(inspect.getsource(part).splitlines()) for part in parts) <= 70
 
 
 # -------------------------------------------------------------------------------- language model

@@ -26,7 +26,8 @@ NAMED = """
 Transformer
 BERT, RoBERTa, ALBERT, ELECTRA, DistilBERT, XLM, XLM-R, DeBERTa
 GPT, GPT-2, GPT-3, GPT-Neo, GPT-J, CTRL, Llama, Multi-query attention, Grouped-query attention
-ViT, DeiT
+RMSNorm, SwiGLU
+ViT, DeiT, ViT with a stem
 T5, T5's relative bias, BART, mBART, mT5, M2M-100
 Sparse Transformer, BlockBERT, ETC, Longformer, BigBird, Reformer, Routing Transformer, Linformer,
 RFA, Performer, Linear Transformer, FlashAttention
@@ -79,6 +80,13 @@ def test_parents_exist_are_not_younger_and_lead_to_the_root(model):
         seen.append(parent["name"])
         model = parent
     assert model["name"] == "Transformer"
+
+
+@pytest.mark.parametrize("model", DATA["models"], ids=lambda model: model["name"])
+def test_a_change_to_a_named_model_is_a_change_to_the_parent(model):
+    """ "mT5 on bytes" comes from mT5, "BART's denoising in 25 languages" from BART."""
+    first = re.split(r"'s |\s", model["changed"])[0]
+    assert first not in MODELS or first == model["parent"]
 
 
 def test_models_stand_in_the_order_of_their_sources():

@@ -92,6 +92,14 @@ def test_without_padding_and_with_nothing_but_padding():
         assert torch.isfinite(beam_search(quick, src, 2, 6)[1]).all()
 
 
+def test_a_model_that_was_trained_fast_is_known():
+    model, src = eager_model(0, dropout=0.1), sources(0)
+    expected = greedy_decode(model, src, 9)
+    quick = fast.for_decoding(fast.accelerate(model))
+    assert isinstance(quick, fast.DecodingModel)
+    assert torch.equal(greedy_decode(quick, src, 9), expected)
+
+
 def test_dropout_and_the_mode_of_the_model_do_not_matter():
     model, src = eager_model(1, dropout=0.5, attention_dropout=0.5), sources(1)
     expected = beam_search(model, src, 3, 9)
@@ -208,7 +216,7 @@ def same_on(translator, texts):
     """How many greedy outputs, beams, and scores to 1e-4 are the same with both."""
     ids = encode_source(translator.tokenizer, texts)
     quick = fast.DecodingModel(translator.model)
-    assert any(isinstance(part, fast._Linear) for part in vars(quick).values())
+    assert any(isinstance(part, fast.decoding._Linear) for part in vars(quick).values())
     outputs = []
     for model in (quick, translator.model):
 

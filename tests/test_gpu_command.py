@@ -17,7 +17,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import gpu  # noqa: E402
 
-from transformer_lib.cli import _parser, _recipe  # noqa: E402
+from transformer_lib.cli.options import parsers  # noqa: E402
+from transformer_lib.cli.training import recipe_options  # noqa: E402
 from transformer_lib.runs import checksums, pretrained  # noqa: E402
 from transformer_lib.runs.device import uses_bf16  # noqa: E402
 from transformer_lib.runs.files import write_json, write_json_lines  # noqa: E402
@@ -54,7 +55,7 @@ def test_steps_are_whole_and_train_can_read_them():
         for step in gpu.steps(small=small):
             for command in step.commands:
                 if command[1:3] == gpu.LIBRARY[1:]:
-                    options = _parser()[0].parse_args(command[3:])
+                    options = parsers()[0].parse_args(command[3:])
                     assert options.device == ("cpu" if small else "cuda")
                     assert gpu.run_info(getattr(options, "like", None) or RUN)
 
@@ -63,7 +64,7 @@ def test_steps_are_whole_and_train_can_read_them():
 def test_the_recipes_can_be_trained_again(src, tgt):
     options = gpu.recipe(src, tgt)
     assert options[2:] == ["--src", src, "--tgt", tgt]
-    assert _recipe(options[1], own_batches=False)["data"] == "multi30k"
+    assert recipe_options(options[1], own_batches=False)["data"] == "multi30k"
 
 
 @pytest.mark.parametrize(("major", "minor", "rounds"), [(7, 5, False), (8, 0, True), (9, 0, True)])
@@ -76,7 +77,7 @@ def test_a_recipe_takes_the_precision_that_the_gpu_has(monkeypatch, major, minor
     monkeypatch.setattr(torch.version, "cuda", "12.8")
     for src, tgt in (("de", "en"), ("en", "de")):
         options = gpu.recipe(src, tgt)
-        precision = _recipe(options[1], own_batches=False)["precision"]
+        precision = recipe_options(options[1], own_batches=False)["precision"]
         assert uses_bf16(precision, torch.device("cuda")) == rounds
 
 

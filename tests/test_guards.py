@@ -20,19 +20,19 @@ from conftest import random_ids, tiny_config
 from torch import Tensor, nn
 
 import transformer_lib
-from transformer_lib import ModelConfig, TrainConfig, Transformer, guards, masks, training
+from transformer_lib import ModelConfig, TrainConfig, Transformer, masks, training
 from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_lib.config import BlockConfig
+from transformer_lib.guards import calls, values
 from transformer_lib.models.classifier import Classifier
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.tokenization import train_tokenizer
 from transformer_lib.translator import Translator
 
-MODULES = """attention batching blocks cache config data decoder decoding dropout embeddings encoder
-evaluation feed_forward loss masks models.classifier models.language_model models.transformer
-models.vision_transformer normalization positional run_size runs.pretrained schedule tokenization
-training translator""".split()
 LIBRARY = Path(transformer_lib.__file__).parent
+MODULES = [".".join(path.relative_to(LIBRARY).with_suffix("").parts)
+           for path in sorted(LIBRARY.rglob("*.py"))
+           if "\nguard(__name__" in path.read_text(encoding="utf-8")]  # fmt: skip
 TEXTS = ["ein Hund spielt", "zwei Hunde spielen im Schnee"]
 
 
@@ -90,12 +90,16 @@ RIGHT = {
     "training_texts": TEXTS, "use_cache": True, "v": lambda: x(2, 3, 4),
     "value": lambda: x(2, 3, 16), "values": lambda: x(2, 4, 3, 4), "vocab_size": 60, "warmup": 2,
     "weight": lambda: torch.ones(16), "where": "here", "width": 5, "x": lambda: x(2, 3, 16),
+    "n_actions": 2, "n_state": 3, "returns": lambda: x(2, 3), "states": lambda: x(2, 3, 3),
+    "actions": lambda: torch.tensor([[0, 1, 0], [1, 1, 0]]),
+    "steps": lambda: torch.arange(3).repeat(2, 1), "matrices": lambda: x(2, 3, 4), "rounds": 5,
     "momentum_": 0.1, "p": 0.1, "n_tokens": 1, "cpu": 1, "full": 1, "smoke": 1,
 }  # fmt: skip
 SPECIAL = {
     "from_dict": {"values": {"vocab_size": 20}},
     "to_dict": {"config": config},
     "inverse_sqrt": {}, "learning_rate": {"config": TrainConfig},
+    "make_optimizer": {"config": TrainConfig},
     "Batches.restore": {"state": {"epoch": 0, "next_batch": 0}},
     "DecoderLayer.read_memory": {"y": lambda: x(2, 3, 16)}, "make_norm": {"kind": "layer"},
     "paired_bootstrap": {"a": TEXTS, "b": TEXTS}, "breakdown": {"keys": ["short", "long"]},
@@ -192,7 +196,7 @@ def methods(name, cls):
 def entry(owner, call, function, skip_self):
     given = arguments(owner, function, skip_self)
     if given:
-        yield owner, call, given, guards._hints(inspect.unwrap(function))
+        yield owner, call, given, values.hints(inspect.unwrap(function))
 
 
 WRONG = [None, "text", 2.5, -1, [], {}, object(), math.nan, np.zeros((2, 3))]
@@ -224,10 +228,10 @@ def cases():
 
 def own_words(error: Exception) -> bool:
     """Whether an error was raised on purpose by the library, and its text says something."""
-    frames = guards._frames(error)
+    frames = calls._frames(error)
     return (isinstance(error, (ValueError, TypeError)) and len(str(error)) > 20
             and frames[-1][0].startswith(str(LIBRARY))
-            and guards._is_raise(*frames[-1]))  # fmt: skip
+            and calls._is_raise(*frames[-1]))  # fmt: skip
 
 
 def test_the_walk_calls_everything_rightly():
@@ -251,14 +255,14 @@ def test_every_wrong_argument_is_named():
     n, failures = 0, []
     for owner, call, given, name, kind, other_type in cases():
         n += 1
-        accepted = kind is None or guards.fits(given[name], kind)
+        accepted = kind is None or values.fits(given[name], kind)
         try:
             call(**given)
             if other_type and not accepted:
                 failures.append(f"{owner}: {name}={given[name]!r} is accepted, not {kind}")
         except Exception as error:
             if not own_words(error):
-                what = guards.describe(given[name])
+                what = values.describe(given[name])
                 failures.append(f"{owner}: {name}={what}: {type(error).__name__}: {error}"[:300])
     assert failures == [], f"{len(failures)} of {n}\n" + "\n".join(failures[:60])
     assert n >= 400
@@ -386,15 +390,15 @@ def test_a_guarded_function_looks_like_itself():
 
 def test_calls_within_the_library_are_not_looked_at(monkeypatch):
     looked, network = [], model()
-    monkeypatch.setattr(guards, "_problem", lambda *call: looked.append(call[1]))
+    monkeypatch.setattr(calls, "_problem", lambda *call: looked.append(call[1]))
     network(random_ids(1, 3), random_ids(1, 3))
     assert looked == ["Transformer"]
 
 
 def test_typed_values_are_told_apart():
-    assert guards.fits(3, int) and not guards.fits(True, int) and not guards.fits(3.0, int)
-    assert guards.fits(3, float) and guards.fits(None, int | None)
-    assert not guards.fits("ab", list[str]) and not guards.fits(["a", 3], list[str])
+    assert values.fits(3, int) and not values.fits(True, int) and not values.fits(3.0, int)
+    assert values.fits(3, float) and values.fits(None, int | None)
+    assert not values.fits("ab", list[str]) and not values.fits(["a", 3], list[str])
     two = tuple[float, float]
-    assert guards.fits([0.9, 0.98], two) and not guards.fits("ab", two)
+    assert values.fits([0.9, 0.98], two) and not values.fits("ab", two)
     assert typing.get_type_hints(TrainConfig)["betas"] == two

@@ -18,6 +18,7 @@ from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.positional import AlibiBias
 from transformer_lib.runs.pretrained import load_pretrained, results_dir
+from transformer_lib.training import translation_loss
 
 SIZES = {"d_model": 16, "n_heads": 4, "d_ff": 32, "n_encoder_layers": 2, "n_decoder_layers": 3,
          "dropout": 0.0, "max_len": 64}  # fmt: skip
@@ -227,6 +228,17 @@ def test_a_factor_of_weight_zero_leaves_the_scores():
     assert_close(ours, scaled_dot_product_attention(q, k, v, mask)[0])
 
 
+def test_scores_below_zero_are_cut_off_and_the_rest_multiplied():
+    q, k, v = torch.randn(3, 2, 4, 6, 8).unbind(0)
+    weight, height = torch.tensor([-1.0, -0.2, 0.2, 1.0])[:, None, None], torch.zeros(4, 1, 1)
+    scores = torch.empty(2, 4, 6, 6)
+    for b, h, i, j in torch.cartesian_prod(*map(torch.arange, scores.shape)).tolist():
+        factor = 2 / (1 + math.exp(-weight[h].item() * abs(i - j)))
+        scores[b, h, i, j] = max(0.0, (q[b, h, i] @ k[b, h, j]).item() / math.sqrt(8)) * factor
+    ours = distance.distance_attention(q, k, v, weight, height)
+    assert_close(ours, scores.softmax(-1) @ v, atol=1e-5, rtol=1e-5)
+
+
 def test_the_factor_is_one_at_distance_zero_and_tends_to_its_bound():
     height = torch.tensor(1.5)
     for weight in (-2.0, 0.0, 3.0):
@@ -264,7 +276,15 @@ def test_a_short_span_is_a_window(ids):
     assert_close(spans.decode(ids), masked.decode(ids), atol=1e-5, rtol=1e-5)
 
 
-def test_a_price_shortens_spans(ids):
+def test_the_edge_of_a_span_is_soft():
+    span = torch.tensor(5.0, requires_grad=True)
+    edge = distance.soft_span(torch.arange(12), span, ramp=4.0)
+    assert edge.tolist() == [1] * 6 + [0.75, 0.5, 0.25] + [0] * 3
+    edge[7].backward()  # a key within the edge says whether the span should grow
+    assert span.grad == 0.25
+
+
+def test_a_price_shortens_spans():
     attention = distance.SpanAttention(16, 4, 24)
     attention.spans().mean().backward()
     assert (attention.share.grad > 0).all()
@@ -294,6 +314,32 @@ def test_a_place_that_halts_at_once_takes_one_step():
     result, taken, _ = steps(x)
     assert_close(result, steps.layer(x + steps.time[0]))
     assert (taken == 1).all()
+
+
+def test_a_place_that_has_halted_is_still_read():
+    """It keeps its state; its neighbour goes on, and reads that state and no newer one."""
+    steps, x = adaptive(None, max_steps=3), torch.randn(1, 2, 16)
+    steps.halt.forward = lambda x: torch.tensor([[[40.0], [-40.0]]])  # at once, and never
+    result, taken, _ = steps(x)
+    expected = steps.layer(x + steps.time[0])
+    assert_close(result[:, 0], expected[:, 0])
+    for time in steps.time[1:]:
+        expected = torch.stack([expected[:, 0], steps.layer(expected + time)[:, 1]], dim=1)
+    assert_close(result[:, 1], expected[:, 1])
+    assert taken.tolist() == [[1, 3]]
+
+
+def test_a_result_is_the_mean_of_the_states_by_their_halting():
+    steps, x = adaptive(0.0, max_steps=5, threshold=0.9), torch.randn(2, 3, 16)
+    result, taken, ponder = steps(x)  # halves: 1/2 and 1/4 are not yet 0.9, 1/2 + 1/2 is
+    steps.threshold = 0.3
+    states = [steps.layer(x + steps.time[0])]
+    states.append(steps.layer(states[0] + steps.time[1]))
+    assert (taken == 2).all() and (ponder == 2.5).all()
+    assert_close(result, (states[0] + states[1]) / 2)
+    result, taken, ponder = steps(x)
+    assert (taken == 1).all() and (ponder == 2).all()
+    assert_close(result, states[0])
 
 
 def test_shares_sum_to_one_and_the_ponder_cost_has_a_gradient():
@@ -332,6 +378,29 @@ def random_exits(model):
     for parameter in exits.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     return exits
+
+
+def test_how_sure_a_token_is():
+    model, exits = translator(), random_exits(translator())
+    before, after = torch.randn(2, 7, 16)
+
+    def sure(measure, depth=2):
+        return adaptive_depth.EarlyLeaving(model, exits, measure, 0.5).sureness(
+            before, after, depth
+        )
+
+    def project(x):
+        return model.project(model.decoder.norm(x))
+
+    assert_close(exits.logits(model, after, 3), project(after))  # the last layer has no map
+    words = project(exits.maps[1](after)).softmax(-1).sort(descending=True).values
+    assert_close(sure("gap"), words[:, 0] - words[:, 1])
+    lengths = before.norm(dim=-1) * after.norm(dim=-1)
+    assert_close(sure("stillness"), (before * after).sum(-1) / lengths)
+    assert_close(sure("agree"), exits.agree[1](after)[:, 0].sigmoid())
+    assert (sure("depth", 3) == 3).all()
+    with pytest.raises(ValueError, match="measure is 'mood'"):
+        adaptive_depth.EarlyLeaving(model, exits, "mood", 0.5)
 
 
 @pytest.mark.parametrize("measure", ["gap", "stillness", "agree"])
@@ -393,6 +462,19 @@ def test_the_exit_loss_reaches_every_layer(sources):
     assert all(p.grad is not None for p in exits.maps.parameters())
 
 
+def test_the_exit_loss_is_the_loss_of_a_decoder_that_ends_there(sources, monkeypatch):
+    model, exits = translator(), adaptive_depth.Exits(16, 3)
+    batch = sources, torch.randint(4, 30, (5, 6))
+    batch[1][1, 4:] = 0
+    for depth in (1, 2, 3):
+        monkeypatch.setattr(torch, "randint", lambda low, high, size, d=depth: torch.tensor(d))
+        ours = adaptive_depth.random_exit_loss(model, exits, batch)
+        cut = Transformer(model.config).eval()
+        cut.load_state_dict(model.state_dict())
+        cut.decoder.layers = cut.decoder.layers[:depth]
+        assert_close(ours, translation_loss(cut, batch, 0.1))
+
+
 def test_solved_maps_come_nearest_to_the_last_states(sources):
     model, exits = translator(), adaptive_depth.Exits(16, 3)
     tgt_ids = torch.randint(4, 30, (5, 9))
@@ -434,7 +516,7 @@ def test_agreement_is_learned():
 def test_solved_exits_leave_the_translator_as_it_is():
     if not (results_dir() / "beyond" / "early-leaving" / "solved.safetensors").exists():
         pytest.skip("no exits are recorded")
-    found, exits = adaptive_depth.load_exits("solved")
+    found, exits = adaptive_depth.load_exits()
     shipped = load_pretrained("multi30k-de-en")
     for name, tensor in shipped.model.state_dict().items():
         assert torch.equal(found.model.state_dict()[name], tensor)

@@ -7,6 +7,7 @@ import pytest
 
 from transformer_lib.corpora import hub, multi30k
 from transformer_lib.data import load_parallel
+from transformer_lib.runs.cache import cache_dir
 
 SPLITS = {
     "train": [("ein Hund", "a dog"), ("zwei Hunde", "two dogs")],
@@ -83,10 +84,10 @@ def test_a_damaged_mirror_is_passed_over(bare, tmp_path, damage):
 def test_a_failed_request_does_not_lose_what_is_kept(bare, tmp_path):
     bare(mirror(tmp_path / "mirror"))
     load_parallel("multi30k")
-    kept = sorted(multi30k.cache_dir().rglob("*.gz"))
+    kept = sorted(cache_dir("multi30k").rglob("*.gz"))
     with pytest.raises(ConnectionError):
         multi30k.from_mirrors("de", "xx")
-    assert sorted(multi30k.cache_dir().rglob("*.gz")) == kept and len(kept) == 6
+    assert sorted(cache_dir("multi30k").rglob("*.gz")) == kept and len(kept) == 6
 
 
 def test_without_a_place_to_keep_it_the_data_is_used(bare, tmp_path, monkeypatch):
@@ -114,7 +115,7 @@ def test_a_mirror_is_asked_once_and_damage_is_not_kept(bare, tmp_path, monkeypat
     assert load_parallel("multi30k") == SPLITS
     monkeypatch.setattr(multi30k, "urlopen", None)  # from now on only the cache answers
     assert load_parallel("multi30k") == SPLITS
-    assert not list(multi30k.cache_dir().rglob("*.partial"))
+    assert not list(cache_dir("multi30k").rglob("*.partial"))
 
 
 def test_other_sentences_in_a_folder_are_used_but_named(bare, tmp_path, monkeypatch, capsys):

@@ -28,7 +28,7 @@ def test_sections_3_to_6_are_there_with_every_equation_table_and_figure():
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.id)
 def test_links_lead_to_headings_that_exist(part):
-    for links in (part.links["explained"], part.links["shown"], part.links["measured"]):
+    for links in (part.links[role] for role in ("explained", "shown", "measured", "later")):
         for link in links:
             file, anchor = re.search(r"\]\(([^)#]+)#?([^)]*)\)", link).groups()
             cells = json.loads((ROOT / "book" / file).read_text(encoding="utf8"))["cells"]
@@ -40,6 +40,11 @@ def test_links_lead_to_headings_that_exist(part):
             ]
             # A second heading of the same words would take the anchor's readers astray.
             assert not anchor or found.count(anchor) == 1, link
+
+
+def test_each_part_of_the_model_says_what_became_of_it():
+    later = {part.id for part in PARTS if part.links["later"]}
+    assert {"3", "3.1", "3.2.2", "3.2.3", "3.3", "3.4", "3.5", "5.1"} <= later
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.id)
@@ -67,10 +72,12 @@ def test_a_cell_is_filed_by_what_it_is():
         cell("code", "1 + 1", "paper:eq1"),
         cell("code", "...", "lib:masks.causal_mask", "paper:eq1"),
         cell("markdown", "### Two", "paper-measured:eq1"),
+        cell("markdown", "### Three", "paper-later:eq1"),
     ])  # fmt: skip
     assert links["explained"] == links["shown"] == ["[One](03_masks.ipynb#one) in *Masks*"]
     assert links["implemented"][0].startswith("{py:obj}`masks.causal_mask <")
     assert links["measured"] == ["[Two](03_masks.ipynb#two) in *Masks*"]
+    assert links["later"] == ["[Three](03_masks.ipynb#three) in *Masks*"]
 
 
 def test_a_tag_that_names_nothing_stops_the_build():

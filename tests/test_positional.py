@@ -2,12 +2,15 @@
 
 import cmath
 import math
+import re
+from pathlib import Path
 
 import pytest
 import torch
-from conftest import assert_equal, tiny_config
+from conftest import assert_equal, random_ids, tiny_config, tiny_model
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
 from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.positional import (
@@ -202,6 +205,23 @@ def test_a_registered_scheme_is_wired_up_by_its_name_alone(monkeypatch):
     encoder, order = Encoder(config), [4, 0, 3, 1, 2]
     assert isinstance(encoder.layers[1].self_attention.positions, Backwards)
     assert not torch.allclose(encoder(x[:, order]), encoder(x)[:, order], atol=1e-3)
+
+
+def test_the_example_for_contributors_works_as_it_is_written(monkeypatch):
+    """The scheme in CONTRIBUTING.md, with its line in SCHEMES, keeps the law of the cache."""
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"```python\n(class \w+\(PositionalScheme\).*?)```", text, re.DOTALL)
+    scheme, line = example.split("SCHEMES = {")
+    space = {"PositionalScheme": PositionalScheme, "Tensor": torch.Tensor, "nn": nn, "torch": torch}
+    exec(scheme, space)
+    for name, cls in eval("{" + line.replace("...", ""), space).items():
+        monkeypatch.setitem(SCHEMES, name, cls)
+        model, ids = tiny_model(positional=name), random_ids(1, 6)
+        cache, memory = model.new_cache(), model.encode(ids)
+        steps = [model.decode(ids[:, i : i + 1], memory, cache=cache) for i in range(6)]
+        assert_equal(torch.cat(steps, 1), model.decode(ids, memory))
+        order = [4, 0, 3, 1, 2, 5]
+        assert not torch.allclose(model.encode(ids[:, order]), memory[:, order], atol=1e-3)
 
 
 def test_a_registered_scheme_without_a_hook_is_an_error(monkeypatch):

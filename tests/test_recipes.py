@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from transformer_lib import ModelConfig, TrainConfig, Transformer, data, tokenization, training
-from transformer_lib.cli import NOT_OFFERED, RECIPES, _fields, _parser, _recipe, main
+from transformer_lib.cli import main
+from transformer_lib.cli.options import NOT_OFFERED, fields_of, parsers
+from transformer_lib.cli.training import recipe_options
 from transformer_lib.runs import recipes
 from transformer_lib.runs.pretrained import run_info
 
@@ -34,19 +36,15 @@ def small(monkeypatch, mini):
     return recipes.find("short")
 
 
-def test_the_command_offers_every_recipe():
-    assert [*recipes.RECIPES] == RECIPES
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_command_trains_by_the_recipe(name):
     recipe = recipes.find(name)
-    parser, train = _parser()
-    train.set_defaults(**_recipe(name, own_batches=False))
+    parser, train = parsers()
+    train.set_defaults(**recipe_options(name, own_batches=False))
     options = parser.parse_args(["train"])
-    assert TrainConfig(**_fields(TrainConfig, options)) == recipe.train
+    assert TrainConfig(**fields_of(TrainConfig, options)) == recipe.train
     vocab_size = recipe.data["vocab_size"]
-    built = ModelConfig(vocab_size, **_fields(ModelConfig, options, NOT_OFFERED))
+    built = ModelConfig(vocab_size, **fields_of(ModelConfig, options, NOT_OFFERED))
     assert built == recipe.model_config(vocab_size)
     given = {key: getattr(options, "data" if key == "source" else key) for key in recipe.data}
     assert given == recipe.data

@@ -109,3 +109,7 @@ def test_the_cover_shows_the_shipped_model():
 
     assert read(drawn)[0] == read(fresh)[0]
     assert read(drawn)[1] == pytest.approx(read(fresh)[1], abs=0.01), "run tools/make_hero.py"
+    # The cover says: both look at "im", and neither looks at it most.
+    looks = dict(re.findall(r'aria-label="(in|the): ([^"]+)"', drawn))
+    assert len(looks) == 2
+    assert all(" im " in look and not look.startswith("im ") for look in looks.values())

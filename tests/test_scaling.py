@@ -79,3 +79,20 @@ def test_the_recorded_runs_belong_together():
         assert run["peak_lr"] == run["rate"] / run["width"]
         assert run["loss"] < math.log(vocabulary), "no better than a guess"
         assert run["date"] and run["commit"] and run["device"] and run["seconds"] > 0
+
+
+def test_new_runs_are_added_to_what_was_recorded(tmp_path, monkeypatch):
+    monkeypatch.setattr(scaling, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(scaling, "RESULTS", tmp_path)
+    run = {"kind": "grid", "seed": 0, "width": 16, "tokens": 9, "rate": 1}
+    old = [run | {"peak_lr": 1}, run | {"width": 32, "peak_lr": 1}]
+    (tmp_path / "scaling.json").write_text(json.dumps({"shared": {}, "runs": old}))
+    for width in (16, 256):
+        folder = tmp_path / "runs" / "scaling" / str(width)
+        folder.mkdir(parents=True)
+        new = run | {"width": width, "train": {"peak_lr": 2, "seed": 0, "precision": "bf16"}}
+        (folder / "result.json").write_text(json.dumps(new))
+    scaling.collect()
+    found = json.loads((tmp_path / "scaling.json").read_text())
+    assert [(run["width"], run["peak_lr"]) for run in found["runs"]] == [(16, 2), (32, 1), (256, 2)]
+    assert found["shared"]["precision"] == "bf16" and "seed" not in found["shared"]

@@ -17,7 +17,6 @@ from transformer_lib.tokenization import (
     encode_source,
     encode_target,
     load_tokenizer,
-    require_fit,
     train_tokenizer,
 )
 
@@ -118,11 +117,6 @@ def test_save_and_load(tmp_path, bpe):
 def test_what_cannot_be_learned_is_an_error(arguments, message):
     with pytest.raises(ValueError, match=message):
         train_tokenizer(*arguments)
-
-
-def test_another_padding_than_the_tokenizers_is_an_error(bpe):
-    with pytest.raises(ValueError, match="the model's pad_id is 1, but <pad> has the id 0"):
-        require_fit(bpe, bpe.get_vocab_size(), pad_id=1)
 
 
 def test_damaged_files_are_an_error(tmp_path, bpe):

@@ -214,8 +214,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--modules", nargs="+", help="default: the printed modules")
     options = parser.parse_args()
-    printed = [*LIBRARY.glob("*.py"), *(LIBRARY / "models").glob("*.py")]
-    machinery = {"__init__", "__main__", "cli", "example", "guards", "run_size", "models.__init__"}
+    folders = LIBRARY, LIBRARY / "models", LIBRARY / "fast"
+    printed = [path for folder in folders for path in folder.glob("*.py")]
+    machinery = {"__init__", "__main__", "run_size", "models.__init__", "fast.__init__"}
     modules = options.modules or sorted({module_name(path) for path in printed} - machinery)
     results = run(modules, options.count, options.seed)
     survivors = [key for key, said in results.items() if said == "survived"]

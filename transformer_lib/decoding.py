@@ -8,7 +8,8 @@ Every method works with any model that has a `config` and two methods:
 For an encoder-decoder model src_ids are sources, and ids the <bos> of each. For a decoder-only
 model they are prompts of one length, and ids the same prompts. The source is encoded once, and the
 state keeps keys and values of past tokens (`KeyValueCache`), so a step computes only the newest
-token. Sentences that have ended leave the batch.
+token. Sentences that have ended leave the batch. A model may also have `top_tokens`, which gives
+what `_top` takes from the logits.
 """
 
 import math
@@ -196,8 +197,8 @@ def beam_search(
 
 def _top(model: nn.Module, ids: Tensor, state, k: int, log_p: bool = False):
     """The k likeliest tokens after ids: their logits, or log-probabilities, and ids, (rows, k)."""
-    if hasattr(model, "top"):  # it finds them by itself
-        return model.top(ids, state, k, log_p)
+    if hasattr(model, "top_tokens"):  # it finds them by itself
+        return model.top_tokens(ids, state, k, log_p)
     logits = _without_padding(model.step(ids, state))  # (rows, V)
     top, tokens = largest(logits, k)
     if not log_p:

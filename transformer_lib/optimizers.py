@@ -38,7 +38,7 @@ class Muon(torch.optim.Adam):
             self.matrices.setdefault(p.shape, []).append(p)
 
     @torch.no_grad()
-    def step(self, closure=None):
+    def step(self):
         """One update of all that has a gradient. Those of the matrices are used up."""
         rate = self.param_groups[0]["lr"]
         for shape, matrices in self.matrices.items():
@@ -50,7 +50,7 @@ class Muon(torch.optim.Adam):
             for p, step in zip(matrices, steps, strict=True):
                 p.sub_(step, alpha=rate * length)
                 p.grad = None  # so that Adam passes it by
-        return super().step(closure)
+        super().step()
 
     def _averaged(self, p: Tensor) -> Tensor:
         """The gradient, averaged with those of the last updates (Nesterov's momentum)."""

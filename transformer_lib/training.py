@@ -87,7 +87,7 @@ def train(
     data_info (source, languages) is kept in run_dir/config.json. loss: another translation_loss.
     Raises ValueError, too, when the data is empty or the tokenizer is not the model's.
     """
-    require_fit(tokenizer, model.config.vocab_size, model.config.pad_id)
+    require_fit(tokenizer, model.config.vocab_size)
     require_pairs(pairs, SPLITS)
     encoded = partial(encode_split, tokenizer, pairs, max_len=model.config.max_len)
     sources, targets = encoded("train", max_tokens=config.max_tokens)

@@ -44,7 +44,7 @@ class Translator:
     """
 
     def __init__(self, model: Transformer, tokenizer: Tokenizer, length_penalty: float = 1.0):
-        require_fit(tokenizer, model.config.vocab_size, model.config.pad_id)
+        require_fit(tokenizer, model.config.vocab_size)
         self.model, self.tokenizer = model.eval(), tokenizer
         self.length_penalty = length_penalty
 

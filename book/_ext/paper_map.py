@@ -6,6 +6,7 @@ The links are collected from tags where the things themselves stand:
     a Markdown cell tagged  paper:eq1           the text under its last heading explains equation 1
     a code cell tagged      paper:eq1           shows it; with a lib: tag beside it, implements it
     any cell tagged         paper-measured:...  measures what the paper reports
+    any cell tagged         paper-later:...     shows what a later model does in its place
     a test marked           @pytest.mark.paper("eq1")
 
 The line `<!-- paper -->` of a page gives way to the map. A tag that names no part, and a part that
@@ -35,7 +36,7 @@ NEEDED = {
 }
 LABELS = {
     "explained": "Explained", "shown": "Shown", "implemented": "Lines", "tested": "Proved by",
-    "measured": "Measured",
+    "measured": "Measured", "later": "Changed since",
 }  # fmt: skip
 
 
@@ -92,14 +93,14 @@ def of_cells(parts: dict[str, Part], page: str, cells: list[dict], root: Path) -
         library = [tag for tag in tags if tag.startswith("lib:")]
         for tag in tags:
             kind, _, part = tag.partition(":")
-            if kind not in ("paper", "paper-measured"):
+            if kind not in ("paper", "paper-measured", "paper-later"):
                 continue
             if part not in parts:
                 raise ExtensionError(f"{file}: the tag {tag} names no part of book/paper-map.yml")
             anchor = "" if heading == title else f"#{slug(heading)}"
             link = f"[{heading}]({file}{anchor})" + (f" in *{title}*" if anchor else "")
-            if kind == "paper-measured":
-                parts[part].add("measured", link)
+            if kind != "paper":
+                parts[part].add(kind.removeprefix("paper-"), link)
             elif cell["cell_type"] == "markdown":
                 parts[part].add("explained", link)
             elif library:

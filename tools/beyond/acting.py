@@ -3,8 +3,8 @@
     python tools/beyond/acting.py corridor 0     # one seed of each arm, then 1, then 2
     python tools/beyond/acting.py cartpole 0     # with --main: only the first arms
 
-About half an hour of one core in all. Writes results/beyond/acting.json after every run; a run
-that is there is not done again. The recorded episodes are made anew each time, with one seed.
+About a quarter of an hour of one core in all. Writes results/beyond/acting.json after every run; a
+run that is there is not done again. The recorded episodes are made anew each time, with one seed.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import torch
 
 from transformer_lib.beyond import acting, corridor
 from transformer_lib.runs.checkpoint import save_weights
+from transformer_lib.runs.files import write_text
 
 FILE = Path(__file__).resolve().parents[2] / "results" / "beyond" / "acting.json"
 WEIGHTS = FILE.with_suffix("") / "decision.safetensors"
@@ -139,7 +140,7 @@ def main():
         end = row["curve"][-1] if part == "corridor" else [row["got"][-1]]
         print(key, end[-1], found[part][-1]["cpu_seconds"], flush=True)
         FILE.parent.mkdir(parents=True, exist_ok=True)
-        FILE.write_text(json.dumps(found) + "\n")
+        write_text(FILE, json.dumps(found) + "\n")
 
 
 if __name__ == "__main__":

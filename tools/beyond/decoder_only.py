@@ -173,14 +173,17 @@ def by_length(ids, said, references, edges=(0, 13, 18, 100)) -> list[dict]:
 
 
 def collect(topic: str) -> None:
-    """Write what the runs of a topic found to results/beyond/."""
-    runs = [
+    """Add what the runs of a topic found to results/beyond/; what was recorded elsewhere stays."""
+    path = RESULTS / f"{topic}.json"
+    before = json.loads(path.read_text(encoding="utf8"))["runs"] if path.exists() else []
+    found = [
         json.loads(path.read_text(encoding="utf8"))
         for path in sorted((RUNS / topic).glob("*/result.json"))
     ]
-    runs.sort(key=lambda run: (list(ARMS).index(run["arm"]), run["seed"]))
+    runs = {(run["arm"], run["seed"]): run for run in (*before, *found)}
+    order = sorted(runs, key=lambda key: (list(ARMS).index(key[0]), key[1]))
     RESULTS.mkdir(parents=True, exist_ok=True)
-    write_json(RESULTS / f"{topic}.json", {"runs": runs})
+    write_json(path, {"runs": [runs[key] for key in order]})
 
 
 def main():

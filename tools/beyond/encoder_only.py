@@ -306,18 +306,18 @@ def replaced_model(data, seed):
     return ReplacedTokens(data.config(), data.config(n_encoder_layers=1, d_ff=64))
 
 
-def replaced(data, seed, kind):
-    """Pretrain with one aim for the same number of operations, then classify."""
+def replaced(data, seed, kind, updates=600):
+    """Pretrain with one aim for the operations of so many masked updates, then classify."""
     masked, model = masked_model(data, seed), replaced_model(data, seed)
     cost = {"masked": flops(masked, LOSS), "replaced": flops(model, FOUND)}
-    steps = round(600 * cost["masked"] / cost[kind])
+    steps, name = round(updates * cost["masked"] / cost[kind]), f"aim-{updates}-{kind}"
     if kind == "masked":
-        trained = learn(data, "aim-masked", seed, masked, [data.train], LOSS, steps)
+        trained = learn(data, name, seed, masked, [data.train], LOSS, steps)
         body = masked
     else:
-        trained = learn(data, "aim-replaced", seed, model, [data.train], FOUND, steps)
+        trained = learn(data, name, seed, model, [data.train], FOUND, steps)
         body = model.detector
-    found = {labels: classify(f"aim-{kind}-{labels}", data, seed, labels, body)["right"]
+    found = {labels: classify(f"{name}-{labels}", data, seed, labels, body)["right"]
              for labels in (300, 3000)}
     return trained | {"flops_per_update": cost[kind], "right": found}
 
@@ -405,6 +405,7 @@ EXPERIMENTS = {
     "parts": (parts, [(name,) for name in PARTS]),
     "partner": (partner, [()]),
     "replaced": (replaced, [("masked",), ("replaced",)]),
+    "replaced, longer": (partial(replaced, updates=3000), [("masked",), ("replaced",)]),
     "student": (student, [("alone",), ("taught",)]),
     "smaller": (smaller, [("plain",), ("shared",), ("factorised",)]),
     "masks": (masks, [("static",), ("dynamic",)]),

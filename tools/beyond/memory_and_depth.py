@@ -1,8 +1,9 @@
-"""The recorded runs of the chapter on longer memory and less depth. Resumable: one result a file.
+"""The recorded runs of the chapter on longer memory and less depth.
 
     python tools/beyond/memory_and_depth.py exits recall neighbours steps spans --seeds 0
 
-Each topic has its runs in runs/beyond/, and what all of them found is written to results/beyond/.
+Each run is added to its topic's file in results/beyond/ as soon as it ends, and is not made again
+where it stands there with today's settings. Seed 0 of all arms of all topics comes first.
 """
 
 import argparse
@@ -45,7 +46,7 @@ from transformer_lib.tokenization import (  # noqa: E402
 )
 from transformer_lib.training import fit, translation_batches  # noqa: E402
 
-RUNS, RESULTS = ROOT / "runs" / "beyond", ROOT / "results" / "beyond"
+RESULTS = ROOT / "results" / "beyond"
 
 
 def rounded(numbers, digits=4):
@@ -84,10 +85,10 @@ def words_said(model, out, states):
     return torch.stack(said)
 
 
-def exits(arm: str, seed: int, part: Path) -> dict:
+def exits(arm: str, seed: int) -> dict:
     """Exits for the shipped translator by least squares ("solved"), or its decoder trained with
-    them ("trained"); then decode with several measures and thresholds. What is known so far
-    stands in `part`, and a run that was stopped goes on there.
+    them ("trained"); then decode with several measures and thresholds. Each point is written down
+    at once, and a run that was stopped goes on behind its last one.
     """
     torch.manual_seed(seed)
     translator, pairs = load_pretrained("multi30k-de-en"), load_parallel("multi30k")
@@ -112,14 +113,11 @@ def exits(arm: str, seed: int, part: Path) -> dict:
     result = {"arm": arm, "seed": seed, "train_seconds": time.perf_counter() - started,
               "settings": EXITS, "naive_agreement": naive,
               "agreement": rounded((said == said[-1]).float().mean(1))}  # fmt: skip
-    if seed == 0:
-        state = {f"exits.{k}": v for k, v in out.state_dict().items()}
-        if arm == "trained":
-            state |= {f"decoder.{k}": v for k, v in model.decoder.state_dict().items()}
+    if (arm, seed) == ("solved", 0):  # the chapter's figure leaves by these
         folder = RESULTS / "early-leaving"
         folder.mkdir(parents=True, exist_ok=True)
-        save_file({k: v.half().contiguous() for k, v in state.items()},
-                  folder / f"{arm}.safetensors")  # fmt: skip
+        state = {f"exits.{k}": v.half().contiguous() for k, v in out.state_dict().items()}
+        save_file(state, folder / "solved.safetensors")
 
     sources = {s: encode_pairs(tokenizer, pairs[s])[0] for s in ("validation", "test")}
     references = {s: [b for _, b in pairs[s]] for s in sources}
@@ -141,7 +139,9 @@ def exits(arm: str, seed: int, part: Path) -> dict:
         found = torch.cat([leaving.sureness(states[max(0, d - 2)], states[d - 1], d).detach()
                            for d in range(first, len(states))])  # fmt: skip
         points += [(measure, round(found.quantile(q).item(), 4)) for q in EXITS["quantiles"]]
-    result["points"] = json.loads(part.read_text())["points"] if part.exists() else []
+    begun = recorded("exits", arm, seed)
+    same = begun and begun["sentences"] == result["sentences"]
+    result["points"] = begun["points"] if same else []
     for measure, threshold in points[len(result["points"]) :]:
         point = {"measure": measure, "threshold": threshold}
         for split in ("validation", "test") if measure == "gap" else ("validation",):
@@ -158,7 +158,7 @@ def exits(arm: str, seed: int, part: Path) -> dict:
             if measure == "gap" and seed == 0:
                 point[split]["losses"] = [round(x, 2) for x in changed]
         result["points"].append(point)
-        collect("exits", result | signature(), part)
+        collect("exits", result | signature())
         print(arm, seed, measure, round(threshold, 3), point["validation"]["layers"],
               point["validation"]["bleu"], flush=True)  # fmt: skip
     return result
@@ -450,15 +450,16 @@ def span(arm: str, seed: int) -> dict:
             "seconds": time.perf_counter() - started}  # fmt: skip
 
 
-# Topic: its function, its arms, the file in results/beyond/.
+# Topic: its function, its arms, its settings, the file in results/beyond/.
 TOPICS = {
-    "exits": (exits, ["solved", "trained"], "early-leaving"),
-    "recall": (remember, recall.NAMES, "recall"),
-    "neighbours": (beside, ["captions"], "neighbours"),
-    "steps": (ponder, ["0", "0.01", "0.03", "0.1", "0.3"], "adaptive-steps"),
+    "exits": (exits, ["solved", "trained"], EXITS, "early-leaving"),
+    "recall": (remember, recall.NAMES, RECALL, "recall"),
+    "neighbours": (beside, ["captions"], KNN, "neighbours"),
+    "steps": (ponder, ["0", "0.01", "0.03", "0.1", "0.3"], STEPS, "adaptive-steps"),
     "spans": (span, ["learned 0", "learned 0.001", "learned 0.004", "learned 0.016",
-                     "fixed 8", "fixed 24", "fixed 128"], "spans"),
+                     "fixed 8", "fixed 24", "fixed 128"], SPANS, "spans"),
 }  # fmt: skip
+EXIT_POINTS = len(EXITS["gaps"]) + 3 + 2 * len(EXITS["quantiles"])  # 3: depths 3, 2 and 1
 
 
 def signature() -> dict:
@@ -468,14 +469,25 @@ def signature() -> dict:
             "date": datetime.date.today().isoformat()}  # fmt: skip
 
 
-def collect(topic: str, result: dict | None = None, path: Path | None = None) -> None:
-    """Write a result to its path, and all results of the topic to results/beyond/."""
-    _, arms, name = TOPICS[topic]
-    if result is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, result)
-    paths = sorted((RUNS / name).glob("*"))
-    runs = [json.loads(path.read_text(encoding="utf8")) for path in paths]
+def runs_of(topic: str) -> list[dict]:
+    """The runs of a topic in results/beyond/ that were made with today's settings."""
+    *_, settings, name = TOPICS[topic]
+    path = RESULTS / f"{name}.json"
+    runs = json.loads(path.read_text(encoding="utf8"))["runs"] if path.exists() else []
+    return [run for run in runs if run["settings"] == settings]
+
+
+def recorded(topic: str, arm: str, seed: int) -> dict | None:
+    """A run, whole or begun, or None."""
+    found = (run for run in runs_of(topic) if (run["arm"], run["seed"]) == (arm, seed))
+    return next(found, None)
+
+
+def collect(topic: str, result: dict) -> None:
+    """Write a run to results/beyond/, in the place of what stood there of it."""
+    _, arms, _, name = TOPICS[topic]
+    key = result["arm"], result["seed"]
+    runs = [run for run in runs_of(topic) if (run["arm"], run["seed"]) != key] + [result]
     runs.sort(key=lambda run: (arms.index(run["arm"]), run["seed"]))
     RESULTS.mkdir(parents=True, exist_ok=True)
     write_json(RESULTS / f"{name}.json", {"runs": runs})
@@ -491,15 +503,13 @@ def main():
     torch.set_num_threads(1)
     for seed in options.seeds:
         for topic in options.topics:
-            run, arms, name = TOPICS[topic]
+            run, arms, *_ = TOPICS[topic]
             for arm in options.arms or arms:
-                path = RUNS / name / f"{arm.replace(' ', '-')}-{seed}.json"
-                if path.exists():
+                stands = recorded(topic, arm, seed)
+                if stands and len(stands.get("points", ())) in (0, EXIT_POINTS):
                     continue
-                began, part = time.perf_counter(), path.with_suffix(".part")
-                result = run(arm, seed, part) if topic == "exits" else run(arm, seed)
-                part.unlink(missing_ok=True)
-                collect(topic, result | signature(), path)
+                began = time.perf_counter()
+                collect(topic, run(arm, seed) | signature())
                 print(topic, arm, seed, f"{time.perf_counter() - began:.0f} s", flush=True)
 
 

@@ -88,17 +88,23 @@ def measure(run: dict, texts: list[list[int]], held_out: list[list[int]], n_byte
 
 
 def collect() -> None:
-    """Write what all runs found to results/beyond/scaling.json, settings that all share once."""
+    """Add what the runs found to results/beyond/scaling.json, settings that all share once.
+
+    What was recorded elsewhere stays.
+    """
+    path = RESULTS / "scaling.json"
+    before = json.loads(path.read_text(encoding="utf8"))["runs"] if path.exists() else []
     files = sorted((RUNS / "scaling").glob("*/result.json"))
-    runs = [json.loads(path.read_text(encoding="utf8")) for path in files]
-    runs.sort(key=lambda run: [run[name] for name in ("kind", "seed", "width", "tokens", "rate")])
-    train = runs[0]["train"]
+    found = [json.loads(path.read_text(encoding="utf8")) for path in files]
+    train = found[0]["train"]
     own = ("max_steps", "peak_lr", "warmup", "cooldown", "validate_every", "seed")
     shared = {name: value for name, value in train.items() if name not in own}
     shared |= {"vocabulary": VOCABULARY, "layers": 2, "data": "multi30k"}
-    for run in runs:
+    for run in found:
         run |= {"peak_lr": run.pop("train")["peak_lr"]}
-    write_json(RESULTS / "scaling.json", {"shared": shared, "runs": runs})
+    names = ("kind", "seed", "width", "tokens", "rate")
+    runs = {tuple(run[name] for name in names): run for run in (*before, *found)}
+    write_json(path, {"shared": shared, "runs": [runs[key] for key in sorted(runs)]})
 
 
 def main():

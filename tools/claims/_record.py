@@ -23,10 +23,13 @@ TAG = "recorded"  # of the cells whose code a recording runs
 RESULTS = ROOT / "results" / "claims"
 
 
-def page_code(name: str) -> dict:
-    """What the cells of book/<name>.ipynb tagged `recorded` define: the page's own experiment."""
+def page_code(name: str, **given) -> dict:
+    """What the cells of book/<name>.ipynb tagged `recorded` define: the page's own experiment.
+
+    given: names that they take from other cells of the page.
+    """
     page = json.loads((ROOT / "book" / f"{name}.ipynb").read_text(encoding="utf8"))
-    defined: dict = {}
+    defined: dict = dict(given)
     for cell in page["cells"]:
         if TAG in cell["metadata"].get("tags", []):
             exec(compile("".join(cell["source"]), f"{name}.ipynb", "exec"), defined)

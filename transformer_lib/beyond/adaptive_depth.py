@@ -215,18 +215,11 @@ def calibrate(losses: Tensor, allowed: float, risk: float = 0.05) -> int | None:
     return chosen
 
 
-def load_exits(kind: str = "solved") -> tuple[Translator, Exits]:
-    """The shipped translator with recorded exits.
-
-    kind: "solved", by least squares for the translator as it is; "trained", its decoder learned
-    with them.
-    """
+def load_exits() -> tuple[Translator, Exits]:
+    """The shipped translator, as it is, with recorded exits: maps by least squares."""
     translator = load_pretrained("multi30k-de-en")
     config = translator.model.config
     exits = Exits(config.d_model, config.n_decoder_layers)
-    state = load_file(results_dir() / "beyond" / "early-leaving" / f"{kind}.safetensors")
-    for name, module in (("exits", exits), ("decoder", translator.model.decoder)):
-        found = {k.removeprefix(f"{name}."): v.float() for k, v in state.items() if name in k}
-        if found:
-            module.load_state_dict(found)
+    state = load_file(results_dir() / "beyond" / "early-leaving" / "solved.safetensors")
+    exits.load_state_dict({k.removeprefix("exits."): v.float() for k, v in state.items()})
     return translator, exits.eval()

@@ -35,6 +35,23 @@ def load_digits(n_train: int = 1200) -> tuple[Digits, Digits, Digits]:
     return tuple(Digits(images[cut], labels[cut]) for cut in cuts)
 
 
+def load_mnist(name: str = "ylecun/mnist") -> tuple[Digits, Digits]:
+    """(training, test) of the 70,000 digits of MNIST, from the hub, averaged to 8 by 8 pixels.
+
+    Raises ImportError without `datasets`, ConnectionError where the hub cannot be reached.
+    """
+    import numpy as np
+
+    from transformer_lib.corpora.labelled import load_labelled
+
+    found, sets = [], load_labelled(name, "image")
+    for pictures, labels in (sets["train"], sets["test"]):
+        pixels = torch.tensor(np.stack([np.asarray(picture.convert("L")) for picture in pictures]))
+        images = F.adaptive_avg_pool2d(pixels[:, None].float() / 255, 8)  # (N, 1, 8, 8)
+        found.append(Digits(images, torch.tensor(labels)))
+    return tuple(found)
+
+
 def vision_transformer(positional: str = "learned", channels: int = 1) -> VisionTransformer:
     """Two layers of width 32 over 16 patches of 2 by 2 pixels: about 18,000 parameters."""
     config = BlockConfig(

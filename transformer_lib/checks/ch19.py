@@ -1,8 +1,18 @@
 """Checks for the chapter on encoders alone."""
 
+import functools
+import json
+
 import torch
 
-from transformer_lib.checks import exercise
+from transformer_lib.checks import exercise, expect, judged
+from transformer_lib.config import BOS, EOS, ModelConfig
+from transformer_lib.corpora.mini import mini_corpus
+from transformer_lib.masks import causal_mask, padding_mask
+from transformer_lib.models.classifier import MaskedLanguageModel
+from transformer_lib.runs.checkpoint import load_state, load_weights
+from transformer_lib.runs.pretrained import results_dir
+from transformer_lib.tokenization import load_tokenizer
 
 
 @exercise(
@@ -217,3 +227,54 @@ def _numbers(V, E, D, F, L):
 )
 def albert_numbers(V, E, D, F, L):
     return _numbers(V, E, D, F, L)
+
+
+class _LeftOnly(MaskedLanguageModel):
+    def encode(self, ids, segments=None):
+        mask = padding_mask(ids) & causal_mask(ids.size(1))
+        return self.encoder(self.embed(self.embedding(ids)), mask)
+
+
+@functools.cache
+def _models():
+    """The tokenizer of the chapter's two models, the one of both sides, and that of the left."""
+    folder = results_dir() / "beyond" / "encoder-only"
+    config = json.loads((folder / "config.json").read_text(encoding="utf8"))["model"]
+    found = [load_tokenizer(folder / "tokenizer.json")]
+    for name, kind in (("both", MaskedLanguageModel), ("left", _LeftOnly)):
+        model, path = kind(ModelConfig(**config)), folder / f"{name}.safetensors"
+        load_state(model, load_weights(path), path)
+        found.append(model.float().eval())
+    return found
+
+
+@judged(
+    "19.6",
+    hint="hide each word of many captions in turn, and let both models guess",
+    example=lambda: (
+        "Two cats that are … two green balls on the beautiful bridge are jumping in the café.",
+        "chasing",
+    ),
+)
+def overturn(answer):
+    given = answer()
+    expect(isinstance(given, (tuple, list)) and len(given) == 2, "return a caption and a word")
+    expect(all(value is not ... for value in given), ...)
+    caption, word = given
+    expect(isinstance(caption, str) and isinstance(word, str), "the caption and the word are texts")
+    expect(caption.count("…") == 1, "the caption needs one gap, written …, and no more")
+    before, after = (part.strip() for part in caption.split("…"))
+    expect(len(after.split()) > 1, "two words at least must stand behind the gap, to be read")
+    whole = caption.replace("…", word)
+    known = {english for _, english in mini_corpus()["validation"]}
+    expect(whole in known, f"{whole!r} is no caption of the validation set")
+    tokenizer, both, left = _models()
+    ids = tokenizer.encode(word).ids
+    expect(len(ids) == 1, f"{word!r} is {len(ids)} tokens here; the models guess one at a time")
+    before, after = (tokenizer.encode(part).ids for part in (before, after))
+    read = torch.tensor([[BOS, *before, both.config.vocab_size - 1, *after, EOS]])
+    with torch.no_grad():
+        p, q = (model(read)[0, len(before) + 1].softmax(-1)[ids[0]] for model in (both, left))
+    told = f"both sides give {word!r} {p:.2f}, the left side alone {q:.2f}"
+    expect(q > p + 0.05, f"{told}: look where the left side is sure of it already")
+    return told

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from transformer_lib.corpora import folder, hub
+from transformer_lib.runs.cache import cache_dir, keep
 
 HUB_NAME = "bentrevett/multi30k"
 # Folders of gzipped text files, one sentence a line, tried in this order.
@@ -79,7 +80,7 @@ def differences(splits: dict, src: str, tgt: str) -> list[str]:
 def from_mirrors(src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
     """Split -> (source, target) strings, from the first mirror that has them whole.
 
-    Files are kept in cache_dir(), so a mirror is asked once. Raises ConnectionError, naming what
+    Files are kept in the cache, so a mirror is asked once. Raises ConnectionError, naming what
     was wrong with each mirror, when none will do.
     """
     failures = []
@@ -101,14 +102,8 @@ def from_mirrors(src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
     raise ConnectionError("no mirror of Multi30k could be used: " + "; ".join(failures))
 
 
-def cache_dir() -> Path:
-    """Where downloaded files are kept: under XDG_CACHE_HOME, else ~/.cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "transformer_lib" / "multi30k"
-
-
 def _kept(mirror: str) -> Path:
-    return cache_dir() / hashlib.sha256(mirror.encode()).hexdigest()[:8]
+    return cache_dir("multi30k") / hashlib.sha256(mirror.encode()).hexdigest()[:8]
 
 
 def _sentences(mirror: str, name: str) -> list[str]:
@@ -118,11 +113,8 @@ def _sentences(mirror: str, name: str) -> list[str]:
     else:
         with urlopen(f"{mirror}/{name}", timeout=6) as answer:
             content = answer.read()
-        partial = path.with_name(f"{name}.{os.getpid()}.partial")  # torchrun: one a process
         with contextlib.suppress(OSError):  # nowhere to keep it: it is fetched again next time
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partial.write_bytes(content)
-            partial.replace(path)
+            keep(path, content)
     text = gzip.decompress(content).decode("utf-8")
     return [line.strip() for line in text.removesuffix("\n").split("\n")]
 

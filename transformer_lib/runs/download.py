@@ -4,15 +4,13 @@ shipped.json holds the address of the book's repository and what each file of it
 is written by tools/checksums.py, and `make repository` changes the address.
 """
 
-import contextlib
 import json
-import os
-import tempfile
 from http.client import HTTPException
 from pathlib import Path
 from urllib.request import urlopen
 
 from transformer_lib.runs import checksums
+from transformer_lib.runs.cache import cache_dir, keep
 from transformer_lib.runs.files import sha256
 
 SHIPPED = Path(__file__).with_name("shipped.json")
@@ -26,19 +24,13 @@ def shipped() -> dict:
     return json.loads(SHIPPED.read_text(encoding="utf-8"))
 
 
-def cache_dir() -> Path:
-    """Where fetched runs are kept: under XDG_CACHE_HOME, else ~/.cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "transformer_lib" / "results"
-
-
 def fetch(name: str) -> Path:
     """The folder of a shipped run, fetched if it is not kept already.
 
     Raises ValueError where the address is not set or a file is not what it must be, and
     ConnectionError where it cannot be fetched; both say what to do.
     """
-    about, folder = shipped(), cache_dir() / name
+    about, folder = shipped(), cache_dir("results") / name
     known = about["runs"][name]
     if all((folder / file).exists() and sha256(folder / file) == known[file] for file in FILES):
         return folder
@@ -51,7 +43,6 @@ def fetch(name: str) -> Path:
             f"{name} is not part of this installation, and the address that it would be fetched "
             f"from is not set: {clone}"
         )
-    folder.mkdir(parents=True, exist_ok=True)
     for file in FILES:
         address = f"{raw_address(about)}/results/{name}/{file}"
         try:
@@ -64,10 +55,7 @@ def fetch(name: str) -> Path:
                 f"{address} is not the file that this version of the library was made with (its "
                 f"SHA-256 differs): install the newest version, or {clone}"
             )
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as part:  # others may fetch it
-            part.write(content)
-        with contextlib.suppress(PermissionError):  # Windows: another process reads it
-            os.replace(part.name, folder / file)
+        keep(folder / file, content)
     checksums.write(folder, FILES)
     return folder
 

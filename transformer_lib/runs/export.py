@@ -27,7 +27,7 @@ from torch import Tensor
 
 from transformer_lib.config import ModelConfig, from_dict
 from transformer_lib.models.transformer import Transformer
-from transformer_lib.runs.files import write_bytes
+from transformer_lib.runs.files import make_folder, write_bytes
 from transformer_lib.runs.pretrained import find_run, load_pretrained, run_info
 from transformer_lib.tokenization import SPECIAL_TOKENS, train_tokenizer
 from transformer_lib.translator import Translator
@@ -58,8 +58,7 @@ def export_live(run: str | Path, path: str | Path) -> dict:
     header = run_header(folder, translator)
     table, data = pack({name: tensor for name, tensor in unique(translator.model)})
     content = to_bytes(header | {"tensors": table}, data)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(Path(path).parent)
     write_bytes(path, content)
     return header | {"tensors": table, "bytes": len(content)}
 

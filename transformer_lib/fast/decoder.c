@@ -231,7 +231,7 @@ int step(const Decoder *d, float *x, long n_rows, long n, const float *memory,
 
    hidden: (n_rows, D). best: (n_rows, k) logits, or log-probabilities with normalise; ids: (n_rows,
    k). The logits are looked at block by block as they are made, and never stand anywhere whole. */
-int top(const Decoder *d, const float *hidden, long n_rows, long k, long padding, int normalise,
+int top(const Decoder *d, const float *hidden, long n_rows, long k, long padding, long normalise,
         float *best, long *ids) {
     const Map *map = &d->output;
     float logits[ROWS * BLOCK] __attribute__((aligned(64)));

@@ -1,202 +1,17 @@
-"""What is only fast: the same loss, the same dropout and the same decoding in less time.
+"""Decoding that is only fast: a trained model laid out for it, and a batch on each thread."""
 
-Nothing here is needed to understand or to train a model. TrainConfig.fast switches the training's
-part on, and Translator takes the DecodingModel; tests hold both equal to what the chapters print.
-"""
-
-import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from transformer_lib import dropout
 from transformer_lib.config import PAD
 from transformer_lib.embeddings import Embed
+from transformer_lib.fast.training import for_onednn
 from transformer_lib.models.transformer import Transformer
-
-
-def translation_loss(model: nn.Module, batch: tuple[Tensor, Tensor], smoothing: float) -> Tensor:
-    """training.translation_loss, with the logits a block at a time."""
-    src_ids, tgt_ids = batch  # (B, S), (B, T + 1)
-    read, predicted = tgt_ids[:, :-1], tgt_ids[:, 1:]  # (B, T) each
-    src_mask, tgt_mask = model.default_masks(src_ids, read)
-    hidden = model.decode(read, model.encode(src_ids, src_mask), src_mask, tgt_mask)
-    parameters = list(model.parameters())
-    return projected_cross_entropy(model.project, hidden, predicted, parameters, smoothing)
-
-
-def projected_cross_entropy(
-    project: Callable[[Tensor], Tensor],
-    hidden: Tensor,
-    targets: Tensor,
-    parameters: list[nn.Parameter],
-    smoothing: float = 0.1,
-    ignore_index: int = 0,
-) -> Tensor:
-    """label_smoothed_cross_entropy(project(hidden), ...), a few rows of logits at a time.
-
-    The logits are by far the largest tensor of a training step. Here they live one block at a
-    time, small enough to stay in the processor's cache, and each block's gradient is taken while
-    it is there. Same loss and gradients.
-
-    project: (rows, D) -> logits (rows, V), row by row. parameters: those whose gradients are
-    wanted; they may be more than project uses. hidden: (..., D); targets: (...) integers.
-    Returns a scalar.
-    """
-    hidden, targets = hidden.reshape(-1, hidden.size(-1)), targets.reshape(-1)
-    parameters = [p for p in parameters if p.requires_grad]
-    return _ProjectedCrossEntropy.apply(
-        project, targets, smoothing, ignore_index, hidden, *parameters
-    )
-
-
-class _ProjectedCrossEntropy(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, project, targets, smoothing, ignore_index, hidden, *parameters):
-        real = targets != ignore_index  # (N,)
-        n_real = real.sum().clamp(min=1)
-        targets = targets.masked_fill(~real, 0)  # any valid id: the row does not count
-        loss, d_hidden, d_parameters = 0.0, torch.empty_like(hidden), {}
-        wanted = range(len(parameters))  # those that project uses, as the first block tells
-        rows = 256 if hidden.device.type == "cpu" else 4096
-        for start in range(0, len(hidden), rows):
-            block = slice(start, start + rows)
-            with torch.enable_grad():
-                h = hidden[block].detach().requires_grad_()  # (rows, D)
-                projected = project(h)  # (rows, V)
-            # Half precision is too coarse for sums over a vocabulary.
-            logits = projected.detach().to(torch.promote_types(projected.dtype, torch.float32))
-            target, share = targets[block, None], real[block, None].to(logits.dtype) / n_real
-            largest = logits.amax(-1, keepdim=True)  # (rows, 1), kept out of exp's way
-            of_target, mean = logits.gather(-1, target), logits.mean(-1, keepdim=True)
-            # The gradient of a matrix product does not need its result: that may be written over.
-            free = type(projected.grad_fn).__name__ in ("MmBackward0", "AddmmBackward0")
-            exp = (logits.sub_(largest) if free else logits - largest).exp_()
-            z = exp.sum(-1, keepdim=True)  # (rows, 1)
-            log_z = largest + z.log()
-            nll, uniform = log_z - of_target, log_z - mean  # -log p(target), and the mean of -log p
-            loss = loss + (((1 - smoothing) * nll + smoothing * uniform) * share).sum()
-            # d loss / d logits = (softmax(logits) - smoothed target) * the row's share of the mean
-            gradient = exp.mul_(share / z).sub_(share * (smoothing / exp.size(-1)))
-            gradient.scatter_add_(-1, target, share * (smoothing - 1))
-            d_hidden[block], *d_block = torch.autograd.grad(
-                projected,
-                [h, *(parameters[i] for i in wanted)],
-                gradient.to(projected.dtype),
-                allow_unused=True,
-            )
-            d_block = {i: d for i, d in zip(wanted, d_block, strict=True) if d is not None}
-            wanted = list(d_block)
-            if not d_parameters:
-                d_parameters = d_block
-            else:
-                for i, d in d_block.items():
-                    d_parameters[i] += d
-        ctx.save_for_backward(d_hidden, *map(d_parameters.get, range(len(parameters))))
-        return loss
-
-    @staticmethod
-    def backward(ctx, d_loss):
-        return *[None] * 4, *(None if d is None else d * d_loss for d in ctx.saved_tensors)
-
-
-def accelerate(model: nn.Module) -> nn.Module:
-    """Give every dropout.Dropout in the model the place to a `Dropout` of this module; returns the
-    model, changed."""
-    for parent in model.modules():
-        for name, child in parent.named_children():
-            if type(child) is dropout.Dropout:
-                setattr(parent, name, Dropout(child.p).train(child.training))
-    return model
-
-
-class Dropout(dropout.Dropout):
-    """The plain Dropout, five times as fast on a CPU.
-
-    There, drawing one random float per number is most of the price: here one draw of 64 bits
-    decides for four numbers. p is rounded to a multiple of 1 / 65536.
-    """
-
-    def forward(self, x: Tensor) -> Tensor:
-        """x: any shape -> the same shape."""
-        if not self.training or self.p == 0:
-            return x
-        if x.device.type != "cpu":  # a GPU draws random numbers for free
-            return nn.functional.dropout(x, self.p)
-        dropped = round(self.p * 2**16)
-        bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-        keep = bits.view(torch.int16)[: x.numel()].view(x.shape) >= dropped - 2**15
-        return x * keep.to(x.dtype).mul_(1 / (1 - dropped / 2**16))
-
-
-@contextlib.contextmanager
-def products(device: torch.device, bf16: bool = False, onednn: bool = False) -> Iterator[None]:
-    """How float32 matrices are multiplied inside the block. Weights and results stay float32.
-
-    bf16: round inside the products: to bf16 on a CPU, where this is all that "bf16" means, to TF32
-    on a GPU, for what autocast leaves in float32. Faster where the processor has the instructions;
-    elsewhere nothing is rounded. This setting is torch's own, for all threads of the process, and
-    is given back at the end. onednn: see OneDnnProducts; nothing where bf16 has the say.
-    device: where the products are computed.
-    """
-    cpu = device.type == "cpu"
-    if not bf16:
-        with OneDnnProducts() if cpu and onednn else contextlib.nullcontext():
-            yield
-        return
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("medium" if cpu else "high")
-    # The CPU's fused attention rounds each of its many small products by itself, which costs more
-    # than it saves; unfused, one batched product serves all heads.
-    attention = sdpa_kernel(SDPBackend.MATH) if cpu else contextlib.nullcontext()
-    try:
-        with attention:
-            yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-class OneDnnProducts(TorchDispatchMode):
-    """`with OneDnnProducts():` oneDNN multiplies the float32 matrices of a CPU, backwards as well.
-
-    By itself torch leaves them to the linear algebra library that it was built with. That library
-    knows the processors of its own maker best: on another maker's, oneDNN needs half the time. Same
-    products, summed in another order. Where torch was built without oneDNN, nothing changes.
-    """
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        aten = torch.ops.aten
-        if operation is aten.mm.default and _for_onednn(*args):
-            return _onednn_product(*args)
-        if operation is aten.addmm.default and not kwargs and _for_onednn(*args):
-            bias, a, b = args
-            if bias.dim() == 1:
-                return _onednn_product(a, b, bias)
-        return operation(*args, **(kwargs or {}))
-
-
-def _for_onednn(*matrices: Tensor) -> bool:
-    """Whether all are ordinary float32 matrices of the CPU with something in them."""
-    known = hasattr(torch.ops.mkldnn, "_linear_pointwise")  # another torch may name it otherwise
-    return (
-        known
-        and torch.backends.mkldnn.is_available()
-        and all(m.dtype == torch.float32 and m.device.type == "cpu" and m.numel() for m in matrices)
-    )
-
-
-def _onednn_product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
-    """a: (N, K); b: (K, M); bias: (M,) -> a @ b + bias: (N, M)."""
-    linear = torch.ops.mkldnn._linear_pointwise.default  # (x, w, bias) -> x @ w.T + bias
-    if bias is None and a.stride(0) == 1:  # a is the transpose of what lies in memory:
-        return linear(b.t(), a, None, "none", [], "").t()  # (b.T @ a.T).T, with less copying
-    return linear(a, b.t(), bias, "none", [], "")
 
 
 def for_decoding(model: nn.Module) -> nn.Module:
@@ -216,11 +31,12 @@ def refusal(model: nn.Module) -> str:
         return "its norm mixes sentences, or its heads share their keys"
     if not config.n_decoder_layers:
         return "it has no decoder layers"
+    # The library's parts, and what they are made of: not what a reader puts in their place.
+    homes = "transformer_lib", "transformer_lib.models", "transformer_lib.fast"
     for name, part in model.named_modules():
-        # The library's top level, and what it is made of: not what a reader puts in its place.
         home = type(part).__module__.rpartition(".")[0]
         known = type(part) in (nn.Linear, nn.Embedding, nn.ModuleList, nn.Identity)
-        ours = known or home in ("transformer_lib", "transformer_lib.models")
+        ours = known or home in homes
         if not ours or part._forward_hooks or part._forward_pre_hooks or "forward" in vars(part):
             return f"{name or 'it'} was changed: another class, or a hook"
     return ""
@@ -431,15 +247,20 @@ class _Layer:
         return self.after(-1, x, self.contract, hidden)
 
 
+def joined(*maps: nn.Linear) -> tuple[Tensor, Tensor | None]:
+    """The weight (out, in) and the bias (out,) of one map that gives what all of these give."""
+    biases = [it.bias.detach() for it in maps if it.bias is not None]
+    weight = torch.cat([it.weight.detach() for it in maps])
+    return weight, torch.cat(biases) if biases else None
+
+
 class _Linear:
     """Several linear maps of the same input as one product, the weights laid out for oneDNN."""
 
     def __init__(self, *maps: nn.Linear):
-        self.weight = torch.cat([it.weight.detach() for it in maps])  # (out, in)
-        biases = [it.bias.detach() for it in maps if it.bias is not None]
-        self.bias = torch.cat(biases) if biases else None
+        self.weight, self.bias = joined(*maps)
         self.packed = None
-        if _for_onednn(self.weight):
+        if for_onednn(self.weight):
             self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight)
 
     def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
@@ -455,7 +276,8 @@ class _Linear:
 
 def _heads(x: Tensor, batch: int, heads: int, parts: int) -> Tensor:
     """(batch * T, parts * D) -> (parts, batch, H, T, K)."""
-    return x.view(batch, -1, parts, heads, x.size(1) // (parts * heads)).permute(2, 0, 3, 1, 4)
+    length, size = len(x) // max(1, batch), x.size(1) // (parts * heads)  # T, K
+    return x.view(batch, length, parts, heads, size).permute(2, 0, 3, 1, 4)
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:

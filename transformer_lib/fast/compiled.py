@@ -1,15 +1,14 @@
 """Decoding by a program in C: one call for each step of the decoder, `decoder.c`.
 
-It is compiled where it is first used, in about a second, and kept in the user's cache. Where there
-is no C compiler, or for a model of another kind, `refusal` says so, and `fast.DecodingModel` does
-the same without it.
+It is compiled where a process first uses it, in about a second. Where there is no C compiler, or
+for a model of another kind, `refusal` says so, and `fast.DecodingModel` does the same without it.
 """
 
 import ctypes
 import functools
-import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -20,14 +19,14 @@ from torch import Tensor, nn
 
 from transformer_lib import fast
 from transformer_lib.config import PAD
-from transformer_lib.runs.download import cache_dir
+from transformer_lib.fast.decoding import joined
 
 SOURCE = Path(__file__).with_name("decoder.c")
 # The sums of a product may be taken in any order; nothing else of arithmetic is loosened.
 FLAGS = (
-    "-O3 -march=native -fassociative-math -fno-signed-zeros -fno-trapping-math -fno-math-errno "
-    "-shared -fPIC"
+    "-O3 -fassociative-math -fno-signed-zeros -fno-trapping-math -fno-math-errno -shared -fPIC"
 ).split()
+NATIVE = "-march=native"  # all instructions of this processor; not every compiler knows them
 
 
 @functools.cache
@@ -36,26 +35,15 @@ def library() -> ctypes.CDLL | str:
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
     if not compiler or platform.system() == "Windows":
         return "there is no C compiler (cc) here"
-    try:  # a cache may be shared by machines whose processors know other instructions
-        processor = Path("/proc/cpuinfo").read_text(encoding="utf8").split("\n\n")[0]
-        processor = [x for x in processor.splitlines() if x.startswith(("model", "flags"))]
-    except OSError:
-        processor = [platform.processor()]
-    command = [*compiler.split(), *FLAGS]
-    key = repr((command, platform.machine(), processor, SOURCE.read_text(encoding="utf8")))
-    name = f"decoder-{hashlib.sha256(key.encode()).hexdigest()[:16]}.so"
-    path = cache_dir() / name
+    command = [*shlex.split(compiler), *FLAGS]
     try:
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-                built = Path(folder) / name
-                subprocess.run(
-                    [*command, "-o", str(built), str(SOURCE), "-lm"],
-                    check=True, capture_output=True, text=True, timeout=60,
-                )  # fmt: skip
-                built.replace(path)  # whole, or not there
-        return ctypes.CDLL(str(path))
+        with tempfile.TemporaryDirectory() as folder:  # once loaded, it needs no file
+            built = str(Path(folder) / "decoder.so")
+            rest = ["-o", built, str(SOURCE), "-lm"]
+            options = dict(capture_output=True, text=True, errors="replace", timeout=60)
+            if subprocess.run([*command, NATIVE, *rest], **options).returncode:
+                subprocess.run([*command, *rest], check=True, **options)
+            return ctypes.CDLL(built)
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
         return f"decoder.c could not be compiled by {compiler}: {said[0] if said else error}"
@@ -78,15 +66,15 @@ class CompiledModel(fast.DecodingModel):
     """A DecodingModel whose decoder and choice of tokens are one program in C.
 
     The encoder is that of DecodingModel. A step never copies a cache, makes no tensor between its
-    products, and looks for the best tokens while the logits are made: `top`. Raises ValueError for
-    a model with a `refusal`.
+    products, and looks for the best tokens while the logits are made (`top_tokens`). Raises
+    ValueError for a model with a `refusal`.
     """
 
     def __init__(self, model: nn.Module):
         if reason := refusal(model):
             raise ValueError(f"this model is not decoded by the program in C: {reason}.")
         super().__init__(model)
-        self._program = library()
+        self._program, self._kept = library(), []
         layers = [self._layer(layer) for layer in model.decoder.layers]
         norm, config = model.decoder.norm, self.config
         self._decoder = _Decoder(
@@ -108,7 +96,7 @@ class CompiledModel(fast.DecodingModel):
         """ids: (A * n, 1), the newest of n hypotheses of each sentence -> logits (A * n, V)."""
         return self.output(self._hidden(ids, state))
 
-    def top(self, ids: Tensor, state: "_State", k: int, log_p: bool) -> tuple[Tensor, Tensor]:
+    def top_tokens(self, ids: Tensor, state: "_State", k: int, log_p: bool):
         """The k likeliest next tokens of each row but padding, (A * n, k): logits, or their
         log-probabilities, and ids."""
         hidden = self._hidden(ids, state)
@@ -137,18 +125,16 @@ class CompiledModel(fast.DecodingModel):
     def _keep(self, tensor: Tensor) -> ctypes.c_void_p:
         """The address of numbers that live as long as this object."""
         tensor = tensor.detach().contiguous()
-        self.__dict__.setdefault("_kept", []).append(tensor)
+        self._kept.append(tensor)
         return _at(tensor)
 
     def _map(self, *maps: nn.Linear) -> "_Map":
         """Several linear maps of the same input as one, laid out for `product`."""
-        block, whole = self._program.block(), fast._Linear(*maps)
-        out, size = whole.weight.shape
-        weight = whole.weight.new_zeros(-(-out // block) * block, size)
-        weight[:out] = whole.weight
-        bias = weight.new_zeros(len(weight))
-        if whole.bias is not None:
-            bias[:out] = whole.bias
+        weight, bias = joined(*maps)  # (out, in), (out,) or None
+        block, (out, size) = self._program.block(), weight.shape
+        weight = nn.functional.pad(weight, (0, 0, 0, -out % block))  # a whole number of blocks
+        bias = weight.new_zeros(out) if bias is None else bias
+        bias = nn.functional.pad(bias, (0, -out % block))
         weight = weight.view(-1, block, size).transpose(1, 2)  # (out / block, in, block)
         return _Map(self._keep(weight), self._keep(bias), size, out)
 

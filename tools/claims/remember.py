@@ -1,0 +1,45 @@
+"""Record what the first chapter claims of remembering: `python tools/claims/remember.py`.
+
+Over 40 tokens: recurrent models as PyTorch starts them, with each part of the better start alone
+and with both, and attention, by steps. The experiment is the one that the page prints, in
+its cells tagged `recorded`. Resumable; about a minute on one core. `make claims` runs it.
+"""
+
+import itertools
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from _record import RESULTS, page_code, record  # noqa: E402
+
+OUT = RESULTS / "remember.json"
+PAGE = "01_why_attention"
+SEEDS = (0, 1, 2)
+page = SimpleNamespace(**page_code(PAGE))
+
+TOKENS = 40
+KINDS = (
+    "RNN", "GRU", "GRU, orthogonal weights", "GRU, keeping gate", "GRU, better start", "attention",
+)  # fmt: skip
+RATES = (0.01,)
+LOOKS = (150, 450)  # steps
+
+
+def remember(kind: str, rate: float, seed: int) -> dict:
+    """Share right over the last ten batches, at some of the steps."""
+    right = list(itertools.islice(page.remembering(kind, TOKENS, seed, rate), LOOKS[-1]))
+    ends = [sum(right[steps - 10 : steps]) / 10 for steps in LOOKS]
+    return {"first": right[0], "steps": LOOKS, "right": ends}
+
+
+def grid():
+    """Seed 0 of everything first, so that a recording that is stopped early is fair."""
+    for seed, kind, rate in itertools.product(SEEDS, KINDS, RATES):
+        settings = {"kind": kind, "rate": rate, "seed": seed}
+        yield {"part": "remember"} | settings, lambda s=settings: remember(**s)
+
+
+if __name__ == "__main__":
+    record(OUT, grid(), sys.argv[1:])

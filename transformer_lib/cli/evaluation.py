@@ -1,0 +1,103 @@
+"""The command evaluate."""
+
+import contextlib
+import dataclasses
+import time
+from pathlib import Path
+
+from transformer_lib import data
+from transformer_lib.cli.options import load, require_writable, two_languages
+from transformer_lib.evaluation import lowercased_tokenised_bleu, score
+from transformer_lib.runs import checksums
+from transformer_lib.runs.files import sha256, write_json, write_json_lines
+from transformer_lib.runs.pretrained import find_run, run_info
+
+
+def run(options) -> int:
+    """Translate a split, print its scores, and with --save keep them in the run."""
+    pairs, about = _pairs(options)
+    sources, references = map(list, zip(*pairs[options.split], strict=True))
+    translator = load(options)
+    penalties = options.length_penalty or [translator.length_penalty]
+    if len(penalties) > 1 and options.split == "test":
+        raise ValueError(
+            f"{len(penalties)} length penalties for the test set would choose by what should only "
+            "measure: choose with --split validation --save, which the run then keeps."
+        )
+    start = time.perf_counter()
+    tried = {}  # penalty -> (scores, translations)
+    for penalty in penalties:
+        results = translator.translate(sources, options.beam_size, penalty, attention=False)
+        tried[penalty] = score([result.text for result in results], references), results
+        if len(penalties) > 1:
+            print(f"length penalty {penalty:g}: BLEU {tried[penalty][0].bleu:.2f}", flush=True)
+    seconds = time.perf_counter() - start
+    penalty = max(tried, key=lambda penalty: tried[penalty][0].bleu)
+    scores, results = dataclasses.asdict(tried[penalty][0]), tried[penalty][1]
+    with contextlib.suppress(ImportError):  # the kind of BLEU in older papers; needs sacremoses
+        scores["lowercased_tokenised_bleu"] = lowercased_tokenised_bleu(
+            [result.text for result in results], references, about["tgt"]
+        )
+    for name, value in scores.items():
+        print(f"{name:>25}  {value:.2f}" if isinstance(value, float) else f"{name:>25}  {value}")
+    if len(tried) > 1:
+        print(f"{'length penalty':>25}  {penalty:g}")
+    print(f"{len(results):,} sentences in {seconds:.1f} s")
+    if options.save:
+        about |= {
+            "split": options.split,
+            "sentences": len(results),
+            "beam_size": options.beam_size,
+            "length_penalty": penalty,
+        }
+        _save(find_run(options.run), about, scores, results, tried)
+    return 0
+
+
+def _pairs(options) -> tuple[data.Pairs, dict]:
+    """The data that the options name, by default the run's own, and what it is."""
+    # "auto" could take another corpus and score that.
+    about = run_info(options.run).get("data", {})
+    source = None if options.data == "auto" else options.data
+    given = {"source": source, "src": options.src, "tgt": options.tgt}
+    chosen = {name: value or about.get(name) for name, value in given.items()}
+    missing = [name for name, value in chosen.items() if not value]
+    if missing:
+        raise ValueError(
+            f"{options.run} does not record its data ({', '.join(missing)}); "
+            "say which with --data, --src and --tgt."
+        )
+    two_languages(chosen["src"], chosen["tgt"])
+    if options.save:
+        require_writable(find_run(options.run))
+    pairs = data.load_parallel(chosen["source"], chosen["src"], chosen["tgt"])
+    if options.split not in pairs:
+        raise ValueError(f"the data has no {options.split} split; it has {sorted(pairs)}.")
+    chosen["source"] = pairs.source
+    other = [f"{name} {value}, not {about[name]}" for name, value in chosen.items()
+             if about.get(name, value) != value]  # fmt: skip
+    if options.save and other:
+        raise ValueError(
+            f"--save keeps the scores of {options.run} on its own data, and this is other data "
+            f"({'; '.join(other)}): leave out --save."
+        )
+    return pairs, {"data": pairs.source, "src": chosen["src"], "tgt": chosen["tgt"]}
+
+
+def _save(folder: Path, about: dict, scores: dict, results: list, tried: dict) -> None:
+    """Keep scores and translations in the run's folder, with what they were made from."""
+    about["weights"] = sha256(folder / checksums.WEIGHTS)
+    if len(tried) > 1:
+        about["length_penalties_tried"] = [
+            {"length_penalty": penalty, "bleu": scored.bleu}
+            for penalty, (scored, _) in tried.items()
+        ]
+    rows = [
+        {"index": index, "translation": result.text, "score": round(result.score, 4)}
+        for index, result in enumerate(results)
+    ]
+    suffix = "" if about["split"] == "test" else f"-{about['split']}"
+    names = f"translations{suffix}.jsonl", f"scores{suffix}.json"
+    with checksums.changing(folder, names):
+        write_json_lines(folder / names[0], rows)
+        write_json(folder / names[1], about | scores)

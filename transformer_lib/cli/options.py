@@ -1,0 +1,274 @@
+"""What the commands understand: each option with its help."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from transformer_lib.config import ModelConfig, TrainConfig
+from transformer_lib.runs import recipes
+from transformer_lib.runs.device import pick_device
+from transformer_lib.runs.pretrained import load_pretrained
+from transformer_lib.translator import Translator
+
+EXAMPLES = {
+    "train": """\
+examples:
+  python -m transformer_lib train                        # German to English, Multi30k or mini
+  python -m transformer_lib train --src en --tgt de --run runs/en-de
+  python -m transformer_lib train --data my_folder --max-steps 2000 --d-model 256 --d-ff 1024
+  python -m transformer_lib train --recipe short         # minutes on a CPU: the book's short recipe
+  python -m transformer_lib train --like multi30k-de-en  # a recorded run again, same settings
+  python -m transformer_lib train --like multi30k-de-en --data my_folder --seed 1
+  torchrun --nproc-per-node 2 -m transformer_lib train --run-dir runs/two   # two GPUs share a batch
+A run that was interrupted goes on when the same command is given again.""",
+    "translate": """\
+examples:
+  python -m transformer_lib translate "Zwei Hunde spielen im Schnee."
+  python -m transformer_lib translate --run runs/en-de --beam-size 1 "Two dogs play in the snow."
+  cat sentences.txt | python -m transformer_lib translate""",
+    "evaluate": """\
+examples:
+  python -m transformer_lib evaluate                     # the shipped model on its test set
+  python -m transformer_lib evaluate --run runs/en-de --split validation --save
+  python -m transformer_lib evaluate --split validation --length-penalty 0.5 1 1.5 2 --save
+The last command chooses a length penalty; the run then keeps it, for its test set, too.""",
+    "export": """\
+examples:
+  python -m transformer_lib export multi30k-de-en --out translator.bin
+  python -m transformer_lib export runs/en-de --out en-de.bin --score --save
+One file: the weights as int8 numbers, the tokenizer, a checksum. The page Translator runs it, and
+transformer_lib.runs.export.load_exported reads it back. The second command says what the rounding
+costs on the run's own validation and test sets.""",
+}
+
+
+# Fields of ModelConfig without an option: set by the tokenizer, fixed, or (eps) named like Adam's.
+NOT_OFFERED = recipes.NOT_CHOSEN | {"eps"}
+# Help for each other field of ModelConfig and of TrainConfig.
+HELP = {
+    "d_model": "D: width of every token's vector",
+    "n_heads": "H: each head works on d_model / n_heads numbers",
+    "d_ff": "width inside the feed-forward sublayer",
+    "n_encoder_layers": "layers that read the source",
+    "n_decoder_layers": "layers that write the target",
+    "dropout": "share of numbers left out, on each sublayer's output and on the embeddings",
+    "attention_dropout": "share of attention weights left out",
+    "max_len": "longest sequence, in tokens",
+    "norm_first": "normalise before each sublayer (pre-norm), not after it",
+    "norm": "layer, rms or batch",
+    "positional": "sinusoidal, learned, rotary, alibi or none",
+    "rotary_base": "of the wavelengths of rotary positions",
+    "activation": "relu, gelu, gelu_tanh or swiglu",
+    "bias": "in the linear maps of attention and feed-forward network",
+    "n_kv_heads": "heads of keys and values; None: as many as of queries",
+    "tie_embeddings": "one matrix for source, target and output",
+    "scale_embeddings": "multiply embeddings by the root of d_model",
+    "max_steps": "updates of the weights",
+    "max_tokens": "tokens in one batch, padding included",
+    "accumulate": "batches whose gradients are added before an update",
+    "schedule": "inverse_sqrt, noam or constant",
+    "peak_lr": "highest rate; noam takes that of the paper's formula instead",
+    "warmup": "updates",
+    "cooldown": "the last updates, over which the rate falls in a line, almost to zero",
+    "optimizer": "adam, or muon for the matrices of the layers",
+    "betas": "Adam's two memories",
+    "eps": "what Adam adds to its divisor",
+    "weight_decay": "share of the weights that is taken away, by L2 regularisation",
+    "label_smoothing": "share of the target that is spread over the vocabulary",
+    "clip_norm": "longest gradient; 0 turns clipping off",
+    "average": "the last checkpoints, averaged into the final weights; 1: no averaging",
+    "checkpoint_every": "updates",
+    "keep_checkpoints": "checkpoints left on the disk",
+    "validate_every": "updates",
+    "validation_bleu": "greedy decoding of the validation set at each validation",
+    "log_every": "updates",
+    "seed": "of weights, batches and dropout",
+    "device": "auto, cpu, cuda or cuda:1",
+    "precision": "auto (bf16 on a GPU that has it, else fp32), fp32 or bf16",
+    "fast": "the same training in less time",
+    "tensorboard": "write TensorBoard logs into the run folder",
+    "progress": "a progress bar on the terminal or in the notebook",
+}
+
+
+def parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """The parser, and that of the command train, whose defaults a recipe may change."""
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer_lib",
+        description="Train and use a small translation Transformer.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="train | translate | evaluate | export")
+    train = _command(commands, "train", "training", "Train a model on sentence pairs.")
+    _train_options(train)
+    about = "Translate sentences with a trained model."
+    _translate_options(_command(commands, "translate", "translation", about))
+    about = "Translate a data split and score it."
+    _evaluate_options(_command(commands, "evaluate", "evaluation", about))
+    about = "Write a trained model as one small file, to ship it."
+    _export_options(_command(commands, "export", "export", about))
+    return parser, train
+
+
+def _command(commands, name: str, module: str, about: str) -> argparse.ArgumentParser:
+    """The parser of a command, which cli.<module>.run carries out."""
+    command = commands.add_parser(
+        name,
+        help=about,
+        description=about,
+        epilog=EXAMPLES[name],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.set_defaults(command=module)
+    return command
+
+
+def _train_options(train: argparse.ArgumentParser) -> None:
+    whole = train.add_mutually_exclusive_group()
+    whole.add_argument(
+        "--recipe",
+        choices=[*recipes.RECIPES],
+        help="take every setting not given from this recipe",
+    )
+    whole.add_argument(
+        "--like", metavar="RUN", type=_name, help="take every setting not given from this run"
+    )
+    train.add_argument(
+        "--data",
+        default="auto",
+        type=_name,
+        help="auto, multi30k, mini, a folder, or a hub name (default: auto)",
+    )
+    train.add_argument("--src", default="de", type=_name, help="source language (default: de)")
+    train.add_argument("--tgt", default="en", type=_name, help="target language (default: en)")
+    train.add_argument(  # torchrun reads --run as one of its own options
+        "--run", "--run-dir", type=_name,
+        help="run folder (default: runs/<recipe, like or src-tgt>)",
+    )  # fmt: skip
+    train.add_argument(
+        "--tokenizer", default="bpe", choices=["bpe", "word"], help="kind of tokens (default: bpe)"
+    )
+    train.add_argument("--vocab-size", type=int, default=10_000, help="tokens (default: 10000)")
+    # The defaults are those of Transformer-Tiny, the size that suits 29,000 pairs.
+    sizes = {
+        "d_model": 128,
+        "n_heads": 4,
+        "d_ff": 256,
+        "n_encoder_layers": 4,
+        "n_decoder_layers": 4,
+        "dropout": 0.3,
+    }
+    _add_fields(train, ModelConfig, sizes, skip=NOT_OFFERED, title="model")
+    _add_fields(train, TrainConfig, {}, skip=set(), title="training")
+
+
+PENALTY = "exponent; default: what the run chose on its validation set, else 1"
+
+
+def _translate_options(translate: argparse.ArgumentParser) -> None:
+    translate.add_argument("text", nargs="*", help="sentences; without any, one per line of input")
+    translate.add_argument("--length-penalty", type=float, help=PENALTY)
+    _model_options(translate)
+
+
+def _evaluate_options(evaluate: argparse.ArgumentParser) -> None:
+    evaluate.add_argument("--data", type=_name, help="as for train (default: the run's own)")
+    evaluate.add_argument("--src", type=_name, help="source language (default: the run's own)")
+    evaluate.add_argument("--tgt", type=_name, help="target language (default: the run's own)")
+    evaluate.add_argument(
+        "--split", default="test", choices=["train", "validation", "test"], help="(default: test)"
+    )
+    evaluate.add_argument(
+        "--save",
+        action="store_true",
+        help="write scores.json and translations.jsonl into the run "
+        "(for other splits than test, scores-<split>.json and so on)",
+    )
+    evaluate.add_argument(
+        "--length-penalty", type=float, nargs="+", help=f"{PENALTY}; of several the best is taken"
+    )
+    _model_options(evaluate)
+
+
+def _model_options(command: argparse.ArgumentParser) -> None:
+    """Which model translates, and how."""
+    command.add_argument(
+        "--run",
+        default="multi30k-de-en",
+        type=_name,
+        help="a name in results/ or a run folder",
+    )
+    command.add_argument("--beam-size", type=int, default=5, help="1 is greedy (default: 5)")
+    command.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
+
+
+def _export_options(export: argparse.ArgumentParser) -> None:
+    export.add_argument(
+        "run",
+        nargs="?",
+        default="multi30k-de-en",
+        type=_name,
+        help="a name in results/ or a run folder (default: multi30k-de-en)",
+    )
+    export.add_argument("--out", type=_name, help="the file (default: <run>.bin)")
+    export.add_argument(
+        "--score",
+        action="store_true",
+        help="also translate the run's validation and test sets with both, and compare",
+    )
+    export.add_argument("--beam-size", type=int, default=5, help="for --score (default: 5)")
+    export.add_argument(
+        "--save", action="store_true", help="with --score: keep it in the run, as shipping.json"
+    )
+
+
+def _name(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty: give a name, or leave the option out")
+    return text
+
+
+def _add_fields(parser, cls, defaults: dict, skip: set[str], title: str) -> None:
+    """One option per field of a configuration class, with its type and default."""
+    group = parser.add_argument_group(title)
+    for field in dataclasses.fields(cls):
+        if field.name in skip:
+            continue
+        default = defaults.get(field.name, field.default)
+        about = f"{HELP[field.name]} (default: {default})".strip()
+        options = {"default": default, "help": about.replace("%", "%%")}
+        if isinstance(default, bool):
+            options["action"] = argparse.BooleanOptionalAction
+        elif isinstance(default, tuple):
+            options |= {"nargs": len(default), "type": float, "metavar": "X"}
+        else:
+            options |= {"type": int if default is None else type(default), "metavar": "X"}
+        group.add_argument("--" + field.name.replace("_", "-"), **options)
+
+
+def fields_of(cls, options, skip=frozenset()) -> dict:
+    """What the options say of a configuration's fields."""
+    names = {field.name for field in dataclasses.fields(cls)} - skip
+    return {name: value for name, value in vars(options).items() if name in names}
+
+
+def two_languages(src: str, tgt: str) -> None:
+    """Raise ValueError for a language that would be translated into itself."""
+    if src == tgt:
+        raise ValueError(
+            f"source and target are both {src!r}; give both languages, as in --src en --tgt de."
+        )
+
+
+def require_writable(folder: Path) -> None:
+    """Raise OSError if --save will fail: before minutes of translation, not after them."""
+    trial = folder / "writable.partial"
+    try:
+        trial.write_bytes(b"")
+        trial.unlink()
+    except OSError as error:
+        raise OSError(f"--save cannot write to {folder} ({error.strerror}).") from None
+
+
+def load(options) -> Translator:
+    """The model that --run names, on the device that --device names."""
+    return load_pretrained(options.run, device=str(pick_device(options.device)))

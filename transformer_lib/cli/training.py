@@ -1,0 +1,69 @@
+"""The command train."""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+
+from transformer_lib import data, tokenization, training
+from transformer_lib.cli.options import NOT_OFFERED, fields_of, two_languages
+from transformer_lib.config import ModelConfig, TrainConfig, to_dict
+from transformer_lib.models.transformer import Transformer
+from transformer_lib.runs import checksums, recipes
+
+
+def run(options) -> int:
+    """Train, or go on with a run that was interrupted."""
+    two_languages(options.src, options.tgt)
+    first = int(os.environ.get("RANK", 0)) == 0
+    with contextlib.nullcontext() if first else contextlib.redirect_stdout(None):
+        config = TrainConfig(**fields_of(TrainConfig, options))
+        run_dir = Path(options.run or f"runs/{options.src}-{options.tgt}")
+        pairs = data.load_parallel(options.data, options.src, options.tgt)
+        if not pairs.get("train"):
+            raise ValueError(
+                f"there are no train pairs to train on: {options.data} has "
+                f"{' and '.join(sorted(pairs))}; give it a split 'train'."
+            )
+        saved = run_dir / "tokenizer.json"
+        if saved.exists():
+            checksums.require(run_dir, saved.name)
+            tokenizer = tokenization.load_tokenizer(saved)
+        else:
+            texts = [text for pair in pairs["train"] for text in pair]
+            tokenizer = tokenization.train_tokenizer(texts, options.vocab_size, options.tokenizer)
+        training.set_seed(config.seed)
+        n_tokens = tokenizer.get_vocab_size()
+        model = Transformer(ModelConfig(n_tokens, **fields_of(ModelConfig, options, NOT_OFFERED)))
+        print(f"{model.count_parameters():,} parameters, {n_tokens:,} tokens; {run_dir}")
+        described = {
+            "source": pairs.source,
+            "src": options.src,
+            "tgt": options.tgt,
+            "tokenizer": options.tokenizer,
+            "vocab_size": options.vocab_size,
+        }
+        metrics = training.train(model, tokenizer, pairs, config, run_dir, data_info=described)
+        if metrics:
+            print("Done:", json.dumps(metrics[-1]))
+        print(f"Translate with: python -m transformer_lib translate --run {run_dir} ...")
+    return 0
+
+
+def recipe_options(name: str, own_batches: bool) -> dict:
+    """The options that repeat a recipe or a run; own_batches: --accumulate is given."""
+    recipe, processes = recipes.find(name), int(os.environ.get("WORLD_SIZE", 1))
+    batches = recipe.train.accumulate  # in one update
+    if batches % processes and not own_batches:
+        raise ValueError(
+            f"{name} used {batches} batches for an update; {processes} processes cannot share "
+            "them. Start fewer processes, or give --accumulate and --max-tokens yourself."
+        )
+    model = to_dict(recipe.model_config(recipe.data["vocab_size"]))
+    data = {("data" if key == "source" else key): value for key, value in recipe.data.items()}
+    return (
+        {key: value for key, value in model.items() if key not in NOT_OFFERED}
+        | to_dict(recipe.train)
+        | {"accumulate": max(1, batches // processes), "run": f"runs/{recipe.name}"}
+        | data
+    )

@@ -1,0 +1,33 @@
+"""Data sets with labels from the Hugging Face hub: sentences to classify, and pictures."""
+
+from pathlib import Path
+
+PATIENCE = 5  # seconds in which the hub must answer
+
+
+def load_labelled(
+    name: str, inputs: str, labels: str = "label"
+) -> dict[str, tuple[list, list[int]]]:
+    """Split -> (inputs, labels) of a hub data set, or of a folder that `datasets` reads.
+
+    inputs, labels: the names of two columns. Raises ImportError without `datasets`,
+    ConnectionError where the data cannot be had, ValueError where a column is missing.
+    """
+    try:
+        from datasets import load_dataset
+        from huggingface_hub import HfApi
+    except ImportError:
+        raise ImportError(f"{name} needs one package: pip install datasets.") from None
+    try:
+        if not Path(name).is_dir():  # a hub that is silent would hold `datasets` for minutes
+            HfApi().dataset_info(name, timeout=PATIENCE)
+        loaded = load_dataset(name)
+    except Exception as error:  # of `datasets` or of the libraries below it
+        raise ConnectionError(f"{name} cannot be had here: {error}") from None
+    for split, rows in loaded.items():
+        if not {inputs, labels} <= set(rows.column_names):
+            raise ValueError(
+                f"{name}, split {split}, has the columns {rows.column_names}; "
+                f"it needs {inputs!r} and {labels!r}."
+            )
+    return {split: (list(rows[inputs]), list(rows[labels])) for split, rows in loaded.items()}

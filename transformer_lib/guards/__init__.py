@@ -1,0 +1,24 @@
+"""What was wrong with an argument: what was given, what was expected, in a sentence.
+
+`guard(__name__)`, the last line of a module, stands between its public names and whoever calls them
+from outside the library. It compares arguments with the types that the signature names, and where
+the code fails on one all the same, in torch's words or Python's, it says which arguments those
+were and quotes what the documentation expects. Calls within the library pass at once, so that no
+layer pays for it. The other names here are the checks that a type cannot express.
+"""
+
+from transformer_lib.guards.calls import guard
+from transformer_lib.guards.checks import (
+    require_mask,
+    require_no_zeros_and_ones,
+    require_pairs,
+    require_types,
+)
+
+__all__ = [
+    "guard",
+    "require_mask",
+    "require_no_zeros_and_ones",
+    "require_pairs",
+    "require_types",
+]

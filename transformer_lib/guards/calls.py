@@ -1,0 +1,160 @@
+"""The guard before a module: what its functions are given, and where they fail on it."""
+
+import ast
+import dataclasses
+import functools
+import inspect
+import re
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.compiler import is_compiling
+
+from transformer_lib.guards.values import describe, fits, hints, words
+
+LIBRARY = str(Path(__file__).parents[1])
+# Code that fails on an argument is ours or lies here; an error of other code is not about ours.
+INSTALLED = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+INSTALLED |= {str(Path(torch.__file__).parents[1]), "<frozen", "<__array_function__"}
+
+
+class _Calls:
+    """Whether a call to the library is under way. Threads share it: at worst one is not checked."""
+
+    inside = False
+
+
+_calls = _Calls()
+
+
+def guard(module: str, only_types: Iterable[str] = ()) -> None:
+    """Stand before the public functions of a module, and the public methods of its classes.
+
+    only_types: functions whose errors from within are not about the arguments.
+    """
+    namespace = vars(sys.modules[module])
+    for name, value in list(namespace.items()):
+        if name.startswith("_") or getattr(value, "__module__", None) != module:
+            continue
+        if inspect.isfunction(value):
+            namespace[name] = _guarded(value, name, explain=name not in only_types)
+        elif inspect.isclass(value) and not issubclass(value, Exception):
+            if dataclasses.is_dataclass(value) and not hasattr(value, "__post_init__"):
+                continue  # a result: the library fills it in
+            for key, method in list(vars(value).items()):
+                if inspect.isfunction(method) and (key == "__init__" or not key.startswith("_")):
+                    shown = name if key in ("__init__", "forward") else f"{name}.{key}"
+                    setattr(value, key, _guarded(method, shown, explain=True))
+
+
+def _guarded(function: Callable, name: str, explain: bool) -> Callable:
+    # No closure: a lab forbids a finished function by giving it other code.
+    @functools.wraps(function)
+    def guarded(*args, _guard=(function, name, explain), **kwargs):
+        function, name, explain = _guard
+        if _calls.inside or is_compiling():
+            return function(*args, **kwargs)
+        try:
+            given = _signature(function).bind(*args, **kwargs).arguments
+        except TypeError:  # not this function's parameters: Python names them
+            return function(*args, **kwargs)
+        problem = _problem(function, name, given)
+        if problem and not explain:
+            raise problem
+        _calls.inside = True
+        try:
+            result = function(*args, **kwargs)
+        except Exception as error:
+            if not explain or not _is_raw(error):  # the function's own words say more
+                raise
+            raise problem or _explained(function, name, given, error) from error
+        finally:
+            _calls.inside = False
+        if problem:
+            raise problem
+        return result
+
+    return guarded
+
+
+@functools.cache
+def _signature(function: Callable) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def _problem(function: Callable, name: str, given: dict) -> Exception | None:
+    """An argument of another type than the signature names, or on another device."""
+    known = hints(function)
+    for argument, value in given.items():
+        if argument in known and _signature(function).parameters[argument].kind in (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            inspect.Parameter.KEYWORD_ONLY,
+        ):
+            if not fits(value, known[argument]):
+                return TypeError(
+                    f"{name}: {argument} is {describe(value)}; expected {words(known[argument])}."
+                )
+    tensors = {key: value for key, value in given.items() if isinstance(value, Tensor)}
+    module = given.get("self", given.get("model"))
+    if isinstance(module, nn.Module) and tensors:
+        own = next((p for p in module.parameters()), None)
+        tensors |= {} if own is None else {"the model": own}
+    devices = {value.device for key, value in tensors.items() if value.dim() or key == "the model"}
+    if len(devices) > 1:
+        where = ", ".join(f"{key} on {value.device}" for key, value in tensors.items())
+        return ValueError(f"{name}: {where}; expected one device: move them with .to(device).")
+    return None
+
+
+def _is_raw(error: Exception) -> bool:
+    """Whether an error is in words of torch or Python, raised for what the library gave them."""
+    others = OSError, ImportError, AssertionError, torch.OutOfMemoryError
+    if isinstance(error, others) or "CUDA" in str(error):
+        return False
+    *frames, last = _frames(error)
+    if not all(file.startswith((LIBRARY, *INSTALLED)) or file.endswith(".pyx")
+               for file, _ in [*frames, last]):  # fmt: skip
+        return False  # of a function that was handed in
+    return not (last[0].startswith(LIBRARY) and _is_raise(*last))
+
+
+def _frames(error: Exception) -> list[tuple[str, int]]:
+    step, found = error.__traceback__, []
+    while step is not None:
+        found.append((step.tb_frame.f_code.co_filename, step.tb_lineno))
+        step = step.tb_next
+    return found
+
+
+def _is_raise(file: str, line: int) -> bool:
+    return any(first <= line <= last for first, last in _raises(file))
+
+
+@functools.cache
+def _raises(file: str) -> list[tuple[int, int]]:
+    tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    return [(n.lineno, n.end_lineno) for n in ast.walk(tree) if isinstance(n, ast.Raise)]
+
+
+def _explained(function: Callable, name: str, given: dict, error: Exception) -> Exception:
+    shown = ", ".join(f"{k} = {describe(v)}" for k, v in given.items() if k != "self")
+    said = " ".join(str(error).split())[:160]
+    kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
+    return kind(
+        f"{name} does not work with {shown or 'no arguments'} ({type(error).__name__}: {said}); "
+        f"expected {_expected(function, given)}"
+    )
+
+
+def _expected(function: Callable, given: dict) -> str:
+    """What the documentation says of the arguments; else what the signature does."""
+    text = " ".join((inspect.getdoc(function) or "").split())
+    sentences = re.split(r"(?<=[.;]) (?=[^()]*(?:\(|$))", text)
+    named = re.compile(rf"\b({'|'.join(given)})\b.{{0,40}}: ")
+    about = [sentence for sentence in sentences if named.search(sentence)]
+    return " ".join(about)[:300] or f"{function.__name__}{_signature(function)}"

@@ -1,0 +1,83 @@
+"""What a type cannot express: each check names what was given, what was expected, what to do."""
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import Tensor
+
+from transformer_lib.guards.values import describe, fits, hints, words
+
+
+def require_mask(mask: Tensor | None, shape: tuple[int, int, int, int]) -> None:
+    """Raise ValueError or TypeError unless the mask is bool and can be broadcast to this shape,
+    (B, n_heads, T_query, T_key), in one way alone.
+    """
+    if mask is None:
+        return
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"mask is {describe(mask)}; expected a bool tensor, True = may attend.")
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"mask has dtype {mask.dtype}; expected bool, True = may attend: use mask.bool() for "
+            "ones and zeros, mask == 0 for numbers that would be added to the scores."
+        )
+    given, batch = tuple(mask.shape), shape[0]
+    misread = len(given) == 3 and given[0] > 1  # as heads, where the batch was meant
+    if misread or (len(given) == 2 and 1 < batch == shape[2] == given[0]):
+        raise ValueError(
+            f"mask has shape {given}, and its first axis could be the batch or another: expected "
+            f"(batch, n_heads, T_query, T_key), here {shape}, with 1 where a mask is the same for "
+            "all, as in mask[:, None, None] for (batch, T_key)."
+        )
+    fits = all(m in (1, n) for m, n in zip(given[::-1], shape[::-1], strict=False))
+    if len(given) not in (2, 3, 4) or not fits:
+        raise ValueError(
+            f"mask has shape {given}; expected one that can be broadcast to {shape}: (batch, "
+            "n_heads, T_query, T_key), with 1 where a mask is the same for all."
+        )
+
+
+def require_no_zeros_and_ones(mask: Tensor) -> None:
+    """Raise ValueError for a float mask that was meant to say "may attend" with a 1.
+
+    Added to the scores it would hide nothing.
+    """
+    if mask.device.type != "meta" and bool(((mask == 0) | (mask == 1)).all() & (mask == 1).any()):
+        raise ValueError(
+            f"mask has dtype {mask.dtype} and holds only 0 and 1: a float mask is added to the "
+            "scores, so these would hide nothing; expected bool, True = may attend: use "
+            "mask.bool()."
+        )
+
+
+def require_types(config) -> None:
+    """Raise TypeError, naming the field, for a value of another type than a dataclass declares.
+
+    A whole number may stand for a float, a list for a tuple.
+    """
+    for name, kind in hints(type(config)).items():
+        value = getattr(config, name)
+        if not fits(value, kind):
+            raise TypeError(f"{name} is {describe(value)}; it must be {words(kind)}.")
+        if isinstance(value, float) and value != value:
+            raise ValueError(f"{name} is nan; it must be a number.")
+
+
+def require_pairs(pairs: Mapping, known: Iterable[str]) -> None:
+    """Raise ValueError or TypeError unless these are lists of (source, target) by split."""
+    if not isinstance(pairs, Mapping):
+        raise TypeError(
+            f"pairs is {describe(pairs)}; expected a dictionary from split to a list of (source, "
+            "target), as data.load_parallel gives it."
+        )
+    if unknown := [split for split in pairs if split not in known]:
+        raise ValueError(
+            f"pairs has a split {unknown[0]!r}; expected no other than {', '.join(known)}."
+        )
+    for split, rows in pairs.items():
+        for number, row in enumerate(rows):
+            if not isinstance(row, (tuple, list)) or [*map(type, row)] != [str, str]:
+                raise ValueError(
+                    f"{split} pair {number} is {describe(row)}; expected (source, target), two "
+                    "strings."
+                )

@@ -1,0 +1,98 @@
+"""Values and types: whether one fits the other, and how a sentence names them."""
+
+import functools
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+PLAIN = (str, bytes, bool, Real, list, tuple, dict, set, Tensor, np.ndarray, type(None))
+
+
+@functools.cache
+def hints(function) -> dict:
+    """The types that a function's signature, or a dataclass, names for what it is given."""
+    try:
+        hints = typing.get_type_hints(function)
+    except Exception:  # an annotation that cannot be resolved says nothing
+        return {}
+    return {name: kind for name, kind in hints.items() if name not in ("return", "_")}
+
+
+def fits(value, kind) -> bool:
+    """Whether a value may stand where a signature names this type. What is not known fits."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if kind is None or kind is type(None):
+        return value is None
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, one) for one in inner)
+    if kind is bool:
+        return isinstance(value, (bool, np.bool_))
+    if kind in (int, float):
+        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
+    if kind is str:
+        return isinstance(value, (str, Path))
+    if kind is Tensor:
+        return isinstance(value, Tensor)
+    if kind is Path:
+        return isinstance(value, (str, Path))
+    if kind is torch.device:
+        return isinstance(value, (str, torch.device))
+    if kind is Callable or origin is Callable:
+        return callable(value)
+    if origin is tuple and inner and Ellipsis not in inner:
+        size = isinstance(value, (list, tuple)) and len(value) == len(inner)
+        return size and all(map(fits, value, inner))
+    if origin in (list, tuple, Sequence, Iterable):
+        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+            return False
+        if isinstance(value, Tensor) or (origin is not Iterable and not hasattr(value, "__len__")):
+            return False
+        return not isinstance(value, (list, tuple)) or all(fits(one, inner[0]) for one in value)
+    if origin is dict or (isinstance(kind, type) and issubclass(kind, dict)):
+        return isinstance(value, Mapping)
+    if isinstance(kind, type) and not isinstance(value, kind):
+        return not isinstance(value, PLAIN)  # what does the same may stand for a model or the like
+    return True
+
+
+def words(kind) -> str:
+    """A type, as a sentence names it."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(dict.fromkeys(map(words, inner)))
+    names = {int: "a whole number", float: "a number", str: "a string", bool: "True or False",
+             Tensor: "a tensor", type(None): "None", Path: "a path",
+             Callable: "a function"}  # fmt: skip
+    if kind in names:
+        return names[kind]
+    if origin is tuple and inner and Ellipsis not in inner:
+        return f"({', '.join(map(words, inner))})"
+    if origin in (list, tuple, Sequence, Iterable):
+        of = words(inner[0]).removeprefix("a ").removeprefix("(").removesuffix(")")
+        return f"a list, each entry {of}" if "," in of else f"a list of {of}s"
+    if origin is Callable:
+        return "a function"
+    if origin is dict or (isinstance(kind, type) and issubclass(kind, dict)):
+        return "a dictionary"
+    return f"a {getattr(kind, '__name__', kind)}"
+
+
+def describe(value) -> str:
+    """A value in a few words: a tensor by its shape, type and device, a text by its beginning."""
+    if isinstance(value, Tensor):
+        where = "" if value.device.type == "cpu" else f" on {value.device}"
+        return f"a tensor {tuple(value.shape)} of {str(value.dtype).removeprefix('torch.')}{where}"
+    if isinstance(value, np.ndarray):
+        return f"a NumPy array {value.shape} of {value.dtype} (torch.from_numpy makes a tensor)"
+    if isinstance(value, (list, tuple, dict, set)) and len(value) > 4:
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, nn.Module) or not (isinstance(value, PLAIN) or callable(value)):
+        return f"a {type(value).__name__}"
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
