@@ -233,7 +233,8 @@ def classify(name, data, seed, labels, start=None, steps=400, **changes):
     model = Classifier(data.config(**changes), 2)
     if start is not None:
         start_from(model, start)
-    trained = learn(data, name, seed, model, list(zip(*rows, strict=True)), label_loss, steps, 1e-3)
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    trained = learn(data, name, seed, model, columns, label_loss, steps, 1e-3)
     return trained | {"labels": labels, "right": right_labels(model, test)}
 
 
