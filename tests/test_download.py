@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from transformer_lib import load_pretrained
+from transformer_lib.corpora.cache import cache_dir
 from transformer_lib.runs import download, pretrained
-from transformer_lib.runs.cache import cache_dir
 
 ROOT = Path(__file__).resolve().parents[1]
 RUN = "multi30k-de-en"

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from transformer_lib.corpora import hub, multi30k
+from transformer_lib.corpora.cache import cache_dir
 from transformer_lib.data import load_parallel
-from transformer_lib.runs.cache import cache_dir
 
 SPLITS = {
     "train": [("ein Hund", "a dog"), ("zwei Hunde", "two dogs")],

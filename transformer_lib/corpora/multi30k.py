@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from transformer_lib.corpora import folder, hub
-from transformer_lib.runs.cache import cache_dir, keep
+from transformer_lib.corpora.cache import cache_dir, keep
 
 HUB_NAME = "bentrevett/multi30k"
 # Folders of gzipped text files, one sentence a line, tried in this order.

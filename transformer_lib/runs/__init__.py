@@ -1,7 +1,6 @@
 """Runs on disk and on machines: what stands behind the loop of transformer_lib.training.
 
     files        written whole or not at all, even where the power fails
-    cache        files that can be fetched again
     checksums    what the files of a finished run hold: SHA-256
     lock         one run, one process
     checkpoint   weights and training state; reading them again

@@ -9,8 +9,8 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.request import urlopen
 
+from transformer_lib.corpora.cache import cache_dir, keep
 from transformer_lib.runs import checksums
-from transformer_lib.runs.cache import cache_dir, keep
 from transformer_lib.runs.files import sha256
 
 SHIPPED = Path(__file__).with_name("shipped.json")
