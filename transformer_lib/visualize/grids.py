@@ -69,8 +69,9 @@ def result_grid(
             f"datum.mean > {low + 0.55 * (high - low)}", alt.value("white"), alt.value("black")
         )
         numbers = base.mark_text().encode(text=alt.Text("mean:Q", format=number), color=ink)
+        # The tile below tells its numbers; and a panel without a frame would be an object unnamed.
         frames = base.transform_filter("datum.framed").mark_rect(
-            filled=False, stroke=ROLE_COLOURS["loss"], strokeWidth=3
+            filled=False, stroke=ROLE_COLOURS["loss"], strokeWidth=3, aria=False
         )
         return alt.layer(tiles, numbers, frames).properties(
             width=CELL[0] * len(order[x]), height=CELL[1] * len(order[y])
