@@ -1,11 +1,14 @@
 """Small models, and the same random numbers in every run."""
 
+import socket
+import threading
+
 import pytest
 import torch
 from hypothesis import settings
 
 from transformer_lib import ModelConfig, Transformer
-from transformer_lib.corpora import multi30k
+from transformer_lib.corpora import hub, multi30k
 
 # The examples are the same in every run: a failure here is a failure everywhere.
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=25)
@@ -26,6 +29,32 @@ def seeded():
 def no_downloads(monkeypatch):
     """A test takes what is on this machine, so that it does the same everywhere."""
     monkeypatch.setattr(multi30k, "MIRRORS", ())
+
+
+@pytest.fixture
+def silent_hub(monkeypatch, tmp_path):
+    """A hub on this machine that accepts every connection and never says a word."""
+    connections = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept():
+            while True:
+                try:
+                    connections.append(server.accept()[0])
+                except OSError:  # the test is over
+                    return
+
+        threading.Thread(target=accept, daemon=True).start()
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+        monkeypatch.setattr(hub, "_silent_hubs", set())
+        monkeypatch.setattr(hub, "PATIENCE", 1)  # the rest of the 15 s is for imports
+        yield connections
+        server.shutdown(socket.SHUT_RDWR)
+    for connection in connections:
+        connection.close()
 
 
 def tiny_config(**changes) -> ModelConfig:

@@ -2,8 +2,6 @@
 
 import json
 import os
-import socket
-import threading
 import time
 
 import pytest
@@ -191,32 +189,6 @@ def test_errors_of_hub_data_sets(served, does, error, message):
     served(does)
     with pytest.raises(error, match=message):
         load_parallel("some/set")
-
-
-@pytest.fixture
-def silent_hub(monkeypatch, tmp_path):
-    """A hub on this machine that accepts every connection and never says a word."""
-    connections = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def accept():
-            while True:
-                try:
-                    connections.append(server.accept()[0])
-                except OSError:  # the test is over
-                    return
-
-        threading.Thread(target=accept, daemon=True).start()
-        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
-        monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
-        monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-        monkeypatch.setattr(hub, "_silent_hubs", set())
-        monkeypatch.setattr(hub, "PATIENCE", 1)  # the rest of the 15 s is for imports
-        yield connections
-        server.shutdown(socket.SHUT_RDWR)
-    for connection in connections:
-        connection.close()
 
 
 def test_a_hub_that_never_answers_is_asked_once_and_for_seconds(silent_hub):

@@ -1,13 +1,14 @@
 """Labelled data of the hub, read from folders of the same form."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from transformer_lib.beyond import digits
-from transformer_lib.corpora import labelled
+from transformer_lib.corpora import hub, labelled
 
 pytest.importorskip("datasets")
 
@@ -31,14 +32,19 @@ def test_a_missing_column_is_named(sentences):
         labelled.load_labelled(sentences, "sentence")
 
 
-def test_a_hub_that_does_not_answer_is_told(monkeypatch):
-    class Silent:
-        def dataset_info(self, name, timeout):
-            assert timeout <= 10
-            raise OSError("no route")
+def test_a_silent_hub_is_asked_once(silent_hub):
+    for name in ("some/set", "other/set"):
+        with pytest.raises(ConnectionError, match=f"{name} cannot be had here: the hub does not"):
+            labelled.load_labelled(name, "text")
+        assert len(silent_hub) == 1
 
-    monkeypatch.setattr("huggingface_hub.HfApi", Silent)
-    with pytest.raises(ConnectionError, match="some/set cannot be had here: no route"):
+
+def test_a_hub_that_answers_is_one_to_read_from(monkeypatch):
+    """Also where it does not know the data set; then its answer is told."""
+    monkeypatch.setattr(hub.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=0))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "")
+    monkeypatch.setattr("datasets.load_dataset", lambda name: {}[name])
+    with pytest.raises(ConnectionError, match="some/set cannot be had here: 'some/set'"):
         labelled.load_labelled("some/set", "text")
 
 

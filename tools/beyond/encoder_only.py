@@ -27,6 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from transformer_lib.batching import Batches, pad  # noqa: E402
 from transformer_lib.beyond.encoders import (  # noqa: E402
+    LeftOnly,
     ReplacedTokens,
     distillation_loss,
     factorise,
@@ -42,7 +43,6 @@ from transformer_lib.beyond.encoders import (  # noqa: E402
 from transformer_lib.config import BOS, EOS, UNK, ModelConfig, TrainConfig, to_dict  # noqa: E402
 from transformer_lib.corpora import mini  # noqa: E402
 from transformer_lib.data import load_parallel  # noqa: E402
-from transformer_lib.masks import causal_mask, padding_mask  # noqa: E402
 from transformer_lib.models.classifier import Classifier, MaskedLanguageModel  # noqa: E402
 from transformer_lib.runs.device import environment  # noqa: E402
 from transformer_lib.runs.files import write_json  # noqa: E402
@@ -148,14 +148,6 @@ def gap(model, data):
     """How often the masked model finds a hidden token, one a caption."""
     said, original = said_at(model, one_place(data.held_out), model.config.vocab_size - 1)
     return share(said == original)
-
-
-class LeftOnly(MaskedLanguageModel):
-    """The same model, loss and updates, but each token hears only those before it."""
-
-    def encode(self, ids, segments=None):
-        mask = padding_mask(ids) & causal_mask(ids.size(1))
-        return self.encoder(self.embed(self.embedding(ids)), mask)
 
 
 def base(data, seed, kind="both"):

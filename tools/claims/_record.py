@@ -5,10 +5,12 @@ measures what is not in the file yet, and writes the file after each cell. A cel
 changed is measured again; one that left the grid is dropped.
 """
 
+import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +36,22 @@ def page_code(name: str, **given) -> dict:
         if TAG in cell["metadata"].get("tags", []):
             exec(compile("".join(cell["source"]), f"{name}.ipynb", "exec"), defined)
     return defined
+
+
+def cell(part: str, measure: Callable[..., dict], **settings) -> tuple[dict, Callable[[], dict]]:
+    """A cell of a grid: its settings, and what measures it."""
+    return {"part": part} | settings, partial(measure, **settings)
+
+
+def seed_by_seed(
+    part: str, measure: Callable[..., dict], seeds: Iterable[int], **axes: Iterable
+) -> Iterator[tuple[dict, Callable[[], dict]]]:
+    """A cell for each combination of settings. axes: the values of each setting but the seed.
+
+    Seed 0 of everything comes first, so that a recording that is stopped early is fair.
+    """
+    for seed, *values in itertools.product(seeds, *axes.values()):
+        yield cell(part, measure, **dict(zip(axes, values, strict=True)), seed=seed)
 
 
 def rounded(value, digits: int = 4):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, cell, page_code, record  # noqa: E402
 
 from transformer_lib import batching, load_pretrained  # noqa: E402
 from transformer_lib.data import load_parallel  # noqa: E402
@@ -74,12 +74,8 @@ def batches(order: str, pool: int, fill: str) -> dict:
 
 def grid():
     """(settings, function) of every cell."""
-
-    def cell(**settings):
-        return {"part": "padding", **settings}, lambda: batches(**settings)
-
     return [
-        cell(order=order, pool=pool, fill=fill)
+        cell("padding", batches, order=order, pool=pool, fill=fill)
         for fill in ("sentences", "tokens") for pool in POOLS for order in ORDERS
     ]  # fmt: skip
 

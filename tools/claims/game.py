@@ -5,7 +5,6 @@ hides nothing but the answer. The experiment is the one that the page prints, in
 `recorded`. Resumable; a minute or two on one core. `make claims` runs it.
 """
 
-import itertools
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ from types import SimpleNamespace
 sys.path.insert(0, str(Path(__file__).parent))
 
 import torch  # noqa: E402
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, page_code, record, seed_by_seed  # noqa: E402
 
 OUT = RESULTS / "game.json"
 PAGE = "03_masks"
@@ -45,10 +44,8 @@ def playing(model: str, rate: float, seed: int) -> dict:
 
 
 def grid():
-    """Seed 0 of everything first, so that a recording that is stopped early is fair."""
-    for seed, model, rate in itertools.product(SEEDS, MASKS, RATES):
-        settings = {"model": model, "rate": rate, "seed": seed}
-        yield {"part": "game"} | settings, lambda s=settings: playing(**s)
+    """(settings, function) of every cell."""
+    return seed_by_seed("game", playing, SEEDS, model=MASKS, rate=RATES)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, cell, page_code, record  # noqa: E402
 
 from transformer_lib import load_pretrained  # noqa: E402
 from transformer_lib.batching import TokenBatchSampler, pad  # noqa: E402
@@ -133,10 +133,6 @@ def attention(name: str, heads: list) -> dict:
 
 def grid():
     """(settings, function) of every cell."""
-
-    def cell(part, function, **settings):
-        return {"part": part, **settings}, lambda: function(**settings)
-
     cells = [cell("whole", whole)]
     cells += [cell("alone", alone, name=name, head=head) for name, head in EVERY]
     cells += [cell("attention", attention, name=name, heads=[*range(HEADS)]) for name in ATTENTIONS]

@@ -5,14 +5,13 @@ one layer that runs twice, and two layers. The experiment is the one that the pa
 cells tagged `recorded`. Resumable; about four minutes on one core. `make claims` runs it.
 """
 
-import itertools
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, page_code, record, seed_by_seed  # noqa: E402
 
 from transformer_lib.encoder import Encoder  # noqa: E402
 
@@ -54,10 +53,8 @@ def hunting(encoder: str, rate: float, seed: int) -> dict:
 
 
 def grid():
-    """Seed 0 of everything first, so that a recording that is stopped early is fair."""
-    for seed, encoder, rate in itertools.product(SEEDS, ENCODERS, RATES):
-        settings = {"encoder": encoder, "rate": rate, "seed": seed}
-        yield {"part": "hunt"} | settings, lambda s=settings: hunting(**s)
+    """(settings, function) of every cell."""
+    return seed_by_seed("hunt", hunting, SEEDS, encoder=ENCODERS, rate=RATES)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, page_code, record, seed_by_seed  # noqa: E402
 
 OUT = RESULTS / "memory.json"
 PAGE = "01_why_attention"
@@ -33,11 +33,8 @@ def repeat(reads: str, seed: int) -> dict:
 
 
 def grid():
-    """Seed 0 of everything first, so that a recording that is stopped early is fair."""
-    for seed in SEEDS:
-        for reads in ("one vector", "attention"):
-            settings = {"reads": reads, "seed": seed}
-            yield {"part": "repeat"} | settings, lambda s=settings: repeat(**s)
+    """(settings, function) of every cell."""
+    return seed_by_seed("repeat", repeat, SEEDS, reads=("one vector", "attention"))
 
 
 if __name__ == "__main__":

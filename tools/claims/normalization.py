@@ -14,7 +14,7 @@ from types import SimpleNamespace
 sys.path.insert(0, str(Path(__file__).parent))
 
 import torch  # noqa: E402
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, cell, page_code, record  # noqa: E402
 from torch import nn  # noqa: E402
 
 from transformer_lib import ModelConfig, Transformer, load_pretrained  # noqa: E402
@@ -327,11 +327,6 @@ def sgd(norm_first: bool, layers: int, rate: float, seed: int) -> dict:
 
 def grid():
     """(settings, function) of every cell."""
-
-    def cell(part, function, **settings):
-        told = {"part": part, **settings}
-        return told, lambda: function(**settings)
-
     cells = [cell("wander", wander, tokens=n) for n in (64, 256, 1024)]
     task = {"size": 16, "rate": 0.003}
     cells += [cell("length", length, norm=norm, by_length=True, seed=seed, **task)

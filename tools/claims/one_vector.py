@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, cell, page_code, record  # noqa: E402
 
 OUT = RESULTS / "one_vector.json"
 PAGE = "10_decoder"
@@ -39,17 +39,13 @@ def training(squeeze: bool, width: int, rate: float, steps: int, seed: int) -> d
 
 def grid():
     """(settings, function) of every cell."""
-
-    def cell(part, **settings):
-        return {"part": part, **settings}, lambda: training(**settings)
-
     plan = [  # the longest trainings last
         ("rows", False, 32, 0.004, STEPS[2]),
         ("vector", True, 64, 0.004, STEPS[2]),
         ("vector", True, 32, 0.004, STEPS[3]),
     ]
     return [
-        cell(part, squeeze=squeeze, width=width, rate=rate, steps=steps, seed=seed)
+        cell(part, training, squeeze=squeeze, width=width, rate=rate, steps=steps, seed=seed)
         for part, squeeze, width, rate, steps in plan for seed in SEEDS
     ]  # fmt: skip
 

@@ -5,14 +5,13 @@ the steps. The experiment is the one that the page prints, in its cells tagged `
 Resumable; some seconds a seed on one core. `make claims` runs it.
 """
 
-import itertools
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, page_code, record, seed_by_seed  # noqa: E402
 
 OUT = RESULTS / "positions.json"
 PAGE = "06_positional_encodings"
@@ -36,11 +35,10 @@ def few(positions: str, size: float, sequences: int, seed: int) -> dict:
 
 
 def grid():
-    """Seed 0 of everything first, so that a recording that is stopped early is fair."""
-    for seed in SEEDS:
-        for positions, size, n in itertools.product(("learned", "sinusoidal"), SIZES, SEQUENCES):
-            settings = {"positions": positions, "size": size, "sequences": n, "seed": seed}
-            yield {"part": "few"} | settings, lambda s=settings: few(**s)
+    """(settings, function) of every cell."""
+    return seed_by_seed(
+        "few", few, SEEDS, positions=("learned", "sinusoidal"), size=SIZES, sequences=SEQUENCES
+    )
 
 
 if __name__ == "__main__":

@@ -5,14 +5,13 @@ experiment is the one that the page prints, in its cells tagged `recorded`. Resu
 minutes on one core. `make claims` runs it.
 """
 
-import itertools
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, page_code, record, seed_by_seed  # noqa: E402
 
 OUT = RESULTS / "questions.json"
 PAGE = "04_multi_head_attention"
@@ -38,10 +37,8 @@ def circle(heads: int, reader: str, seed: int) -> dict:
 
 
 def grid():
-    """Seed 0 of everything first, so that a recording that is stopped early is fair."""
-    for seed, heads, reader in itertools.product(SEEDS, HEADS, READERS):
-        settings = {"heads": heads, "reader": reader, "seed": seed}
-        yield {"part": "circle"} | settings, lambda s=settings: circle(**s)
+    """(settings, function) of every cell."""
+    return seed_by_seed("circle", circle, SEEDS, heads=HEADS, reader=READERS)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, page_code, record, seed_by_seed  # noqa: E402
 
 OUT = RESULTS / "remember.json"
 PAGE = "01_why_attention"
@@ -35,10 +35,8 @@ def remember(kind: str, rate: float, seed: int) -> dict:
 
 
 def grid():
-    """Seed 0 of everything first, so that a recording that is stopped early is fair."""
-    for seed, kind, rate in itertools.product(SEEDS, KINDS, RATES):
-        settings = {"kind": kind, "rate": rate, "seed": seed}
-        yield {"part": "remember"} | settings, lambda s=settings: remember(**s)
+    """(settings, function) of every cell."""
+    return seed_by_seed("remember", remember, SEEDS, kind=KINDS, rate=RATES)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, cell, page_code, record  # noqa: E402
 
 OUT = RESULTS / "residuals.json"
 PAGE = "08_feed_forward_and_residuals"
@@ -40,10 +40,6 @@ def longer(residual: bool, layers: int, rate: float, gain: float, seed: int) -> 
 
 def grid():
     """(settings, function) of every cell."""
-
-    def cell(part, function, **settings):
-        return {"part": part, **settings}, lambda: function(**settings)
-
     cells = [
         cell("learning", learning, residual=residual, layers=layers, rate=rate, gain=1.0, seed=seed)
         for layers in (6, 1, 2, 4) for rate in (0.003, 0.001, 0.01) for seed in SEEDS

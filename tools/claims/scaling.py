@@ -5,14 +5,13 @@ steps. The experiment is the one that the page prints, in its cells tagged `reco
 about three minutes on one core. `make claims` runs it.
 """
 
-import itertools
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, page_code, record, seed_by_seed  # noqa: E402
 
 OUT = RESULTS / "scaling.json"
 PAGE = "02_scaled_dot_product_attention"
@@ -33,12 +32,11 @@ def averaging(scores: str, d_k: int, start: float, rate: float, seed: int) -> di
 
 
 def grid():
-    """Seed 0 of everything first, so that a recording that is stopped early is fair."""
-    for seed, scores, d_k, start, rate in itertools.product(
-        SEEDS, ("divided", "not divided"), SIZES, STARTS, RATES
-    ):
-        settings = {"scores": scores, "d_k": d_k, "start": start, "rate": rate, "seed": seed}
-        yield {"part": "averaging"} | settings, lambda s=settings: averaging(**s)
+    """(settings, function) of every cell."""
+    return seed_by_seed(
+        "averaging", averaging, SEEDS, scores=("divided", "not divided"), d_k=SIZES, start=STARTS,
+        rate=RATES,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -5,14 +5,13 @@ experiment is the one that the page prints, in its cells tagged `recorded`. Resu
 minutes on one core. `make claims` runs it.
 """
 
-import itertools
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, page_code, record, seed_by_seed  # noqa: E402
 
 from transformer_lib.models import transformer  # noqa: E402
 
@@ -33,10 +32,8 @@ def learning(start: str, rate: float, seed: int) -> dict:
 
 
 def grid():
-    """Seed 0 of everything first, so that a recording that is stopped early is fair."""
-    for seed, start, rate in itertools.product(SEEDS, page.STARTS, RATES):
-        settings = {"start": start, "rate": rate, "seed": seed}
-        yield {"part": "starts"} | settings, lambda s=settings: learning(**s)
+    """(settings, function) of every cell."""
+    return seed_by_seed("starts", learning, SEEDS, start=page.STARTS, rate=RATES)
 
 
 if __name__ == "__main__":

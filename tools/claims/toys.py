@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, cell, page_code, record  # noqa: E402
 
 OUT = RESULTS / "toys.json"
 PAGE = "13_toy_tasks"
@@ -60,8 +60,7 @@ def grid():
     """Seed 0 of everything first, so that a recording that is stopped early is fair."""
     for seed in SEEDS:
         for task, positions in TRAINED:
-            settings = {"task": task, "positions": positions, "seed": seed}
-            yield {"part": "toys"} | settings, lambda s=settings: learning(**s)
+            yield cell("toys", learning, task=task, positions=positions, seed=seed)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _record import RESULTS, page_code, record  # noqa: E402
+from _record import RESULTS, cell, page_code, record  # noqa: E402
 
 OUT = RESULTS / "warm_up.json"
 PAGE = "12_batches_loss_schedule"
@@ -35,14 +35,10 @@ def training(schedule, norm_first, rate, beta_2, change, seed) -> dict:
 
 def grid():
     """(settings, function) of every cell."""
-
-    def cell(**settings):
-        return {"part": "rates", **settings}, lambda: training(**settings)
-
     places = ((0.01, False), (0.01, True), (0.003, False), (0.001, False))
     return [
-        cell(schedule=schedule, seed=seed, norm_first=norm_first, rate=rate, beta_2=0.98,
-             change="nothing")
+        cell("rates", training, schedule=schedule, seed=seed, norm_first=norm_first, rate=rate,
+             beta_2=0.98, change="nothing")
         for rate, norm_first in places for schedule in SCHEDULES for seed in SEEDS
     ]  # fmt: skip
 

@@ -5,10 +5,10 @@ import json
 
 import torch
 
+from transformer_lib.beyond.encoders import LeftOnly
 from transformer_lib.checks import exercise, expect, judged
 from transformer_lib.config import BOS, EOS, ModelConfig
 from transformer_lib.corpora.mini import mini_corpus
-from transformer_lib.masks import causal_mask, padding_mask
 from transformer_lib.models.classifier import MaskedLanguageModel
 from transformer_lib.runs.checkpoint import load_state, load_weights
 from transformer_lib.runs.pretrained import results_dir
@@ -229,19 +229,13 @@ def albert_numbers(V, E, D, F, L):
     return _numbers(V, E, D, F, L)
 
 
-class _LeftOnly(MaskedLanguageModel):
-    def encode(self, ids, segments=None):
-        mask = padding_mask(ids) & causal_mask(ids.size(1))
-        return self.encoder(self.embed(self.embedding(ids)), mask)
-
-
 @functools.cache
 def _models():
     """The tokenizer of the chapter's two models, the one of both sides, and that of the left."""
     folder = results_dir() / "beyond" / "encoder-only"
     config = json.loads((folder / "config.json").read_text(encoding="utf8"))["model"]
     found = [load_tokenizer(folder / "tokenizer.json")]
-    for name, kind in (("both", MaskedLanguageModel), ("left", _LeftOnly)):
+    for name, kind in (("both", MaskedLanguageModel), ("left", LeftOnly)):
         model, path = kind(ModelConfig(**config)), folder / f"{name}.safetensors"
         load_state(model, load_weights(path), path)
         found.append(model.float().eval())

@@ -37,11 +37,26 @@ def load(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
     return _in_a_process(name, src, tgt, offline=True)
 
 
+def answers(name: str) -> bool:
+    """Whether the hub says anything about a data set. A silent one is asked once in a program."""
+    hub = os.environ.get("HF_ENDPOINT", "")
+    if hub not in _silent_hubs:
+        command = [sys.executable, "-m", __name__, name, str(PATIENCE)]
+        if subprocess.run(command, env=_environment(), capture_output=True).returncode == 0:
+            return True
+        _silent_hubs.add(hub)
+    return False
+
+
+def _environment() -> dict[str, str]:
+    """That of a process which finds this library."""
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
 def _in_a_process(name: str, src: str, tgt: str, offline: bool) -> dict | None:
     """What `main` found or raised in a new process; None where the hub did not answer it."""
-    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    env |= {"HF_HUB_OFFLINE": "1"} if offline else {}
+    env = _environment() | ({"HF_HUB_OFFLINE": "1"} if offline else {})
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
         command = [sys.executable, "-m", __name__, name, src, tgt, str(answer), str(PATIENCE)]
@@ -129,4 +144,7 @@ def _ask(name: str, patience: float) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if len(sys.argv) == 3:
+        _ask(sys.argv[1], float(sys.argv[2]))
+    else:
+        main(*sys.argv[1:])

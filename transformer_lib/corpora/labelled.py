@@ -1,8 +1,9 @@
 """Data sets with labels from the Hugging Face hub: sentences to classify, and pictures."""
 
+import os
 from pathlib import Path
 
-PATIENCE = 5  # seconds in which the hub must answer
+from transformer_lib.corpora import hub
 
 
 def load_labelled(
@@ -15,12 +16,12 @@ def load_labelled(
     """
     try:
         from datasets import load_dataset
-        from huggingface_hub import HfApi
     except ImportError:
         raise ImportError(f"{name} needs one package: pip install datasets.") from None
+    waits = not Path(name).is_dir() and not os.environ.get("HF_HUB_OFFLINE")
+    if waits and not hub.answers(name):  # `datasets` would wait for minutes
+        raise ConnectionError(f"{name} cannot be had here: the hub does not answer.")
     try:
-        if not Path(name).is_dir():  # a hub that is silent would hold `datasets` for minutes
-            HfApi().dataset_info(name, timeout=PATIENCE)
         loaded = load_dataset(name)
     except Exception as error:  # of `datasets` or of the libraries below it
         raise ConnectionError(f"{name} cannot be had here: {error}") from None

@@ -1,0 +1,52 @@
+"""What the tests of recorded grids share: a grid's module, its recording, what its page tells."""
+
+import ast
+import contextlib
+import functools
+import importlib.util
+import io
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools" / "claims"))
+
+
+@functools.cache
+def module(name: str):
+    """tools/claims/<name>.py, whatever else has that name."""
+    path = ROOT / "tools" / "claims" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"claims_{name}", path)
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def recording(name: str) -> dict:
+    return json.loads(module(name).OUT.read_text(encoding="utf8"))
+
+
+def told(name: str, cells, recorded: dict, folder: Path, monkeypatch):
+    """What these cells of the page print for a recording, and (title, description) of each chart:
+    the value of a cell's last line, as a reader sees it.
+    """
+    (folder / "claims").mkdir(exist_ok=True)
+    (folder / "claims" / f"{name}.json").write_text(json.dumps(recorded))
+    monkeypatch.setenv("RESULTS_DIR", str(folder))
+    monkeypatch.setenv("BOOK_SCALE", "smoke")
+    page = json.loads((ROOT / "book" / f"{module(name).PAGE}.ipynb").read_text(encoding="utf8"))
+    source = {cell["id"]: "".join(cell["source"]) for cell in page["cells"]}
+    names, text, charts = {}, io.StringIO(), []
+    with contextlib.redirect_stdout(text):
+        for cell in cells:
+            lines, shown = ast.parse(source[cell]).body, None
+            if isinstance(lines[-1], ast.Expr):
+                *lines, last = lines
+                shown = ast.Expression(last.value)
+            exec(compile(ast.Module(lines, []), cell, "exec"), names)
+            value = shown and eval(compile(shown, cell, "eval"), names)
+            if hasattr(value, "to_dict"):
+                chart = value.to_dict()
+                charts.append((chart["title"], chart["description"]))
+    return text.getvalue(), charts

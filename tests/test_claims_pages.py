@@ -1,0 +1,131 @@
+"""What the chapters say of their recorded grids follows the recording."""
+
+import copy
+import math
+import random
+
+import pytest
+import torch
+from claims_pages import module, recording, told
+
+# Of each grid: the cells of its page that draw and tell it, behind those that they need.
+TELL = {
+    "memory": ("7de88c4f", "156c6d4e", "repeat-01-train", "repeat-01-figure"),
+    "remember": ("7de88c4f", "remember-01-figure", "remember-01-says"),
+    "scaling": ("65c5ef46", "scale-grid-02", "scale-says-02"),
+    "game": ("8bdb43e9", "8f458cb7", "game-figure-03", "game-says-03"),
+    "questions": ("a097327b", "heads-04-figure", "heads-04-says"),
+    "positions": ("7cd56cf4", "few-06-figure", "few-06-says"),
+    "hunt": ("a2e684f0", "b0dc2947", "hunt-says-09"),
+    "starts": ("4a1b4da6", "85d9182a", "089027ee", "starts-says-11"),
+    "toys": ("e3e33266", "3f45f1b8", "patch-recorded-13", "827edd7d", "generalisation-says-13"),
+}
+grids = pytest.mark.parametrize("name", TELL)
+
+
+@pytest.fixture(autouse=True)
+def gradients_stay_on():
+    with torch.enable_grad():
+        yield
+
+
+@grids
+def test_the_whole_grid_is_recorded(name):
+    records = recording(name)["records"]
+    assert [r["settings"] for r in records] == [settings for settings, _ in module(name).grid()]
+    assert module(name).OUT.stat().st_size < 100_000
+    assert sum(r["seconds"] for r in records) < 15 * 60
+
+
+@grids
+def test_the_first_number_of_each_kind_is_made_again(name, monkeypatch):
+    """After a step or two: the page's code, seeds and data are those of the recording."""
+    for looks in ("LOOKS", "REPEAT_LOOKS"):
+        monkeypatch.setattr(module(name), looks, (2,), raising=False)
+    seen = set()
+    for (settings, measure), r in zip(module(name).grid(), recording(name)["records"], strict=True):
+        kind = tuple(v for k, v in settings.items() if isinstance(v, str | bool))
+        if kind not in seen:
+            seen.add(kind)
+            assert measure()["first"] == pytest.approx(r["first"], rel=0.05, abs=0.01)
+
+
+def other(value, rng):
+    """The same with other numbers: results are floats, settings and counts are not."""
+    if isinstance(value, dict):
+        return {k: v if k in ("settings", "seconds") else other(v, rng) for k, v in value.items()}
+    if isinstance(value, list):
+        return [other(x, rng) for x in value]
+    return rng.uniform(0.2, 0.9) if isinstance(value, float) else value
+
+
+@grids
+def test_another_recording_is_told_otherwise(name, tmp_path, monkeypatch):
+    """Every finding follows the numbers: none is written by hand."""
+    recorded = recording(name)
+    text, charts = told(name, TELL[name], recorded, tmp_path, monkeypatch)
+    changed = copy.deepcopy(recorded)
+    changed["records"] = other(changed["records"], random.Random(0))
+    other_text, other_charts = told(name, TELL[name], changed, tmp_path, monkeypatch)
+    assert charts and len(charts) == len(other_charts)
+    for chart, other_chart in zip(charts, other_charts, strict=True):
+        assert all(a != b for a, b in zip(chart, other_chart, strict=True)), chart
+    if "says" in TELL[name][-1]:
+        assert text != other_text
+
+
+def values(name, value, steps=None, **settings):
+    """What all recorded seeds gave, after so many steps or at all that were looked at."""
+    found = [r for r in recording(name)["records"] if settings.items() <= r["settings"].items()]
+    if steps is None:
+        return [x for r in found for x in r[value]]
+    return [r[value][r["steps"].index(steps)] for r in found]
+
+
+def test_what_the_pages_say_of_scores_heads_and_positions_holds():
+    """What the prose around the figures says; a new recording may make it wrong."""
+    for rate in (0.003, 0.03):  # one start and either rate do for every d_k, when divided
+        divided = {"scores": "divided", "start": 1.0, "rate": rate}
+        assert max(values("scaling", "loss", 500, **divided)) < 0.1
+    bare = {"scores": "not divided", "rate": 0.03, "d_k": 256}
+    assert min(values("scaling", "loss", 500, **bare)) > 0.5
+    small = {"scores": "not divided", "rate": 0.003, "start": 0.35}
+    assert max(values("scaling", "loss", 500, **small)) < 0.1
+
+    circle, alone = ("questions", "right"), {"heads": 1, "reader": "network"}
+    for steps in (250, 500, 1000):
+        assert max(values(*circle, steps, heads=1, reader="linear map")) < 0.4
+        assert min(values(*circle, steps, heads=4)) > 0.99
+    assert max(values(*circle, 250, **alone)) < min(values(*circle, 1000, **alone)) < 0.9
+
+    for steps in (100, 200, 400):
+        drowned = {"positions": "sinusoidal", "size": 0.02}
+        assert max(values("positions", "right", steps, **drowned)) < 0.4
+        for size in (0.02, 0.71):
+            for n in (25, 50, 200):
+                pair = {"size": size, "sequences": n}
+                learned = values("positions", "right", steps, positions="learned", **pair)
+                fixed = values("positions", "right", steps, positions="sinusoidal", **pair)
+                assert min(fixed) <= max(learned), "no fair pair has the sinusoids ahead"
+                assert size < 0.1 or n > 25 or min(learned) > max(fixed)
+
+
+def test_what_the_page_says_of_the_game_holds():
+    """Without a mask it cheats and plays badly; with the answer hidden it cheats and plays well."""
+    cheats, honest = ("A: no mask", "C: the answer hidden"), "B: the future hidden"
+    best_possible = 3 / 8 * math.log(10)
+    for model in cheats:
+        assert max(values("game", "loss", model=model)) < best_possible / 2
+    assert min(values("game", "loss", model=honest)) > best_possible - 0.02
+    assert max(values("game", "right", model=cheats[0])) < 0.2
+    assert min(values("game", "right", model=cheats[1])) > 0.95
+
+
+def test_what_the_pages_say_of_depth_and_of_starts_holds():
+    """Two looks learn what no single look learns; the gate that keeps is what a GRU needs."""
+    one, two = ("1 layer", "1 layer, wide", "1 layer, wider"), ("1 layer, run twice", "2 layers")
+    single = [x for encoder in one for x in values("hunt", "right", encoder=encoder)]
+    late = [x for encoder in two for x in values("hunt", "right", 1800, encoder=encoder)]
+    assert max(single) < 0.7 and min(late) > 0.95
+    assert min(values("remember", "right", kind="GRU, keeping gate")) > 0.9
+    assert max(values("remember", "right", kind="GRU")) < 0.7
