@@ -121,6 +121,15 @@ def test_what_the_page_says_of_the_game_holds():
     assert min(values("game", "right", model=cheats[1])) > 0.95
 
 
+def test_the_game_is_played_as_it_was_recorded(monkeypatch):
+    monkeypatch.setattr(module("game"), "LOOKS", (150,))
+    for model in ("A: no mask", "C: the answer hidden", "B: the future hidden"):
+        settings = {"model": model, "rate": 0.01, "seed": 0}
+        again = module("game").playing(**settings)
+        assert again["loss"] == pytest.approx(values("game", "loss", 150, **settings), abs=0.02)
+        assert again["right"] == pytest.approx(values("game", "right", 150, **settings), abs=0.05)
+
+
 def test_what_the_pages_say_of_depth_and_of_starts_holds():
     """Two looks learn what no single look learns; the gate that keeps is what a GRU needs."""
     one, two = ("1 layer", "1 layer, wide", "1 layer, wider"), ("1 layer, run twice", "2 layers")

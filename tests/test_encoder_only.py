@@ -329,3 +329,16 @@ def test_the_recorded_weights_find_as_many_hidden_tokens_as_recorded():
         (run,) = [run for run in recorded() if run["experiment"] == "base"
                   and run["data"] == "mini" and run["arm"] == [name] and run["seed"] == 0]
         assert encoder_only.gap(model.float().eval(), data) == pytest.approx(run["gap"], abs=0.07)
+
+
+@torch.no_grad()
+def test_left_only_hears_nothing_behind_and_no_padding():
+    torch.manual_seed(0)
+    model = encoder_only.LeftOnly(ModelConfig(20, 16, 4, 24, 2, 0, dropout=0.0)).eval()
+    ids = torch.randint(4, 20, (2, 7))
+    other = ids.clone()
+    other[:, 4:] = torch.randint(4, 20, (2, 3))
+    padded = torch.cat([ids, torch.zeros(2, 3, dtype=torch.long)], dim=1)
+    torch.testing.assert_close(model(other)[:, :4], model(ids)[:, :4])
+    torch.testing.assert_close(model(padded)[:, :7], model(ids))
+    assert not torch.allclose(model(other)[:, 4:], model(ids)[:, 4:])

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_lib.config import BOS, EOS, UNK, ModelConfig
-from transformer_lib.masks import causal_mask, padding_mask
+from transformer_lib.masks import causal_mask
 from transformer_lib.models.classifier import EncoderOnly, MaskedLanguageModel
 
 
@@ -20,9 +20,8 @@ class LeftOnly(MaskedLanguageModel):
     """The same model, but each token hears only itself and those before it."""
 
     def encode(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
-        """ids: (B, T) -> (B, T, D)."""
-        mask = padding_mask(ids) & causal_mask(ids.size(1))  # (B, 1, T, T)
-        return self.encoder(self.embed(self.embedding(ids)), mask)
+        """ids: (B, T) -> (B, T, D). Padding stands at the end: nothing real hears it."""
+        return self.encoder(self.embed(self.embedding(ids)), causal_mask(ids.size(1), ids.device))
 
 
 def from_bert(state: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]:
