@@ -1,5 +1,6 @@
 """What a reader sees while a model trains, and the numbers below it."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from transformer_lib import visualize as pictures
 from transformer_lib.runs import card, speed
 from transformer_lib.runs.files import read_json_lines
 from transformer_lib.runs.pretrained import find_run
-from transformer_lib.runs.watch import Watch
+from transformer_lib.runs.watch import ROW, Watch
 
 CONFIG = TrainConfig(
     max_steps=12, max_tokens=256, warmup=2, average=1, checkpoint_every=3, validate_every=4,
@@ -65,6 +66,30 @@ def test_a_run_is_stopped_and_goes_on_with_all_that_was_seen(tmp_path, tokenizer
     assert done.said == again.said and done.status() == "update 12 of 12"
     straight = go_on(tmp_path / "straight", tokenizer, pairs)
     assert straight.curve.points["loss"] == again.curve.points["loss"]
+
+
+def test_no_flipped_bit_in_the_sentences_of_a_run_that_goes_on_is_silent(
+    tmp_path, tokenizer, pairs
+):
+    """Nothing lists a file that still changes: each of its lines has its own checksum."""
+    said = go_on(tmp_path, tokenizer, pairs, stop_after=8).said
+    path = tmp_path / "sentences.jsonl"
+    content = path.read_bytes()
+
+    def look():
+        curve = pictures.LiveCurve("step", ("loss", "validation_loss"))
+        curve.drawn_at = 1e18
+        return Watch(tmp_path, CONFIG, list, ["ein Hund", "eins"], curve).said
+
+    assert look() == said and len(content) > 300
+    for place in range(len(content)):
+        bit = 1 << place % 8
+        path.write_bytes(content[:place] + bytes([content[place] ^ bit]) + content[place + 1 :])
+        with pytest.raises(ValueError, match="sentences.jsonl is damaged: line [12] is not as"):
+            look()
+    rows = [json.loads(line) for line in content.splitlines()]
+    path.write_text("".join(json.dumps({k: row[k] for k in ROW}) + "\n" for row in rows))
+    assert look() == said  # as older runs wrote it
 
 
 def test_after_a_crash_no_update_is_drawn_twice(tmp_path, tokenizer, pairs):

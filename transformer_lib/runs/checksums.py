@@ -2,7 +2,8 @@
 
 A file that is about to change is taken out of the list first and listed again afterwards, so that
 an interruption between the two leaves a file without a checksum, never one that contradicts it.
-Folders of older runs have no such list, and load as before.
+Folders of older runs have no such list, and load as before. A file that grows while it is read has
+a SHA-256 in each of its lines instead.
 """
 
 import json
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from transformer_lib.runs.files import sha256, write_json
+from transformer_lib.runs.files import readable_json_lines, sha256, write_json, write_json_lines
 
 NAME = "checksums.json"
 WEIGHTS = "model.safetensors"
@@ -69,9 +70,36 @@ def require(folder: str | Path, *names: str) -> None:
         )
 
 
+def write_lines(path: str | Path, rows: Iterable[dict]) -> None:
+    """Write a JSON object and its SHA-256 per line."""
+    write_json_lines(path, [row | {"sha256": _own(row)} for row in rows])
+
+
+def read_lines(path: str | Path, names: Iterable[str]) -> list[dict]:
+    """The rows that `write_lines` wrote, each with these names; in older runs they have no SHA-256.
+
+    Raises ValueError, with its number, for a line that holds something else than was written.
+    """
+    path, names = Path(path), set(names)
+    rows, wrong = readable_json_lines(path)
+    content = path.read_bytes()
+    if content and not content.endswith(b"\n"):  # it was written whole, with its last line's end
+        wrong.append(content.count(b"\n") + 1)
+    for number, row in enumerate(rows, start=1):
+        known = row.pop("sha256", None)
+        if row.keys() != names or known not in (None, _own(row)):
+            wrong.append(number)
+    if wrong:
+        raise ValueError(
+            f"{path} is damaged: line {min(wrong)} is not as it was written. Copy the file again, "
+            "or delete it: the run goes on without it."
+        )
+    return rows
+
+
 def _write(folder: str | Path, files: dict[str, str]) -> None:
     write_json(Path(folder) / NAME, {"files": files, "sha256": _own(files)})
 
 
-def _own(files: dict[str, str]) -> str:
-    return sha256(json.dumps(files, sort_keys=True))
+def _own(value: dict) -> str:
+    return sha256(json.dumps(value, sort_keys=True))

@@ -5,15 +5,17 @@ again, from the first babble on. It is kept in the run folder, so that a run tha
 import signal
 import statistics
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 
 from transformer_lib.config import TrainConfig
 from transformer_lib.runs import checksums
 from transformer_lib.runs.card import some
-from transformer_lib.runs.files import read_json_lines, write_json_lines
+from transformer_lib.runs.files import read_json_lines
 from transformer_lib.runs.speed import told
 
 NAME = "sentences.jsonl"
+ROW = ("step", "sentences", "translations")  # of a line of that file
 LATEST = 8  # speeds of which the middle one is told
 
 
@@ -45,8 +47,11 @@ class Watch:
         self.said: dict[int, list[str]] = {}  # update -> translations
         if self.path.exists():
             checksums.require(run_dir, NAME)
-            self.said = {e["step"]: e["translations"] for e in read_json_lines(self.path)
-                         if e["sentences"] == sentences}  # fmt: skip
+            self.said = {
+                step: said
+                for step, asked, said in map(itemgetter(*ROW), checksums.read_lines(self.path, ROW))
+                if asked == sentences
+            }
         log = self.path.with_name("metrics.jsonl")
         for entry in read_json_lines(log) if log.exists() else []:
             self.reached = entry["step"]
@@ -62,9 +67,10 @@ class Watch:
             self.logged = step
         if "validation_loss" in entry:
             self.said[step] = self.translate(self.sentences)
-            rows = [{"step": at, "sentences": self.sentences, "translations": texts}
-                    for at, texts in sorted(self.said.items()) if at <= step]  # fmt: skip
-            write_json_lines(self.path, rows)
+            checksums.write_lines(self.path, [
+                dict(zip(ROW, (at, self.sentences, texts), strict=True))
+                for at, texts in sorted(self.said.items()) if at <= step
+            ])  # fmt: skip
         self.curve.below = self._below()
         if "averaged" not in entry:
             for name, points in self.curve.points.items():  # after a crash, updates come again
