@@ -1,6 +1,8 @@
 """Gates, the corridor, the Decision Transformer and its episodes: what must hold of them."""
 
 import json
+import math
+import statistics
 from pathlib import Path
 
 import pytest
@@ -394,3 +396,46 @@ def test_the_recorded_runs_are_whole(recorded):
         got = row["got"] if "asked" not in row else [x for xs in row["got"] for x in xs]
         assert all(1 <= x <= acting.LIMIT for x in got)
         assert "asked" not in row or len(row["asked"]) == len(row["got"])
+
+
+def test_what_the_page_says_of_gates_holds(recorded):
+    usual = {"signal": "earned", "rate": 0.001, "layers": 4, "warmup": 1, "entropy": 0.05}
+    never = math.inf
+
+    def needed(residual, **change):
+        """Updates until the right turn is 90 percent likely, by seed."""
+        wanted = usual | change | {"residual": residual}
+        rows = [row for row in recorded["corridor"] if wanted.items() <= row.items()]
+        rows.sort(key=lambda row: row["seed"])
+        assert [row["seed"] for row in rows] == [0, 1, 2], wanted
+        return [next((u for u, _, t in row["curve"] if t >= 0.9), never) for row in rows]
+
+    def ahead(one, other):
+        """In how many seeds one comes first, and in how many the other does."""
+        both = list(zip(one, other, strict=True))
+        return sum(a < b for a, b in both), sum(a > b for a, b in both)
+
+    closed = needed("gate 2")
+    open_gate, shut = needed("gate -2"), needed("gate 4")
+    assert open_gate.count(never) == 2 and ahead(closed, open_gate) == (3, 0)
+    assert ahead(closed, shut) == (3, 0) == ahead(shut, open_gate)
+    for change in ({"rate": 0.003}, {"rate": 0.0005}, {"layers": 8}, {"warmup": 100}):
+        assert needed("post-norm", **change).count(never) == 1
+    rates = [{"rate": rate} for rate in (0.0005, 0.001, 0.003)]
+    for change in (*rates, {"layers": 1}, {"layers": 8}):
+        assert never not in needed("pre-norm", **change)
+    for change in rates[1:]:
+        for other in ("post-norm", "pre-norm", "gate 0"):
+            assert ahead(needed(other, **change), needed("gate 2", **change))[0] == 0
+    assert ahead(needed("gate 2", rate=0.0005), needed("gate 0", rate=0.0005))[0] == 0
+    tap = needed("output gate 2")
+    assert ahead(tap, closed)[0] == 0
+    assert abs(statistics.mean(tap) - statistics.mean(needed("pre-norm"))) < 25
+    for other in ("post-norm", "pre-norm"):
+        won, lost = ahead(needed("gate 2", layers=1), needed(other, layers=1))
+        assert won <= lost
+        assert ahead(needed("gate 2", layers=8), needed(other, layers=8)) == (3, 0)
+    assert ahead(needed("post-norm"), needed("post-norm", warmup=100)) == (2, 0)
+    less = {name: needed(name, entropy=0.01).count(never) for name in ("post-norm", "pre-norm")}
+    assert less == {"post-norm": 1, "pre-norm": 2}
+    assert not any(never in needed(name, entropy=0.01) for name in ("gate 2", "gate 0"))
