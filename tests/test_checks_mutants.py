@@ -2,7 +2,7 @@
 
 A mutant changes one operator, constant, keyword or statement of a solution (the engine of
 `tools/mutants.py`). Those that change nothing stand in `equivalent_mutants.py`, with the reason.
-Here the cheap verdict is asked for; with `-m slow` every message is composed as well.
+Here the cheap verdict is asked for; `make weekly` composes every message as well.
 """
 
 import ast
@@ -130,7 +130,7 @@ def test_no_broken_solution_is_accepted(path, monkeypatch):
     assert_none_survives(path, False, monkeypatch)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly  # accepts no more than the test above; it composes the messages, too
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_every_broken_solution_gets_its_message(path, monkeypatch):
     assert_none_survives(path, True, monkeypatch)
