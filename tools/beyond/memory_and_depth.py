@@ -402,16 +402,24 @@ SPANS = {
               "n_decoder_layers": 2, "dropout": 0.0, "positional": "none", "max_len": 256},
     "updates": 240, "batch": 16, "size": 128, "rate": 3e-3,
 }  # fmt: skip
+# What a rival would change: with no positions, a short span is also what tells the order.
+SPAN_CONTROLS = {"": {}, "places": {"positional": "sinusoidal"}, "longer": {"updates": 960}}
 
 
 def span(arm: str, seed: int) -> dict:
-    """Characters of captions, with learned spans at a price, or with one fixed span for all."""
+    """Characters of captions, with learned spans at a price, or with one fixed span for all.
+
+    arm: "learned PRICE" or "fixed SPAN", and perhaps ", " and the name of a control.
+    """
+    what, _, control = arm.partition(", ")
+    changed = SPAN_CONTROLS[control]
     text = "\n".join(b for _, b in load_parallel("multi30k")["train"][:12000]).encode()
     data = torch.tensor(list(text)).clamp(max=127)
     cut = len(data) * 9 // 10
     torch.manual_seed(seed)
-    model = distance.with_spans(LanguageModel(ModelConfig(128, **SPANS["model"])), SPANS["size"])
-    kind, number = arm.split()
+    sizes = SPANS["model"] | {k: v for k, v in changed.items() if k in SPANS["model"]}
+    model = distance.with_spans(LanguageModel(ModelConfig(128, **sizes)), SPANS["size"])
+    kind, number = what.split()
     attentions = [layer.self_attention for layer in model.decoder.layers]
     if kind == "fixed":
         for attention in attentions:
@@ -431,7 +439,7 @@ def span(arm: str, seed: int) -> dict:
     def loss_of(ids):
         return F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
 
-    n, started = SPANS["updates"], time.perf_counter()
+    n, started = changed.get("updates", SPANS["updates"]), time.perf_counter()
     for step in range(n):
         for group, factor in zip(optimizer.param_groups, (1, 3), strict=True):
             group["lr"] = factor * SPANS["rate"] * min(1, (step + 1) / 50, 3 * (1 - step / n))
@@ -450,6 +458,8 @@ def span(arm: str, seed: int) -> dict:
             "seconds": time.perf_counter() - started}  # fmt: skip
 
 
+SPAN_RIVALS = [f"{what}, {control}" for control in ("places", "longer")
+               for what in ("learned 0.001", "fixed 8", "fixed 128")]  # fmt: skip
 # Topic: its function, its arms, its settings, the file in results/beyond/.
 TOPICS = {
     "exits": (exits, ["solved", "trained"], EXITS, "early-leaving"),
@@ -457,7 +467,7 @@ TOPICS = {
     "neighbours": (beside, ["captions"], KNN, "neighbours"),
     "steps": (ponder, ["0", "0.01", "0.03", "0.1", "0.3"], STEPS, "adaptive-steps"),
     "spans": (span, ["learned 0", "learned 0.001", "learned 0.004", "learned 0.016",
-                     "fixed 8", "fixed 24", "fixed 128"], SPANS, "spans"),
+                     "fixed 8", "fixed 24", "fixed 128"] + SPAN_RIVALS, SPANS, "spans"),
 }  # fmt: skip
 EXIT_POINTS = len(EXITS["gaps"]) + 3 + 2 * len(EXITS["quantiles"])  # 3: depths 3, 2 and 1
 
