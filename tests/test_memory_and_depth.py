@@ -1,5 +1,6 @@
 """Laws of the longer memories and of adaptive depth: each equals the plain model at its limit."""
 
+import json
 import math
 
 import pytest
@@ -577,3 +578,39 @@ def test_every_reader_learns_something(name):
     losses = [recall.training_step(model, optimizer, batch) for _ in range(12)]
     assert losses[-1] < losses[0]
     assert len(recall.right_by_distance(model, recall.draw(8, 64, 8, generator), 4)) == 4
+
+
+# ---- what the page says of recorded runs ---------------------------------------------------------
+
+
+def recorded(name):
+    runs = json.loads((results_dir() / "beyond" / f"{name}.json").read_text(encoding="utf8"))["runs"]
+    return {(run["arm"], run["seed"]): run for run in runs}
+
+
+def test_what_the_page_says_of_spans_holds():
+    runs = recorded("spans")
+    seeds = (0, 1, 2)
+    for (arm, _), run in runs.items():
+        if arm.startswith("learned 0."):  # at a price
+            assert not any(x for layer in run["spans"] for x in layer), arm
+    for control in ("", ", places", ", longer"):
+        for seed in seeds:
+            learned, short, long = (
+                runs[f"{what}{control}", seed]["bits"]
+                for what in ("learned 0.001", "fixed 8", "fixed 128")
+            )
+            assert learned < short < long, (control, seed)
+    for seed in seeds:
+        assert runs["fixed 8", seed]["bits"] < runs["fixed 24", seed]["bits"]
+        assert runs["fixed 24", seed]["bits"] < runs["fixed 128", seed]["bits"]
+
+
+def test_what_the_page_says_of_steps_holds():
+    runs = recorded("adaptive-steps")
+    prices = ("0", "0.01", "0.03", "0.1", "0.3")
+    for seed in (0, 1, 2):
+        steps = [sum(runs[price, seed]["steps"]) for price in prices]
+        assert runs["0", seed]["steps"][-1] > runs["0", seed]["steps"][0]  # at no price at all
+        assert steps[0] > steps[3] > steps[4]
+        assert sum(runs["0.3", seed]["right"]) < sum(runs["0.1", seed]["right"])
