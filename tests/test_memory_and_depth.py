@@ -584,8 +584,8 @@ def test_every_reader_learns_something(name):
 
 
 def recorded(name):
-    runs = json.loads((results_dir() / "beyond" / f"{name}.json").read_text(encoding="utf8"))["runs"]
-    return {(run["arm"], run["seed"]): run for run in runs}
+    found = json.loads((results_dir() / "beyond" / f"{name}.json").read_text(encoding="utf8"))
+    return {(run["arm"], run["seed"]): run for run in found["runs"]}
 
 
 def test_what_the_page_says_of_spans_holds():
