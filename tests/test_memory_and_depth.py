@@ -614,3 +614,35 @@ def test_what_the_page_says_of_steps_holds():
         assert runs["0", seed]["steps"][-1] > runs["0", seed]["steps"][0]  # at no price at all
         assert steps[0] > steps[3] > steps[4]
         assert sum(runs["0.3", seed]["right"]) < sum(runs["0.1", seed]["right"])
+
+
+def test_what_the_page_says_of_leaving_early_holds():
+    runs = {arm: run for (arm, _), run in recorded("early-leaving").items()}
+    cuts, steady = {}, {}
+    for arm, run in runs.items():
+        assert run["sentences"] == {"validation": 1014, "test": 1000} and len(run["points"]) == 15
+        of = {}
+        for point in run["points"]:
+            of.setdefault(point["measure"], []).append(point["validation"])
+        cuts[arm] = {round(v["layers"]): v for v in of["depth"]} | {
+            4: {"bleu": run["full"]["validation"]}
+        }
+
+        def control(layers, cut=cuts[arm]):
+            below = min(3, int(layers))
+            step = cut[below + 1]["bleu"] - cut[below]["bleu"]
+            return cut[below]["bleu"] + (layers - below) * step
+
+        gains = {
+            m: [v["bleu"] - control(v["layers"]) for v in points if v["layers"] > 1.9]
+            for m, points in of.items()
+        }
+        assert all(-0.1 < x < 2.6 for m in ("gap", "agree") for x in gains[m]), gains
+        assert max(gains["gap"]) > 1.5 and max(gains["stillness"]) < 0.3 < max(gains["agree"])
+        fewest = min(of["gap"], key=lambda v: v["layers"])
+        assert fewest["bleu"] - control(fewest["layers"]) > 2
+        like = min(of["gap"], key=lambda v: abs(v["bleu"] - cuts[arm][3]["bleu"]))
+        steady[arm] = like["changed"] / cuts[arm][3]["changed"]
+    assert max(steady.values()) < 0.75
+    lost = {arm: cut[4]["bleu"] - cut[2]["bleu"] for arm, cut in cuts.items()}
+    assert lost["trained"] < 5 < 10 < lost["solved"]
