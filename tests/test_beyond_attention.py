@@ -521,3 +521,28 @@ def test_the_recorded_grid_is_of_today_s_mechanisms():
         model = far_links.reader(run["mechanism"], 128, run["n_facts"], run["budget"])
         assert run["cells"] == pytest.approx(model.attention[0].attend.cells, abs=1e-3)
         assert len(run["same_updates"]) == len(run["same_flops"]) == 8
+
+
+def test_what_the_page_says_of_far_links_holds():
+    usual = {"rate": 0.003, "n_facts": 24, "budget": 32}
+
+    def right(name, **change):
+        """The mean share of right answers, by seed."""
+        wanted = usual | change | {"mechanism": name}
+        rows = [run for run in recorded("far-links")["runs"] if wanted.items() <= run.items()]
+        return [sum(run["same_updates"]) / 8 for run in sorted(rows, key=lambda run: run["seed"])]
+
+    found = {name: right(name) for name in far_links.NAMES}
+    assert all(len(seeds) == 3 for seeds in found.values())
+    for name in ("full", "Longformer", "Reformer", "Routing"):
+        assert min(found[name]) > 0.9 and min(right(name, rate=0.001)) > 0.8
+    for name in ("ETC", "BigBird"):
+        assert max(found[name]) < 0.25 and max(right(name, budget=96)) < 0.5
+    assert max(right("Routing", budget=96)) < min(found["Routing"]) - 0.4
+    assert max(found["RFA"]) < 0.1 and sorted(found["Performer"])[1] < 0.15 < max(found["Performer"])
+    assert max(found["Performer"]) < 0.5 < max(right("Performer", budget=96))
+    assert max(right("RFA", budget=96)) < 0.1
+    assert min(found["linear"]) > 0.6 and max(right("linear", rate=0.001)) < 0.1
+    assert max(found["Linformer"]) < 0.1
+    solved = {n for n in far_links.NAMES if min(right(n, rate=0.001)) > 0.5}
+    assert solved == {"full", "Longformer", "Reformer", "Routing"}
