@@ -539,8 +539,9 @@ def test_what_the_page_says_of_far_links_holds():
     for name in ("ETC", "BigBird"):
         assert max(found[name]) < 0.25 and max(right(name, budget=96)) < 0.5
     assert max(right("Routing", budget=96)) < min(found["Routing"]) - 0.4
-    assert max(found["RFA"]) < 0.1 and sorted(found["Performer"])[1] < 0.15 < max(found["Performer"])
-    assert max(found["Performer"]) < 0.5 < max(right("Performer", budget=96))
+    assert max(found["RFA"]) < 0.1
+    *others, best = sorted(found["Performer"])
+    assert max(others) < 0.15 < best < 0.5 < max(right("Performer", budget=96))
     assert max(right("RFA", budget=96)) < 0.1
     assert min(found["linear"]) > 0.6 and max(right("linear", rate=0.001)) < 0.1
     assert max(found["Linformer"]) < 0.1
