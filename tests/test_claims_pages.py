@@ -19,6 +19,7 @@ TELL = {
     "positions": ("7cd56cf4", "few-06-figure", "few-06-says"),
     "beyond": ("7cd56cf4", "beyond-06-figure", "beyond-06-says"),
     "hunt": ("a2e684f0", "b0dc2947", "hunt-says-09"),
+    "wirings": ("980decad", "aeb19353", "wirings-10-says"),
     "beams": ("ac6b154b", "7af57be2", "which-alpha-sweep", "21b29711", "beams-15-says"),
     "starts": ("4a1b4da6", "85d9182a", "089027ee", "starts-says-11"),
     "toys": ("e3e33266", "3f45f1b8", "patch-recorded-13", "827edd7d", "generalisation-says-13"),
@@ -213,3 +214,16 @@ def test_what_the_page_says_of_beams_holds():
     for of in bleu.values():
         assert max(of.values()) - of[1.0] < 0.25
 
+
+def test_what_the_page_says_of_wirings_holds():
+    """None is told apart from the paper's in every seed, not even one without self-attention."""
+    others = {r["settings"]["wiring"] for r in recording("wirings")["records"]} - {"last"}
+    assert others == {"matched", "mean", "first", "cross first", "no self"}
+    for wiring in others:
+        for rate, steps in ((0.004, 300), (0.004, 600), (0.012, 300)):
+            found, paper = (
+                values("wirings", "right", steps, wiring=name, rate=rate)
+                for name in (wiring, "last")
+            )
+            assert max(found) > min(paper) and max(paper) > min(found)
+    assert max(values("wirings", "right", 600, wiring="no self", rate=0.004)) > 0.98
