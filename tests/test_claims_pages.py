@@ -20,6 +20,7 @@ TELL = {
     "beyond": ("7cd56cf4", "beyond-06-figure", "beyond-06-says"),
     "hunt": ("a2e684f0", "b0dc2947", "hunt-says-09"),
     "wirings": ("980decad", "aeb19353", "wirings-10-says"),
+    "shift": ("e2224d40", "shift-says-12"),
     "beams": ("ac6b154b", "7af57be2", "which-alpha-sweep", "21b29711", "beams-15-says"),
     "starts": ("4a1b4da6", "85d9182a", "089027ee", "starts-says-11"),
     "toys": ("e3e33266", "3f45f1b8", "patch-recorded-13", "827edd7d", "generalisation-says-13"),
@@ -227,3 +228,20 @@ def test_what_the_page_says_of_wirings_holds():
             )
             assert max(found) > min(paper) and max(paper) > min(found)
     assert max(values("wirings", "right", 600, wiring="no self", rate=0.004)) > 0.98
+
+
+def test_what_the_page_says_of_targets_that_are_not_shifted_holds():
+    """Ana's loss is the lower and her translations are worth nothing, in every seed."""
+    for rate in (0.003, 0.01):
+        for steps in (200, 400):
+            ana, ben = (
+                {what: values("shift", what, steps, learner=learner, rate=rate)
+                 for what in ("loss", "bleu", "other")}
+                for learner in ("Ana", "Ben")
+            )  # fmt: skip
+            assert max(ana["loss"]) < min(ben["loss"])
+            assert max(ana["bleu"]) < 1 < 30 < min(ben["bleu"])
+            assert ana["bleu"] == pytest.approx(ana["other"], abs=0.1)
+            assert max(ben["other"]) < 5
+        early, late = (values("shift", "loss", n, learner="Ana", rate=rate) for n in (200, 400))
+        assert max(late) < min(early)
