@@ -1,6 +1,7 @@
 """One stream for source and target, the prefix mask, and the published families' weights."""
 
 import json
+import math
 import sys
 from pathlib import Path
 from statistics import mean
@@ -281,3 +282,16 @@ def test_the_modern_parts_together_are_llama():
     together = {name: value for arm in alone for name, value in arms[arm].items()}
     assert arms["all, as Llama"] == together
     assert 3 * modern_parts.SWIGLU["d_ff"] == 2 * modern_parts.GPT2["d_ff"]
+
+
+def test_each_modern_part_is_recorded_on_three_seeds():
+    """And each run has the settings of its arm, the others as the script has them today."""
+    runs = json.loads(modern_parts.RESULT.read_text(encoding="utf8"))["runs"]
+    made = [run for run in runs if (run["data"], run["rate"]) == ("multi30k", 1)]
+    wanted = [(arm, seed) for arm in modern_parts.ARMS for seed in range(3)]
+    assert sorted((run["arm"], run["seed"]) for run in made) == sorted(wanted)
+    assert {run["updates"] for run in runs} == {modern_parts.DATA["multi30k"][1]}
+    for run in runs:
+        settings = modern_parts.GPT2 | modern_parts.ARMS[run["arm"]]
+        assert {name: run["model"][name] for name in settings} == settings, run["arm"]
+        assert run["perplexity"] == pytest.approx(math.exp(run["loss"]))
