@@ -364,3 +364,38 @@ def test_with_more_pairs_the_same_updates_on_pairs_alone_do_better(pairs):
         assert mean(gains(of["longer"], of["scratch"])) > whole, "more than all of the claim"
         damage = gains(of["infill"], of["copy"])
         assert min(damage) > 0, "it makes up for a part"
+
+
+def recorded(topic):
+    path = ROOT / "results" / "beyond" / f"encoder-decoders-{topic}.json"
+    return json.loads(path.read_text(encoding="utf8"))["runs"]
+
+
+def test_what_the_page_says_of_other_encoder_layers_holds():
+    of = {}
+    for run in recorded("layers"):
+        if "arm" in run:
+            of.setdefault(run["arm"], {})[run["seed"]] = run["test"]["bleu"]
+    assert len(of) == 6 and all(len(seeds) == 3 for seeds in of.values())
+    for arm, seeds in of.items():
+        gaps = [seeds[seed] - of["the last"][seed] for seed in seeds]
+        if arm == "the embeddings":
+            assert max(gaps) < 0
+        elif arm != "the last":
+            assert min(gaps) < 0 < max(gaps), arm
+
+
+def test_what_the_page_says_of_tags_holds():
+    of = {}
+    for run in recorded("tags"):
+        for way in ("de-en", "en-de", "de-de", "en-en"):
+            if way in run:
+                of.setdefault((run["arm"], way), {})[run["seed"]] = run[way]["test"]["bleu"]
+    for way in ("de-en", "en-de"):  # one model, at as many updates in all
+        one, two = of["one", way], of["two", way]
+        assert len(two) > 1 and all(one[seed] > two[seed] for seed in two)
+    for way in ("de-en", "de-de"):  # one source, two targets: the tag is needed
+        tag, none = of["three ways", way], of["three ways, no tag", way]
+        assert all(tag[seed] > none[seed] + 10 for seed in none)
+    tag, none = of["three ways", "en-de"], of["three ways, no tag", "en-de"]
+    assert all(abs(tag[seed] - none[seed]) < 5 for seed in none)
