@@ -399,3 +399,17 @@ def test_what_the_page_says_of_tags_holds():
         assert all(tag[seed] > none[seed] + 10 for seed in none)
     tag, none = of["three ways", "en-de"], of["three ways, no tag", "en-de"]
     assert all(abs(tag[seed] - none[seed]) < 5 for seed in none)
+
+
+def test_what_the_page_says_of_the_parts_of_pretraining_holds():
+    of = {}
+    for run in recorded("denoising"):
+        if run["data"] == "mini" and run.get("pairs") == 200 and run["updates"] == 150:
+            if run["rate"] == 0.005:
+                of.setdefault(run["start"], {})[run["seed"]] = run["test"]["bleu"]
+    for seed in (0, 1, 2):
+        none, whole = of["scratch"][seed], of["infill"][seed]
+        share = {part: (of[f"infill: {part}"][seed] - none) / (whole - none)
+                 for part in ("embeddings", "encoder", "decoder", "without cross-attention")}  # fmt: skip
+        together = share.pop("without cross-attention")
+        assert max(share.values()) < 0.5 < 0.7 < together < 1
