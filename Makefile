@@ -14,8 +14,7 @@ BIN       = .venv/bin
 READY     = .venv/.ready
 GRADE     = .venv-grade/bin/python
 SITE      = _build/html/index.html
-# One process more than the two cores of a small machine: some tests wait for others.
-PYTEST    = $(BIN)/python -m pytest -n 3 --dist worksteal
+PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
 book test check weekly test-site labs grade marks test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1

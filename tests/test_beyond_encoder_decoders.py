@@ -316,10 +316,14 @@ def test_a_mixture_of_the_wrong_shape_is_refused():
 # ---- what the chapter says of the recorded runs --------------------------------------------------
 
 
+def recorded(topic):
+    path = ROOT / "results" / "beyond" / f"encoder-decoders-{topic}.json"
+    return json.loads(path.read_text(encoding="utf8"))["runs"]
+
+
 def denoising(data, pairs):
     """{arm: {seed: test BLEU}} at each start's better rate: scratch, longer, copy, infill."""
-    path = ROOT / "results" / "beyond" / "encoder-decoders-denoising.json"
-    runs = [run for run in json.loads(path.read_text(encoding="utf8"))["runs"]
+    runs = [run for run in recorded("denoising")
             if run["data"] == data and run.get("group") != "pretraining"]  # fmt: skip
     few = min(run["pairs"] for run in runs)
     found = {}
@@ -366,11 +370,6 @@ def test_with_more_pairs_the_same_updates_on_pairs_alone_do_better(pairs):
         assert min(damage) > 0, "it makes up for a part"
 
 
-def recorded(topic):
-    path = ROOT / "results" / "beyond" / f"encoder-decoders-{topic}.json"
-    return json.loads(path.read_text(encoding="utf8"))["runs"]
-
-
 def test_what_the_page_says_of_other_encoder_layers_holds():
     of = {}
     for run in recorded("layers"):
@@ -399,6 +398,9 @@ def test_what_the_page_says_of_tags_holds():
         assert all(tag[seed] > none[seed] + 10 for seed in none)
     tag, none = of["three ways", "en-de"], of["three ways, no tag", "en-de"]
     assert all(abs(tag[seed] - none[seed]) < 5 for seed in none)
+    # English to English, which no run was trained on: most of a copy, by the tag alone
+    assert min(of["three ways", "en-en"].values()) > 50
+    assert max(of["three ways, no tag", "en-en"].values()) < 1
 
 
 def test_what_the_page_says_of_the_parts_of_pretraining_holds():

@@ -602,6 +602,7 @@ def test_what_the_page_says_of_spans_holds():
             )
             assert learned < short < long, (control, seed)
     for seed in seeds:
+        assert runs["learned 0.001", seed]["bits"] < runs["learned 0", seed]["bits"]
         assert runs["fixed 8", seed]["bits"] < runs["fixed 24", seed]["bits"]
         assert runs["fixed 24", seed]["bits"] < runs["fixed 128", seed]["bits"]
 

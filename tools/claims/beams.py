@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from _record import RESULTS, cell, page_code, record  # noqa: E402
 
 from transformer_lib import decoding, fast, load_pretrained  # noqa: E402
+from transformer_lib.config import EOS  # noqa: E402
 from transformer_lib.data import load_parallel  # noqa: E402
 from transformer_lib.evaluation import paired_bootstrap  # noqa: E402
 
@@ -59,7 +60,7 @@ def difference(translator, sentences, a, b) -> list[float]:
 def empty_wins(translator, sentences) -> list[float]:
     """Where the empty translation is likelier than what a beam found: short and long sources."""
     (_, log_probability, _), _, tokenizer, pairs = bench(translator, sentences)
-    empty = log_probability([[2]] * len(pairs))  # <eos> alone
+    empty = log_probability([[EOS]] * len(pairs))
     wins = empty > log_probability(written(translator, sentences, 0.0, BEAM))
     order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0].split()))
     half = len(order) // 2
