@@ -56,18 +56,18 @@ book: $(READY)  ## execute the notebooks and build the site, strictly
 
 test: $(READY)  ## lint, unit tests and every notebook, as Colab would run it
 	$(BIN)/ruff check .
-	$(PYTEST) -m 'not weekly' --ignore=tests/test_site.py tests
+	$(PYTEST) -m 'not weekly' --ignore=tests/browser tests
 
 check: $(READY)  ## lint and the quick tests, in under a minute
 	$(BIN)/ruff check .
-	$(PYTEST) -q -m 'not slow and not weekly' --timeout=60 --ignore=tests/test_site.py tests
+	$(PYTEST) -q -m 'not slow and not weekly' --timeout=60 --ignore=tests/browser tests
 
 weekly: $(READY)  ## the tests that take minutes each; a smaller one of each kind is in `make test`
 	$(PYTEST) -m weekly tests
 
-test-site: $(READY)  ## build the site if it is missing, then test every page in headless Chromium
+test-site: $(READY)  ## build the site if it is missing, then test in headless Chromium every page and live figure
 	@test -f $(SITE) || $(MAKE) book
-	$(BIN)/python -m pytest tests/test_site.py
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/browser
 
 serve: $(READY)  ## show the built site at http://127.0.0.1:8000
 	@test -f $(SITE) || $(MAKE) book

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 
 from transformer_lib import checks, masks
 from transformer_lib.attention import scaled_dot_product_attention
+from transformer_lib.checks import framework
 
 # ------------------------------------------------------------------------- right, but unusual
 
@@ -485,8 +486,12 @@ def test_a_right_answer_is_accepted_however_it_is_written(number, answer, capsys
 
 
 @pytest.mark.parametrize(("number", "answer", "said"), WRONG)
-def test_a_wrong_answer_is_refused_with_a_sentence_that_helps(number, answer, said, capsys):
+def test_a_wrong_answer_is_refused_with_a_sentence_that_helps(
+    number, answer, said, capsys, monkeypatch
+):
     check, answers = handed_in(number, answer)
+    if said == "still running after":  # seconds that nobody here has to wait
+        monkeypatch.setattr(framework, "LIMIT", 0.5)
     assert check(*answers) is False
     assert said.lower() in capsys.readouterr().out.lower()
 

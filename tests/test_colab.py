@@ -4,9 +4,11 @@ A bare environment stands for Colab's runtime: it has packages that Colab comes 
 this project nor what the setup cell installs. The setup cell runs in it once, with nothing there
 yet: it installs what is missing and fetches the book. Git reads the configured address as a
 repository made here from the tracked files, edits included. Then every notebook runs in a folder
-of its own, which holds that copy of the book and nothing else.
+of its own, which holds that copy of the book and nothing else. The labs' masters run in
+`make test-labs`; here it is asked whether Colab has what they import, and once a week they run, too.
 """
 
+import ast
 import importlib.metadata
 import importlib.util
 import json
@@ -38,9 +40,12 @@ import sync  # noqa: E402
 
 # A student's lab stops at the first unanswered task, so its master runs instead.
 STUDENTS = ROOT / "book" / "labs"
-NOTEBOOKS = [path for path in sync.find_notebooks() if path.parent != STUDENTS]
-NOTEBOOKS += sync.find_masters()
-NAMES = [str(path.relative_to(ROOT)) for path in NOTEBOOKS]
+CHAPTERS = [path for path in sync.find_notebooks() if path.parent != STUDENTS]
+MASTERS = list(sync.find_masters())
+NOTEBOOKS = [
+    *(pytest.param(path, id=str(path.relative_to(ROOT))) for path in CHAPTERS),
+    *(pytest.param(path, id=path.stem, marks=pytest.mark.weekly) for path in MASTERS),
+]
 
 # Packages that Colab comes with; what they require is there too. Colab has many more. Leaving
 # them out means that the setup cell installs more here than there, and that a notebook which
@@ -279,7 +284,23 @@ def test_setup_cell_works_again_after_a_restart(runtime):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
+def test_colab_has_what_the_labs_import(runtime):
+    assert MASTERS
+    lines = set()
+    for path in MASTERS:
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "code" and "setup" not in cell.metadata.get("tags", []):
+                lines |= {ast.unparse(node) for node in ast.walk(ast.parse(cell.source))
+                          if isinstance(node, (ast.Import, ast.ImportFrom))}  # fmt: skip
+    result = subprocess.run(
+        [runtime.python, "-c", setup_cell.setup_cell() + "\n" + "\n".join(sorted(lines))],
+        cwd=runtime.folder / "first_run", env=runtime.variables, capture_output=True, text=True,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS)
 def test_notebook_runs_as_in_colab(path, runtime, tmp_path):
     # A clone for each would be the same files; this is a link to the first one.
     (tmp_path / "transformer-book").symlink_to(runtime.folder / "first_run" / "transformer-book")

@@ -33,28 +33,20 @@ def stop(entry):  # torchrun passes the signal on to both processes
         time.sleep(2)
 
 settings = dict({settings})
-if settings.pop("freeze", False):
+if settings.pop("freeze_and_die", False):
     from transformer_lib import training
     from transformer_lib.runs import processes
     rate = training.learning_rate
 
-    def freeze(config, step, d_model):
+    def freeze_and_die(config, step, d_model):
         processes.PATIENCE = 2 if step == 5 else 120
         if step == 5 and os.environ["RANK"] == "1":  # for a while
-            os.system(f"(sleep 6; kill -CONT {{os.getpid()}}) & kill -STOP {{os.getpid()}}")
-        return rate(config, step, d_model)
-
-    training.learning_rate = freeze
-if settings.pop("die", False) and os.environ["RANK"] == "1":
-    from transformer_lib import training
-    rate = training.learning_rate
-
-    def die(config, step, d_model):
-        if step == 5:
+            os.system(f"(sleep 4; kill -CONT {{os.getpid()}}) & kill -STOP {{os.getpid()}}")
+        if step == 7 and os.environ["RANK"] == "1":
             os.kill(os.getpid(), signal.SIGKILL)
         return rate(config, step, d_model)
 
-    training.learning_rate = die
+    training.learning_rate = freeze_and_die
 run({folder!r}, on_log=stop if settings.pop("stop", False) else None, **settings)
 """
 
@@ -146,23 +138,16 @@ def test_ctrl_c_under_torchrun_saves_and_the_run_goes_on(whole, tmp_path):
     assert [name for name in theirs if ours.get(name) != theirs[name]] == []
 
 
-def test_when_one_process_dies_the_other_says_what_to_do(whole, tmp_path):
-    done = two_processes(tmp_path / "run", max_steps=9, die=True)
+def test_a_frozen_process_is_named_and_when_one_dies_the_other_says_what_to_do(whole, tmp_path):
+    done = two_processes(tmp_path / "run", max_steps=9, freeze_and_die=True)
     assert done.returncode != 0
-    said = f"{tmp_path / 'run'} holds the run up to step 4; start the same command again."
-    assert done.stderr.count(said) == 1, done.stderr[-3000:]
-    done = two_processes(tmp_path / "run", max_steps=9)
-    assert done.returncode == 0, done.stderr[-3000:]
-    ours, theirs = contents(tmp_path / "run"), contents(whole)
-    assert [name for name in theirs if ours.get(name) != theirs[name]] == []
-
-
-def test_a_frozen_process_is_not_waited_for_in_silence(whole, tmp_path):
-    done = two_processes(tmp_path / "run", max_steps=9, freeze=True)
-    assert done.returncode == 0, done.stderr[-3000:]
     said = "Process 0 has waited 2 s for the others. If none of them scores or saves, one is frozen"
     assert done.stderr.count(said) == 1, done.stderr[-3000:]
     assert "Process 1 has waited" not in done.stderr
+    said = f"{tmp_path / 'run'} holds the run up to step 6; start the same command again."
+    assert done.stderr.count(said) == 1, done.stderr[-3000:]
+    done = two_processes(tmp_path / "run", max_steps=9)
+    assert done.returncode == 0, done.stderr[-3000:]
     ours, theirs = contents(tmp_path / "run"), contents(whole)
     assert [name for name in theirs if ours.get(name) != theirs[name]] == []
 

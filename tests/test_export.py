@@ -105,19 +105,38 @@ def test_a_damaged_file_is_refused(tmp_path):
             load(content)
 
 
-@pytest.mark.slow
-def test_rounding_costs_no_more_than_0_2_bleu(tmp_path):
+def captions(folder):
+    """What the scores of a run say of its test set, and its sentences and references."""
     if not os.environ.get("MULTI30K_DIR"):
         pytest.skip("needs Multi30k: set MULTI30K_DIR")
-    folder = find_run("multi30k-de-en")
     recorded = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
-    export.export_live(folder, tmp_path / "a.bin")
     pairs = data.load_parallel(recorded["data"], recorded["src"], recorded["tgt"])
-    sources, references = zip(*pairs[recorded["split"]], strict=True)
-    found = export.load_exported(tmp_path / "a.bin").translate(
+    return recorded, *zip(*pairs[recorded["split"]], strict=True)
+
+
+def rounded(folder, file, sources, recorded):
+    export.export_live(folder, file)
+    found = export.load_exported(file).translate(
         list(sources), recorded["beam_size"], recorded["length_penalty"], attention=False
     )
-    score = evaluation.score([result.text for result in found], list(references))
+    return [result.text for result in found]
+
+
+def test_rounding_changes_few_translations(tmp_path):
+    folder = find_run("multi30k-de-en")
+    recorded, sources, _ = captions(folder)
+    lines = (folder / "translations.jsonl").read_text(encoding="utf-8").splitlines()[::10]
+    found = rounded(folder, tmp_path / "a.bin", sources[::10], recorded)
+    same = sum(json.loads(a)["translation"] == b for a, b in zip(lines, found, strict=True))
+    assert same >= 85
+
+
+@pytest.mark.weekly  # the whole test set
+def test_rounding_costs_no_more_than_0_2_bleu(tmp_path):
+    folder = find_run("multi30k-de-en")
+    recorded, sources, references = captions(folder)
+    found = rounded(folder, tmp_path / "a.bin", sources, recorded)
+    score = evaluation.score(found, list(references))
     print(f"rounded {score.bleu:.2f}, recorded {recorded['bleu']:.2f}")
     assert score.bleu == pytest.approx(recorded["bleu"], abs=0.2)
 

@@ -242,7 +242,7 @@ def test_the_shipped_model_writes_the_same_in_float32(translator):
     assert min(same_on(translator, texts)) >= 59  # a tie may fall the other way
 
 
-@pytest.mark.slow
+@pytest.mark.weekly  # the test above takes 60 sentences
 def test_the_shipped_model_writes_the_same_on_the_test_set(translator):
     if not os.environ.get("MULTI30K_DIR"):
         pytest.skip("needs Multi30k: set MULTI30K_DIR")

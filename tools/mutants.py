@@ -31,7 +31,7 @@ LIBRARY = ROOT / "transformer_lib"
 # Tests that say something about every part of the model, tried after the module's own.
 GENERAL = ["test_laws", "test_equivalence", "test_families", "test_mistakes"]
 # About pages and commands, and with limits of time that a busy machine breaks.
-NOT_THE_LIBRARY = ("test_checks", "test_book", "test_live", "test_experiments", "test_gpu")
+NOT_THE_LIBRARY = ("test_checks", "test_book", "test_experiments", "test_gpu")
 # For one group of tests; a hang counts as found. The processor's time, which other programs do not
 # lengthen, and by the clock for a process that only waits.
 SECONDS, CLOCK = 240, 1200

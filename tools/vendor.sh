@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$PWD/book/_extra/vendor
-tests=$PWD/tests
+tests=$PWD/tests/browser
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -30,7 +30,7 @@ for name in source-serif-4 inter jetbrains-mono; do
   cp "@fontsource-variable/$name/LICENSE" "$target/fonts/LICENSE-$name"
 done
 cp @fontsource-variable/source-serif-4/files/source-serif-4-latin-wght-italic.woff2 "$target/fonts"
-cp axe-core/axe.min.js "$tests/axe.min.js"  # MPL 2.0, used by tests/test_site.py alone
+cp axe-core/axe.min.js "$tests/axe.min.js"  # MPL 2.0, used by tests/browser/test_site.py alone
 # Source maps are not served: take out the comments that name them.
 sed -i 's|^//# sourceMappingURL=.*$||' "$target"/*/*.js "$tests/axe.min.js"
 du -sh "$target"

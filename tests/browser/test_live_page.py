@@ -27,7 +27,7 @@ import pytest
 from transformer_lib import load_pretrained, visualize
 from transformer_lib.data import load_parallel
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "book" / "_static"
 LIVE = STATIC / "live"
 MODEL = LIVE / "multi30k-de-en.bin"
