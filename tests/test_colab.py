@@ -5,7 +5,7 @@ this project nor what the setup cell installs. The setup cell runs in it once, w
 yet: it installs what is missing and fetches the book. Git reads the configured address as a
 repository made here from the tracked files, edits included. Then every notebook runs in a folder
 of its own, which holds that copy of the book and nothing else. The labs' masters run in
-`make test-labs`; here it is asked whether Colab has what they import, and once a week they run, too.
+`make test-labs`; here it is asked whether Colab has what they import. Weekly, they run here, too.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""A chapter is read in one sitting (tools/lengths.py; the height of a page: tests/browser/test_site.py)."""
+"""A chapter is read in one sitting (tools/lengths.py; its height: tests/browser/test_site.py)."""
 
 import sys
 from pathlib import Path

@@ -29,7 +29,7 @@ FIGURE = re.compile(
     r"\bvisualize\.(?:live_figure|attention_heatmap|line_chart|head_view|model_view|neuron_view)\("
     r"|\balt\.(?:Chart|layer|hconcat|vconcat)\("
 )
-# What a page holds to move, point at or click; the script is shared with tests/browser/test_site.py.
+# What a page holds to move, point at or click; tests/browser/test_site.py runs this, too.
 MEASURE = """
 const figures = [...document.querySelectorAll("article :is(.chart, .bertviz, .live-figure)")];
 const tops = figures.filter((figure) => figure.offsetHeight)
