@@ -40,12 +40,14 @@ import sync  # noqa: E402
 
 # A student's lab stops at the first unanswered task, so its master runs instead.
 STUDENTS = ROOT / "book" / "labs"
-CHAPTERS = [path for path in sync.find_notebooks() if path.parent != STUDENTS]
+SOLUTIONS = ROOT / "book" / "solutions"
+FOUND = sync.find_notebooks()
 MASTERS = list(sync.find_masters())
 NOTEBOOKS = [
-    *(pytest.param(path, id=str(path.relative_to(ROOT))) for path in CHAPTERS),
+    *(pytest.param(path, id=path.stem) for path in FOUND if path.parent == ROOT / "book"),
     *(pytest.param(path, id=path.stem, marks=pytest.mark.weekly) for path in MASTERS),
 ]
+SHORT = sorted(path for path in FOUND if path.parent == SOLUTIONS)  # several share a kernel
 
 # Packages that Colab comes with; what they require is there too. Colab has many more. Leaving
 # them out means that the setup cell installs more here than there, and that a notebook which
@@ -302,9 +304,29 @@ def test_colab_has_what_the_labs_import(runtime):
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS)
 def test_notebook_runs_as_in_colab(path, runtime, tmp_path):
+    execute(nbformat.read(path, as_version=4), runtime, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, len(SHORT), 5), ids=lambda i: SHORT[i].stem)
+def test_solutions_run_as_in_colab(first, runtime, tmp_path):
+    """Five in one kernel, which saves the imports; each begins without the names of the last."""
+    together = nbformat.v4.new_notebook()
+    for path in SHORT[first : first + 5]:
+        together.cells.append(nbformat.v4.new_code_cell("%reset -f"))
+        together.cells += nbformat.read(path, as_version=4).cells
+        together.cells[-1].source += f"\n# {path.stem}"
+    execute(together, runtime, tmp_path)
+
+
+def test_every_notebook_is_among_them():
+    listed = {param.values[0] for param in NOTEBOOKS} | {*SHORT}
+    assert listed == {*MASTERS, *(path for path in FOUND if path.parent != STUDENTS)}
+
+
+def execute(notebook, runtime, tmp_path):
     # A clone for each would be the same files; this is a link to the first one.
     (tmp_path / "transformer-book").symlink_to(runtime.folder / "first_run" / "transformer-book")
-    notebook = nbformat.read(path, as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(
         "import transformer_lib\n"
         f"assert transformer_lib.__file__.startswith({str(tmp_path)!r}), transformer_lib.__file__"
