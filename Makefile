@@ -67,7 +67,7 @@ weekly: $(READY)  ## the tests that take minutes each; a smaller one of each kin
 
 test-site: $(READY)  ## build the site if it is missing, then test in headless Chromium every page and live figure
 	@test -f $(SITE) || $(MAKE) book
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/browser
+	$(PYTEST) tests/browser
 
 serve: $(READY)  ## show the built site at http://127.0.0.1:8000
 	@test -f $(SITE) || $(MAKE) book

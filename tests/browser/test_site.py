@@ -90,6 +90,7 @@ def browser(tmp_path_factory):
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     driver.set_page_load_timeout(60)
+    driver.set_script_timeout(120)  # axe reads the whole of a long page
     yield driver
     driver.quit()
 
