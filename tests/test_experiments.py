@@ -30,9 +30,8 @@ def finished(folder, seed, dropout=False):
         (folder / name).write_text(f"of seed {seed}")
     config = {"model": {"dropout": dropout}, "train": {"seed": seed}, "data": {"src": "de"}}
     where = {"training_seconds": 60, "device": "a CPU", "commit": "abc"}
-    for name, content in (
-        ("config", config), ("environment", where), ("metrics", {"validation_loss": 1.5}),
-    ):  # fmt: skip
+    entry = {"step": 9, "validation_loss": 1.5}
+    for name, content in (("config", config), ("environment", where), ("metrics", entry)):
         end = "jsonl" if name == "metrics" else "json"
         (folder / f"{name}.{end}").write_text(json.dumps(content) + "\n")
 
@@ -106,6 +105,7 @@ def test_scores_can_be_recorded_without_weights(commands, tmp_path):
         (0, TEST[0], False), (1, TEST[1], True),
     ]  # fmt: skip
     assert found["test_bleu"]["mean"] == (TEST[0] + TEST[1]) / 2
+    assert all(row["curve"] == [{"step": 9, "validation_loss": 1.5}] for row in found["seeds"])
     with pytest.raises(ValueError, match="holds seeds of '--recipe short --max-steps 9', not of"):
         experiments.seeds("quick", [2], ["--recipe", "short"], jobs=1, scores_only=True)
 

@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from transformer_lib.runs import checksums  # noqa: E402
-from transformer_lib.runs.files import write_json  # noqa: E402
+from transformer_lib.runs.files import read_json_lines, write_json  # noqa: E402
 from transformer_lib.runs.folder import stale_scores  # noqa: E402
 from transformer_lib.runs.pretrained import results_dir  # noqa: E402
 from transformer_lib.runs.settings import WATCHING, todays  # noqa: E402
@@ -87,6 +87,7 @@ CHANGES = {
 }
 RUNGS = dict(zip(CHANGES, accumulate(CHANGES.values(), "{} {}".format), strict=True))
 BEAM_SIZES = (1, 2, 3, 5, 10)
+CURVE = ("step", "validation_loss", "validation_bleu")  # of each validation of a seed
 LENGTH_PENALTIES = (0.5, 1, 1.5, 2, 2.5)  # of which each seed takes the best on validation
 
 
@@ -262,11 +263,16 @@ def recorded_seeds(goal: Path) -> dict[int, dict]:
 
 
 def seed_row(folder: Path) -> dict:
-    """The scores of a finished run."""
+    """The scores of a finished run, and how it got there."""
     return {
         "training_seconds": read(folder, "environment.json")["training_seconds"],
         "validation": read(folder),
         "test": read(folder, "scores.json"),
+        "curve": [
+            {key: value for key, value in entry.items() if key in CURVE}
+            for entry in read_json_lines(folder / "metrics.jsonl")
+            if "validation_loss" in entry and "averaged" not in entry
+        ],
     }
 
 
