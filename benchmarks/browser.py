@@ -1,4 +1,4 @@
-"""The live model's modules in headless Chromium, on an empty page of this machine."""
+"""Headless Chromium, and in it the live model's modules on an empty page of this machine."""
 
 import functools
 import http.server
@@ -46,11 +46,25 @@ class Page:
         return answer["value"]
 
 
+def start_chromium(profile: Path):
+    """A selenium driver of headless Chromium that keeps its logs; needs selenium and Chromium."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--disable-dev-shm-usage", f"--user-data-dir={profile}",
+    ):  # fmt: skip
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+
+
 @contextmanager
 def open_page(profile: Path, timeout: int = 600):
     """A Page with book/_static/live/ as its server's root; needs selenium and Chromium."""
-    from selenium import webdriver
-
     given: dict[str, bytes] = {}
 
     class Handler(http.server.SimpleHTTPRequestHandler):
@@ -74,15 +88,7 @@ def open_page(profile: Path, timeout: int = 600):
         ("127.0.0.1", 0), functools.partial(Handler, directory=str(LIVE))
     )
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (
-        "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
-        "--disable-background-networking", "--disable-component-update",
-        "--disable-dev-shm-usage", f"--user-data-dir={profile}",
-    ):  # fmt: skip
-        options.add_argument(flag)
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver = start_chromium(profile)
     driver.set_script_timeout(timeout)
     try:
         address = f"http://127.0.0.1:{server.server_port}"

@@ -301,6 +301,23 @@ def test_colab_has_what_the_labs_import(runtime):
     assert result.returncode == 0, result.stderr
 
 
+def execute(notebook, runtime, tmp_path):
+    # A clone for each would be the same files; this is a link to the first one.
+    (tmp_path / "transformer-book").symlink_to(runtime.folder / "first_run" / "transformer-book")
+    notebook.cells.append(nbformat.v4.new_code_cell(
+        "import transformer_lib\n"
+        f"assert transformer_lib.__file__.startswith({str(tmp_path)!r}), transformer_lib.__file__"
+    ))  # fmt: skip
+    client = NotebookClient(
+        notebook, kernel_name="colab", timeout=240, resources={"metadata": {"path": str(tmp_path)}}
+    )
+    try:
+        client.execute(env=runtime.variables)
+    except CellExecutionError as error:
+        plain = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # without its colours
+        raise pytest.fail.Exception(plain, pytrace=False) from None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS)
 def test_notebook_runs_as_in_colab(path, runtime, tmp_path):
@@ -322,23 +339,6 @@ def test_solutions_run_as_in_colab(first, runtime, tmp_path):
 def test_every_notebook_is_among_them():
     listed = {param.values[0] for param in NOTEBOOKS} | {*SHORT}
     assert listed == {*MASTERS, *(path for path in FOUND if path.parent != STUDENTS)}
-
-
-def execute(notebook, runtime, tmp_path):
-    # A clone for each would be the same files; this is a link to the first one.
-    (tmp_path / "transformer-book").symlink_to(runtime.folder / "first_run" / "transformer-book")
-    notebook.cells.append(nbformat.v4.new_code_cell(
-        "import transformer_lib\n"
-        f"assert transformer_lib.__file__.startswith({str(tmp_path)!r}), transformer_lib.__file__"
-    ))  # fmt: skip
-    client = NotebookClient(
-        notebook, kernel_name="colab", timeout=240, resources={"metadata": {"path": str(tmp_path)}}
-    )
-    try:
-        client.execute(env=runtime.variables)
-    except CellExecutionError as error:
-        plain = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # without its colours
-        raise pytest.fail.Exception(plain, pytrace=False) from None
 
 
 # ---- the addresses -----------------------------------------------------------------------------

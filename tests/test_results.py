@@ -116,7 +116,7 @@ def test_what_the_page_says_of_the_longer_run_holds():
         json.loads((results_dir() / f"multi30k-en-de-{name}.json").read_text("utf-8"))["seeds"]
         for name in ("short", "longer")
     )
-    assert len(short) == 2 and len(longer) == 1
+    assert short and len(longer) == 1  # the page calls it one seed
     assert longer[0]["validation"]["bleu"] > max(row["validation"]["bleu"] for row in short)
     assert longer[0]["test"]["bleu"] < min(row["test"]["bleu"] for row in short)
 

@@ -14,7 +14,6 @@ import io
 import json
 import os
 import re
-import shutil
 import threading
 import time
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
 from transformer_lib import load_pretrained, visualize
 from transformer_lib.data import load_parallel
 
@@ -32,13 +32,10 @@ STATIC = ROOT / "book" / "_static"
 LIVE = STATIC / "live"
 MODEL = LIVE / "multi30k-de-en.bin"
 AXE = Path(__file__).with_name("axe.min.js")
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
 if not (CHROMIUM and DRIVER):
     pytest.skip("chromium and chromedriver are not on the path", allow_module_level=True)
 pytest.importorskip("selenium")
 
-from selenium import webdriver  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
@@ -161,16 +158,7 @@ def address():
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (
-        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        "--disable-dev-shm-usage", f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
-    ):  # fmt: skip
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver = start_chromium(tmp_path_factory.mktemp("chromium"))
     driver.set_page_load_timeout(60)
     yield driver
     driver.quit()

@@ -9,7 +9,6 @@ import gzip
 import http.server
 import json
 import re
-import shutil
 import sys
 import threading
 import time
@@ -23,20 +22,17 @@ sys.path[:0] = [str(ROOT / "tools")]
 
 import lengths  # noqa: E402
 
+from benchmarks.browser import CHROMIUM, DRIVER, start_chromium  # noqa: E402
+
 SITE = ROOT / "_build" / "html"
 AXE = Path(__file__).with_name("axe.min.js")  # from tools/vendor.sh
 PREFIX = "/book-under-a-path"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which(
-    "google-chrome"
-)
-DRIVER = shutil.which("chromedriver")
 
 if not (SITE / "index.html").exists():
     pytest.skip("no built site in _build/html: run `make book`", allow_module_level=True)
 if not (CHROMIUM and DRIVER):
     pytest.skip("chromium and chromedriver are not on the path", allow_module_level=True)
 
-from selenium import webdriver  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
@@ -79,16 +75,7 @@ def address():
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (
-        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        "--disable-dev-shm-usage", f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
-    ):  # fmt: skip
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver = start_chromium(tmp_path_factory.mktemp("chromium"))
     driver.set_page_load_timeout(60)
     driver.set_script_timeout(120)  # axe reads the whole of a long page
     yield driver
