@@ -74,10 +74,10 @@ serve: $(READY)  ## show the built site at http://127.0.0.1:8000
 	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory _build/html
 
 sync: $(READY)  ## write setup cells and library code into the notebooks, strip outputs
-	$(BIN)/python tools/sync.py
+	$(BIN)/python -m tools.sync
 
 printed: $(READY)  ## how much of the library the chapters print, and what they leave out
-	$(BIN)/python tools/printed.py
+	$(BIN)/python -m tools.printed
 
 labs: .venv-grade/.ready  ## make the students' labs from the masters; fails if one was stale
 	$(GRADE) -m labs.grader.masters $(ARGS)
@@ -100,27 +100,28 @@ train: $(READY)  ## train a recorded run again, with its settings: make train RU
 	$(BIN)/python -m transformer_lib train $(if $(RUN),--like $(RUN)) $(ARGS)
 
 seeds: $(READY)  ## train several seeds of a run, keep the best on validation: make seeds RUN=multi30k-de-en JOBS=3
-	$(BIN)/python tools/experiments.py seeds $(RUN) --seeds $(or $(SEEDS),0 1 2) --jobs $(or $(JOBS),1) $(ARGS)
+	$(BIN)/python -m recordings.experiments seeds $(RUN) --seeds $(or $(SEEDS),0 1 2) --jobs $(or $(JOBS),1) $(ARGS)
 
 ablations: $(READY)  ## change one setting at a time, several seeds each, into results/ablations.json
-	$(BIN)/python tools/experiments.py ablations --seeds $(or $(SEEDS),0 1 2) --jobs $(or $(JOBS),1) $(ARGS)
+	$(BIN)/python -m recordings.experiments ablations --seeds $(or $(SEEDS),0 1 2) --jobs $(or $(JOBS),1) $(ARGS)
 
 ladder: $(READY)  ## train the rungs that led to the short recipe again, into results/ladder.json
-	$(BIN)/python tools/experiments.py ladder --seeds $(or $(SEEDS),0 1) --jobs $(or $(JOBS),1) $(ARGS)
+	$(BIN)/python -m recordings.experiments ladder --seeds $(or $(SEEDS),0 1) --jobs $(or $(JOBS),1) $(ARGS)
 
 claims: $(READY)  ## record again what chapters claim and take minutes to show, resumable, into results/claims/
-	@for grid in tools/claims/[a-z]*.py; do echo $$grid && $(BIN)/python $$grid $(ARGS) || exit 1; done
-	$(BIN)/python tools/checksums.py
+	@for grid in recordings/claims/[a-z]*.py; do echo $$grid && \
+	  $(BIN)/python -m recordings.claims.$$(basename $$grid .py) $(ARGS) || exit 1; done
+	$(BIN)/python -m recordings.checksums
 
 gpu: $(READY)  ## all that needs a GPU, resumable: make gpu ARGS="--minutes 9"; on a CPU ARGS=--rehearse
-	$(BIN)/python tools/gpu.py run $(ARGS)
+	$(BIN)/python -m recordings.gpu run $(ARGS)
 
 gpu-home: $(READY)  ## take what `make gpu` left into results/: make gpu-home FROM=folder
-	$(BIN)/python tools/gpu.py home $(FROM) $(ARGS)
-	$(BIN)/python tools/checksums.py
+	$(BIN)/python -m recordings.gpu home $(FROM) $(ARGS)
+	$(BIN)/python -m recordings.checksums
 
 repository:  ## set the address of your copy everywhere: make repository URL=https://...
-	$(PYTHON3) tools/repository.py $(URL)
+	$(PYTHON3) -m tools.repository $(URL)
 
 clean:  ## remove what the build made (the environment stays)
 	rm -rf _build .pytest_cache .ruff_cache

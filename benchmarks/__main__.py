@@ -24,11 +24,11 @@ FULL = dict(
     sizes={1: [32, 64, 128, 256], 5: [16, 32, 64, 128, 256]},  # and all at once
     max_tokens=4096, fixed_batch=128,
     lengths=[8, 16, 32, 64, 128, 256, 512], batch_sizes=[1, 4, 16, 64, 256],
-)  # fmt: skip
+)
 QUICK = dict(
     data="mini", pairs=64, sentences=8, few=4, rounds=1, step_batches=1, epoch_batches=1,
     sizes={1: [8], 5: [8]}, max_tokens=128, fixed_batch=8, lengths=[4, 8], batch_sizes=[1, 4],
-)  # fmt: skip
+)
 
 
 def main(arguments: list[str] | None = None) -> dict:
@@ -36,11 +36,11 @@ def main(arguments: list[str] | None = None) -> dict:
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="seconds long; numbers mean nothing")
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1),
-                        help="for every contestant (default: %(default)s)")  # fmt: skip
+                        help="for every contestant (default: %(default)s)")
     parser.add_argument("--rounds", type=int, help="measurements of each contestant")
     parser.add_argument("--run", default="multi30k-de-en", help="trained model that decodes")
     parser.add_argument("--out", help="folder of bench.json and bench.md (default: results; "
-                        "with --quick: nothing is saved)")  # fmt: skip
+                        "with --quick: nothing is saved)")
     args = parser.parse_args(arguments)
     size = (QUICK if args.quick else FULL) | ({"rounds": args.rounds} if args.rounds else {})
     warnings.filterwarnings("ignore", message=".*nested_tensor.*")  # torch, about pre-norm
@@ -71,7 +71,7 @@ def measure(size: dict, pairs, run: str, curves: list[dict]):
 
     train = pairs["train"][: size["pairs"]]
     vocabulary = train_tokenizer([text for pair in train for text in pair],
-                                 training.SIZES.vocab_size)  # fmt: skip
+                                 training.SIZES.vocab_size)
     corpus = training.Corpus(
         *encode_pairs(vocabulary, train),
         size["max_tokens"],
@@ -161,7 +161,7 @@ def markdown(result: dict) -> str:
         if row["low"] is not None:
             ratio += f" [{row['low']:.2f} to {row['high']:.2f}]"
         cells = (row["what"], row["against"], ours, peer, row["unit"], ratio, row["target"],
-                 row["note"])  # fmt: skip
+                 row["note"])
         text.append("| " + " | ".join(cells) + " |")
     text += ["", "| cost of | batch size | length | who | ms |", "|---|--:|--:|---|--:|"]
     for p in result["curves"]:

@@ -166,7 +166,7 @@ def main() -> None:
                 "settings": {"heads": 1, "d_k": K, "budget": BUDGET, "rounds": options.rounds},
                 "rows": rows,
             },
-        )  # fmt: skip
+        )
 
 
 if __name__ == "__main__":

@@ -81,14 +81,14 @@ def ctranslate2_decoder(translator: Translator, beam: int, folder: str, workers:
     theirs = ctranslate2.Translator(
         folder, device="cpu", compute_type="float32", inter_threads=workers,
         intra_threads=max(1, threads // workers),
-    )  # fmt: skip
+    )
     torch.set_num_threads(threads)  # making it changes what torch shares: ours would crawl
 
     def decode(sources: Ids, batch_size: int) -> Ids:
         results = theirs.translate_batch(
             [[tokens[i] for i in ids] for ids in sources], max_batch_size=batch_size,
             beam_size=beam, length_penalty=1.0, max_decoding_length=MAX_LEN,
-        )  # fmt: skip
+        )
         return [[tokenizer.token_to_id(token) for token in r.hypotheses[0]] for r in results]
 
     return decode
@@ -102,7 +102,7 @@ def marian_decoder(marian, beam: int) -> Decoder:
         return marian.generate(
             src_ids, attention_mask=(src_ids != PAD).long(), num_beams=beam, do_sample=False,
             max_new_tokens=FORCED_LEN,
-        )[:, 1:]  # fmt: skip
+        )[:, 1:]
 
     return partial(in_batches, decode_batch, map)
 
@@ -119,7 +119,7 @@ def best_batch_size(decode: Decoder, sources: Ids, sizes: list[int]) -> tuple[in
 def duel(
     what: str, against: str, ours: Decoder, peer: Decoder, sources: Ids, sizes, rounds,
     target="", until=until_end,
-) -> Row:  # fmt: skip
+) -> Row:
     """Both at their best batch size, in turn; how many outputs are the same."""
     size, _ = best_batch_size(ours, sources, sizes)
     peer_size, _ = best_batch_size(peer, sources, sizes)
@@ -170,7 +170,7 @@ def decoding_rows(
                 ]
             except ImportError:
                 yield Row(in_c, against, target="1", note="not installed: pip install -r "
-                          "benchmarks/requirements.txt")  # fmt: skip
+                          "benchmarks/requirements.txt")
             else:
                 peer = min(choices, key=lambda d: best_batch_size(d, sources, sizes[beam])[1])
                 yield duel(what, against, quick, peer, sources, sizes[beam], rounds)
@@ -182,7 +182,7 @@ def decoding_rows(
             f"{what}, {FORCED_LEN} tokens each", "Marian (transformers), same random weights",
             forced, marian_decoder(marian, beam), sources, sizes[beam], rounds,
             until=lambda written: written,
-        )  # fmt: skip
+        )
 
 
 def with_max_len(model: Transformer, max_len: int) -> Transformer:
@@ -203,5 +203,5 @@ def cost_curves(model: Transformer, lengths, batch_sizes, rounds: int) -> list[d
         runs = {"ours": decode, "ours, no cache": partial(decode, use_cache=False)}
         for name, taken in alternate(runs, rounds_for(rounds, length)).items():
             curves.append({"what": "greedy decoding", "varied": varied, "batch_size": batch,
-                           "length": length, "who": name, "ms": 1000 * median(taken)})  # fmt: skip
+                           "length": length, "who": name, "ms": 1000 * median(taken)})
     return curves

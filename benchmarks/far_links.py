@@ -68,7 +68,7 @@ def main() -> None:
     torch.set_num_threads(1)
     record = json.loads(FILE.read_text()) if FILE.exists() else {"runs": []}
     record["environment"] = {"torch": torch.__version__, "python": platform.python_version(),
-                             "machine": platform.machine(), "threads": 1}  # fmt: skip
+                             "machine": platform.machine(), "threads": 1}
     record["task"] = {"length": SIZE, "batch": BATCH, "updates": UPDATES, "warmup": WARMUP}
     keys = ("mechanism", "seed", "rate", "n_facts", "budget")
     done = {tuple(row[key] for key in keys) for row in record["runs"]}

@@ -37,7 +37,7 @@ class TorchTransformer(nn.Module):
         self.core = nn.Transformer(
             c.d_model, c.n_heads, c.n_encoder_layers, c.n_decoder_layers, c.d_ff, c.dropout,
             batch_first=True, norm_first=c.norm_first,
-        )  # fmt: skip
+        )
         self._copy(ours)
         if same_dropout:
             for part in self.core.modules():
@@ -77,12 +77,12 @@ class TorchTransformer(nn.Module):
             self.embed(src_ids), self.embed(read),
             tgt_mask=nn.Transformer.generate_square_subsequent_mask(read.size(1)),
             tgt_is_causal=True, src_key_padding_mask=padding, memory_key_padding_mask=padding,
-        )  # fmt: skip
+        )
         logits = hidden @ self.embedding.weight.T  # (B, T, V)
         return F.cross_entropy(
             logits.flatten(0, 1), predicted.flatten(), ignore_index=PAD,
             label_smoothing=self.smoothing,
-        )  # fmt: skip
+        )
 
 
 # --------------------------------------------------------------------------------- without a cache
@@ -183,13 +183,13 @@ def marian_pair(like: ModelConfig):
         decoder_ffn_dim=like.d_ff, max_position_embeddings=like.max_len, dropout=0.0,
         activation_function="relu", scale_embedding=True, init_std=0.1, pad_token_id=PAD,
         bos_token_id=BOS, eos_token_id=None, forced_eos_token_id=None, decoder_start_token_id=BOS,
-    )).eval()  # fmt: skip
+    )).eval()
     marian.final_logits_bias[:, PAD] = -torch.inf  # ours never writes padding
     ours = Transformer(ModelConfig(
         vocab_size=like.vocab_size, d_model=like.d_model, n_heads=like.n_heads, d_ff=like.d_ff,
         n_encoder_layers=like.n_encoder_layers, n_decoder_layers=like.n_decoder_layers,
         max_len=like.max_len, norm_first=False,
-    )).eval()  # fmt: skip
+    )).eval()
     # Marian puts all sines before all cosines; ours alternate, as the paper writes them.
     table = ours.embed.positions.table
     ours.embed.positions.table = torch.cat([table[:, 0::2], table[:, 1::2]], dim=1)
@@ -199,11 +199,11 @@ def marian_pair(like: ModelConfig):
         for a, b in zip(mine.layers, other.layers, strict=True):
             pairs = [(a.feed_forward.expand, b.fc1), (a.feed_forward.contract, b.fc2)]
             pairs += [(getattr(a.self_attention, x), getattr(b.self_attn, y))
-                      for x, y in names.items()]  # fmt: skip
+                      for x, y in names.items()]
             norms = [b.self_attn_layer_norm, b.final_layer_norm]
             if hasattr(a, "cross_attention"):
                 pairs += [(getattr(a.cross_attention, x), getattr(b.encoder_attn, y))
-                          for x, y in names.items()]  # fmt: skip
+                          for x, y in names.items()]
                 norms.insert(1, b.encoder_attn_layer_norm)
             pairs += zip((residual.norm for residual in a.residuals), norms, strict=True)
             for ours_part, theirs_part in pairs:

@@ -27,4 +27,4 @@ def startup_row(rounds: int) -> Row:
     ratios = [a / b for a, b in zip(torch_alone, beyond, strict=True)]
     return Row("import transformer_lib beyond torch", "import torch", "s", median(beyond),
                median(torch_alone), median(ratios), min(ratios), max(ratios),
-               target="below 0.3 s", samples={"ours": beyond, "peer": torch_alone})  # fmt: skip
+               target="below 0.3 s", samples={"ours": beyond, "peer": torch_alone})

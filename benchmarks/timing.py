@@ -65,7 +65,7 @@ def compare(
     return Row(
         what, against, unit, median(ours), median(peer), median(ratios), min(ratios), max(ratios),
         target, note, {"ours": ours, "peer": peer},
-    )  # fmt: skip
+    )
 
 
 def rates(work: float, taken: list[float]) -> list[float]:

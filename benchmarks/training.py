@@ -16,7 +16,7 @@ from transformer_lib.tokenization import PAD
 SIZES = ModelConfig(
     vocab_size=8000, d_model=128, n_heads=4, d_ff=256, n_encoder_layers=4, n_decoder_layers=4,
     dropout=0.1, max_len=1024,
-)  # fmt: skip
+)
 SMOOTHING = 0.1
 
 STEP, ROUNDED = "training step", "training step in bf16"
@@ -184,7 +184,7 @@ def epoch_rows(corpus: Corpus, steps: dict[str, TrainingStep], n_batches: int, r
     rows.append(
         Row("padding over an epoch", unsorted, "% of tokens",
             ours, fixed, fixed / max(ours, 1e-9), target="below 5 %")
-    )  # fmt: skip
+    )
     return rows
 
 
@@ -203,5 +203,5 @@ def cost_curves(steps: dict[str, TrainingStep], lengths, batch_sizes, rounds: in
             curves.append({
                 "what": STEP, "varied": varied, "batch_size": batch, "length": length,
                 "who": OURS if name == FAST else name, "ms": 1000 * median(taken),
-            })  # fmt: skip
+            })
     return curves

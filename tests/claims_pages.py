@@ -3,24 +3,18 @@
 import ast
 import contextlib
 import functools
-import importlib.util
+import importlib
 import io
 import json
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools" / "claims"))
 
 
 @functools.cache
 def module(name: str):
-    """tools/claims/<name>.py, whatever else has that name."""
-    path = ROOT / "tools" / "claims" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"claims_{name}", path)
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
+    """recordings/claims/<name>.py."""
+    return importlib.import_module(f"recordings.claims.{name}")
 
 
 def recording(name: str) -> dict:

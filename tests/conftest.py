@@ -17,7 +17,7 @@ settings.load_profile("repeatable")
 TINY = dict(
     vocab_size=20, d_model=16, n_heads=4, d_ff=24, n_encoder_layers=2, n_decoder_layers=2,
     dropout=0.0, max_len=40,
-)  # fmt: skip
+)
 
 
 @pytest.fixture(autouse=True)

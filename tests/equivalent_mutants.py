@@ -5,18 +5,18 @@
 """
 
 EQUIVALENT = {
-    "01": {
+    "why_attention": {
         "weights = scores.softmax(-1) | without USub": (
             "that axis has this number counted from the front, too"
         ),
         "A = torch.zeros(n, n) | arguments exchanged": ("the matrix is square"),
     },
-    "02": {
+    "scaled_dot_product_attention": {
         "scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)) | arguments exchanged": (
             "transpose exchanges two axes, in whichever order they are named"
         ),
     },
-    "03": {
+    "masks": {
         "causal = torch.ones(1, 1, size, size, dtype=torch.bool, device=ids.device).tril() | without device=": (
             "the check runs on the processor"
         ),
@@ -33,7 +33,7 @@ EQUIVALENT = {
             "the matrix is square"
         ),
     },
-    "04": {
+    "multi_head_attention": {
         "return x.unflatten(-1, (n_heads, -1)).transpose(1, 2) | arguments exchanged": (
             "transpose exchanges two axes, in whichever order they are named"
         ),
@@ -41,18 +41,18 @@ EQUIVALENT = {
             "transpose exchanges two axes, in whichever order they are named"
         ),
     },
-    "07": {
+    "normalization": {
         "if kind == 'batch': | condition always true": (
             "there are two kinds, and the other has returned"
         ),
     },
-    "08": {
+    "feed_forward_and_residuals": {
         "factor = 20.0 | 20.0 -> 21.0": ("any large factor does"),
         "keep = torch.rand_like(x) >= p | GtE -> Gt": (
             "a random number is exactly p with probability 0"
         ),
     },
-    "11": {
+    "whole_model": {
         "token = model.project(hidden[:, -1]).argmax(-1) | without USub": (
             "that axis has this number counted from the front, too"
         ),
@@ -60,7 +60,7 @@ EQUIVALENT = {
             "padding stands at the end, where the causal mask hides it"
         ),
     },
-    "12": {
+    "batches_loss_schedule": {
         "plain_answer = math.log(10000) | 10000 -> 10001": ("answers may be rounded to two digits"),
         "smoothed_answer = math.log(10000) | 10000 -> 10001": (
             "answers may be rounded to two digits"
@@ -72,7 +72,7 @@ EQUIVALENT = {
             "an axis that is not 1 long stays, and the boolean index drops the last"
         ),
     },
-    "13": {
+    "toy_tasks": {
         "letters, length = (2, 3) | 2 -> 3": ("three letters do as well"),
         "width = max(written.size(1), right.size(1)) | arguments exchanged": (
             "the larger, or smaller, of two has no order"
@@ -84,12 +84,12 @@ EQUIVALENT = {
             "that axis has this number counted from the front, too"
         ),
     },
-    "14": {
+    "multi30k_data": {
         "return ids if len(ids) <= limit else ids[:limit - 1] + [2] | LtE -> Lt": (
             "at the limit itself the last id is <eos> already"
         ),
     },
-    "15": {
+    "decoding": {
         "found_probabilities = [0.4 * 0.5, 0.35 * 0.6, 0.25 * 1.0] | Mult -> Div": (
             "the factor is 1"
         ),
@@ -109,7 +109,7 @@ EQUIVALENT = {
             "that axis has this number counted from the front, too"
         ),
     },
-    "16": {
+    "training_on_multi30k": {
         "value = peak * min(step / warmup, (warmup / step) ** 0.5) | arguments exchanged": (
             "the smaller of two has no order"
         ),
@@ -129,7 +129,7 @@ EQUIVALENT = {
             "a product has no order"
         ),
     },
-    "17": {
+    "evaluation": {
         "scores = np.random.default_rng(seed).normal(size=(2, draws, n_seeds)) | 2 -> 3": (
             "a third system that nobody looks at"
         ),
@@ -164,7 +164,7 @@ EQUIVALENT = {
             "a distance is symmetric"
         ),
     },
-    "18": {
+    "looking_inside": {
         "unit = F.normalize(table, dim=-1) | without dim=": (
             "the default, axis 1, is the last one of a table"
         ),
@@ -176,7 +176,7 @@ EQUIVALENT = {
             "that axis has this number counted from the front, too"
         ),
     },
-    "20": {
+    "decoder_only": {
         "return (1.5, 1000, 4.0, 250) | 1.5 -> 2.5": (
             "another pair of models that overturns the sentence"
         ),
@@ -187,13 +187,13 @@ EQUIVALENT = {
             "another pair of models that overturns the sentence"
         ),
     },
-    "21": {
+    "vision_transformer": {
         "tokens = (224 // 16) ** 2 + 1 | 224 -> 225": ("224 // 16 is 225 // 16"),
         "imitated = F.cross_entropy(teacher_token_logits, teacher_logits.argmax(-1)) | without USub": (
             "that axis has this number counted from the front, too"
         ),
     },
-    "23": {
+    "cheaper_attention": {
         "layers = 100 // 10 | right operand only": ("the result is 10 again"),
         "layers = 100 // 10 | 100 -> 101": ("the result is 10 again"),
         "memory, total = (written.cumsum(-3), k.cumsum(-2)) | without USub": (
@@ -206,10 +206,10 @@ EQUIVALENT = {
             "a wider window, or a second global token: it still overturns"
         ),
     },
-    "22": {
+    "encoder_decoders": {
         "return (20, 0.3, 0.3) | 20 -> 21": "another text that overturns the sentence",
     },
-    "24": {
+    "longer_memory_less_depth": {
         "DOG, CAT = (7, 8) | 7 -> 0": "the numbers of the words are free",
         "DOG, CAT = (7, 8) | 8 -> 9": "the numbers of the words are free",
         "DOG, CAT = (7, 8) | 8 -> 0": "the numbers of the words are free",
@@ -221,7 +221,7 @@ EQUIVALENT = {
         ),
         "return (q, k, torch.randn(1, 1, 64, 8)) | 8 -> 9": "values may have another width",
     },
-    "25": {
+    "acting": {
         "fourth_return = 10 - (1 + 0 + 2) | Add -> Sub": "the reward taken off is 0",
         "fourth_return = 10 - (1 + 0 + 2) | left operand only": "the reward left out is 0",
         "earned_before = rewards.cumsum(-1) - rewards | without USub": (
@@ -231,7 +231,7 @@ EQUIVALENT = {
         "safe, win, lose, chance = (5, 10, 1, 0.3) | 10 -> 11": "another gamble of that kind",
         "safe, win, lose, chance = (5, 10, 1, 0.3) | 1 -> 2": "another gamble of that kind",
     },
-    "06": {
+    "positional_encodings": {
         "d_model, near, far = (64, 48, 100) | 48 -> 49": ("these two distances do as well"),
     },
 }

@@ -159,7 +159,7 @@ def main(what: str, every: int = 1) -> dict:
         total = changes.n
         if what == "fail":
             faults = [(errno.errorcode[number], refuse(number))
-                      for number in (errno.ENOSPC, errno.EIO)]  # fmt: skip
+                      for number in (errno.ENOSPC, errno.EIO)]
             cases = [(at, *fault) for at in range(1, total + 1) for fault in faults]
         else:
             cases = [(at, "killed before", die(None)) for at in range(1, total + 1)]

@@ -44,7 +44,7 @@ COPIES = {aten.copy_.default, aten._to_copy.default}
 INDEXED = {
     aten.index.Tensor, aten.index_put.default, aten.index_put_.default,
     aten._index_put_impl_.default,
-}  # fmt: skip
+}
 # Operations whose result, or the shape of it, the program must know before it goes on.
 WAITING = {aten._local_scalar_dense.default, aten.nonzero.default, aten.masked_select.default}
 
@@ -63,7 +63,7 @@ class PretendTensor(torch.Tensor):
         made = torch.Tensor._make_wrapper_subclass(
             cls, on_cpu.size(), strides=on_cpu.stride(), storage_offset=on_cpu.storage_offset(),
             dtype=on_cpu.dtype, device=torch.device(NAME, 0),
-        )  # fmt: skip
+        )
         made.on_cpu = on_cpu
         return made
 
@@ -396,7 +396,7 @@ def chosen():
             return found if name in ("auto", "cuda") else really(name)
 
         users = [m for name, m in sys.modules.items() if name.startswith("transformer_lib")
-                 and getattr(m, "pick_device", None) is really]  # fmt: skip
+                 and getattr(m, "pick_device", None) is really]
         for module in users:
             module.pick_device = pick_device
         try:
@@ -421,7 +421,7 @@ def run_notebook(path: Path) -> int:
     import transformer_lib.training  # noqa: F401
 
     cells = [cell for cell in json.loads(path.read_text(encoding="utf8"))["cells"]
-             if cell["cell_type"] == "code"]  # fmt: skip
+             if cell["cell_type"] == "code"]
     shell = InteractiveShell.instance()
     before = computed["operations"]
     with chosen():

@@ -107,7 +107,7 @@ def test_walks_begin_with_the_sign_and_end_at_the_junction():
 def test_what_a_walk_earns():
     go, left, right = corridor.FORWARD, corridor.LEFT, corridor.RIGHT
     actions = torch.tensor([[go, go, right], [go, go, left], [go, right, right],
-                            [left, go, right], [go, go, go]])  # fmt: skip
+                            [left, go, right], [go, go, go]])
     rewards, alive = corridor.rewards_of(actions, torch.full((5,), right))
     assert rewards.sum(-1).tolist() == [2, 1, 0.5, 0, 1]
     assert alive.sum(-1).tolist() == [3, 3, 2, 1, 3]
@@ -236,7 +236,7 @@ def test_equals_the_decision_transformer_of_the_field():
         bos_token_id=None, eos_token_id=None,
         activation_function="gelu_new", action_tanh=False, resid_pdrop=0.0, attn_pdrop=0.0,
         initializer_range=0.3,
-    )).eval()  # fmt: skip
+    )).eval()
     config = BlockConfig(16, 2, 32, 0, 3, dropout=0.0, max_len=40, activation="gelu_tanh")
     ours = families.from_decision_transformer(theirs.state_dict(), config, 4, 2)
     returns, states, actions, steps = episode()
@@ -244,7 +244,7 @@ def test_equals_the_decision_transformer_of_the_field():
         states=states, actions=nn.functional.one_hot(actions, 2).float(),
         returns_to_go=returns[..., None], timesteps=steps,
         attention_mask=torch.ones(2, 6, dtype=torch.long),
-    )  # fmt: skip
+    )
     torch.testing.assert_close(
         ours(returns, states, actions, steps), there.action_preds, rtol=1e-5, atol=1e-5
     )

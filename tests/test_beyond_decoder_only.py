@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from pathlib import Path
 from statistics import mean
 
@@ -12,6 +11,7 @@ from conftest import assert_equal, random_ids, tiny_config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recordings.beyond import decoder_only, modern_parts
 from transformer_lib.batching import pad
 from transformer_lib.beyond.families import (
     from_gpt2,
@@ -33,9 +33,6 @@ from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.training import translation_batches
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tools" / "beyond")]
-import decoder_only  # noqa: E402
-import modern_parts  # noqa: E402
 
 SOURCES = [[5, 6, 7, EOS], [8, EOS], [9, 5, EOS]]
 TARGETS = [[BOS, 10, 11, EOS], [BOS, 7, 7, 7, EOS], [BOS, 4, EOS]]
@@ -150,7 +147,7 @@ def test_with_equal_weights_the_two_parts_are_one_model():
     two.load_state_dict({
         name: state[name.replace("of_source.", "").replace("of_rest.", "")]
         for name in two.state_dict()
-    })  # fmt: skip
+    })
     ids = torch.tensor([[5, 6, 7, EOS, BOS, 9]])
     assert_equal(two(ids), one(ids))
     for part, before, after in (("of_source", True, True), ("of_rest", False, True)):
@@ -171,7 +168,7 @@ def test_gpt_2_weights_give_its_logits():
     transformers = pytest.importorskip("transformers")
     theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config(
         vocab_size=20, n_embd=16, n_head=4, n_layer=2, n_positions=40, initializer_range=0.3,
-    )).double().eval()  # fmt: skip
+    )).double().eval()
     for parameter in theirs.parameters():  # its biases start at 0
         parameter.add_(0.1 * torch.randn_like(parameter))
     state = {k: v for k, v in theirs.state_dict().items() if k != "lm_head.weight"}
@@ -188,7 +185,7 @@ def test_llama_weights_give_its_logits(tied):
         vocab_size=20, hidden_size=32, num_attention_heads=4, num_key_value_heads=2,
         num_hidden_layers=2, intermediate_size=24, max_position_embeddings=40,
         initializer_range=0.3, tie_word_embeddings=tied, rope_theta=10000.0,
-    )).double().eval()  # fmt: skip
+    )).double().eval()
     ours = from_llama(theirs.state_dict(), llama_config(theirs.config.to_dict()))
     ids = torch.randint(0, 20, (3, 9))
     assert_equal(ours(ids), theirs(ids).logits, 1e-5)  # its angles are float32
@@ -272,7 +269,7 @@ def test_new_runs_are_added_to_what_was_recorded(tmp_path, monkeypatch):
     found = json.loads((tmp_path / "topic.json").read_text())["runs"]
     assert [(run["arm"], run["seed"], run["bleu"]) for run in found] == [
         ("causal", 0, 3), ("causal", 1, 3), ("prefix", 0, 1)
-    ]  # fmt: skip
+    ]
 
 
 def test_the_modern_parts_together_are_llama():

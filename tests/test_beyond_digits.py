@@ -75,7 +75,7 @@ def test_our_model_equals_the_vit_of_transformers(channels):
         hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
         image_size=8, patch_size=2, num_channels=channels, layer_norm_eps=1e-5, num_labels=10,
         initializer_range=0.3,
-    )).double().eval()  # fmt: skip
+    )).double().eval()
     for name, parameter in theirs.named_parameters():
         if parameter.dim() == 1 or "cls_token" in name:
             parameter.add_(0.3 * torch.randn_like(parameter))

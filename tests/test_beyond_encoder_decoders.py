@@ -185,7 +185,7 @@ def t5():
             vocab_size=60, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_decoder_layers=3,
             num_heads=4, dropout_rate=0.0,
         )
-    )  # fmt: skip
+    )
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     return model.double().eval()
@@ -324,7 +324,7 @@ def recorded(topic):
 def denoising(data, pairs):
     """{arm: {seed: test BLEU}} at each start's better rate: scratch, longer, copy, infill."""
     runs = [run for run in recorded("denoising")
-            if run["data"] == data and run.get("group") != "pretraining"]  # fmt: skip
+            if run["data"] == data and run.get("group") != "pretraining"]
     few = min(run["pairs"] for run in runs)
     found = {}
     for start in ("scratch", "copy", "infill"):

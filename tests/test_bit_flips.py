@@ -3,7 +3,6 @@
 import json
 import random
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,13 @@ import torch
 from safetensors.torch import save_file
 from tiny_run import TRAIN, assert_same_run, run
 
+from recordings import checksums as listing
 from transformer_lib import load_pretrained
 from transformer_lib.runs import checksums, download, pretrained
 from transformer_lib.runs.files import read_json_lines, sha256
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
 
-import checksums as listing  # noqa: E402
 
 
 class Crash(Exception):
@@ -177,7 +175,7 @@ def test_the_entries_behind_a_checkpoint_are_written_again_in_silence(
 
 
 def test_the_lists_in_results_are_up_to_date():
-    message = "look at the changes, then run tools/checksums.py"
+    message = "look at the changes, then run recordings/checksums.py"
     assert listing.problems() == [], message
     assert download.shipped() == listing.shipped(), message
 

@@ -11,32 +11,34 @@ import functools
 import io
 import json
 import linecache
-import sys
+import re
 from pathlib import Path
 
 import pytest
 from equivalent_mutants import EQUIVALENT
 
-from transformer_lib import checks
-from transformer_lib.checks import framework
+from exercises import checks
+from exercises.checks import framework
+from tools import mutants as engine
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
-import mutants as engine  # noqa: E402
 
 SOLUTIONS = sorted((ROOT / "book" / "solutions").glob("[0-9][0-9]_*.ipynb"))
 
 
 def check_calls(tree):
-    """The calls `checks.chNN.name(...)` of a cell."""
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)
-            and ast.unparse(node.func).startswith("checks.ch")]  # fmt: skip
+    """The calls `checks.<chapter>.<name>(...)` of a cell."""
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and re.match(r"checks\.\w+\.", ast.unparse(node.func))
+    ]
 
 
 def needed_for(arguments, statements):
     """The statements that the arguments of a check come from: prints and figures are left out."""
     wanted = {node.id for text in arguments for node in ast.walk(ast.parse(text))
-              if isinstance(node, ast.Name)}  # fmt: skip
+              if isinstance(node, ast.Name)}
     kept = []
     for statement in reversed(statements):
         names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
@@ -56,7 +58,7 @@ def solutions(path):
         for cell in json.loads(path.read_text(encoding="utf8"))["cells"]
         if cell["cell_type"] == "code" and "setup" not in cell["metadata"].get("tags", [])
     ]
-    before, found = [], []  # fmt: skip
+    before, found = [], []
     for cell in cells:
         tree = ast.parse("".join(cell["source"]))
         for call in check_calls(tree):
@@ -119,7 +121,7 @@ def survivors_of(path, explain=False):
 def assert_none_survives(path, explain, monkeypatch):
     monkeypatch.setattr(framework, "LIMIT", 0.5)
     total, survived = survivors_of(path, explain)
-    listed = EQUIVALENT.get(path.stem[:2], {})
+    listed = EQUIVALENT.get(path.stem[3:], {})
     accepted = {what for several in survived.values() for what in several}
     assert total and not accepted - set(listed), f"of {total} mutants these are accepted"
     assert not set(listed) - accepted, "listed as equivalent, but refused or gone"

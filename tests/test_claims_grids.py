@@ -4,17 +4,14 @@ import contextlib
 import io
 import json
 import random
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools" / "claims"))
+from recordings.claims import one_vector, residuals, warm_up
 
-import one_vector  # noqa: E402
-import residuals  # noqa: E402
-import warm_up  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
+
 
 # Grid: the cells that tell of it, behind those that they need.
 TELLS = {

@@ -5,16 +5,15 @@ import copy
 import io
 import json
 import math
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools" / "claims"))
+from recordings import record as _record
+from recordings.claims import normalization
 
-import _record  # noqa: E402
-import normalization  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
+
 
 PAGE = json.loads((ROOT / "book" / f"{normalization.PAGE}.ipynb").read_text(encoding="utf8"))
 SOURCE = {cell["id"]: "".join(cell["source"]) for cell in PAGE["cells"]}
@@ -22,7 +21,7 @@ SOURCE = {cell["id"]: "".join(cell["source"]) for cell in PAGE["cells"]}
 FIRST = ("c89e7e40",)
 TELLS = ("wander-recorded-07", "83c65fcf", "length-says-07", "captions-says-07",
          "norms-multi30k-07", "deep-figure-07", "deep-says-07", "stall-figure-07",
-         "stall-says-07", "post-norm-says-07")  # fmt: skip
+         "stall-says-07", "post-norm-says-07")
 NEEDS = {"83c65fcf": ("d2855bef", "e04ea784"), "stall-figure-07": ("1a160e18",)}
 
 
@@ -141,7 +140,7 @@ def test_a_held_sublayer_adds_no_more_than_it_may():
 def test_the_numbers_on_the_page_are_those_of_the_file(recorded, told):
     text = told(recorded)
     one = [r["curves"]["one length"] for r in
-           found(recorded, "length", norm="batch", by_length=True, rate=0.003)]  # fmt: skip
+           found(recorded, "length", norm="batch", by_length=True, rate=0.003)]
     own = "in use, averages of this length"
     for mode in ("training mode", "in use", own):
         assert spans([curve[mode][-1] for curve in one]) in text
@@ -152,7 +151,7 @@ def test_the_numbers_on_the_page_are_those_of_the_file(recorded, told):
         ("the sublayers drown the path", "sublayers add at most 0.3"),
     ):
         losses = [r["last"] for r in found(recorded, "stall", change=change, norm_first=False,
-                                           layers=6, rate=0.01)]  # fmt: skip
+                                           layers=6, rate=0.01)]
         assert len(losses) == len(normalization.SEEDS)
         (line,) = [line for line in text.splitlines() if why in line]
         assert f"learned {sum(x < math.log(12) / 2 for x in losses)} of {len(losses)} runs" in line
@@ -188,7 +187,7 @@ def test_another_recording_is_told_otherwise(recorded, told):
     same &= set(changed.splitlines())
     # Headings say what is measured; the BLEU of whole translators is recorded elsewhere.
     assert not [line for line in same if line[-1] not in ":." and "BLEU" not in line
-                and "Learned, post-norm" not in line]  # fmt: skip
+                and "Learned, post-norm" not in line]
     assert "do not show that the length is the cause" in changed and "survives" in changed
     assert "the sublayers drown the path   learned 0 of 3 runs without it: refuted" in changed
 
@@ -206,7 +205,7 @@ def test_the_findings_hold_in_every_seed(recorded):
 def test_the_findings_about_post_norm_hold_in_every_seed(recorded):
     def last(change, norm_first=False, layers=6, rate=0.01):
         return [r["last"] for r in found(recorded, "stall", change=change, layers=layers,
-                                         norm_first=norm_first, rate=rate)]  # fmt: skip
+                                         norm_first=norm_first, rate=rate)]
 
     half = math.log(12) / 2
     for change in ("nothing", "three tiny steps first", "60 steps at rate 0 first",

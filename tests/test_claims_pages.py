@@ -238,7 +238,7 @@ def test_what_the_page_says_of_targets_that_are_not_shifted_holds():
                 {what: values("shift", what, steps, learner=learner, rate=rate)
                  for what in ("loss", "bleu", "other")}
                 for learner in ("Ana", "Ben")
-            )  # fmt: skip
+            )
             assert max(ana["loss"]) < min(ben["loss"])
             assert max(ana["bleu"]) < 1 < 30 < min(ben["bleu"])
             assert ana["bleu"] == pytest.approx(ana["other"], abs=0.1)

@@ -4,17 +4,16 @@ import contextlib
 import copy
 import io
 import json
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools" / "claims"))
+from recordings.claims import batches as batches_grid
+from recordings.claims import heads as heads_grid
 
-import batches as batches_grid  # noqa: E402
-import heads as heads_grid  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
+
 
 GRIDS = [batches_grid, heads_grid]
 # Of each page: the cells that tell what is recorded, and those that they need.
@@ -50,7 +49,7 @@ def told(tmp_path, monkeypatch):
         if grid is heads_grid:
             names["KINDS"] = {
                 "encoder.self": "encoder", "decoder.self": "decoder", "decoder.cross": "cross"
-            }  # fmt: skip
+            }
             names["FIRST"] = "decoder.layers.0.cross_attention"
         with contextlib.redirect_stdout(text):
             for cell in TELLS[grid]:

@@ -209,7 +209,7 @@ def test_like_repeats_a_recorded_run(trained, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(("part", "name", "value"), [
     ("train", "both_directions", 18), ("data", "start_from", "a-run"), ("data", "teachers", ["b"]),
-])  # fmt: skip
+])
 def test_a_recorded_run_of_settings_that_are_gone_translates(
     trained, tmp_path, capsys, part, name, value
 ):
@@ -369,7 +369,7 @@ def test_a_closed_input_is_an_empty_one(trained, capsys, monkeypatch):
     (["train", "--data", ""], "argument --data: it is empty"),
     (["train", "--run-dir", " "], "argument --run/--run-dir: it is empty"),
     (["translate", "--run", "", "x"], "argument --run: it is empty"),
-])  # fmt: skip
+])
 def test_an_empty_name_is_wrong_usage(arguments, message, capsys):
     assert message in fails(capsys, arguments, code=2)
 
@@ -380,7 +380,7 @@ def test_an_empty_name_is_wrong_usage(arguments, message, capsys):
     (["--seed", str(2**70)], "seed is .* below 2"),
     (["--device", "meta"], "device is 'meta', which holds no numbers"),
     (["--peak-lr", "nan"], "peak_lr is nan"),
-])  # fmt: skip
+])
 def test_settings_that_train_nothing_are_named(arguments, message, capsys, tmp_path):
     error = fails(capsys, ["train", "--data", "mini", "--run", str(tmp_path), *TINY, *arguments])
     assert re.search(message, error)

@@ -29,14 +29,14 @@ TEXTS = [
     "Ein\r\nHund", "Ein\u2028Hund", "\ud800", "日本語", "عربى", "<pad>", "<bos> <eos>",
     "<unk>" * 20, "%s %d {}", "\\", "'; drop table", "<script>", "nan", "null", "0", "ſtraße",
     "e\u0301" * 500,
-]  # fmt: skip
+]
 
 
 def options_of(name: str) -> dict[str, argparse.Action]:
     """The options of a command that take a value, by their last name."""
     [commands] = [a for a in parsers()[0]._actions if isinstance(a, argparse._SubParsersAction)]
     return {action.option_strings[-1]: action for action in commands.choices[name]._actions
-            if action.option_strings and action.nargs != 0}  # fmt: skip
+            if action.option_strings and action.nargs != 0}
 
 
 def cases(name: str) -> list[tuple[str, str]]:
@@ -94,7 +94,7 @@ def test_train(option, value, capsys):
     given = [value] * action.nargs if isinstance(action.nargs, int) else [value]
     start = ["train", "--data", "mini", *TINY]
     code, error = outcome([*start, f"{option}={value}"] if len(given) == 1 else
-                          [*start, option, *given], capsys)  # fmt: skip
+                          [*start, option, *given], capsys)
     if code == 2:
         assert option in error
         return
@@ -110,7 +110,7 @@ def test_train(option, value, capsys):
 @pytest.mark.parametrize(("option", "value"), cases("translate"))
 def test_translate(option, value, trained, capsys):  # noqa: F811
     code, error = outcome(["translate", "--run", str(trained), f"{option}={value}", "Ein Hund"],
-                          capsys)  # fmt: skip
+                          capsys)
     said = math.isfinite(float(value)) if option == "--length-penalty" and code == 0 else True
     assert said, "a length penalty that is no number was taken"
     if option in ("--run", "--device"):

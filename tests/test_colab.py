@@ -31,12 +31,10 @@ from nbclient.exceptions import CellExecutionError
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
+from tools import repository, setup_cell, sync
 
-import repository  # noqa: E402
-import setup_cell  # noqa: E402
-import sync  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
+
 
 # A student's lab stops at the first unanswered task, so its master runs instead.
 STUDENTS = ROOT / "book" / "labs"
@@ -54,7 +52,7 @@ SHORT = sorted(path for path in FOUND if path.parent == SOLUTIONS)  # several sh
 # needs another of them fails.
 COLAB_HAS = ["altair", "datasets", "gymnasium", "ipykernel", "matplotlib", "numpy", "pip",
              "requests", "safetensors", "scikit-learn", "tokenizers", "torch", "tqdm",
-             "transformers"]  # fmt: skip
+             "transformers"]
 COLAB_LACKS = ["bertviz", "sacrebleu", "sacremoses"]  # and the book uses
 
 
@@ -97,7 +95,7 @@ def make_environment(folder: Path, python: Path):
     (kernel / "kernel.json").write_text(json.dumps({
         "argv": [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"],
         "display_name": "Colab", "language": "python",
-    }))  # fmt: skip
+    }))
 
 
 def outer_environment() -> dict[str, str]:
@@ -139,7 +137,7 @@ def packages(runtime) -> dict[str, str]:
     answer = subprocess.run(
         [runtime.python, "-c", code], env=runtime.variables, check=True, capture_output=True,
         cwd=runtime.folder,
-    ).stdout  # fmt: skip
+    ).stdout
     return json.loads(answer)
 
 
@@ -155,7 +153,7 @@ def run_setup_cell(runtime, folder: Path, **variables) -> subprocess.CompletedPr
     return subprocess.run(
         [runtime.python, "-c", code], cwd=folder, env=runtime.variables | variables,
         capture_output=True, text=True,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="session")
@@ -192,7 +190,7 @@ def first_run(tmp_path_factory):
             done.write_text(json.dumps({
                 "before": before, "after": packages(runtime), "problem": None if
                 result.returncode == 0 else result.stdout + result.stderr,
-            }))  # fmt: skip
+            }))
     runtime.__dict__.update(json.loads(done.read_text()))
     return runtime
 
@@ -293,11 +291,11 @@ def test_colab_has_what_the_labs_import(runtime):
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "code" and "setup" not in cell.metadata.get("tags", []):
                 lines |= {ast.unparse(node) for node in ast.walk(ast.parse(cell.source))
-                          if isinstance(node, (ast.Import, ast.ImportFrom))}  # fmt: skip
+                          if isinstance(node, (ast.Import, ast.ImportFrom))}
     result = subprocess.run(
         [runtime.python, "-c", setup_cell.setup_cell() + "\n" + "\n".join(sorted(lines))],
         cwd=runtime.folder / "first_run", env=runtime.variables, capture_output=True, text=True,
-    )  # fmt: skip
+    )
     assert result.returncode == 0, result.stderr
 
 
@@ -307,7 +305,7 @@ def execute(notebook, runtime, tmp_path):
     notebook.cells.append(nbformat.v4.new_code_cell(
         "import transformer_lib\n"
         f"assert transformer_lib.__file__.startswith({str(tmp_path)!r}), transformer_lib.__file__"
-    ))  # fmt: skip
+    ))
     client = NotebookClient(
         notebook, kernel_name="colab", timeout=240, resources={"metadata": {"path": str(tmp_path)}}
     )

@@ -130,7 +130,7 @@ def test_ctrl_c_under_torchrun_saves_and_the_run_goes_on(whole, tmp_path):
     assert done.returncode != 0
     assert done.stdout.count("Stopped at step 3; saved.") + done.stdout.count(
         "Stopped at step 6; saved."
-    ) == 1, done.stdout + done.stderr[-3000:]  # fmt: skip
+    ) == 1, done.stdout + done.stderr[-3000:]
     done = two_processes(tmp_path / "run", max_steps=9)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count("Resuming") == 1

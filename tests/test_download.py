@@ -85,7 +85,7 @@ def test_the_wheel_holds_what_it_needs(tmp_path):
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
     missing = {path.relative_to(source) for path in source.glob("transformer_lib/**/*")
-               if path.is_file() and not (site / path.relative_to(source)).exists()}  # fmt: skip
+               if path.is_file() and not (site / path.relative_to(source)).exists()}
     assert not missing
     environment = os.environ | {"PYTHONPATH": str(site), "XDG_CACHE_HOME": str(tmp_path)}
     environment.pop("RESULTS_DIR", None)

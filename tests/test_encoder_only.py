@@ -2,8 +2,6 @@
 
 import json
 import math
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +11,7 @@ from conftest import assert_equal, random_ids, tiny_config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recordings.beyond import encoder_only
 from transformer_lib.beyond.encoders import (
     FactorisedEmbedding,
     ReplacedTokens,
@@ -34,9 +33,6 @@ from transformer_lib.corpora.mini import mini_corpus
 from transformer_lib.models.classifier import Classifier, MaskedLanguageModel
 from transformer_lib.runs.checkpoint import load_state, load_weights
 from transformer_lib.tokenization import load_tokenizer
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools" / "beyond"))
-import encoder_only  # noqa: E402
 
 MASK = 19  # the last id of tiny_config's vocabulary of 20
 
@@ -248,7 +244,7 @@ def bert_equals_ours(theirs):
             sizes.max_position_embeddings, positional="learned", activation="gelu",
             norm_first=False, eps=sizes.layer_norm_eps, scale_embeddings=False,
         ), n_segments=2,
-    ).to(theirs.dtype).eval()  # fmt: skip
+    ).to(theirs.dtype).eval()
     ours.load_state_dict(from_bert(theirs.state_dict(), sizes.num_hidden_layers))
     ids, segments = random_ids(3, 9, vocab_size=sizes.vocab_size), torch.randint(0, 2, (3, 9))
     ids[1, 5:] = 0
@@ -263,7 +259,7 @@ def test_the_weights_of_bert_find_their_names():
     bert_equals_ours(transformers.BertForMaskedLM(transformers.BertConfig(
         vocab_size=20, hidden_size=16, num_attention_heads=4, num_hidden_layers=2,
         intermediate_size=24, max_position_embeddings=40, initializer_range=0.3,
-    )).double())  # fmt: skip
+    )).double())
 
 
 @pytest.mark.weekly  # asks the hub

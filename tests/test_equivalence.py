@@ -125,7 +125,7 @@ variants = pytest.mark.parametrize(
 def torch_layer(kind, norm_first, activation):
     return randomise(kind(
         D, H, FF, dropout=0.0, activation=activation, batch_first=True, norm_first=norm_first
-    ))  # fmt: skip
+    ))
 
 
 @pytest.mark.paper("3.1")
@@ -179,7 +179,7 @@ def test_decoder(norm_first, activation, n_layers):
     expected = theirs(
         x, memory, tgt_mask=~causal_mask(5)[0, 0], tgt_key_padding_mask=~tgt_real,
         memory_key_padding_mask=~src_real,
-    )  # fmt: skip
+    )
     tgt_mask = tgt_real[:, None, None] & causal_mask(5)
     assert_equal(ours(x, memory, src_real[:, None, None], tgt_mask), expected, 1e-5)
 
@@ -219,11 +219,11 @@ def marian_and_ours():
         activation_function="relu", scale_embedding=True, dropout=0.0, max_position_embeddings=40,
         pad_token_id=0, bos_token_id=1, eos_token_id=2, forced_eos_token_id=None,
         decoder_start_token_id=1,
-    )))  # fmt: skip
+    )))
     ours = Transformer(ModelConfig(
         vocab_size=30, d_model=D, n_heads=H, d_ff=FF, n_encoder_layers=2, n_decoder_layers=3,
         max_len=40, norm_first=False,
-    )).eval()  # fmt: skip
+    )).eval()
     ours.src_embedding.lookup.weight.data.copy_(marian.model.shared.weight)
     for mine, other in ((ours.encoder, marian.model.encoder), (ours.decoder, marian.model.decoder)):
         for layer, theirs in zip(mine.layers, other.layers, strict=True):
@@ -251,7 +251,7 @@ def test_translation_model_equals_marian(marian_and_ours):
         expected = marian(
             input_ids=src, attention_mask=(src != 0).long(), decoder_input_ids=tgt,
             decoder_attention_mask=(tgt != 0).long(),
-        )  # fmt: skip
+        )
         assert_equal(ours.encode(src), expected.encoder_last_hidden_state, 1e-5)
         assert_equal(ours(src, tgt), expected.logits, 1e-5)
     assert expected.logits.std() > 0.1  # equal, and not because all are zero
@@ -266,6 +266,6 @@ def test_greedy_decoding_equals_marians_generate(marian_and_ours):
     theirs = marian.generate(
         src, attention_mask=(src != 0).long(), num_beams=1, do_sample=False, max_new_tokens=10,
         bad_words_ids=[[0]],
-    )[:, 1:]  # fmt: skip
+    )[:, 1:]
     mine = greedy_decode(ours, src, 10)
     assert mine.tolist() == theirs[:, : mine.size(1)].tolist()

@@ -17,7 +17,7 @@ EVERY = [37, pytest.param(1, marks=[pytest.mark.weekly, pytest.mark.timeout(3600
 def test_nothing_is_lost_whichever_change_fails(what, every):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     done = subprocess.run([sys.executable, SCRIPT, what, str(every)], env=environment,
-                          capture_output=True, text=True)  # fmt: skip
+                          capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     tally = json.loads(done.stdout)
     changes = tally.pop("changes")

@@ -6,19 +6,17 @@ import os
 import shlex
 import shutil
 import signal
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from recordings import experiments
 from transformer_lib.cli.options import parsers
 from transformer_lib.cli.training import recipe_options
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
 
-import experiments  # noqa: E402
 
 VALIDATION = {0: 40.0, 1: 42.0, 2: 41.0}
 TEST = {0: 43.0, 1: 40.0, 2: 41.0}  # the best on the test set is the worst on validation
@@ -90,7 +88,7 @@ def test_what_is_done_is_not_done_again(commands):
     assert [c[0] for c in commands[before:]] == ["train", "evaluate", "evaluate"]
     assert commands[before][1:] == (
         "--like", "other", "--seed", "2", "--run-dir", str(experiments.RUNS / "a-run" / "seed-2"),
-    )  # fmt: skip
+    )
 
 
 def test_scores_can_be_recorded_without_weights(commands, tmp_path):
@@ -103,7 +101,7 @@ def test_scores_can_be_recorded_without_weights(commands, tmp_path):
     assert found["options"] == "--recipe short --max-steps 9"
     assert [(row["seed"], row["test"]["bleu"], row["chosen"]) for row in found["seeds"]] == [
         (0, TEST[0], False), (1, TEST[1], True),
-    ]  # fmt: skip
+    ]
     assert found["test_bleu"]["mean"] == (TEST[0] + TEST[1]) / 2
     assert all(row["curve"] == [{"step": 9, "validation_loss": 1.5}] for row in found["seeds"])
     with pytest.raises(ValueError, match="holds seeds of '--recipe short --max-steps 9', not of"):
@@ -126,7 +124,7 @@ def test_seeds_are_added_to_a_recorded_run(commands, tmp_path, first, best):
     rows = json.loads((folder / "seeds.json").read_text())["seeds"]
     assert [(row["seed"], row["test"]["bleu"]) for row in rows] == [
         (first, TEST[first]), (2, TEST[2]),
-    ]  # fmt: skip
+    ]
     assert [row["seed"] for row in rows if row["chosen"]] == [best]
     assert (folder / "model.safetensors").read_text() == f"of seed {best}"
     assert sum(c[0] == "train" for c in commands) == 1  # the recorded seed is not trained again
@@ -136,7 +134,7 @@ def test_seeds_are_added_to_a_recorded_run(commands, tmp_path, first, best):
     ("given", "passed"),
     [([], ["--like", "a-run"]), (["--no-progress"], ["--like", "a-run", "--no-progress"]),
      (["--like=b"], ["--like=b"])],
-)  # fmt: skip
+)
 def test_more_seeds_take_the_recipe_of_the_recorded_run(commands, given, passed):
     experiments.seeds("a-run", [0], ["--dropout", "0.3"], jobs=1)
     assert commands[0][1:5] == ("--dropout", "0.3", "--seed", "0")  # no run to be like as yet
@@ -190,7 +188,7 @@ def contents(folder):
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*")) if path.is_file()
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("recorded", [True, False])
@@ -275,7 +273,7 @@ def test_averaging_shares_a_training_whole_or_not_at_all(tmp_path, monkeypatch):
     shared = contents(folder)
     assert sorted(shared) == [
         "checkpoints/step-1/state.json", "config.json", "metrics.jsonl", "tokenizer.json",
-    ]  # fmt: skip
+    ]
     assert shared["metrics.jsonl"] == b'{"step": 1}\n'
     assert json.loads(shared["config.json"])["train"] == {"seed": 0, "average": 1}
 
@@ -286,7 +284,7 @@ def test_ablations_grow_run_by_run_and_never_see_the_test_set(commands, tmp_path
     rows = json.loads((tmp_path / "results" / "ablations.json").read_text())["runs"]
     assert [(row["variant"], row["seed"]) for row in rows] == [
         ("unchanged", 0), ("unchanged", 1), ("post-norm", 0), ("post-norm", 1),
-    ]  # fmt: skip
+    ]
     assert [row["validation_bleu"] for row in rows] == [40.0, 42.0, 40.0, 42.0]
     assert rows[0]["beam"]["5"] == 35.0 and "beam" not in rows[2]
     assert sum(c[0] == "train" for c in commands) == 4
@@ -317,7 +315,7 @@ def test_runs_that_end_together_are_all_recorded(commands, tmp_path, monkeypatch
     ("change", "named"),
     [({"BASE": "--max-steps 9"}, "another base"), ({"VARIANTS": {"unchanged": ""}}, "post-norm"),
      ({"VARIANTS": experiments.VARIANTS | {"post-norm": "--norm rms"}}, "post-norm")],
-)  # fmt: skip
+)
 def test_runs_with_other_settings_are_not_kept_under_the_new_name(
     commands, tmp_path, monkeypatch, change, named
 ):

@@ -60,7 +60,7 @@ class AsTranslator:
 @pytest.mark.parametrize("parts", [
     [LanguageModel], [EncoderOnly, Classifier], [EncoderOnly, MaskedLanguageModel],
     [VisionTransformer], [DecisionTransformer],
-])  # fmt: skip
+])
 def test_a_family_is_a_page_of_blocks(parts):
     assert sum(len(inspect.getsource(part).splitlines()) for part in parts) <= 70
 
@@ -232,7 +232,7 @@ def gpt2_pairs(ours, theirs):
         for part, w, bias in zip(
             (attention.w_q, attention.w_k, attention.w_v),
             b.attn.c_attn.weight.chunk(3, 1), b.attn.c_attn.bias.chunk(3), strict=True,
-        ):  # fmt: skip
+        ):
             yield from ((part.weight, w.T), (part.bias, bias))
         for part, other in (
             (attention.w_o, b.attn.c_proj),
@@ -252,10 +252,10 @@ def test_language_model_equals_gpt_2():
     theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config(
         vocab_size=20, n_embd=16, n_head=4, n_layer=2, n_inner=24, n_positions=40,
         initializer_range=0.3,
-    )).double().eval()  # fmt: skip
+    )).double().eval()
     ours = LanguageModel(tiny_config(
         positional="learned", activation="gelu_tanh", scale_embeddings=False
-    )).double().eval()  # fmt: skip
+    )).double().eval()
     copied(gpt2_pairs(ours, theirs.transformer))
     ids = torch.randint(0, 20, (3, 9))  # id 0, too: it is a word there
     assert_equal(ours(ids), theirs(ids).logits, 1e-6)
@@ -269,11 +269,11 @@ def test_language_model_equals_llama():
         vocab_size=20, hidden_size=16, num_attention_heads=4, num_key_value_heads=2,
         num_hidden_layers=2, intermediate_size=24, max_position_embeddings=40, rms_norm_eps=1e-6,
         initializer_range=0.3, tie_word_embeddings=False, rope_theta=10000.0,
-    )).double().eval()  # fmt: skip
+    )).double().eval()
     ours = LanguageModel(tiny_config(
         positional="rotary", norm="rms", eps=1e-6, activation="swiglu", bias=False, n_kv_heads=2,
         scale_embeddings=False, tie_embeddings=False,
-    )).double().eval()  # fmt: skip
+    )).double().eval()
 
     def pairwise(weight):
         """Llama turns feature i with i + K / 2, ours 2i with 2i + 1, as the paper writes it."""
@@ -308,11 +308,11 @@ def test_masked_language_model_equals_bert():
         vocab_size=20, hidden_size=16, num_attention_heads=4, num_hidden_layers=2,
         intermediate_size=24, max_position_embeddings=40, layer_norm_eps=1e-12,
         initializer_range=0.3, type_vocab_size=2,
-    )).double().eval()  # fmt: skip
+    )).double().eval()
     ours = MaskedLanguageModel(tiny_config(
         positional="learned", activation="gelu", norm_first=False, eps=1e-12,
         scale_embeddings=False,
-    ), n_segments=2).double().eval()  # fmt: skip
+    ), n_segments=2).double().eval()
     bert, head = theirs.bert, theirs.cls.predictions
 
     def parts():

@@ -3,16 +3,14 @@
 # ruff: noqa: E501  (scripts of the page read better in one line)
 
 import re
-import sys
 from pathlib import Path
 
+import cell_anchors
+import family_tree
 import pytest
+import reading_order
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "book" / "_ext")]
-import cell_anchors  # noqa: E402
-import family_tree  # noqa: E402
-import reading_order  # noqa: E402
 
 DATA = family_tree.family()
 MODELS = {model["name"]: model for model in DATA["models"]}
@@ -20,7 +18,7 @@ PAGES = reading_order.pages()
 KEYS = [
     "name", "year", "authors", "branch", "varies", "parent", "changed", "parameters", "data",
     "source", "page", "anchor",
-]  # fmt: skip
+]
 # What the chapters of this part build or name.
 NAMED = """
 Transformer

@@ -39,7 +39,7 @@ def assert_same(results, tolerance=1e-5):
 @given(
     smoothings, st.integers(1, 300), st.integers(2, 30), st.floats(0, 0.9), st.floats(0.5, 3),
     st.integers(0, 99),
-)  # fmt: skip
+)
 def test_the_blockwise_loss_equals_the_plain_one(smoothing, n, vocab, padding, factor, seed):
     # 300 rows make three blocks of 128 on a CPU; the factor stands for accumulation.
     torch.manual_seed(seed)

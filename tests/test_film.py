@@ -1,4 +1,4 @@
-"""What the page says of the recorded film holds in its file (tools/make_film.py writes it)."""
+"""What the page says of the recorded film holds in its file (recordings/make_film.py writes it)."""
 
 import base64
 import json

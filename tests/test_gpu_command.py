@@ -1,6 +1,6 @@
 """`make gpu` and `make gpu-home`: what is done stays done, and only a GPU's record comes home.
 
-The steps themselves are not run here: `python tools/gpu.py run --rehearse` does that in small.
+The steps themselves are not run here: `python -m recordings.gpu run --rehearse` does that in small.
 """
 
 import json
@@ -12,16 +12,15 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from recordings import gpu
+from transformer_lib.cli.options import parsers
+from transformer_lib.cli.training import recipe_options
+from transformer_lib.runs import checksums, pretrained
+from transformer_lib.runs.device import uses_bf16
+from transformer_lib.runs.files import write_json, write_json_lines
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
 
-import gpu  # noqa: E402
-
-from transformer_lib.cli.options import parsers  # noqa: E402
-from transformer_lib.cli.training import recipe_options  # noqa: E402
-from transformer_lib.runs import checksums, pretrained  # noqa: E402
-from transformer_lib.runs.device import uses_bf16  # noqa: E402
-from transformer_lib.runs.files import write_json, write_json_lines  # noqa: E402
 
 RUN = "multi30k-de-en"
 
@@ -74,7 +73,7 @@ def test_a_recipe_takes_the_precision_that_the_gpu_has(monkeypatch, major, minor
     for name, value in {"is_available": True, "current_device": 0, "get_device_properties": card,
                         "get_device_capability": (major, minor)}.items():
         monkeypatch.setattr(torch.cuda, name, lambda *_, value=value: value)
-    monkeypatch.setattr(torch.version, "cuda", "12.8")
+    monkeypatch.setattr(torch.version, "cuda", "batches_loss_schedule.8")
     for src, tgt in (("de", "en"), ("en", "de")):
         options = gpu.recipe(src, tgt)
         precision = recipe_options(options[1], own_batches=False)["precision"]
@@ -125,7 +124,7 @@ def a_finished_run(work, name, seed, bleu, device="NVIDIA H200", rehearsed=False
     write_json_lines(folder / "metrics.jsonl", [
         {"step": 250, "seconds": 8.0}, {"step": 250, "validation_bleu": 40.0},
         {"step": 500, "seconds": 7.0}, {"step": 500, "validation_bleu": 42.5},
-    ])  # fmt: skip
+    ])
     for file, score in (("scores-validation.json", bleu), ("scores.json", bleu - 1)):
         write_json(folder / file, {"bleu": score})
     (folder / "tokenizer.json").write_text("{}")
@@ -178,7 +177,7 @@ def test_the_best_seed_comes_home_with_its_device_and_seconds(work, results, mon
 
 @pytest.mark.parametrize(("change", "what"), [
     ({"device": "x86_64 CPU, 2 threads"}, "CPU"), ({"rehearsed": True}, "a rehearsal"),
-])  # fmt: skip
+])
 def test_what_no_gpu_made_is_refused_unless_it_is_meant(work, results, capsys, change, what):
     a_finished_run(work, RUN, 0, 43.0, **change)
     assert gpu.main(["home", str(work)]) == 1

@@ -32,7 +32,7 @@ from transformer_lib.translator import Translator
 LIBRARY = Path(transformer_lib.__file__).parent
 MODULES = [".".join(path.relative_to(LIBRARY).with_suffix("").parts)
            for path in sorted(LIBRARY.rglob("*.py"))
-           if "\nguard(__name__" in path.read_text(encoding="utf-8")]  # fmt: skip
+           if "\nguard(__name__" in path.read_text(encoding="utf-8")]
 TEXTS = ["ein Hund spielt", "zwei Hunde spielen im Schnee"]
 
 
@@ -94,7 +94,7 @@ RIGHT = {
     "actions": lambda: torch.tensor([[0, 1, 0], [1, 1, 0]]),
     "steps": lambda: torch.arange(3).repeat(2, 1), "matrices": lambda: x(2, 3, 4), "rounds": 5,
     "momentum_": 0.1, "p": 0.1, "n_tokens": 1, "cpu": 1, "full": 1, "smoke": 1,
-}  # fmt: skip
+}
 SPECIAL = {
     "from_dict": {"values": {"vocab_size": 20}},
     "to_dict": {"config": config},
@@ -123,19 +123,19 @@ SPECIAL = {
     "EncoderOnly": {}, "Batches": {"lengths": [2, 1]}, "TokenBatchSampler": {},
     "LanguageModel.start": {}, "BlockConfig": {"norm": "layer"},
     "ModelConfig": {"vocab_size": 20, "positional": "sinusoidal", "norm": "layer"},
-}  # fmt: skip
+}
 # Called elsewhere: they train, load or translate for seconds, or their arguments are their point.
 ELSEWHERE = {"train", "fit", "load_pretrained", "run_info", "find_run", "results_dir",
              "load_parallel", "Pairs", "load_tokenizer", "choose", "run_size",
              "lowercased_tokenised_bleu", "Translation", "Scores", "Interval", "Comparison",
-             "Group", "DecodingState", "step", "TrainingDiverged"}  # fmt: skip
+             "Group", "DecodingState", "step", "TrainingDiverged"}
 
 INSTANCES = {
     "Transformer": model, "LanguageModel": lambda: LanguageModel(config()),
     "EncoderOnly": lambda: Classifier(config(), 3), "Classifier": lambda: Classifier(config(), 3),
     "Translator": lambda: Translator(
         Transformer(config(vocab_size=make_tokenizer().get_vocab_size())), make_tokenizer()),
-}  # fmt: skip
+}
 
 
 def right(owner: str, name: str):
@@ -231,7 +231,7 @@ def own_words(error: Exception) -> bool:
     frames = calls._frames(error)
     return (isinstance(error, (ValueError, TypeError)) and len(str(error)) > 20
             and frames[-1][0].startswith(str(LIBRARY))
-            and calls._is_raise(*frames[-1]))  # fmt: skip
+            and calls._is_raise(*frames[-1]))
 
 
 def test_the_walk_calls_everything_rightly():
@@ -247,7 +247,7 @@ def test_the_walk_calls_everything_rightly():
     assert len(called) > 90, len(called)
     for name in ("Transformer", "scaled_dot_product_attention", "MultiHeadAttention.forward",
                  "padding_mask", "LayerNorm.forward", "RotaryEmbedding", "noam", "greedy_decode",
-                 "beam_search", "sample", "score", "Translator.translate"):  # fmt: skip
+                 "beam_search", "sample", "score", "Translator.translate"):
         assert name in called, name
 
 
@@ -346,7 +346,7 @@ ONCE_ACCEPTED = [
      r"smoothing is 2.0; it must be in \[0, 1\]"),
     (lambda: transformer_lib.load_pretrained(device="meta"), "device is 'meta', which holds no nu"),
     (lambda: transformer_lib.load_pretrained(device="gpu"), "device is 'gpu'; it must be"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("call", "message"), ONCE_ACCEPTED)
@@ -360,7 +360,7 @@ def test_what_was_once_accepted_or_raw_is_named(call, message):
     ({"train": ["ab", "cd"]}, r"train pair 0 is 'ab' \(str\); expected \(source, target\), two st"),
     ({"train": [("a", "b"), ("a", 3)]}, r"train pair 1 is \('a', 3\)"),
     ([("a", "b")], "pairs is .*; expected a dictionary"),
-])  # fmt: skip
+])
 def test_pairs_that_would_train_something_else_are_named(pairs, message, tmp_path):
     tokenizer = make_tokenizer()
     fitting = Transformer(config(vocab_size=tokenizer.get_vocab_size()))

@@ -1,14 +1,13 @@
 """A chapter is read in one sitting (tools/lengths.py; its height: tests/browser/test_site.py)."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tools")]
+from tools import lengths
 
-import lengths  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
+
 
 # Cells before the first figure to move, the setup cell apart: what the chapter is about, its
 # imports, a puzzle with one cell, and the question that the figure answers.

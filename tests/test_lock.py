@@ -42,7 +42,7 @@ def start(code, *arguments):
     process = subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    )
     for line in process.stdout:
         if line.strip() in ("held", "under way"):
             return process

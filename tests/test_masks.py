@@ -9,7 +9,7 @@ from transformer_lib.masks import causal_mask, decoder_mask, padding_mask
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=1, max_size=4),
-       st.integers(0, 3))  # fmt: skip
+       st.integers(0, 3))
 def test_padding_mask_is_true_at_real_tokens(ids, pad_id):
     mask = padding_mask(torch.tensor(ids), pad_id)
     assert mask.shape == (len(ids), 1, 1, 4)

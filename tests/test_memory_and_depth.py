@@ -22,7 +22,7 @@ from transformer_lib.runs.pretrained import load_pretrained, results_dir
 from transformer_lib.training import translation_loss
 
 SIZES = {"d_model": 16, "n_heads": 4, "d_ff": 32, "n_encoder_layers": 2, "n_decoder_layers": 3,
-         "dropout": 0.0, "max_len": 64}  # fmt: skip
+         "dropout": 0.0, "max_len": 64}
 
 
 @pytest.fixture(autouse=True)

@@ -172,7 +172,7 @@ def test_objects_and_places_have_their_case():
 def test_every_template_keeps_the_rules_of_its_sentence(template):
     rng = random.Random(0)
     finals = {verb.prefix + form for verb in mini.VERBS + mini.ANIMAL_VERBS
-              for form in (verb.singular, verb.plural)}  # fmt: skip
+              for form in (verb.singular, verb.plural)}
     for _ in range(200):
         german, english = template(rng)
         for text in (german, english):

@@ -262,7 +262,7 @@ def gradient_of_accumulated(batches, when_to_step, divide, weight):
 @pytest.mark.parametrize(
     "wrong", [(lambda i: i % 4 == 0, True), (lambda i: (i + 1) % 4 == 0, False)],
     ids=["steps on batch 0", "loss not divided"],
-)  # fmt: skip
+)
 def test_gradient_accumulation(wrong):
     x, y, weight = torch.randn(12, 3), torch.randn(12), torch.randn(3)
     batches = list(zip(x.split(3), y.split(3), strict=True))

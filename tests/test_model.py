@@ -43,7 +43,7 @@ def test_base_model_has_the_parameters_of_table_3():
         model = Transformer(tiny_config(
             vocab_size=37000, d_model=512, n_heads=8, d_ff=2048, n_encoder_layers=6,
             n_decoder_layers=6, norm_first=False,
-        ))  # fmt: skip
+        ))
     attention, ffn, norm = 4 * (512 * 512 + 512), 2 * 512 * 2048 + 2048 + 512, 2 * 512
     stacks = 6 * (attention + ffn + 2 * norm) + 6 * (2 * attention + ffn + 3 * norm)
     assert model.count_parameters() == 37000 * 512 + stacks
@@ -55,7 +55,7 @@ def test_base_model_has_the_parameters_of_table_3():
 def test_an_untrained_model_is_close_to_undecided(tie, norm_first):
     model = Transformer(tiny_config(
         vocab_size=500, d_model=64, tie_embeddings=tie, norm_first=norm_first
-    )).eval()  # fmt: skip
+    )).eval()
     logits = model(random_ids(8, 12, vocab_size=500), random_ids(8, 10, vocab_size=500))
     entropy = torch.distributions.Categorical(logits=logits).entropy().mean().item()
     assert entropy > 0.75 * torch.tensor(500.0).log().item()
@@ -70,7 +70,7 @@ def test_every_variant_gives_finite_gradients_to_all_weights(
 ):
     model = Transformer(tiny_config(
         norm=norm, norm_first=norm_first, positional=positional, activation=activation, dropout=0.1
-    ))  # fmt: skip
+    ))
     src, tgt = random_ids(3, 6), random_ids(3, 5)
     src[1, 3:], src[2] = 0, 0  # padding, and a source of nothing but padding
     logits = model(src, tgt)

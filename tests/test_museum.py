@@ -3,24 +3,24 @@ each of them, and the tests that readers write are graded fairly."""
 
 import json
 import re
-import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import reading_order
 import torch
 from conftest import assert_equal
 
-from transformer_lib import ModelConfig, Transformer, checks, decoding, loss, masks, schedule
-from transformer_lib.checks import testing
-from transformer_lib.museum import gallery, key, program, symptoms
-from transformer_lib.museum.laws import LAWS, complaint
-from transformer_lib.museum.mutants import COMPONENTS
-from transformer_lib.museum.specimens import CHAPTERS, HERE, PUBLIC, SPECIMENS, changed
+from exercises import checks
+from exercises.checks import testing
+from exercises.museum import gallery, key, symptoms
+from exercises.museum.laws import LAWS, complaint
+from exercises.museum.mutants import COMPONENTS
+from exercises.museum.specimens import CHAPTERS, HERE, PUBLIC, SPECIMENS, changed
+from transformer_lib import ModelConfig, Transformer, decoding, loss, masks, schedule
+from transformer_lib import one_file as program
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-import reading_order  # noqa: E402
 
 each_specimen = pytest.mark.parametrize("specimen", SPECIMENS.values(), ids=lambda s: s.name)
 each_component = pytest.mark.parametrize("name", COMPONENTS)
@@ -41,7 +41,7 @@ def both():
     sizes = dict(vocab_size=12, d_model=32, n_heads=4, d_ff=64, dropout=0.1, max_len=64)
     config = ModelConfig(
         **sizes, n_encoder_layers=2, n_decoder_layers=2, tie_embeddings=False
-    )  # fmt: skip
+    )
     library, ours = Transformer(config).eval(), program.Transformer().eval()
     with torch.no_grad():
         library.output.weight.mul_(3)

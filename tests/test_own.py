@@ -18,17 +18,17 @@ import torch
 from conftest import assert_equal, tiny_config
 from torch import nn
 
-from transformer_lib import TrainConfig, Transformer, data, decoding, load_pretrained, own, training
-from transformer_lib.checks import framework
-from transformer_lib.checks import own as laws
-from transformer_lib.checks.framework import Judged
-from transformer_lib.own import source
+from exercises import own
+from exercises.checks import framework
+from exercises.checks import own as laws
+from exercises.checks.framework import Judged
+from exercises.own import source
+from tools import mutants as engine
+from transformer_lib import TrainConfig, Transformer, data, decoding, load_pretrained, training
 from transformer_lib.runs.export import export_live, load_exported
 from transformer_lib.tokenization import train_tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
-import mutants as engine  # noqa: E402
 
 SOLUTION = json.loads((ROOT / "book/solutions/your-transformer.ipynb").read_text(encoding="utf8"))
 HANDED_IN = re.compile(r'\n\nassert own\.hand_in\("(\w+)", (\w+)\)$')
@@ -142,7 +142,7 @@ def little():
     config = TrainConfig(
         max_steps=4, max_tokens=400, schedule="noam", warmup=2, cooldown=2, log_every=1, average=1,
         validate_every=4, checkpoint_every=4, validation_bleu=False, device="cpu", progress=False,
-    )  # fmt: skip
+    )
     return pairs, tokenizer, config
 
 
@@ -259,7 +259,7 @@ WRONG = [
     ("beam_search", ".log_softmax(-1)", "", "sum of log p"),
     ("beam_search", "[:beam_size]\n        if", "[:1]\n        if", "two prefixes"),
     ("beam_search", "ids[-1] == eos_id or length", "length", "first word misleads"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name, right, wrong, said", WRONG)
@@ -284,7 +284,7 @@ def test_every_part_is_refused_in_at_least_two_ways():
     [
         (part.law, sentence, slip)
         for part in own.PARTS.values()
-        if part.law.number.startswith("own.")  # those of chapters have their tests
+        if part.law.id.startswith("own.")  # those of chapters have their tests
         for sentence, slips in part.law.slips.items()
         for slip in (slips if isinstance(slips, list) else [slips])
     ],
@@ -335,7 +335,7 @@ def test_every_mutant_of_a_solution_is_refused(name, monkeypatch):
             survived.add((name, text.splitlines()[line - 1].strip(), what))
     listed = {one for one in EQUIVALENT if one[0] == name}
     met = {(n, start, what) for n, start, what in listed
-           for _, line, done in survived if line.startswith(start) and done == what}  # fmt: skip
+           for _, line, done in survived if line.startswith(start) and done == what}
     assert len(survived) <= len(listed) and met == listed, survived
 
 
@@ -385,7 +385,7 @@ def my_beam(next_logits, beam_size, length_penalty, bos_id, eos_id, max_len):
     best = max(done)
     return torch.tensor(best[1]), torch.tensor(best[0])
 """,
-}  # fmt: skip
+}
 UNUSUAL = {
     "multi_head_attention": """
 class MyHeads(nn.Module):
@@ -444,12 +444,13 @@ def test_slow_or_unusual_but_right_parts_are_accepted(folder, name, text):
 
 
 AFTER_RESTART = """
-from transformer_lib import ModelConfig, load_pretrained, own
+from exercises import own
+from transformer_lib import ModelConfig, load_pretrained
 print(own.parts())
 import torch
 config = ModelConfig(20, 16, 2, 24, 1, 1)
 own.model(config)(torch.tensor([[5, 2]]), torch.tensor([[1, 6]])).sum().backward()
-from transformer_lib.own import source
+from exercises.own import source
 print(own.hand_in("feed_forward", own.parts()["feed_forward"]))  # from the file, kept again
 """
 
@@ -465,7 +466,7 @@ def test_a_new_process_goes_on_where_no_checkout_is(folder, perfect, tmp_path):
     result = subprocess.run(
         [sys.executable, "-c", AFTER_RESTART], cwd=tmp_path, text=True, capture_output=True,
         env=os.environ | {"PYTHONPATH": str(tmp_path / "site")},
-    )  # fmt: skip
+    )
     assert result.returncode == 0, result.stderr
     assert "4 of 13 parts in my-transformer are yours." in result.stdout
     assert "the library's: yours no longer passes, the file stops with NameError" in result.stdout
@@ -533,7 +534,7 @@ def test_there_are_hints(capsys):
         own.hint("attention")
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("Hint for attention, 1 of ") and second != first
-    assert laws.attention.number == "own.attention"  # as checks.hint knows it
+    assert laws.attention.id == "own.attention"  # as checks.hint knows it
 
 
 def test_a_teacher_sees_which_parts_are_done(perfect):
@@ -543,9 +544,9 @@ def test_a_teacher_sees_which_parts_are_done(perfect):
 
 @pytest.mark.slow
 def test_the_track_is_recorded_by_one_command(tmp_path):
-    command = [sys.executable, ROOT / "tools" / "own_run.py", "--size", "smoke"]
+    command = [sys.executable, "-m", "recordings.own_run", "--size", "smoke"]
     command += ["--folder", tmp_path / "run", "--results", tmp_path / "own-run.json"]
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
     recorded = json.loads((tmp_path / "own-run.json").read_text(encoding="utf8"))
     card = own.RunCard(**recorded["card"])
     assert card.parts == [*own.PARTS] and "13 of 13" in str(card) and recorded["minutes"] > 0

@@ -2,16 +2,14 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
+import paper_map
 import pytest
 from sphinx.errors import ExtensionError
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
-import paper_map  # noqa: E402
 
 PARTS = paper_map.collect()
 
@@ -73,7 +71,7 @@ def test_a_cell_is_filed_by_what_it_is():
         cell("code", "...", "lib:masks.causal_mask", "paper:eq1"),
         cell("markdown", "### Two", "paper-measured:eq1"),
         cell("markdown", "### Three", "paper-later:eq1"),
-    ])  # fmt: skip
+    ])
     assert links["explained"] == links["shown"] == ["[One](03_masks.ipynb#one) in *Masks*"]
     assert links["implemented"][0].startswith("{py:obj}`masks.causal_mask <")
     assert links["measured"] == ["[Two](03_masks.ipynb#two) in *Masks*"]

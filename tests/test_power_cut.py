@@ -235,7 +235,7 @@ def distinct_states(record):
         disk.do(*change)
         for tree in disk.states():
             key = hash(tuple(sorted((str(path), content) for path, content in tree.items()
-                                    if content is not None)))  # fmt: skip
+                                    if content is not None)))
             key = key, tuple(sorted(str(path) for path in tree)), disk.saved
             if key not in seen:
                 seen.add(key)
@@ -280,7 +280,7 @@ def test_the_record_is_whole(recorded, tmp_path):
     *_, last = disk.states()
     assert last == everything
     assert {path: content for path, content in first.items() if path.name != "old"
-            and path.parent.name != "old"} == everything, "the end is not on the disk"  # fmt: skip
+            and path.parent.name != "old"} == everything, "the end is not on the disk"
     assert sum(change[0] == "sync" for change in record) > 40
 
 

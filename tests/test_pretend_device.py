@@ -288,7 +288,7 @@ def test_language_models_continue_and_translate(gpu):
 
 @pytest.mark.parametrize(("measure", "threshold"), [
     ("gap", 0.05), ("stillness", 0.9), ("agree", 0.5), ("depth", 1),
-])  # fmt: skip
+])
 def test_tokens_leave_early(gpu, measure, threshold):
     model, src = small(max_len=14), source_batch()
     exits = adaptive_depth.Exits(16, 2)

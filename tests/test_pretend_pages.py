@@ -16,15 +16,15 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
+from tools import sync
 
-import sync  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
+
 
 # flex_attention is compiled, and torch compiles nothing where every operation is looked at.
 COMPILED = {"23_cheaper_attention.ipynb"}
 PAGES = [path for path in sync.find_notebooks()
-         if path.parent != ROOT / "book" / "labs" and path.name not in COMPILED]  # fmt: skip
+         if path.parent != ROOT / "book" / "labs" and path.name not in COMPILED]
 ON_DEVICE = {"15_decoding.ipynb", "16_training_on_multi30k.ipynb"}
 
 
@@ -35,7 +35,7 @@ def test_the_page_runs_where_there_is_a_gpu(path):
     ran = subprocess.run(
         [sys.executable, ROOT / "tests" / "pretend.py", path], capture_output=True, text=True,
         env=os.environ | {"BOOK_SCALE": "smoke", "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
     there = int(re.search(r": ([\d,]+) operations on the device", ran.stdout)[1].replace(",", ""))
     on_device = path.name in ON_DEVICE and path.parent.name == "book"

@@ -17,14 +17,14 @@ ROOT = Path(__file__).resolve().parents[1]
 NAMES = [*recipes.RECIPES, "multi30k-de-en"]
 TINY = {"d_model": 16, "n_heads": 2, "d_ff": 16, "n_encoder_layers": 1, "n_decoder_layers": 1}
 BRIEF = {"max_steps": 4, "max_tokens": 256, "warmup": 2, "cooldown": 2, "checkpoint_every": 2,
-         "validate_every": 4, "validation_bleu": False, "fast": False}  # fmt: skip
+         "validate_every": 4, "validation_bleu": False, "fast": False}
 
 
 @pytest.fixture(scope="module")
 def mini():
     pairs = data.load_parallel("mini")
     return data.Pairs({"train": pairs["train"][:200], "validation": pairs["validation"][:5],
-                       "test": pairs["test"][:5]}, "mini")  # fmt: skip
+                       "test": pairs["test"][:5]}, "mini")
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_record_of_other_settings_is_none():
     names = {field.name for field in fields(TrainConfig)} - recipes.WATCHING
     known = {name: value for name, value in film["train"].items() if name in names}
     model = {name: value for name, value in film["model"].items() if name not in
-             recipes.NOT_CHOSEN}  # fmt: skip
+             recipes.NOT_CHOSEN}
     train = TrainConfig(**known | {"fast": True})
     recipe = recipes.Recipe("film", recipes.SHORT.data, model, train)
     found = recipes.record(recipe)
@@ -139,7 +139,7 @@ def test_a_record_of_other_settings_is_none():
     ({"precision": "fp32"}, []),
     ({"max_steps": 9, "cooldown": 0}, ["max_steps 6250, not 9", "cooldown 1500, not 0"]),
     ({"checkpoint_every": 50}, ["checkpoint_every 250, not 50"]),  # of which five are averaged
-])  # fmt: skip
+])
 def test_differences_are_named(train, told):
     recipe = recipes.find("multi30k-de-en")
     recipe = replace(recipe, train=replace(recipe.train, **train))

@@ -187,7 +187,7 @@ def test_a_finished_run_is_only_read(unbroken, tmp_path):
     ("stop", "cooldown", "steps", "allowed"),
     [(8, 4, 16, True), (9, 4, 16, False), (6, 4, 10, True), (7, 4, 10, False),
      (9, 0, 9, True), (10, 0, 9, False)],
-)  # fmt: skip
+)
 def test_the_length_may_change_until_an_end_begins(
     tmp_path, monkeypatch, stop, cooldown, steps, allowed
 ):

@@ -2,15 +2,14 @@
 
 import json
 import math
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
+from recordings.beyond import scaling
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tools" / "beyond")]
-import scaling  # noqa: E402
 
 RECORDED = ROOT / "results" / "beyond" / "scaling.json"
 

@@ -103,7 +103,7 @@ def test_a_run_that_does_not_say_its_data_is_not_scored(tmp_path, capsys):
 @pytest.mark.parametrize("path", sorted(results_dir().glob("*/shipping.json")), ids=str)
 def test_what_is_recorded_is_of_what_is_shipped(path):
     found, recorded = json.loads(path.read_text()), json.loads(
-        (path.parent / "scores.json").read_text())  # fmt: skip
+        (path.parent / "scores.json").read_text())
     assert found["weights"] == sha256(path.parent / "model.safetensors")
     assert found["exported"] == sha256(LIVE / f"{path.parent.name}.bin")
     assert found["test"]["float32"]["bleu"] == pytest.approx(recorded["bleu"], abs=0.1)

@@ -47,7 +47,7 @@ def test_it_can_learn_a_handful_of_pairs_by_heart(tmp_path):
     model, metrics = run(
         tmp_path, pairs=few, tokenizer=words, d_model=32, d_ff=64, dropout=0.0, label_smoothing=0.0,
         max_steps=200, warmup=20, log_every=20, checkpoint_every=200, average=1,
-    )  # fmt: skip
+    )
     losses = [entry["loss"] for entry in metrics if "loss" in entry]
     assert losses[0] > 1 and losses[-1] < 0.02
     sources = encode_source(words, [source for source, _ in few["train"]])
@@ -190,10 +190,10 @@ def test_the_folder_holds_what_the_documentation_says(finished):
     assert {path.name for path in folder.iterdir()} == {
         "config.json", "tokenizer.json", "metrics.jsonl", "environment.json", "model.safetensors",
         "checkpoints", "checksums.json",
-    }  # fmt: skip
+    }
     assert set(json.loads((folder / "environment.json").read_text())) == {
         "device", "python", "torch", "commit", "date", "processes", "precision", "training_seconds",
-    }  # fmt: skip
+    }
     config = json.loads((folder / "config.json").read_text())
     assert ModelConfig(**config["model"]) == model.config
     assert TrainConfig(**config["train"]).max_steps == 12
@@ -208,7 +208,7 @@ def test_the_metrics_have_the_documented_keys(finished):
     assert [e["step"] for e in logged] == [3, 6, 9, 12]
     for entry in logged:
         assert set(entry) == {"step", "epoch", "loss", "lr", "grad_norm", "tokens", "seconds",
-                              "tokens_per_second"}  # fmt: skip
+                              "tokens_per_second"}
         assert entry["tokens_per_second"] == pytest.approx(entry["tokens"] / entry["seconds"])
     epochs = [e["epoch"] for e in logged]
     assert epochs == sorted(epochs) and 0 < epochs[0] < 1 < epochs[-1]

@@ -9,8 +9,8 @@ import warnings
 
 import pytest
 
+from exercises.checks import diagnosis, framework
 from tests.unseen_answers import CHAPTERS, answers_of, judged, verdicts
-from transformer_lib.checks import diagnosis, framework
 
 KINDS = {"accepted", "named", "helps", "none", "wrong cause"}
 

@@ -93,10 +93,9 @@ def test_no_chart_and_no_module_has_a_colour_of_its_own():
 
 
 def test_the_page_and_its_live_figures_use_the_palette_of_the_charts():
-    sys.path.insert(0, str(ROOT / "tools"))
-    import palette
+    from tools import palette
 
-    assert palette.CSS.read_text("utf-8") == palette.css(), "run: python tools/palette.py"
+    assert palette.CSS.read_text("utf-8") == palette.css(), "run: python -m tools.palette"
     assert set(visualize.DARK_COLOURS) == set(visualize.ROLE_COLOURS)
     roles = {colour.lower() for colour in visualize.ROLE_COLOURS.values()}
     static = ROOT / "book" / "_static"
@@ -717,7 +716,7 @@ def test_a_still_picture_wants_a_label_for_each_row_and_column():
     ("choices", "answer", "message"),
     [(["one"], 0, "2 to 4 choices"), (["a", ""], 0, "2 to 4"), (["a", "b"], 2, "from 0 to 1"),
      (["a", "b"], None, "from 0 to 1")],
-)  # fmt: skip
+)
 def test_a_guess_says_what_is_missing(choices, answer, message):
     with pytest.raises(ValueError, match=message):
         visualize.guess("name", "Why?", choices, answer, "Because.")

@@ -18,7 +18,7 @@ from transformer_lib.runs.watch import ROW, Watch
 CONFIG = TrainConfig(
     max_steps=12, max_tokens=256, warmup=2, average=1, checkpoint_every=3, validate_every=4,
     log_every=2, validation_bleu=False, progress=False, device="cpu",
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ from transformer_lib.runs.files import read_json_lines
 
 MODEL = dict(
     d_model=16, n_heads=2, d_ff=32, n_encoder_layers=1, n_decoder_layers=1, dropout=0.2, max_len=64,
-)  # fmt: skip
+)
 TRAIN = dict(
     max_steps=12, max_tokens=200, warmup=4, checkpoint_every=2, keep_checkpoints=3, average=2,
     validate_every=6, validation_bleu=False, log_every=3, device="cpu", progress=False,
-)  # fmt: skip
+)
 
 
 @cache

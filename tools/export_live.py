@@ -1,4 +1,4 @@
-"""Write a run as the file that the live page reads: python tools/export_live.py RUN [OUT].
+"""Write a run as the file that the live page reads: python -m tools.export_live RUN [OUT].
 
 RUN is a name in results/ or a run folder; OUT defaults to book/_static/live/RUN.bin.
 """

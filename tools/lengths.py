@@ -1,7 +1,7 @@
 """How long the chapters are: a chapter is read in one sitting.
 
-    python tools/lengths.py                      visible lines of code, place of the first figure
-    python tools/lengths.py --site _build/html   the same, and the height of each built page
+    python -m tools.lengths                      visible lines of code, place of the first figure
+    python -m tools.lengths --site _build/html   the same, and the height of each built page
 
 A line of code is visible when a reader of the page sees it without opening anything. Not counted:
 empty lines, the library's own code (`lib:`), folded cells (`hide-`, `remove-`), the setup cell, and
@@ -97,7 +97,7 @@ def open_browser(profile: str):
         "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
         "--disable-background-networking", "--disable-component-update",
         "--disable-dev-shm-usage", f"--user-data-dir={profile}",
-    ):  # fmt: skip
+    ):
         options.add_argument(flag)
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
     browser.execute_cdp_cmd(

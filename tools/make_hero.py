@@ -1,20 +1,19 @@
 """Draw the picture of the cover, images/hero.svg, from the weights of the shipped model.
 
-    python tools/make_hero.py
+    python -m tools.make_hero
 
 A German sentence, its translation, and the cross-attention between them: one decoder layer, the
 mean of its heads. Run it again when other weights are shipped; a test compares the two.
 """
 
-import sys
 from html import escape
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+from transformer_lib import load_pretrained
+from transformer_lib.visualize import ROLE_COLOURS
 
-from transformer_lib import load_pretrained  # noqa: E402
-from transformer_lib.visualize import ROLE_COLOURS  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
+
 
 SENTENCE = "Zwei Hunde spielen im Schnee."
 LAYER = 1  # of the decoder, counted from 0; the caption on the cover names it
@@ -41,7 +40,7 @@ def attention() -> tuple[list[str], list[str], list[list[float]]]:
     result = load_pretrained().translate([SENTENCE])[0]
     weights = result.cross_attention[LAYER].mean(0)[:-1, :-1]
     clean = [[token.strip("▁") for token in tokens[:-1]]
-             for tokens in (result.source_tokens, result.tokens)]  # fmt: skip
+             for tokens in (result.source_tokens, result.tokens)]
     return *clean, weights.tolist()
 
 
@@ -65,7 +64,7 @@ def draw() -> str:
 
     def box(left, wide, top, colour):
         return (f'<rect x="{left:.0f}" y="{top}" width="{wide:.0f}" height="{HEIGHT}" rx="14"'
-                f' fill="{colour}" stroke="{colour}"/>')  # fmt: skip
+                f' fill="{colour}" stroke="{colour}"/>')
 
     def text(left, wide, top, token):
         return f'<text x="{left + wide / 2:.0f}" y="{top + 33}">{escape(token)}</text>'
@@ -88,7 +87,7 @@ def draw() -> str:
         looks = sorted(zip(weights[i], source, above, strict=True), key=lambda look: look[0])
         told = ", ".join(f"{word} {w:.0%}" for w, word, _ in reversed(looks) if w >= FAINTEST)
         lines += [f'  <g class="word" tabindex="0" role="img" aria-label="{escape(token)}: '
-                  f'{escape(told)}"><title>{escape(told)}</title>']  # fmt: skip
+                  f'{escape(told)}"><title>{escape(told)}</title>']
         for weight, _, (its_left, its_width) in looks:
             if weight < FAINTEST:
                 continue
@@ -100,7 +99,7 @@ def draw() -> str:
                 f' style="animation-delay:{0.3 * i:.1f}s"/>'
             )
         lines += ["    " + box(left, wide, BOTTOM, QUERY),
-                  "    " + text(left, wide, BOTTOM, token), "  </g>"]  # fmt: skip
+                  "    " + text(left, wide, BOTTOM, token), "  </g>"]
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 

@@ -1,6 +1,6 @@
 """Record the sentences that the translator page shows before its model is loaded.
 
-    python tools/make_live_examples.py
+    python -m tools.make_live_examples
 
 Writes book/_static/live/examples.json from the weights of the shipped model: for each sentence what
 `LiveModel.translate` answers, greedy, with every head's attention in bytes (base64, 255 = 1).
@@ -12,20 +12,19 @@ the page knows which sentence to call strange. This needs Multi30k.
 
 import base64
 import json
-import sys
 from pathlib import Path
 from statistics import median
 
 import torch
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+from transformer_lib import load_pretrained
+from transformer_lib.attention import record_attention
+from transformer_lib.data import load_parallel
+from transformer_lib.decoding import greedy_decode
+from transformer_lib.tokenization import BOS, PAD, encode_source
 
-from transformer_lib import load_pretrained  # noqa: E402
-from transformer_lib.attention import record_attention  # noqa: E402
-from transformer_lib.data import load_parallel  # noqa: E402
-from transformer_lib.decoding import greedy_decode  # noqa: E402
-from transformer_lib.tokenization import BOS, PAD, encode_source  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
+
 
 OUT = ROOT / "book" / "_static" / "live" / "examples.json"
 RUN = "multi30k-de-en"
@@ -65,13 +64,13 @@ CAPTIONS = 400  # of the validation set
 KEEP = 12  # pieces for each position
 KINDS = {"encoder": "encoder.layers.{}.self_attention",
          "decoder": "decoder.layers.{}.self_attention",
-         "cross": "decoder.layers.{}.cross_attention"}  # fmt: skip
+         "cross": "decoder.layers.{}.cross_attention"}
 
 
 def packed(weights: torch.Tensor) -> list[str]:
     """(1, H, T, S) -> one base64 string of T * S bytes for each head."""
     return [base64.b64encode(bytes((head * 255).round().byte().flatten().tolist())).decode()
-            for head in weights[0]]  # fmt: skip
+            for head in weights[0]]
 
 
 @torch.inference_mode()
@@ -93,9 +92,9 @@ def record(translator, sentence: str, in_domain: bool) -> dict:
             "position": position, "chosen": token,
             "top": [{"id": i, "piece": tokenizer.id_to_token(i), "p": round(p, 5)}
                     for p, i in zip(best.values.tolist(), best.indices.tolist(), strict=True)],
-        })  # fmt: skip
+        })
     layers = {"encoder": model.config.n_encoder_layers, "decoder": model.config.n_decoder_layers,
-              "cross": model.config.n_decoder_layers}  # fmt: skip
+              "cross": model.config.n_decoder_layers}
 
     def named(tokens):
         return {"ids": tokens, "pieces": [tokenizer.id_to_token(i) for i in tokens]}
@@ -109,7 +108,7 @@ def record(translator, sentence: str, in_domain: bool) -> dict:
         "steps": steps,
         "attention": {kind: [packed(weights[name.format(layer)]) for layer in range(layers[kind])]
                       for kind, name in KINDS.items()},
-    }  # fmt: skip
+    }
 
 
 @torch.inference_mode()
@@ -136,7 +135,7 @@ def how_sure(translator) -> dict:
                      "belowHalf": sum(p < 0.5 for p in caption)},
         "elsewhere": {"n": len(elsewhere), "usual": sum(p >= usual for p in elsewhere),
                       "belowHalf": sum(p < 0.5 for p in elsewhere)},
-    }  # fmt: skip
+    }
 
 
 def make() -> dict:
@@ -149,7 +148,7 @@ def make() -> dict:
         "parameters": translator.model.count_parameters(),
         **how_sure(translator),
         "examples": [record(translator, *item) for item in SENTENCES.items()],
-    }  # fmt: skip
+    }
 
 
 if __name__ == "__main__":

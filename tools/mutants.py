@@ -1,7 +1,7 @@
 """How many small faults do the tests find? Break the library in random places, one at a time.
 
-    python tools/mutants.py                      300 random mutants of the library's printed modules
-    python tools/mutants.py --count 40 --seed 1 --modules masks attention
+    python -m tools.mutants                      300 random mutants of the library's printed modules
+    python -m tools.mutants --count 40 --seed 1 --modules masks attention
 
 Each mutant changes one operator, comparison, constant, keyword or statement of one module, in a
 copy of the repository, and runs the tests that concern that module until one fails. What was found
@@ -43,7 +43,7 @@ SWAPS = {
     ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
     ast.And: ast.Or, ast.Or: ast.And, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
     ast.USub: ast.UAdd,
-}  # fmt: skip
+}
 
 
 def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
@@ -146,7 +146,7 @@ def tests_of(name: str) -> list[list[str]]:
         for path in sorted((ROOT / "tests").glob("test_*.py"))
         if last in path.read_text(encoding="utf8") and "site" not in path.stem
         and not path.stem.startswith(NOT_THE_LIBRARY)
-    ]  # fmt: skip
+    ]
     general = [ROOT / "tests" / f"{stem}.py" for stem in GENERAL]
     naming = [path for path in naming if path not in own + general]
     groups = [own, [path for path in general if path.exists()], naming]
@@ -158,12 +158,12 @@ def verdict(folder: Path, tests: list[list[str]]) -> str:
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     for group in tests:
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
-                   "-m", "not weekly", "--timeout=0", *group]  # fmt: skip
+                   "-m", "not weekly", "--timeout=0", *group]
         try:
             done = subprocess.run(
                 command, cwd=folder, env=environment, timeout=CLOCK, capture_output=True, text=True,
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS)),
-            )  # fmt: skip
+            )
         except subprocess.TimeoutExpired:
             return "found: hangs"
         if done.returncode < 0:

@@ -1,18 +1,17 @@
 """Write the colours of the roles as CSS, book/_static/palette.css.
 
-    python tools/palette.py
+    python -m tools.palette
 
 The palette is transformer_lib/visualize/theme.py, which charts use. What the page itself draws
 takes the same colours from here, as var(--role-query). A test compares the two.
 """
 
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+from transformer_lib.visualize import DARK_COLOURS, ROLE_COLOURS
 
-from transformer_lib.visualize import DARK_COLOURS, ROLE_COLOURS  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
+
 
 CSS = ROOT / "book" / "_static" / "palette.css"
 

@@ -1,4 +1,4 @@
-"""How much of the library the book prints: `python tools/printed.py`.
+"""How much of the library the book prints: `python -m tools.printed`.
 
 The top level of transformer_lib, with models/, is what a reader of the chapters knows line by line;
 the other subpackages are machinery. A definition is printed if a cell of the book carries its tag

@@ -10,14 +10,14 @@ import re
 import sys
 from pathlib import Path
 
-from setup_cell import ROOT, repository_url
+from tools.setup_cell import ROOT, repository_url
 
 # These must name the address.
 PLACES = ["_config.yml", "README.md", "CITATION.cff", "CONTRIBUTING.md", "pyproject.toml"]
 # These may. The notebooks have it in their setup cells, in the form that sync writes.
 TEXTS = ["*.md", "*.yml", "*.cff", "*.toml", ".github/**/*.yml", "binder/*", "book/**/*.md",
          "labs/**/*.md", "book/**/*.ipynb", "labs/*.ipynb",
-         "transformer_lib/runs/shipped.json"]  # fmt: skip
+         "transformer_lib/runs/shipped.json"]
 # A link to Colab has /github/owner/name/, one to Binder has /gh/owner/name/.
 LINK = r"(/github/|/gh/){}(?=/)"
 

@@ -17,7 +17,7 @@ def open_box():
     corners = [
         (LEFT, BOTTOM), (LEFT, TOP), (LEFT + STROKE, TOP), (LEFT + STROKE, BOTTOM + STROKE),
         (RIGHT - STROKE, BOTTOM + STROKE), (RIGHT - STROKE, TOP), (RIGHT, TOP), (RIGHT, BOTTOM),
-    ]  # fmt: skip
+    ]
     pen.moveTo(corners[0])
     for corner in corners[1:]:
         pen.lineTo(corner)

@@ -6,9 +6,9 @@ For every notebook under book/ and every lab master under labs/ this
   (a function, a class, Class.method, or a constant);
 - removes outputs, execution counts and editor metadata, and gives each cell a stable id.
 
-    python tools/sync.py                  write all notebooks
-    python tools/sync.py book/03*.ipynb   write these
-    python tools/sync.py --check          write nothing; name what differs and exit with 1
+    python -m tools.sync                  write all notebooks
+    python -m tools.sync book/03*.ipynb   write these
+    python -m tools.sync --check          write nothing; name what differs and exit with 1
 """
 
 import argparse
@@ -21,7 +21,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from setup_cell import ROOT, setup_cell
+from tools.setup_cell import ROOT, setup_cell
 
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},

@@ -109,7 +109,7 @@ def train(
         config, run_dir, validate if held_out else None, on_log,
         describe(pairs, data_info, sources, targets),
         {"tokenizer.json": tokenizer.to_str(pretty=True)}, rate,
-    )  # fmt: skip
+    )
 
 
 def fit(

@@ -57,7 +57,7 @@ def chapter_table(env) -> nodes.table:
         link = pending_xref(
             "", nodes.inline(text=env.titles[docname].astext()), refdomain="std", reftype="doc",
             reftarget="/" + docname, refdoc=env.docname, refexplicit=True, refwarn=True,
-        )  # fmt: skip
+        )
         run = "–" if seconds is None else f"{seconds:.0f}"
         rows.append([link, str(reading), str(exercises), run, f"weight-of:{docname}:"])
     rows.append(["All", *[f"{total:.0f}" for total in sums], ""])

@@ -37,7 +37,7 @@ NEEDED = {
 LABELS = {
     "explained": "Explained", "shown": "Shown", "implemented": "Lines", "tested": "Proved by",
     "measured": "Measured", "later": "Changed since",
-}  # fmt: skip
+}
 
 
 @dataclass

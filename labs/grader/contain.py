@@ -19,8 +19,8 @@ from .masters import ROOT
 
 # What programs need. A path that is missing is left out, and so is everything else in /etc.
 SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/fonts",
-          "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime"]  # fmt: skip
-LIBRARY = ["transformer_lib", "results", "images"]  # not labs/, where the answers are
+          "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime"]
+LIBRARY = ["transformer_lib", "exercises", "results", "images"]  # not labs/, where the answers are
 DEVICES = ["null", "zero", "full", "random", "urandom", "tty"]
 
 # The work of bwrap for `unshare`: a new root of read-only mounts. $1 is an empty folder to build it
@@ -59,7 +59,7 @@ def environment(home: Path) -> dict[str, str]:
     return {"PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(home), "TMPDIR": str(home), "USER": "student", "LANG": "C.UTF-8",
             "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false",
-            "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}  # fmt: skip
+            "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
 
 
 def readable() -> list[str]:
@@ -80,14 +80,14 @@ def command(how: str | None, folder: Path) -> list[str]:
         binds = [word for path in readable() for word in ("--ro-bind", path, path)]
         return ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
                 "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", *binds,
-                "--bind", str(folder), str(folder), "--", *clean]  # fmt: skip
+                "--bind", str(folder), str(folder), "--", *clean]
     if how == "unshare":
         root = folder / "root"
         root.mkdir(exist_ok=True)
         return ["setpriv", "--pdeathsig", "KILL", "unshare", "--user", "--map-root-user", "--mount",
                 "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child", "--",
                 "sh", "-c", NEW_ROOT, "sh", str(root), str(folder), *readable(), "--",
-                *clean]  # fmt: skip
+                *clean]
     return clean
 
 
@@ -99,7 +99,7 @@ def methods() -> list[str]:
         with tempfile.TemporaryDirectory(prefix="lab-") as folder:
             (Path(folder) / "home").mkdir()
             trial = [*command(how, Path(folder)), sys.executable, "-c",
-                     "from pathlib import Path; Path('works').touch()"]  # fmt: skip
+                     "from pathlib import Path; Path('works').touch()"]
             if shutil.which(how) and subprocess.run(trial, capture_output=True).returncode == 0:
                 if (Path(folder) / "home" / "works").exists():
                     found.append(how)

@@ -60,7 +60,7 @@ def load_labs(folder: Path) -> dict[str, dict]:
             "questions": questions(master),
             "task_of": {cell.metadata.nbgrader.grade_id: title
                         for title, graded in tasks(master).items() for cell in graded},
-        }  # fmt: skip
+        }
     return labs
 
 
@@ -99,7 +99,7 @@ def find_files(folder: Path) -> list[Path]:
     return sorted(
         path for path in folder.rglob("*") if path.is_file() and not any(
             part.startswith((".", "__MACOSX")) for part in path.relative_to(folder).parts)
-    )  # fmt: skip
+    )
 
 
 def student_of(path: Path, folder: Path, labs: dict) -> tuple[str, str]:
@@ -182,7 +182,7 @@ def run_one(submission: dict, lab: dict, limits: dict) -> dict:
         process = subprocess.Popen(
             [sys.executable, "-m", "labs.grader.one"], cwd=home, env=environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
+        )
         try:
             answer, _ = process.communicate(json.dumps(job), limits["notebook"] * 3 + 120)
             return json.loads(answer)
@@ -217,7 +217,7 @@ def grade(submission: dict, lab: dict, limits: dict) -> dict:
         "automatic": sum(cell["points"] for cell in automatic),
         "automatic_of": sum(cell["of"] for cell in automatic),
         "written_of": sum(cell["of"] for cell in written),
-    }  # fmt: skip
+    }
 
 
 # ------------------------------------------------------------------------------------------ command

@@ -30,22 +30,29 @@ def _install(name, secret):
     import torch.nn.functional
     import torch.testing
 
+    import exercises.checks
     import transformer_lib
 
     shell, out = get_ipython(), sys.stdout  # noqa: F821 - in the builtins of every kernel
     write, flush, digest = out.write, out.flush, hashlib.sha256
 
     # ---- what is kept: (namespace, name, value), and the insides of Python functions
-    library = [importlib.import_module(found.name) for found in pkgutil.walk_packages(
-        transformer_lib.__path__, "transformer_lib.")
-        if not any(part in found.name for part in ("visualize", "__main__", "checks.ch"))]
+    chapters = [f"exercises.checks.{name}" for name in exercises.checks._chapters()]
+    library = [
+        importlib.import_module(found.name)
+        for package in (transformer_lib, exercises)
+        for found in pkgutil.walk_packages(package.__path__, package.__name__ + ".")
+        if found.name not in chapters
+        and not any(part in found.name for part in ("visualize", "__main__"))
+    ]
     modules = [builtins, math, copy, inspect, unittest.mock, numpy, torch, torch.testing, torch.nn,
-               torch.nn.functional, torch.autograd, torch.linalg, transformer_lib, *library]
+               torch.nn.functional, torch.autograd, torch.linalg, transformer_lib, exercises,
+               *library]
     classes = [torch.Tensor, torch.nn.Module, type(shell), type(shell).__mro__[1],
                type(shell.kernel), type(shell.display_pub), type(shell.displayhook), type(out)]
     classes += [value for module in [torch.nn, *library] for value in vars(module).values()
                 if isinstance(value, type)
-                and value.__module__.startswith(("torch.nn", "transformer_lib"))]
+                and value.__module__.startswith(("torch.nn", "transformer_lib", "exercises"))]
     kept, insides = [], {}
     for space in dict.fromkeys([*modules, *classes]):
         for key, value in list(vars(space).items()):

@@ -27,7 +27,6 @@ from nbgrader.preprocessors import (
 from nbgrader.utils import is_grade, is_solution
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = str(ROOT / "tools")
 MASTERS = ROOT / "labs"
 STUDENTS = ROOT / "book" / "labs"
 AUTOMATIC, WRITTEN = 16, 4  # points of every lab
@@ -36,7 +35,7 @@ ANSWER = re.compile(r"# Task \d+: \S.*")  # the first line of every answer
 STEPS = [
     LockCells, ClearSolutions, ClearOutput, CheckCellMetadata,
     ClearHiddenTests, ClearMarkScheme, ComputeChecksums, CheckCellMetadata,
-]  # fmt: skip
+]
 
 
 def read(path: Path) -> nbformat.NotebookNode:
@@ -45,9 +44,7 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 def text_of(notebook: dict, stem: str) -> str:
     """A notebook as it should be on disk."""
-    if TOOLS not in sys.path:
-        sys.path.insert(0, TOOLS)  # scripts, not a package
-    from sync import synced
+    from tools.sync import synced
 
     return json.dumps(synced(notebook, stem), indent=1, ensure_ascii=False) + "\n"
 

@@ -175,7 +175,7 @@ def loops_of(source: str) -> list[tuple[int, int, list[str]]]:
     tree = ast.parse(ast.unparse(ast.fix_missing_locations(wrapped)))
     return [(node.lineno, node.end_lineno, [name.id for name in ast.walk(node.target)
                                             if isinstance(name, ast.Name)])
-            for node in ast.walk(tree) if isinstance(node, ast.For)]  # fmt: skip
+            for node in ast.walk(tree) if isinstance(node, ast.For)]
 
 
 class Runner(Execute):
@@ -192,13 +192,13 @@ class Runner(Execute):
         self.km = AsyncKernelManager(
             transport="ipc", ip=str(self.folder / "socket"),
             connection_file=str(self.folder / "kernel.json"),
-        )  # fmt: skip
+        )
         # A signal would reach the walls and not the kernel behind them, so interrupts are messages.
         self.km._kernel_spec = KernelSpec(
             argv=[*command(self.walls, self.folder), sys.executable, "-m", "ipykernel_launcher",
                   "-f", "{connection_file}"],
             display_name="Python 3", language="python", interrupt_mode="message",
-        )  # fmt: skip
+        )
         return self.km
 
     def preprocess_cell(self, cell, resources, index):
@@ -271,7 +271,7 @@ def run(notebook, limits: dict) -> tuple[nbformat.NotebookNode, bool]:
             if cell.cell_type == "code" and is_grade(cell):
                 cell.metadata["challenge"] = secrets.token_hex(8)
                 before = new_code_cell(metadata={"asks": True, "number": number,
-                                                 "challenge": secrets.token_hex(8)})  # fmt: skip
+                                                 "challenge": secrets.token_hex(8)})
                 before.source = "asks"
                 if "stopped" in cell.metadata:
                     before.metadata["stopped"] = cell.metadata.stopped
@@ -283,7 +283,7 @@ def run(notebook, limits: dict) -> tuple[nbformat.NotebookNode, bool]:
             timeout_func=lambda cell: limits["cell"] if "number" in cell.metadata else START,
             iopub_timeout=limits["grace"], startup_timeout=START, shutdown_kernel="immediate",
             error_on_timeout={"ename": "CellTimeoutError", "evalue": too_long, "traceback": []},
-        )  # fmt: skip
+        )
         runner.deadline, runner.guard, runner.walls = deadline, guard, limits.get("walls")
         with tempfile.TemporaryDirectory(prefix="k", ignore_cleanup_errors=True) as folder:
             runner.folder = Path(folder)
@@ -387,7 +387,7 @@ def reaches(cell) -> list[str]:
 def report(cell) -> dict:
     """What grade.py has to know of a cell that was run for the page."""
     entry = {"type": cell.cell_type, "source": cell.source[:SHOWN],
-             "given": cell.metadata["given"]}  # fmt: skip
+             "given": cell.metadata["given"]}
     outputs, texts, images = cell.get("outputs", []), [], []
     for output in outputs:
         if output.output_type == "stream":

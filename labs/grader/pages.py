@@ -17,14 +17,14 @@ from pygments.lexers import PythonLexer
 from .records import MARKS, Records, slug, table, write
 
 GRADES = ["student", "lab", "file", "automatic", "automatic_of", "written", "written_of", "total",
-          "total_of", "status", "note", "comment", "id", "folder"]  # fmt: skip
+          "total_of", "status", "note", "comment", "id", "folder"]
 TASKS = ["student", "lab", "task", "test", "points", "of", "id"]
 
 
 def template(name: str):
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True,
-        loader=jinja2.FileSystemLoader(Path(__file__).parent))  # fmt: skip
+        loader=jinja2.FileSystemLoader(Path(__file__).parent))
     environment.filters |= {
         "python": lambda source: highlight(source, PythonLexer(), HtmlFormatter(nowrap=True)),
         "points": lambda points: f"{points:g}",

@@ -43,7 +43,7 @@ def table(names: list[str], rows: list[dict]) -> bytes:
     for row in rows:
         values = [row.get(name, "") for name in names]
         texts = ["" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-                 for value in values]  # fmt: skip
+                 for value in values]
         writer.writerow(f"'{text}" if text.startswith(tuple("=+-@\t\r")) else text
                         for text in texts)
     return file.getvalue().encode("utf-8-sig")
@@ -113,7 +113,7 @@ class Records:
         if old and (old["folder"], old["file"]) != (record["folder"], record["file"]):
             self.other(old | {
                 "status": "not graded", "note": "handed in more than once, the newest file counts: "
-                f"{record['folder']}/{record['file']}"})  # fmt: skip
+                f"{record['folder']}/{record['file']}"})
         if old:  # marks of an answer that has changed since stay known
             codes = [row["code"] for row in self.answers() if row["record"] is old]
             self.graded[key(record)] = record
@@ -142,7 +142,7 @@ class Records:
                     rows.append({"code": code_of(record, question, answer), "lab": record["lab"],
                                  "question": question, "of": cell["of"], "points": "",
                                  "comment": "", "answer": " ".join(answer.split())[:60],
-                                 "record": record, "empty": empty, "text": answer})  # fmt: skip
+                                 "record": record, "empty": empty, "text": answer})
         return rows
 
     def read_marks(self, more: list[Path] = ()):

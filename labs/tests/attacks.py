@@ -66,16 +66,16 @@ shell.run_cell_async = quiet
 def nothing(self, *given, **named):
     return None
 get_ipython().set_custom_exc((AssertionError,), nothing)
-from transformer_lib import checks
+from exercises import checks
 checks.Wrong = AssertionError
 """,
     "checks replaced": """
-from transformer_lib import checks
+from exercises import checks
 checks.expect = checks.expect_close = checks.expect_shape = lambda *given, **named: None
 """ + "import builtins, torch\ntorch.allclose = lambda *given, **named: True\n"
         "torch.testing.assert_close = lambda *given, **named: None\n",
     "code of the checks replaced": """
-from transformer_lib import checks
+from exercises import checks
 for name in ("expect", "expect_close"):
     function = getattr(checks, name)
     if hasattr(function, "__code__"):
@@ -83,11 +83,11 @@ for name in ("expect", "expect_close"):
 """,
     "checks replaced among the modules": """
 import sys, types
-fake = types.ModuleType("transformer_lib.checks")
+fake = types.ModuleType("exercises.checks")
 fake.expect = fake.expect_close = fake.expect_shape = lambda *given, **named: None
-sys.modules["transformer_lib.checks"] = fake
+sys.modules["exercises.checks"] = fake
 import transformer_lib
-transformer_lib.checks = fake
+exercises.checks = fake
 """,
     "a disguise as torch's own": """
 import torch, torch.testing
@@ -145,7 +145,7 @@ for pid in parents:
                     pipe.write(result)
         os.kill(pid, signal.SIGKILL)
 """,
-}  # fmt: skip
+}
 
 
 # In the tests themselves: code that runs when a test calls the answer.
@@ -153,7 +153,7 @@ WHILE_A_TEST_RUNS = {
     "the tools are changed by the answer that is tested": """
 def double(x):
     import torch
-    from transformer_lib import checks
+    from exercises import checks
     nothing = (lambda *given, **named: True).__code__
     torch.allclose = lambda *given, **named: True
     torch.testing.assert_close.__code__ = checks.expect.__code__ = nothing
@@ -164,7 +164,7 @@ def square(x):
 """,
     "a thread changes the tools all the time": """
 import threading, time, torch
-from transformer_lib import checks
+from exercises import checks
 def again():
     nothing = (lambda *given, **named: True).__code__
     while True:
@@ -235,7 +235,7 @@ class Close(torch.Tensor):
 def double(x):
     return 2 if isinstance(x, int) else x.as_subclass(Close)
 """,
-}  # fmt: skip
+}
 
 
 def attack(student_version, code):
@@ -310,7 +310,7 @@ def beyond(student_version, folder, port) -> dict:
                       "        print([p.name for p in pathlib.Path(home).iterdir()"
                       " if p.name in ('.bashrc', '.profile', '.cache')])\n"
                       "    except OSError:\n        pass"),
-    }  # fmt: skip
+    }
 
 
 # Right answers, unusual notebooks: (the answer of task 1 goes on with this)
@@ -335,7 +335,7 @@ HONEST = {
     "a display": "from IPython.display import display, HTML\ndisplay(HTML('<b>x</b>'))\n42.0",
     "an own assert": "class Expect:\n    pass\nassert Expect()",
     "async": "import asyncio\nawait asyncio.sleep(0.01)",
-}  # fmt: skip
+}
 
 
 def honest(student_version, code):

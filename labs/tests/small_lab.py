@@ -35,7 +35,7 @@ MASTER = new_notebook(cells=[
                   "    ### END SOLUTION", id="square", metadata=nbgrader("square", solution=True)),
     new_code_cell("# Check of task 2\nassert square(2) == 4\nprint('passed')",
                   id="square-check", metadata=nbgrader("square_check", 3)),
-    new_code_cell(hidden(2, 5, "from transformer_lib.checks import expect\n"
+    new_code_cell(hidden(2, 5, "from exercises.checks import expect\n"
                                "for number in (3, 5):\n"
                                "    expect(square(number) == number * number,\n"
                                "           f'{number} times itself is not right')"),
@@ -43,7 +43,7 @@ MASTER = new_notebook(cells=[
     new_markdown_cell("## Question\nWhy?", id="question"),
     new_markdown_cell("Because.\n\n**Rubric** one point each.", id="why",
                       metadata=nbgrader("why", 4, solution=True)),
-])  # fmt: skip
+])
 
 RIGHT = {"double": "# Task 1: double\ndef double(x):\n    return 2 * x",
          "square": "# Task 2: square\ndef square(x):\n    return x * x",
@@ -164,4 +164,4 @@ def submissions(student_version) -> dict:
         "hides-errors": (right(double=wrong + "\nget_ipython().input_transformers_post.append("
                                               "lambda lines: [])"),
                          (0, 0, 0, 0), ["hides errors"]),
-    }  # fmt: skip
+    }

@@ -29,7 +29,7 @@ TO_BE_READ = {name: attacks.attack(STUDENT, code) for name, code in attacks.TO_B
 BEYOND = list(attacks.beyond(STUDENT, Path(), 0))
 # These run twice, for a page too. The others need only marks.
 WITH_PAGE = ["perfect", "empty", "partly", "prints", "long-error", "hides-errors", "exits",
-             "a large figure", "a long last line", "a display", *LEAKS, *BEYOND]  # fmt: skip
+             "a large figure", "a long last line", "a display", *LEAKS, *BEYOND]
 TESTS = ("double_check", "double_hidden", "square_check", "square_hidden")
 # Short limits, yet long enough for a machine that is busy with other work.
 LIMITS = ["--cell", "20", "--grace", "6", "--memory", "1", "--jobs", "2", *UNCONTAINED]
@@ -133,7 +133,7 @@ def test_each_submission_gets_the_marks_it_deserves(rows, points, name):
     ("other.ipynb", "none of the labs"),
     ("'=late.ipynb", "before the first cell or after the last"),
     ("perfect/first try.ipynb", "handed in more than once, the newest file counts: perfect/my not"),
-])  # fmt: skip
+])
 def test_a_file_that_is_not_graded_has_a_row_that_says_why(rows, file, note):
     row, = (row for row in rows if row["file"] == file)
     assert (row["status"], row["automatic"]) == ("not graded", "")
@@ -150,7 +150,7 @@ def test_a_cheat_gets_nothing_and_an_unusual_notebook_everything(rows, points, n
 
 
 @pytest.mark.parametrize("name", [*attacks.FULL_MARKS, *attacks.WHILE_A_TEST_RUNS,
-                                  *attacks.TO_BE_READ, *LEAKS])  # fmt: skip
+                                  *attacks.TO_BE_READ, *LEAKS])
 def test_a_cheat_is_noted(rows, name):
     if "on disk" in name:
         pytest.skip("nothing was there to be read")
@@ -229,7 +229,7 @@ def test_a_large_figure_is_on_the_page(out):
     ("torch.ones(2, 3) @ torch.ones(2, 3) if x == 5 else x * x",
      "(raised by your code, in square(x: 5)) [in the case number = 5]"),
     ("x * x if x < 4 else 0", "5 times itself is not right [in the case number = 5]"),
-])  # fmt: skip
+])
 def test_a_failed_hidden_test_names_its_case(lab_folder, square, message):
     notebook = small_lab.filled(STUDENT, small_lab.RIGHT | {
         "square": f"# Task 2: square\ndef square(x):\n    return {square}"})
@@ -299,7 +299,7 @@ def test_markup_in_an_answer_is_shown_and_not_obeyed(tmp_path, lab_folder):
     ("student-1_lab9.ipynb", "student-1"),
     ("lab9_small_student-2.ipynb", "student-2"),
     ("anna (1).ipynb", "anna (1)"),
-])  # fmt: skip
+])
 def test_the_student_is_found_in_the_name(tmp_path, path, student):
     assert grade.student_of(tmp_path / path, tmp_path, [small_lab.NAME])[0] == student
 
@@ -318,7 +318,7 @@ def test_two_students_of_one_name_are_kept_apart(tmp_path, lab_folder):
     (lambda notebook: small_lab.without(notebook, "title", "double"), small_lab.NAME),
     (lambda notebook: small_lab.without(small_lab.stripped(notebook), "new-0", "new-3", "new-7"),
      None),
-])  # fmt: skip
+])
 def test_the_lab_is_found_from_the_contents(lab_folder, change, found):
     notebook = change(small_lab.filled(CASES["perfect"][0], {}))
     assert grade.which_lab(notebook, grade.load_labs(lab_folder)) == found
@@ -332,7 +332,7 @@ def test_the_lab_is_found_from_the_contents(lab_folder, change, found):
     lambda cell: cell.update(metadata={"nbgrader": "yes"}, id=None),
     lambda cell: cell.pop("outputs", None),
     lambda cell: cell.update(outputs="torn"),
-], ids=range(7))  # fmt: skip
+], ids=range(7))
 def test_a_notebook_whose_source_is_whole_can_be_graded(tmp_path, lab_folder, change):
     path = write(tmp_path, "anna.ipynb", CASES["perfect"][0])
     notebook = json.loads(path.read_text(encoding="utf8"))
@@ -352,7 +352,7 @@ def test_a_notebook_whose_source_is_whole_can_be_graded(tmp_path, lab_folder, ch
 @pytest.mark.parametrize("make, message", [
     (lambda folder: folder / "nowhere", "there is no folder"),
     (lambda folder: folder, "is empty"),
-])  # fmt: skip
+])
 def test_a_wrong_folder_is_named(tmp_path, capsys, make, message):
     with pytest.raises(SystemExit) as stop:
         grade.main([str(make(tmp_path))])

@@ -37,7 +37,7 @@ def test_answers_hidden_tests_and_rubric_are_taken_out():
      "square_hidden: only a comment"),
     (changed("square", "# Task 2: square\n", "# Task 2: square\n### BEGIN  SOLUTION\n"), ""),
     (changed("task-2", "Square it.", "**Rubric** Square it."), "the rubric stays"),
-])  # fmt: skip
+])
 def test_a_wrong_master_is_refused(master, message):
     found = labs.problems(master)
     assert bool(found) == bool(message)

@@ -41,7 +41,7 @@ OWN_RUNS = {  # every option that a reader's own run may have
         positional="rotary", rotary_base=100.0, n_kv_heads=2, bias=False, eps=0.1,
         scale_embeddings=False,
     ),
-}  # fmt: skip
+}
 SWITCHES = [
     {"heads": ["encoder.0.1", "decoder.0.0", "cross.0.1"]},
     {"heads": ["encoder.1.0"]},
@@ -70,7 +70,7 @@ NASTY = [
     "a\u200db\u200cc", "\ufeffa", "\u0000a\u0007", "A-B--C", "ÄÖÜäöü", "ⓐⓑ",
     "\U0001d504\U0001d7d9", "W" * 300, "Donaudampfschifffahrtsgesellschaftskapitän",
     "\u1100\u1161\u11a8", "\u2126 \u212b",
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def switched_off(model, switches):
     for kind, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
         for i, layer in enumerate(stack.layers):
             names = ("attention", "feed_forward") if kind == "encoder" else (
-                "attention", "cross", "feed_forward")  # fmt: skip
+                "attention", "cross", "feed_forward")
             parts |= {f"{kind}.{i}.{n}": r for n, r in zip(names, layer.residuals, strict=True)}
             attentions[kind, i] = layer.self_attention
             if kind == "decoder":
@@ -208,7 +208,7 @@ def switched_off(model, switches):
             h for h in range(config.n_heads)
             if {kind, f"{kind}.{i}"} & set(switches.get("blocks", []))
             or f"{kind}.{i}.{h}" in switches.get("heads", [])
-        ]  # fmt: skip
+        ]
 
         def silence(_, inputs, off=off):
             heads = inputs[0].unflatten(-1, (config.n_heads, -1)).clone()
@@ -376,7 +376,7 @@ def test_the_length_penalty_is_the_librarys(page):
         ids, scores = beam_search(
             translator.model, pad(encode_source(translator.tokenizer, texts)),
             length_penalty=penalty,
-        )  # fmt: skip
+        )
         found = written(page, SHIPPED.name, texts, method="beam", lengthPenalty=penalty)
         assert [f["ids"] for f in found] == [row[row != PAD].tolist() for row in ids]
         assert [f["score"] for f in found] == pytest.approx(scores.tolist(), abs=1e-3, rel=1e-3)
@@ -452,7 +452,7 @@ def test_what_may_be_drawn_is_the_librarys(page):
             "const { distribution } = await import('/decoding.js'); "
             "return distribution(Float32Array.from(args.logits), args);",
             logits=logits, temperature=temperature, topK=k, topP=p,
-        )  # fmt: skip
+        )
         ranked, ids = (torch.tensor(logits) / temperature).sort(descending=True)
         told = ranked.softmax(-1)
         told[(told.cumsum(-1) - told) >= p] = 0

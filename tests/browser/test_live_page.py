@@ -202,7 +202,7 @@ class Page:
         done = self.js(
             "const button = [...document.querySelectorAll(arguments[0] + ' button')].find((one) =>"
             " one.textContent.startsWith(arguments[1]) && one.offsetParent);"
-            "button?.click(); return Boolean(button)", within, text)  # fmt: skip
+            "button?.click(); return Boolean(button)", within, text)
         assert done, f"no visible button {text!r}"
 
     def type(self, text):
@@ -221,7 +221,7 @@ class Page:
 
     def errors(self):
         return [entry["message"] for entry in self.browser.get_log("browser")
-                if entry["level"] == "SEVERE"]  # fmt: skip
+                if entry["level"] == "SEVERE"]
 
 
 def visit(browser, url, width=1280, scheme="light"):
@@ -283,7 +283,7 @@ def test_an_example_stands_there_before_the_weights(translator, address):
     assert not [url for url in requests if not url.startswith((address, "data:", "about:"))]
     for example in EXAMPLES[1:]:
         translator.js("[...document.querySelectorAll('.live-chip')].find((chip) => "
-                      "chip.dataset.text === arguments[0]).click()", example["sentence"])  # fmt: skip
+                      "chip.dataset.text === arguments[0]).click()", example["sentence"])
         translator.idle()
         assert translator.result() == example["text"]
     assert "only read captions" in translator.said()  # the last is no caption
@@ -318,10 +318,10 @@ def test_a_typed_sentence_is_translated_and_stands_in_the_address(translator, ad
     assert weights_asked() == 1
     assert "Ein+Hund" in translator.js("return location.hash")
     german = translator.js("return [...document.querySelectorAll('.live-source .live-word')]"
-                           ".map((word) => [word.textContent, word.lang])")  # fmt: skip
+                           ".map((word) => [word.textContent, word.lang])")
     assert ["Hund", "de"] in german
     english = translator.js("return [...document.querySelectorAll('.live-target .live-word:not("
-                            ".live-end)')].map((word) => word.lang)")  # fmt: skip
+                            ".live-end)')].map((word) => word.lang)")
     assert set(english) == {"en"}
     assert not translator.errors()
 
@@ -330,11 +330,11 @@ def test_a_typed_sentence_is_translated_and_stands_in_the_address(translator, ad
     ("text", "says"),
     [("   ", "Type a German sentence"), ("Ein Ж Hund.", "never seen “Ж”"),
      ("Hund " * 300, "longer|pieces|one sentence at a time")],
-)  # fmt: skip
+)
 def test_what_cannot_be_read_is_said(translator, text, says):
     translator.type("Ein Hund.")
     translator.js("const box = document.querySelector('.live-input'); box.value = arguments[0];"
-                  "box.dispatchEvent(new Event('input'))", text)  # fmt: skip
+                  "box.dispatchEvent(new Event('input'))", text)
     translator.wait(f"/{says}/.test(document.querySelector('.live-says').textContent)", says)
 
 
@@ -369,7 +369,7 @@ def test_the_recorded_confidences_are_the_models():
 def test_a_sentence_about_money_is_said_to_be_strange(translator):
     translator.type("Bitte senden Sie uns die Rechnung bis Freitag.")
     translator.wait("/only read captions/.test(document.querySelector('.live-says').textContent)",
-                    "a warning")  # fmt: skip
+                    "a warning")
     assert re.search(r"\d+ %", translator.said())
 
 
@@ -402,7 +402,7 @@ def test_a_head_by_keyboard_alone(translator):
         ".live-target .live-word",
     ):
         assert translator.js("return [...document.querySelectorAll(arguments[0])].filter((one) => "
-                             "one.tabIndex === 0).length", css) == 1  # fmt: skip
+                             "one.tabIndex === 0).length", css) == 1
     translator.js("document.querySelector('[data-head=\"cross.0.0\"]').focus()")
     keys = ActionChains(translator.browser)
     keys.send_keys(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ENTER).perform()
@@ -446,10 +446,10 @@ def test_only_this_head_a_row_and_which_heads_matter(translator):
 def test_a_forced_word_changes_what_follows(translator):
     translator.js("document.querySelectorAll('.live-target .live-word')[2].click()")
     bets = translator.js("return [...document.querySelectorAll('.live-bets button')].map((one) => "
-                         "one.innerText)")  # fmt: skip
+                         "one.innerText)")
     assert bets[0].startswith("play") and any(bet.startswith("are") for bet in bets)
     translator.js("[...document.querySelectorAll('.live-bets button')].find((one) => "
-                  "one.innerText.startsWith('are')).click()")  # fmt: skip
+                  "one.innerText.startsWith('are')).click()")
     translator.wait(
         "document.querySelector('.live-result').textContent.startsWith('Two dogs are ')", "are"
     )
@@ -464,14 +464,14 @@ def test_bars_keep_a_ghost_of_before(translator):
     translator.press("All off", ".live-kind-cross")
     translator.idle()
     ghosts = translator.js("return [...document.querySelectorAll('.live-bets li')].filter((one) => "
-                           "one.querySelector('.live-ghost')).map((one) => one.innerText)")  # fmt: skip
+                           "one.querySelector('.live-ghost')).map((one) => one.innerText)")
     assert any("was" in ghost for ghost in ghosts)
 
 
 def test_drawing_by_lot_repeats_with_its_seed(translator):
     translator.type("Eine alte Frau verkauft Blumen auf dem Markt.")
     translator.js("const menu = document.querySelector('.live-method select'); menu.value = 'sample';"
-                  "menu.dispatchEvent(new Event('change'))")  # fmt: skip
+                  "menu.dispatchEvent(new Event('change'))")
     translator.idle()
     first, hash_ = translator.result(), translator.js("return location.hash")
     assert "by=sample" in hash_
@@ -495,22 +495,22 @@ def test_beam_inside_depth_and_numbers(translator):
     translator.wait("document.querySelector('.live-branch.live-winner')", "the tree")
     assert "The winner" in translator.text(".live-tree .live-note")
     leaves = translator.js("return [...document.querySelectorAll('.live-leaf.live-winner text:first-of-type')]"
-                           ".map((one) => one.textContent.replace('★ ', ''))")  # fmt: skip
+                           ".map((one) => one.textContent.replace('★ ', ''))")
     assert "dogs" in leaves and leaves[-1] == "<eos>"
     translator.press("Inside one head")
     translator.wait("document.querySelector('.live-line')", "the head")
     told = translator.text(".live-inside-body")
     score, root, scaled = map(float, re.search(
-        r"q · k = (-?[\d.]+),  divided by √\d+ = ([\d.]+):  (-?[\d.]+)", told).groups())  # fmt: skip
+        r"q · k = (-?[\d.]+),  divided by √\d+ = ([\d.]+):  (-?[\d.]+)", told).groups())
     assert scaled == pytest.approx(score / root, abs=0.02)
     translator.press("Depth")
     translator.wait("document.querySelectorAll('.live-depth tbody tr').length === 4", "four layers")
     last = translator.js("return [...document.querySelectorAll('.live-depth tbody tr:last-child td')]"
-                         ".map((one) => one.firstChild.textContent)")  # fmt: skip
+                         ".map((one) => one.firstChild.textContent)")
     assert last == ["Two", "dogs", "play", "in", "the", "snow", ".", "<eos>"]
     translator.press("Numbers")
     rows = translator.js("return [...document.querySelectorAll('.live-numbers tbody tr')].map((row) => "
-                         "[...row.querySelectorAll('td')].reduce((sum, cell) => sum + Number(cell.textContent), 0))")  # fmt: skip
+                         "[...row.querySelectorAll('td')].reduce((sum, cell) => sum + Number(cell.textContent), 0))")
     assert all(abs(total - 100) <= 4 for total in rows), rows  # rounded to whole percents
 
 
@@ -530,7 +530,7 @@ def test_the_story_from_end_to_end(translator):
             translator.type("Die Liebe ist ein seltsames Spiel.")
         translator.one(".live-options button").click()
         translator.wait("/^(As you guessed|Not so)/.test(document.querySelector('.live-answer')"
-                        ".textContent)", f"the answer of step {step}")  # fmt: skip
+                        ".textContent)", f"the answer of step {step}")
         translator.idle()
         assert len(translator.all(".live-options .live-true")) == 1
         assert "undefined" not in translator.text(".live-card")
@@ -679,7 +679,7 @@ def test_on_a_phone_with_a_finger(browser, address):
             page.wait("document.querySelector('.live-branch.live-winner')", "the tree")
         assert page.js(wide) <= 0, f"{view} is wider than the phone"
         shown = page.js("return ['.live-heads', '.live-bet', '.live-tabs', '.live-arcs'].filter((one) => "
-                        "document.querySelector(one).offsetParent)")  # fmt: skip
+                        "document.querySelector(one).offsetParent)")
         assert shown == [part]
     tap(page, ".live-views [data-view=heads]")
     page.one('[data-head="encoder.1.1"]').click()
@@ -691,7 +691,7 @@ def test_on_a_phone_with_a_finger(browser, address):
     assert 0 <= top < 300, "the result is always in sight"
     small = page.js("return [...document.querySelectorAll('.live-translator :is(button, select)')].filter((one) => "
                     "one.offsetParent && !one.matches('.live-row') && one.getBoundingClientRect().height < 43.5)"
-                    ".map((one) => one.className + ' ' + one.textContent)")  # fmt: skip
+                    ".map((one) => one.className + ' ' + one.textContent)")
     assert not small
 
 
@@ -759,7 +759,7 @@ ACTIONS = {  # figure: what a reader does, and what must hold afterwards
     "figure_family": ("a module", "/^\\d+ of \\d+ models/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-model').length > 10"),
     "figure_path": ("Next", "/^Step 2 of/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-path rect').length === 256"),
     "figure_inside": (None, "document.querySelectorAll('.live-line').length === 7"),
-}  # fmt: skip
+}
 
 
 def test_every_figure_has_a_test():
@@ -791,7 +791,7 @@ SWITCHES = {
                      "Half of each layer": {"heads": [f"{kind}.{layer}.{head}" for kind in ("encoder", "decoder", "cross")
                                                       for layer in range(4) for head in (2, 3)]}},
     "figure_order": {"Silence the positions": {"positions": True}},
-}  # fmt: skip
+}
 ASKED = """const done = arguments[3]; import('/_static/live/shared.js').then(async ({ model, difference, percent }) => {
   const [text, switches] = arguments; const before = await model.translate(text);
   const now = await model.translate(text, { switches }); const d = difference(before, now);
@@ -820,7 +820,7 @@ def test_another_sentences_noun_is_put_where_it_is_said_to_be(browser, address):
     here, there, mixed = page.js(written)
     assert ("dog" in here, "woman" in there, "woman" in mixed, "dog" in mixed) == (True, True, True, False)
     page.js("const menu = document.querySelectorAll('.live-menu select')[2]; menu.value = menu.options.length - 1;"
-            "menu.dispatchEvent(new Event('change'))")  # fmt: skip
+            "menu.dispatchEvent(new Event('change'))")
     page.wait("document.querySelector('.live-says').textContent.includes('“Frau” was put where “<eos>” stood')", "another place")
     assert page.js(written)[:2] == [here, there] and page.js(written)[2] != mixed
 
@@ -833,10 +833,10 @@ def test_the_numbers_inside_a_head_make_its_shares(browser, address):
     scaled = []
     for key in range(keys):
         page.js("const menu = document.querySelectorAll('.live-inside select')[1]; menu.value = arguments[0];"
-                "document.querySelector('.live-line').remove(); menu.dispatchEvent(new Event('change'))", key)  # fmt: skip
+                "document.querySelector('.live-line').remove(); menu.dispatchEvent(new Event('change'))", key)
         page.wait("document.querySelectorAll('.live-line').length === 7", "another key")
         score, root, divided = (float(x) for x in re.search(
-            r"q · k = (-?[\d.]+),  divided by √32 = ([\d.]+):  (-?[\d.]+)", page.text(".live-inside-body")).groups())  # fmt: skip
+            r"q · k = (-?[\d.]+),  divided by √32 = ([\d.]+):  (-?[\d.]+)", page.text(".live-inside-body")).groups())
         assert abs(score / 32**0.5 - divided) < 0.01 and abs(root - 32**0.5) < 0.01
         scaled.append(divided)
     shares = np.exp(scaled) / np.exp(scaled).sum()
@@ -852,7 +852,7 @@ def test_a_word_ends_as_the_tokenizers_pieces(browser, address):
         page.one(".live-input").send_keys(word)
         pieces = [piece.replace("▁", "⎵") for piece in tokenizer.encode(word, add_special_tokens=False).tokens]
         page.wait("JSON.stringify([...document.querySelectorAll('.live-merges li:last-child .live-token')].map(one => one.textContent))"
-                  f" === {json.dumps(json.dumps(pieces, ensure_ascii=False, separators=(',', ':')))}", f"{word}: {pieces}")  # fmt: skip
+                  f" === {json.dumps(json.dumps(pieces, ensure_ascii=False, separators=(',', ':')))}", f"{word}: {pieces}")
 
 
 def test_a_bet_that_is_chosen_is_written(browser, address):
@@ -872,7 +872,7 @@ def test_the_film_shows_what_was_recorded(browser, address):
     page = visit(browser, address + "book/figure_film.html")
     for at in (0, 7, len(film["frames"]) - 1):
         page.js("const slider = document.querySelector('.live-box input[type=range]'); slider.value = arguments[0];"
-                "slider.dispatchEvent(new Event('input'))", at)  # fmt: skip
+                "slider.dispatchEvent(new Event('input'))", at)
         frame = film["frames"][at]
         assert f"After {frame['step']:,} updates" in page.said()
         shown = page.js("return [...document.querySelectorAll('.live-film-line span')].map(one => one.textContent)")
@@ -887,7 +887,7 @@ def test_one_tokens_path_is_walked_by_key(browser, address):
     button = "return [...document.querySelectorAll('.live-box button')].find(one => one.textContent === arguments[0])"
     for chosen in (0, len(paths) - 1):  # a German piece, then an English one
         page.js("arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))",
-                page.one(".live-box select"), chosen)  # fmt: skip
+                page.one(".live-box select"), chosen)
         steps = [a | b for a, b in zip(paths[chosen]["steps"], stations[paths[chosen]["side"]], strict=True)]
         page.js("arguments[0].focus()", page.one(".live-box input[type=range]"))
         for at, step in enumerate(steps):
@@ -948,7 +948,7 @@ def test_without_positions_every_order_is_the_same(browser, address):
     for _ in range(3):
         page.press("Shuffle")
         page.wait("/same sentence, and the same bets/.test(document.querySelector('.live-says').textContent)",
-                  "the same sentence")  # fmt: skip
+                  "the same sentence")
 
 
 def test_the_cover_types(browser, address):
@@ -1042,7 +1042,7 @@ def test_a_guess_has_no_serious_barrier(browser, address, scheme):
         assert not serious_issues(page, ".live-guess")
         assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0
         small = page.js("return [...document.querySelectorAll('.live-guess button')].filter((one) =>"
-                        " one.offsetParent && one.getBoundingClientRect().height < 43.5).length")  # fmt: skip
+                        " one.offsetParent && one.getBoundingClientRect().height < 43.5).length")
         assert not small
 
 
@@ -1090,7 +1090,7 @@ def test_training_takes_what_the_reader_changes(browser, address):
     untrained = first_answer()
     assert untrained.startswith("f i g: it writes") and untrained.endswith("right is g i f")
     page.js("const menu = document.querySelector('.live-menu select'); menu.value = 'sort';"
-            "menu.dispatchEvent(new Event('change'))")  # fmt: skip
+            "menu.dispatchEvent(new Event('change'))")
     page.wait("document.querySelector('.live-train-answer').getAttribute('aria-label').endsWith('f g i')", "sort")
     maps = set()
     for action in (None, "Take the positions out", "Seed 0"):
@@ -1119,7 +1119,7 @@ def test_training_never_blocks_the_page_for_50_ms(browser, address):
     """Play, another rate, another answer: all while it trains. Five tries, where the machine is busy."""
     page = visit(browser, address + "book/figure_train.html")
     page.js("window.long = []; new PerformanceObserver((list) => long.push(...list.getEntries().map((one) =>"
-            " Math.round(one.duration)))).observe({ entryTypes: ['longtask'] })")  # fmt: skip
+            " Math.round(one.duration)))).observe({ entryTypes: ['longtask'] })")
     for _ in range(5):
         page.js("long.length = 0")
         page.press("Start again")
@@ -1130,7 +1130,7 @@ def test_training_never_blocks_the_page_for_50_ms(browser, address):
         page.one(".live-train-answer:last-child").click()
         before = update_of(page)
         page.wait("Number(document.querySelector('.live-train-numbers').textContent.match(/Update ([\\d,]+)/)[1]"
-                  f".replace(',', '')) > {before} + 40", "more updates", 60)  # fmt: skip
+                  f".replace(',', '')) > {before} + 40", "more updates", 60)
         page.press("Pause")
         time.sleep(0.2)
         long = page.js("return long")

@@ -63,7 +63,7 @@ def make_model(seed=0, **changes):
 def given(model):
     """What the page needs to build the same model."""
     fields = ("vocab_size", "d_model", "n_heads", "d_ff", "n_encoder_layers", "n_decoder_layers",
-              "max_len", "positional")  # fmt: skip
+              "max_len", "positional")
     return {
         "config": {field: getattr(model.config, field) for field in fields},
         "weights": {name: p.tolist() for name, p in model.named_parameters()},

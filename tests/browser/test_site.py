@@ -9,7 +9,6 @@ import gzip
 import http.server
 import json
 import re
-import sys
 import threading
 import time
 from pathlib import Path
@@ -17,12 +16,10 @@ from urllib.parse import unquote
 
 import pytest
 
+from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
+from tools import lengths
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tools")]
-
-import lengths  # noqa: E402
-
-from benchmarks.browser import CHROMIUM, DRIVER, start_chromium  # noqa: E402
 
 SITE = ROOT / "_build" / "html"
 AXE = Path(__file__).with_name("axe.min.js")  # from tools/vendor.sh
@@ -171,7 +168,7 @@ def console_errors(browser):
     return [
         entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"
         and not any(re.search(allowed, entry["message"]) for allowed in ALLOWED_CONSOLE_ERRORS)
-    ]  # fmt: skip
+    ]
 
 
 def serious_issues(browser):
@@ -184,7 +181,7 @@ def serious_issues(browser):
         f"{issue['id']} ({issue['impact']}): " + " | ".join(
             node["html"][:200] for node in issue["nodes"][:3])
         for issue in result["violations"] if issue["impact"] in ("serious", "critical")
-    ]  # fmt: skip
+    ]
 
 
 @each_page
@@ -287,7 +284,7 @@ def test_attention_figures_show_the_numbers_of_the_cell(browser, address, page):
     open_page(browser, address + page, DESKTOP)
     for figure in attention_figures(browser):
         data = json.loads(browser.execute_script(
-            "return arguments[0].querySelector('script').textContent", figure))  # fmt: skip
+            "return arguments[0].querySelector('script').textContent", figure))
         browser.execute_script("arguments[0].querySelector('details').open = true", figure)
         heads = figure.find_elements(By.CSS_SELECTOR, "button.live-head")
         weights = data["parts"][0]["weights"]
@@ -309,7 +306,7 @@ def test_attention_figures_show_the_numbers_of_the_cell(browser, address, page):
         if "vectors" in data:
             last = browser.execute_script(
                 "return [...arguments[0].querySelectorAll('.live-made-table tbody tr')]"
-                ".map((row) => +row.cells[2].textContent.replace('−', '-'))", figure)  # fmt: skip
+                ".map((row) => +row.cells[2].textContent.replace('−', '-'))", figure)
             layer, head = len(weights) - 1, len(weights[0]) - 1
             flat = [max(row) for row in weights[layer][head]]
             query = data["vectors"]["queries"][layer][head][flat.index(max(flat))]
@@ -377,7 +374,7 @@ def test_bertviz_answers_the_keyboard_and_follows_the_page(browser, address, pag
         ActionChains(browser).send_keys(Keys.ENTER).perform()
         assert browser.execute_script("return document.querySelector('#vis').innerHTML") != before
         cut = browser.execute_script(
-            "return document.documentElement.scrollHeight - frameElement.clientHeight")  # fmt: skip
+            "return document.documentElement.scrollHeight - frameElement.clientHeight")
         assert cut <= 1, f"{cut} px of {title[:30]} are below its frame"
         wide = "return document.body.scrollWidth - document.body.clientWidth"
         assert "Neuron" in title or browser.execute_script(wide) <= 1
@@ -518,7 +515,7 @@ def test_tooltips_name_their_series(browser, address, page):
     lines = {
         name: spec for name, spec in specs(page).items()
         if {"near", "shown"} <= {param["name"] for param in spec.get("params", ())}
-    }  # fmt: skip
+    }
     if not lines:
         pytest.skip("no line chart with several lines")
     open_page(browser, address + page, DESKTOP)
@@ -539,7 +536,7 @@ def test_tooltips_name_their_series(browser, address, page):
                 break
         assert said, f"no tooltip over {spec['title']}"
         series = next(iter(str(layer["encoding"]["color"]["field"]) for layer in spec["layer"]
-                           if "field" in layer["encoding"].get("color", {})))  # fmt: skip
+                           if "field" in layer["encoding"].get("color", {})))
         rows = next(iter(spec.get("datasets", {"": spec["data"].get("values")}).values()))
         names = {str(row[series]) for row in rows}
         assert "undefined" not in said and any(one in said for one in names), said
@@ -576,7 +573,7 @@ def test_the_worst_sentences_are_the_worst():
     """The list under the cloud of sentences opens with the lowest scores of all."""
     page = "book/17_evaluation.html"
     (spec,) = [spec for spec in specs(page).values() if "sentences by its length" in
-               spec.get("description", "")]  # fmt: skip
+               spec.get("description", "")]
     rows = next(iter(spec.get("datasets", {"": spec["data"].get("values")}).values()))
     lowest = sorted(row["chrF"] for row in rows)[:4]
     assert sorted(row["chrF"] for row in rows if row["text"])[:4] == lowest
@@ -589,7 +586,7 @@ def test_without_javascript_pictures_are_whole(browser, address):
         name for page in CHART_PAGES
         for name in re.findall(r'<noscript><img src="[^"]*_images/(chart-\w+\.svg)',
                                (SITE / page).read_text(encoding="utf8"))
-    }  # fmt: skip
+    }
     assert pictures
     for name in sorted(pictures):
         browser.get(f"{address}_images/{name}")
@@ -631,7 +628,7 @@ def test_german_in_the_prose_is_marked_as_german():
         plain = re.findall(r"<em>([^<]*)</em>", text)
         words = r"\b(Hund|Hunde|spielen|schläft|Schnee)\b"
         german = [one for one in plain if re.search(words, one)
-                  and not re.search(r"\b(is|the|a|of)\b", one)]  # fmt: skip
+                  and not re.search(r"\b(is|the|a|of)\b", one)]
         assert not german, (page, german)
     assert marked > 20
 

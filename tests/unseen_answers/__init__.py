@@ -21,8 +21,8 @@ import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer_lib import checks
-from transformer_lib.checks import framework
+from exercises import checks
+from exercises.checks import framework
 
 HERE = Path(__file__).parent
 CHAPTERS = sorted(module.name for module in pkgutil.iter_modules([str(HERE)]))
@@ -32,8 +32,8 @@ CHAPTERS = sorted(module.name for module in pkgutil.iter_modules([str(HERE)]))
 class Answer:
     """One answer: `code` is a program of its own that defines the name `answer`."""
 
-    exercise: str  # "02.3" is exercise 3 of chapter 02
-    check: str  # the name of the check in checks.ch02
+    exercise: str  # "masks.3" is the third exercise of the chapter on masks
+    check: str  # the name of the check in checks.scaled_dot_product_attention
     code: str
     right: bool
     mistake: str  # what is wrong with it, or, of a right one, what is unusual
@@ -61,7 +61,7 @@ def judged(answer, name="<an unseen answer>"):
     names, printed = {"__name__": "__main__"}, io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(answer.code, name, "exec"), names)
-    check = getattr(getattr(checks, f"ch{answer.exercise[:2]}"), answer.check)
+    check = getattr(getattr(checks, answer.exercise.partition(".")[0]), answer.check)
     given = names["answer"] if takes(check) > 1 else (names["answer"],)
     with contextlib.redirect_stdout(printed):
         verdict = check(*given)

@@ -137,7 +137,7 @@ def small_agent(residual: str = "pre-norm", n_layers: int = 4, length: int = 12)
     config = BlockConfig(
         32, 4, 64, 0, n_layers, dropout=0.0, max_len=length, positional="learned",
         norm_first=residual != "post-norm",
-    )  # fmt: skip
+    )
     if "gate" not in residual:
         return Agent(config)
     gate = OutputGate if residual.startswith("output") else GruGate

@@ -67,14 +67,14 @@ def conv_net() -> nn.Module:
         nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(32, 40, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(160, 10),
-    )  # fmt: skip
+    )
 
 
 def with_stem() -> nn.Module:
     """A ViT that reads what one convolution found, instead of the pixels."""
     return nn.Sequential(
         nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), vision_transformer(channels=8)
-    )  # fmt: skip
+    )
 
 
 def shuffle_patches(images: Tensor, order: Tensor, patch: int = 2) -> Tensor:

@@ -144,7 +144,7 @@ def attention_reconstruction(
 
     def read(memory):
         k, v = (attention.share_heads(attention.split_heads(w(norm(memory))))
-                for w in (attention.w_k, attention.w_v))  # fmt: skip
+                for w in (attention.w_k, attention.w_v))
         return F.scaled_dot_product_attention(q, k, v)
 
     return F.mse_loss(read(compression(old)), read(old).detach())

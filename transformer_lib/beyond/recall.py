@@ -54,7 +54,7 @@ class NameAndValue(nn.Module):
 SIZES = {
     "d_model": 64, "n_heads": 2, "d_ff": 128, "n_encoder_layers": 0, "n_decoder_layers": 2,
     "dropout": 0.0, "tie_embeddings": False, "positional": "rotary",
-}  # fmt: skip
+}
 SEGMENT, RATE = 16, 4
 
 

@@ -75,7 +75,7 @@ def _pairs(options) -> tuple[data.Pairs, dict]:
         raise ValueError(f"the data has no {options.split} split; it has {sorted(pairs)}.")
     chosen["source"] = pairs.source
     other = [f"{name} {value}, not {about[name]}" for name, value in chosen.items()
-             if about.get(name, value) != value]  # fmt: skip
+             if about.get(name, value) != value]
     if options.save and other:
         raise ValueError(
             f"--save keeps the scores of {options.run} on its own data, and this is other data "

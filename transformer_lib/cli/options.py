@@ -143,7 +143,7 @@ def _train_options(train: argparse.ArgumentParser) -> None:
     train.add_argument(  # torchrun reads --run as one of its own options
         "--run", "--run-dir", type=_name,
         help="run folder (default: runs/<recipe, like or src-tgt>)",
-    )  # fmt: skip
+    )
     train.add_argument(
         "--tokenizer", default="bpe", choices=["bpe", "word"], help="kind of tokens (default: bpe)"
     )

@@ -304,7 +304,7 @@ VERBS = [
     Verb("schaut", "schauen", "look at", "looking at", "an",
          objects=("Bild", "Karte", "person", "animal")),
     Verb("ruft", "rufen", "call", "calling", "an", objects=("person",)),
-]  # fmt: skip
+]
 
 
 # ------------------------------------------------------------------------------------- generation

@@ -1,9 +1,9 @@
 """The worked example of the book: one sentence pair and a model small enough for a pencil.
 
 "Hunde spielen" becomes "Dogs play" from chapter to chapter. The model has d_model 4, two heads, one
-encoder and one decoder layer, and weights rounded to one decimal (tools/make_example.py trained
-them on SENTENCES). A number computed by hand for scaled dot-product attention is the number inside
-the whole model.
+encoder and one decoder layer, and weights rounded to one decimal (recordings/make_example.py
+trained them on SENTENCES). A number computed by hand for scaled dot-product attention is the number
+inside the whole model.
 """
 
 import json
@@ -19,7 +19,7 @@ WEIGHTS = Path(__file__).with_name("example.json")  # in tenths
 VOCABULARY = [
     "<pad>", "<bos>", "<eos>", "<unk>",
     "Hunde", "Katzen", "spielen", "schlafen", "Dogs", "Cats", "play", "sleep",
-]  # fmt: skip
+]
 SENTENCES = [
     ([noun[0], verb[0], "<eos>"], [noun[1], verb[1], "<eos>"])
     for noun in (("Hunde", "Dogs"), ("Katzen", "Cats"))

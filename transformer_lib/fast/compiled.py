@@ -81,7 +81,7 @@ class CompiledModel(fast.DecodingModel):
             (_Layer * len(layers))(*layers), self._map(model.output),
             self._keep(norm.weight), self._keep(norm.bias),
             len(layers), config.d_model, config.n_heads, config.d_ff, norm.eps,
-        )  # fmt: skip
+        )
 
     def start(self, src_ids: Tensor, bos_id: int, use_cache: bool = True):
         """Read the sources: ids (B, 1) to go on from, and the state of the decoding."""
@@ -113,7 +113,7 @@ class CompiledModel(fast.DecodingModel):
             "step", _at(x), len(ids), state.n, _at(state.memory), _at(state.read),
             state.read.size(1), _at(state.own), state.own.size(2), state.length,
             _at(state.places), _at(state.path), state.path.size(1),
-        )  # fmt: skip
+        )
         state.length += 1
         return x
 
@@ -147,7 +147,7 @@ class CompiledModel(fast.DecodingModel):
             self._map(cross.w_o), self._map(part.expand), self._map(part.contract),
             three(*(self._keep(norm.weight) for norm in norms)),
             three(*(self._keep(norm.bias) for norm in norms)),
-        )  # fmt: skip
+        )
 
 
 class _State:
@@ -200,8 +200,8 @@ _Map = _structure("_Map", weight=_P, bias=_P, n_in=_N, n_out=_N)
 _Layer = _structure(
     "_Layer", qkv=_Map, own_out=_Map, cross_q=_Map, cross_out=_Map, expand=_Map, contract=_Map,
     gain=_P * 3, shift=_P * 3,
-)  # fmt: skip
+)
 _Decoder = _structure(
     "_Decoder", layers=ctypes.POINTER(_Layer), output=_Map, gain=_P, shift=_P, n_layers=_N,
     width=_N, heads=_N, inner=_N, eps=ctypes.c_float,
-)  # fmt: skip
+)

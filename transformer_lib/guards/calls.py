@@ -118,7 +118,7 @@ def _is_raw(error: Exception) -> bool:
         return False
     *frames, last = _frames(error)
     if not all(file.startswith((LIBRARY, *INSTALLED)) or file.endswith(".pyx")
-               for file, _ in [*frames, last]):  # fmt: skip
+               for file, _ in [*frames, last]):
         return False  # of a function that was handed in
     return not (last[0].startswith(LIBRARY) and _is_raise(*last))
 

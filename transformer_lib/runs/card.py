@@ -74,7 +74,7 @@ def _wrapped(text: str, first: str) -> str:
     return textwrap.fill(
         text, 76, initial_indent=first, subsequent_indent=" " * len(first), max_lines=4,
         placeholder=" …",
-    )  # fmt: skip
+    )
 
 
 def some(entries: list, n: int) -> list:
@@ -151,7 +151,7 @@ def keep_scores(run_dir: str | Path, card: RunCard, beam_size: int, length_penal
         "split": card.split, "sentences": card.n_scored, "beam_size": beam_size,
         "length_penalty": length_penalty, "weights": sha256(run_dir / checksums.WEIGHTS),
         "bleu": card.bleu, "chrf": kept["chrf"], "signature": card.signature,
-    }  # fmt: skip
+    }
     with checksums.changing(run_dir, ["scores.json"]):
         write_json(run_dir / "scores.json", scores)
 

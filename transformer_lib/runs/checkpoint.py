@@ -197,7 +197,7 @@ def read_state(path: Path) -> dict:
             if not (path / name).exists() or sha256(path / name) != known:
                 raise _damaged(path, name)
     wrong = [name for name in ("step", "epoch", "next_batch", "n_tokens")
-             if name in state and not isinstance(state[name], int)]  # fmt: skip
+             if name in state and not isinstance(state[name], int)]
     if wrong:
         raise _damaged(path, f"{wrong[0]} in state.json is {state[wrong[0]]!r}")
     return state

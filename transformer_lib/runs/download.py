@@ -1,7 +1,7 @@
 """Trained runs for an installation without results/: fetched once, compared with their SHA-256.
 
 shipped.json holds the address of the book's repository and what each file of its runs must be; it
-is written by tools/checksums.py, and `make repository` changes the address.
+is written by recordings/checksums.py, and `make repository` changes the address.
 """
 
 import json

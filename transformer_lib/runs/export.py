@@ -38,7 +38,7 @@ FIELDS = (
     "vocab_size", "d_model", "n_heads", "d_ff", "n_encoder_layers", "n_decoder_layers", "dropout",
     "attention_dropout", "max_len", "norm_first", "norm", "eps", "positional", "rotary_base",
     "activation", "bias", "n_kv_heads", "pad_id", "tie_embeddings", "scale_embeddings",
-)  # fmt: skip
+)
 CHOICES = {
     "norm": ("layer", "rms"),
     "positional": ("sinusoidal", "learned", "rotary", "alibi", "none"),

@@ -39,7 +39,7 @@ def _differing_results(folder: str) -> list[str]:
             small = checksums.read(listed.parent).keys() - {checksums.WEIGHTS}
             lines += [
                 f"{listed.parent / name} is damaged or was changed since it was recorded: restore "
-                "it, or record it again and run tools/checksums.py."
+                "it, or record it again and run recordings/checksums.py."
                 for name in (checksums.differing(listed.parent, *small) if small else [])
             ]
         except ValueError as error:

@@ -68,7 +68,7 @@ class ProgressBar:
 
         self.bar = tqdm(
             total=total, initial=done, disable=not shown, unit="step", mininterval=1.0
-        )  # fmt: skip
+        )
         self.numbers: dict[str, str] = {}
 
     def __enter__(self) -> "ProgressBar":
@@ -80,7 +80,7 @@ class ProgressBar:
     def show(self, entry: dict) -> None:
         """The numbers of a log entry, until the next brings others."""
         names = {"loss": "loss", "tok/s": "tokens_per_second", "val": "validation_loss",
-                 "BLEU": "validation_bleu"}  # fmt: skip
+                 "BLEU": "validation_bleu"}
         self.numbers |= {
             shown: f"{entry[name]:.3g}" if shown == "tok/s" else f"{entry[name]:.2f}"
             for shown, name in names.items()

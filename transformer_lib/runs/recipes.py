@@ -150,11 +150,11 @@ def record(recipe: Recipe) -> Record | None:
     film = json.loads(FILM.read_text(encoding="utf-8"))
     config = {"model": film["model"], "train": film["train"]}
     config["data"] = {"source": "multi30k", "src": "de", "tgt": "en",
-                      "vocab_size": film["model"]["vocab_size"]}  # fmt: skip
+                      "vocab_size": film["model"]["vocab_size"]}
     if differences(recipe, config):
         return None
     metrics = [{"step": point["step"], "validation_loss": point["loss"],
-                "validation_bleu": point["bleu"]} for point in film["validation"]]  # fmt: skip
+                "validation_bleu": point["bleu"]} for point in film["validation"]]
     return Record(metrics, film["environment"], config)
 
 

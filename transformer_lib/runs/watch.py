@@ -70,7 +70,7 @@ class Watch:
             checksums.write_lines(self.path, [
                 dict(zip(ROW, (at, self.sentences, texts), strict=True))
                 for at, texts in sorted(self.said.items()) if at <= step
-            ])  # fmt: skip
+            ])
         self.curve.below = self._below()
         if "averaged" not in entry:
             for name, points in self.curve.points.items():  # after a crash, updates come again
@@ -93,7 +93,7 @@ class Watch:
         if not self.speeds:
             return f"update {self.reached:,} of {self.config.max_steps:,}"
         parts = [f"update {self.reached:,} of {self.config.max_steps:,}",
-                 f"{self.tokens_per_second():,.0f} target tokens a second"]  # fmt: skip
+                 f"{self.tokens_per_second():,.0f} target tokens a second"]
         if self.peak:
             parts.append(f"utilisation {self.utilisation():.0%}")
         speeds = [updates for _, updates in self.speeds[-LATEST:] if updates]

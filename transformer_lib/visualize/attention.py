@@ -65,7 +65,7 @@ def describe_attention(weights, query_tokens, key_tokens, layer=0, head=0):
 def attention_heatmap(
     weights, query_tokens, key_tokens, title=None, description=None, mask=None, show_numbers=None,
     layer=0, head=0,
-):  # fmt: skip
+):
     """Attention weights as an interactive heatmap: one row per query, one column per key.
 
     Pointing at a cell shows its number and lights up the query's row. Menus, which a keyboard

@@ -58,7 +58,7 @@ def model_view(weights, query_tokens, key_tokens=None, *, description=None):
 def neuron_view(
     queries, keys, weights, query_tokens, key_tokens=None, *,
     layer=0, head=0, causal=False, description=None,
-):  # fmt: skip
+):
     """BertViz's neuron view: how query and key numbers multiply to one attention weight.
 
     queries: (layers, H, Tq, K) or (H, Tq, K). keys: the same with Tk. weights: (layers, H, Tq, Tk)
@@ -106,7 +106,7 @@ def neuron_view(
     page = bertviz_neuron_view.show(
         Model(), "gpt2", Tokens(), " ", display_mode="light", layer=layer, head=head,
         html_action="return",
-    ).data  # fmt: skip
+    ).data
     # "gpt2" adds no special tokens of its own, but assumes a causal model and one set of tokens.
     # BertViz draws when its libraries have come, and that is after this.
     page += (

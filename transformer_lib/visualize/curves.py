@@ -218,7 +218,7 @@ class LiveCurve:
         if self.log_x:
             axes.set_xscale("log")
             axes.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:,.0f}",
-                           minor_formatter=NullFormatter())  # fmt: skip
+                           minor_formatter=NullFormatter())
         axes.legend(frameon=False)
         return figure
 

@@ -10,7 +10,7 @@ CELL = (46, 32)  # width and height, pixels
 def result_grid(
     rows, x, y, value, panel=None, menus=None, framed=(), title=None, description=None,
     number=".0%", domain=(0.0, 1.0),
-):  # fmt: skip
+):
     """Results of many runs as squares: one for each setting, with the mean of its seeds.
 
     rows: dicts, one for each run, that hold the settings and the result. x, y: the settings along
@@ -60,7 +60,7 @@ def result_grid(
                 *(alt.Tooltip(f"{of}:Q", format=number) for of in ("mean", "lowest", "highest")),
                 "seeds:Q",
             ],
-        )  # fmt: skip
+        )
         tiles = base.mark_rect().encode(
             color=alt.Color("mean:Q", legend=None, scale=alt.Scale(domain=[low, high], clamp=True))
         )

@@ -1,5 +1,5 @@
 // Watch it learn: the same ten sentences at thirty points of one recorded training, and where the
-// last layer looks while it writes one of them. Nothing is computed here: tools/make_film.py did.
+// last layer looks while it writes one of them. Nothing is computed here: recordings/make_film.py did.
 import { h, svg, calm, plain } from "./shared.js";
 
 const CELL = 26, ROWS = 14;

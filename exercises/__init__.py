@@ -1,0 +1,8 @@
+"""What judges a reader's code: the checks of the exercises, the bug museum, one's own Transformer.
+
+- `checks` says of an answer whether it is right, and if not, what is wrong with it.
+- `museum` keeps real bugs of Transformer code, each with how it looks and the law that it breaks.
+- `own` puts a reader's parts in the place of the library's, and trains the model they make.
+
+These packages use `transformer_lib`, which does not know them.
+"""

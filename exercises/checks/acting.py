@@ -1,0 +1,194 @@
+"""Checks for the chapter Acting."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from exercises.checks import exercise, expect, expect_close, expect_shape, judged, same
+
+
+@judged(1, hint="a list of four numbers, and two numbers", example=([4, 3, 3, 1], 7, 60))
+def by_hand(togo, fourth_return, tokens):
+    expect_shape(torch.as_tensor(togo, dtype=torch.float), (4,), "four steps have four returns")
+    togo = torch.as_tensor(togo, dtype=torch.float)
+    expect(
+        not same(togo, torch.tensor([1.0, 1, 3, 4])),
+        "you summed from the beginning; a return to go is what is still to come",
+    )
+    expect(
+        not same(togo, torch.tensor([3.0, 3, 1, 0])),
+        "a step's own reward belongs to its return: it is paid for this step's action",
+    )
+    expect_close(togo, torch.tensor([4.0, 3, 3, 1]), "sum the rewards from each step to the end")
+    expect(fourth_return != 10, "what has been earned is no longer asked for: count down")
+    expect(fourth_return != 8, "the three steps before it earned 1, 0 and 2; take all of it off")
+    expect_close(fourth_return, 7, "10 less what the first three steps earned")
+    expect(tokens != 20, "each step is more than one token")
+    expect_close(tokens, 60, "a return, a state and an action for each step")
+
+
+@judged(
+    2,
+    hint="the sigmoid of minus the bias, and eight gates in a row",
+    example=((1 - 1 / (1 + math.exp(2))) ** 8, 0.5**8),
+)
+def kept(kept_with_bias_2, kept_with_bias_0):
+    for bias, given in ((2.0, kept_with_bias_2), (0.0, kept_with_bias_0)):
+        opened = 1 / (1 + math.exp(bias))
+        left, given = (1 - opened) ** 8, float(given)
+        slips = {
+            "that is one gate; eight stand in a row": 1 - opened,
+            "that is four gates; a layer has two": (1 - opened) ** 4,
+            "that is the share of the new: the update says how far the gate is open": opened**8,
+        }
+        for message, slip in slips.items():
+            far = abs(given - slip) > 0.02 * slip or abs(given - left) < abs(given - slip)
+            expect(slip == left or far, f"bias {bias:g}: {message}")
+        expect(
+            abs(given - left) < 0.02 * left + 1e-4,
+            f"bias {bias:g}: one gate leaves 1 - sigmoid(-bias) of x; take the 8th power",
+        )
+
+
+@exercise(
+    3,
+    inputs=lambda N=2, T=4, wish=20: (
+        10 * torch.rand(N) + wish, torch.randint(0, 8, (N, T)).float()
+    ),
+    vary=(dict(N=3, T=5), dict(N=4, T=4), dict(T=6, wish=0)),
+    given=0x7F140A66,
+    wrong="a step is asked for the wish less what the steps before it have earned",
+    shape="expected (N, T)",
+    slips={
+        "the wish of a step is lowered by that step's own reward, which is not earned yet": (
+            lambda asked, rewards: asked[:, None] - rewards.cumsum(-1)
+        ),
+        "only the step's own reward is taken off; take off what all steps before it earned": (
+            lambda asked, rewards: asked[:, None] - rewards
+        ),
+        "the wish is never lowered: count down": (
+            lambda asked, rewards: asked[:, None].expand_as(rewards).clone()
+        ),
+        "a wish may fall below 0: whoever earned more than was asked for has more than enough": (
+            lambda asked, rewards: (asked[:, None] - rewards.cumsum(-1) + rewards).clamp(min=0)
+        ),
+        "only the reward of the last step is taken off; take off what all steps before earned": (
+            lambda asked, rewards: asked[:, None] - F.pad(rewards, (1, 0))[:, :-1]
+        ),
+        "what has been earned is taken off the wish, not added": (
+            lambda asked, rewards: asked[:, None] + rewards.cumsum(-1) - rewards
+        ),
+        "the sums run over the episodes, not over the steps": (
+            lambda asked, rewards: asked[:, None] - rewards.cumsum(0) + rewards
+        ),
+    },
+)
+def repaired_wish(asked, rewards):
+    earned_before = rewards.cumsum(-1) - rewards  # (N, T)
+    return asked[:, None] - earned_before
+
+
+def _tokens(cut=torch.floor, last=1, step=None, bottom=None, order="state action", clamp=True):
+    """The text of a trajectory, with one thing done in another way."""
+
+    def text(states, actions, low, high, n_bins):
+        n = states.size(-1)
+        start = low if bottom is None else bottom
+        bins = cut((states - start) / (high - start) * n_bins)
+        bins = (bins.clamp(0, n_bins - last) if clamp else bins).long()
+        bins = bins + (n_bins if step is None else step(n, n_bins)) * torch.arange(n)
+        acts = actions[..., None] + n * n_bins
+        if order == "all states":
+            return torch.cat([bins.flatten(1), acts.flatten(1)], -1)
+        parts = [bins, acts] if order == "state action" else [acts, bins]
+        return torch.cat(parts, -1).flatten(1)
+
+    return text
+
+
+def _trajectory(B=2, T=3, n=3, low=-1.0, high=1.0, n_bins=10, A=4):
+    span = high - low
+    states = (low - 0.25 * span + 1.5 * span * torch.rand(B, T, n)).round(decimals=2)
+    return states, torch.randint(A, (B, T)), low, high, n_bins
+
+
+def _whole_ids(answer):
+    ids = torch.as_tensor(answer(*_trajectory()))
+    expect(not ids.is_floating_point(), "tokens are ids, whole numbers: .long()")
+
+
+@exercise(
+    4,
+    inputs=_trajectory,
+    vary=(
+        dict(n=4, low=-2.0, high=2.0, n_bins=7), dict(B=1, T=4, n=2, low=1.0, high=5.0, n_bins=8)
+    ),
+    hint="scale to [0, n_bins), round down, clamp; then add i * n_bins",
+    wrong="some ids differ",
+    shape="expected (B, T * (n + 1)), the state and the action of each step",
+    laws=_whole_ids,
+    slips={
+        "every number uses the same ids: the model could not tell a place from a speed": [
+            _tokens(step=lambda n, n_bins: 0),
+            lambda states, actions, *rest: torch.cat([
+                _tokens(step=lambda n, n_bins: 0)(states, actions, *rest).view(
+                    *actions.shape, -1)[..., :-1], actions[..., None],
+            ], -1).flatten(1),
+        ],
+        "what lies outside goes into the nearest bin: clamp to 0 ... n_bins - 1": (
+            _tokens(clamp=False)
+        ),
+        "the last bin is number n_bins - 1: clamp to 0 ... n_bins - 1": _tokens(last=0),
+        "all states come first and all actions last; each action belongs behind its state": (
+            _tokens(order="all states")
+        ),
+        "each action stands behind its state, not before it": _tokens(order="action state"),
+        "round down: a bin holds all numbers from its lower border to the next": (
+            _tokens(cut=torch.round)
+        ),
+        "number i starts at i * n_bins, not at i * n": _tokens(step=lambda n, n_bins: n),
+        "the range starts at low, not at 0": _tokens(bottom=0.0),
+        "n_bins bins are wanted; you cut the range into one less": (
+            lambda states, actions, low, high, n_bins: torch.cat([
+                ((states - low) / (high - low) * (n_bins - 1)).clamp(0, n_bins - 1).long()
+                + n_bins * torch.arange(states.size(-1)),
+                actions[..., None] + n_bins * states.size(-1),
+            ], -1).flatten(1)
+        ),
+        "the range goes from `low` to `high`, whatever the data hold": (
+            lambda states, actions, low, high, n_bins: _tokens()(
+                states, actions, float(states.min()), float(states.max()), n_bins
+            )
+        ),
+        "the actions have ids of their own, behind all bins: n * n_bins on": (
+            lambda states, actions, low, high, n_bins: torch.cat([
+                _tokens()(states, actions, low, high, n_bins).view(
+                    *actions.shape, -1)[..., :-1], actions[..., None],
+            ], -1).flatten(1)
+        ),
+    },
+)
+def trajectory_tokens(states, actions, low, high, n_bins):
+    n = states.size(-1)
+    bins = ((states - low) / (high - low) * n_bins).floor().clamp(0, n_bins - 1).long()
+    ids = bins + n_bins * torch.arange(n)  # (B, T, n)
+    step = torch.cat([ids, actions[..., None] + n * n_bins], -1)
+    return step.flatten(1)
+
+
+@judged(5, hint="four numbers", example=(5, 10, 1, 0.3))
+def gamble(safe, win, lose, chance):
+    safe, win, lose, chance = (float(x) for x in (safe, win, lose, chance))
+    expect(0 < chance < 1, f"`chance` is {chance:g}; a probability lies between 0 and 1")
+    expect(win > safe, "nobody asks for `win` if it is not the highest return in the data")
+    expect(lose > 0, "`lose` must be above 0")
+    mean = chance * win + (1 - chance) * lose
+    expect(
+        mean < safe,
+        f"the gamble earns {mean:.2f} on average, and safe {safe:g}: asking for `win` is wise here",
+    )
+    expect(
+        mean > safe / 2,
+        f"the gamble earns {mean:.2f} on average; to be tempting, it needs more than {safe / 2:g}",
+    )

@@ -1,0 +1,244 @@
+"""Checks for chapter 22, encoder-decoders."""
+
+import random
+from collections import Counter
+
+from exercises.checks import exercise, expect, expect_close, judged
+from transformer_lib.beyond.denoising import text_infilling
+
+GAP = 100
+
+
+def _lengths(n, lost, spans):
+    return n - lost + spans, lost + spans + 1
+
+
+@exercise(
+    1,
+    inputs=[(12, 2, 1), (20, 6, 3), (9, 4, 2)],
+    hint="what each span leaves in the source, and what it brings to the target",
+    parts=("source", "target"),
+    tell=lambda given, expected, n, lost, spans: (
+        f"for n = {n}, lost = {lost} and spans = {spans}: the source holds the kept tokens, and "
+        "one gap for each span"
+        if given[0] != expected[0]
+        else f"for n = {n}, lost = {lost} and spans = {spans}: the target holds the spans, a gap "
+        "before each, one at the end"
+    ),
+    slips={
+        "that is token masking, which keeps the length": (
+            lambda n, lost, spans: (n, lost + spans + 1)
+        ),
+        "that is deletion; each span leaves one gap": (
+            lambda n, lost, spans: (n - lost, lost + spans + 1)
+        ),
+        "BART writes the whole text; T5 writes the spans alone": (
+            lambda n, lost, spans: (n - lost + spans, n)
+        ),
+        "a gap stands in front of each span, to say which it is": (
+            lambda n, lost, spans: (n - lost + spans, lost)
+        ),
+        "the last gap is missing, which ends the list": (
+            lambda n, lost, spans: (n - lost + spans, lost + spans)
+        ),
+    },
+)
+def lengths(n, lost, spans):
+    return _lengths(n, lost, spans)
+
+
+def _cut_out(ids, start, length):
+    return ids[:start], ids[start : start + length], ids[start + length :]
+
+
+@exercise(
+    2,
+    inputs=[
+        ([5, 6, 7, 8, 9], 1, 3, GAP), ([4, 5, 6], 0, 1, GAP), ([4, 5, 6, 7], 2, 2, 77),
+    ],
+    hint="slices: before the piece, the piece, behind it",
+    parts=("source", "target"),
+    shrinks=False,
+    tell=lambda given, expected, *args: (
+        f"the target is {expected[1]}, not {list(given[1])}"
+        if list(given[1]) != expected[1]
+        else f"the encoder should read {expected[0]}, not {list(given[0])}"
+    ),
+    slips={
+        "that is BART's target; MASS writes the piece alone": lambda ids, start, length, gap: (
+            hide_piece.reference(ids, start, length, gap)[0], ids
+        ),
+        "nothing shows where the piece was: put gaps there": lambda ids, start, length, gap: (
+            ids[:start] + ids[start + length :], ids[start : start + length]
+        ),
+        "one gap is infilling; MASS leaves a gap for each hidden token": (
+            lambda ids, start, length, gap: (
+                [*ids[:start], gap, *ids[start + length :]], ids[start : start + length]
+            )
+        ),
+    },
+)
+def hide_piece(ids, start, length, gap):
+    before, piece, behind = _cut_out(ids, start, length)
+    return before + [gap] * length + behind, piece
+
+
+def _told_spans(given, expected, ids, first, second, gap):
+    source, target = (list(part) for part in given)
+    told = {token for token in source + target if token < gap}
+    missing = [token for token in ids if token not in told]
+    if missing:
+        return f"the tokens {missing} are in neither source nor target, so nobody can restore them"
+    twice = [token for token, n in Counter(source + target).items() if n > 1 and token < gap]
+    if twice:
+        return f"the tokens {twice} are in both: what the source shows is not lost"
+    if target != expected[1]:
+        return f"the target was right: {expected[1]}; yours is {target}"
+    return f"the source of {ids} should be {expected[0]}; yours is {source}"
+
+
+@exercise(
+    3,
+    inputs=[
+        (list(range(10, 20)), (2, 4), (6, 7), GAP), (list(range(30, 36)), (0, 1), (3, 6), GAP),
+        (list(range(3, 9)), (1, 2), (2, 4), 50),
+    ],
+    given=0xBE7F58A1,
+    parts=("source", "target"),
+    shrinks=False,
+    tell=_told_spans,
+)
+def two_spans(ids, first, second, gap):
+    (a, b), (c, d) = first, second
+    source = [*ids[:a], gap, *ids[b:c], gap + 1, *ids[d:]]
+    return source, [gap, *ids[a:b], gap + 1, *ids[c:d], gap + 2]
+
+
+def _gain(runs):
+    def total(run):
+        return run["pretraining_updates"] + run["updates"]
+
+    gains = [
+        run["bleu"] - other["bleu"] for run in runs for other in runs
+        if run["start"] == "infill" and other["start"] == "scratch"
+        if run["seed"] == other["seed"] and total(run) == total(other)
+    ]
+    return sum(gains) / len(gains)
+
+
+@judged(
+    4,
+    hint="for each seed, find the run from scratch with as many updates in all",
+    example=_gain,
+)
+def gain(answer):
+    def run(start, seed, updates, bleu):
+        before = 0 if start == "scratch" else 1000
+        return {
+            "start": start, "seed": seed, "updates": updates, "pretraining_updates": before,
+            "bleu": bleu,
+        }
+
+    runs = [
+        run("infill", 0, 200, 14.0), run("scratch", 1, 1200, 9.0), run("scratch", 0, 200, 3.0),
+        run("infill", 1, 200, 19.0), run("scratch", 1, 200, 5.0), run("copy", 0, 200, 6.0),
+        run("scratch", 0, 1200, 8.0), run("copy", 1, 200, 8.0), run("scratch", 2, 1200, 30.0),
+        run("scratch", 1, 2400, 11.0),
+    ]
+    given = answer(runs)
+    slips = {
+        "that compares with the runs from scratch of as many updates of translation, which had no "
+        "updates before them": 12.5,
+        "that is the gain over copying, which answers another question": 9.5,
+        "compare within each seed: seed 2 has no pretrained run": 16.5 - 47 / 3,
+        "the sign: pretrained less scratch": -8.0,
+        "that is the sum over seeds; return the mean": 16.0,
+        "you took each seed's longest run from scratch; take the one with as many updates": 7.0,
+    }
+    for message, slip in slips.items():
+        expect(abs(float(given) - slip) > 1e-6, message)
+    expect_close(given, 8.0, "the mean over seeds of infill less scratch, equal updates in all")
+
+
+def _others(sentences, i):
+    return [word for j, other in enumerate(sentences) if j != i for word in other]
+
+
+def _share(sentences, i):
+    """The share of the words of sentence i that stand in another sentence."""
+    return sum(word in _others(sentences, i) for word in sentences[i]) / len(sentences[i])
+
+
+def _told_by(sentences, i):
+    rest = _others(sentences, i)
+    return sum(word in sentences[i] for word in rest) / len(rest)
+
+
+def _best(score):
+    return lambda sentences: max(range(len(sentences)), key=lambda i: score(sentences, i))
+
+
+def _told_shares(given, expected, sentences):
+    if given not in range(len(sentences)):
+        return "return the number of a sentence"
+    told = [round(_share(sentences, i), 2) for i in range(len(sentences))]
+    return f"the shares are {told}; yours is number {given}"
+
+
+@exercise(
+    5,
+    inputs=[
+        ([["a", "b", "c"], ["d", "e"], ["a", "b", "d", "x", "y"]],),
+        ([["p", "q", "r", "s", "t"], ["u", "v"], ["u", "p", "v", "q", "w", "w2"]],),
+        ([["m", "n"], ["k", "k", "k", "m"], ["m", "z", "n"]],),
+        ([["a", "x"], ["b", "y", "c"], ["c", "b", "z"], ["b", "c"]],),
+    ],
+    hint="for each sentence, count its words that stand in any other sentence",
+    tell=_told_shares,
+    shape="return the number of a sentence",
+    shrinks=False,
+    slips={
+        "a long sentence has many such words; take the share, not the number": _best(
+            lambda sentences, i: _share(sentences, i) * len(sentences[i])
+        ),
+        "that is the one least told by the others; PEGASUS takes the most": _best(
+            lambda sentences, i: -_share(sentences, i)
+        ),
+        "sentences are counted from 0": lambda sentences: _best(_share)(sentences) + 1,
+        "look into the other sentences only: in itself each sentence stands whole": (
+            lambda sentences: 0
+        ),
+        "look into all other sentences, not the next one alone": _best(
+            lambda sentences, i: _share([sentences[i], sentences[(i + 1) % len(sentences)]], 0)
+        ),
+        "you measure how much of the others it tells; how much of it do the others tell?": _best(
+            lambda sentences, i: _told_by(sentences, i)
+        ),
+    },
+)
+def gap_sentence(sentences):
+    return _best(_share)(sentences)
+
+
+@judged(
+    6,
+    hint="a span may have the length 0: what does it do to the source?",
+    example=lambda: (20, 0.3, 0.3),
+)
+def overturn(answer):
+    given = answer()
+    expect(isinstance(given, (tuple, list)) and len(given) == 3, "return the three numbers")
+    expect(all(value is not ... for value in given), ...)
+    n, share, span = int(given[0]), float(given[1]), float(given[2])
+    expect(4 <= n <= 200, f"a text of 4 to 200 tokens, not {n}")
+    expect(0 < share < 1, f"a share between 0 and 1, not {share}")
+    expect(0.05 <= span <= 10, f"a mean length between 0.05 and 10, not {span}")
+    expect(round(n * share) > 0, "no token is lost at all: take a larger share")
+    rng, ids = random.Random(0), list(range(n))
+    found = [len(text_infilling(ids, 1000, rng, share, span)) for _ in range(200)]
+    average = sum(found) / len(found)
+    expect(
+        average > n,
+        f"the sources have {average:.1f} tokens on average, the text {n}: shorter spans leave "
+        "more gaps",
+    )

@@ -1,0 +1,260 @@
+"""Checks for chapter 17, evaluation and error analysis."""
+
+import math
+from collections import Counter
+
+import numpy as np
+
+from exercises.checks import Part, exercise, expect, expect_shape, judged, values
+from transformer_lib.evaluation import edit_distance
+
+brevity = values(
+    1,
+    "brevity",
+    hint="put r = 10 and c into the formula, and mind the minimum",
+    for_8=Part(
+        math.exp(1 - 10 / 8),
+        "the penalty for 8 words is not right",
+        {
+            "0.8 is the ratio of the lengths itself; the penalty is e to the power of 1 - r/c": 0.8,
+            "the exponent is 1 - r / c; you divide by r": math.exp(-2 / 10),
+            "r and c are swapped: r is the length of the references": math.exp(1 - 8 / 10),
+            "8 words are fewer than 10: here there is a penalty, below 1": lambda given: given >= 1,
+        },
+        tolerance=1e-2,
+    ),
+    for_12=Part(
+        1.0,
+        "the penalty for 12 words is not right",
+        {
+            "a penalty is never above 1: a long output is punished by its precision": (
+                lambda given: given > 1
+            ),
+            "12 words are more than 10, so there is no brevity to punish": lambda given: given < 1,
+        },
+        tolerance=1e-2,
+    ),
+)
+
+
+def _ngrams(words, n, ends=1):
+    return [tuple(words[i : i + n]) for i in range(len(words) - n + ends)]
+
+
+def _clipped(a, b, n, ends=1):
+    return sum((Counter(_ngrams(a, n, ends)) & Counter(_ngrams(b, n, ends))).values())
+
+
+LEFT, RIGHT = "a b a b a c".split(), "b a b a a c a b".split()
+
+
+@exercise(
+    2,
+    inputs=[
+        (["the"] * 4, ["the", "dog"], 1), (["a", "a", "b"], ["a", "a", "c"], 1),
+        (["a", "b", "c"], ["c", "b", "a"], 2), (["a", "b", "c"], ["a", "b", "c"], 3),
+        *((LEFT, RIGHT, n) for n in (1, 2, 3, 4, 7)),
+        (["ab", "c"], ["a", "bc"], 2), ("x y z y z".split(), "y z x y z".split(), 2),
+    ],
+    hint="count the n-grams of both sides with Counter, then take the smaller counts",
+    wrong="the number of n-gram matches is not right",
+    large=lambda: (
+        [f"w{i % 9973}" for i in range(20_000)], [f"w{i % 7919}" for i in range(20_000)], 2
+    ),
+    slips={
+        "'the the the the' against 'the dog' is 1 match: the reference has one 'the'": (
+            lambda a, b, n: sum(gram in _ngrams(b, n) for gram in _ngrams(a, n))
+        ),
+        "each word counts once only, but the reference has two 'a' and so the match is 2: "
+        "use counts, not sets": lambda a, b, n: len({*_ngrams(a, n)} & {*_ngrams(b, n)}),
+        "these are single words; for n = 2 count runs of two words": (
+            lambda a, b, n: _clipped(a, b, 1)
+        ),
+        "the last n-gram is left out: there are len - n + 1 of them": [
+            lambda a, b, n: _clipped(a, b, n, 0),
+            lambda a, b, n: _clipped(a, b, n, 0) if n > 1 else _clipped(a, b, n),
+        ],
+        "you join the words of an n-gram: 'ab c' and 'a bc' are two": lambda a, b, n: (
+            _clipped(["".join(g) for g in _ngrams(a, n)], ["".join(g) for g in _ngrams(b, n)], 1)
+        ),
+    },
+)
+def clip(hypothesis, reference, n):
+    return _clipped(hypothesis, reference, n)
+
+
+def _sums(hypotheses, references, divide="reference"):
+    edits = words = 0
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        a, b = hypothesis.split(), reference.split()
+        edits += edit_distance(a, b)
+        words += {"reference": len(b), "hypothesis": len(a), "longer": max(len(a), len(b))}[divide]
+    return edits, words
+
+
+def _rate(divide="reference"):
+    return lambda *texts: _sums(*texts, divide)[0] / _sums(*texts, divide)[1]
+
+
+def _mean(divide="reference"):
+    def mean(hypotheses, references):
+        pairs = zip(hypotheses, references, strict=True)
+        rates = [_rate(divide)([one], [other]) for one, other in pairs]
+        return sum(rates) / len(rates)
+
+    return mean
+
+
+@exercise(
+    3,
+    inputs=[
+        (["a", "a b c d e f g h"], ["b", "a b c d e f g h"]), (["a b"], ["a b c d"]),
+        (["a b c d", "x"], ["a c d", "y z"]), (["the  cat"], ["the cat sat"]),
+        (["x y z"], ["a"]), (["a b", "c"], ["a", "b c"]), (["The cat"], ["the cat"]),
+    ],
+    given=0x364C52BC,
+    wrong="over these sentences the rate is not right",
+    shrinks=False,
+    slips={
+        "this is the mean of the sentences' rates, so one word counts as much as eight: "
+        "add up all edits, then divide by all words": [_mean(), _mean("hypothesis")],
+        "these are the edits; divide them by the number of words": lambda a, b: _sums(a, b)[0],
+        "you divide by the length of the hypothesis, so saying more lowers the rate: "
+        "divide by the length of the reference": _rate("hypothesis"),
+        "this is in percent; return a fraction": lambda a, b: 100 * _rate()(a, b),
+        "you join the sentences, so that words of one match those of another": lambda a, b: (
+            _rate()([" ".join(a)], [" ".join(b)])
+        ),
+        "'The' and 'the' are two words: nobody asked for lower case": lambda a, b: (
+            _rate()([text.lower() for text in a], [text.lower() for text in b])
+        ),
+        "you divide by the longer of the two; the reference's words count": _rate("longer"),
+        "you compare characters, not words: one edit in nine is a word": lambda a, b: (
+            sum(map(edit_distance, a, b)) / sum(map(len, b))
+        ),
+    },
+)
+def wer(hypotheses, references):
+    edits, words = _sums(hypotheses, references)
+    return edits / words
+
+
+def _paired(a, b, draws, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, len(a), (draws, len(a)))  # drawn once, for both
+    return a[rows].mean(1) - b[rows].mean(1)
+
+
+@judged(4, given=0xCB39A7B4, example=_paired)
+def paired(answer):
+    rng = np.random.default_rng(7)
+    for n, draws in ((80, 40), (50, 30)):
+        a = rng.normal(50, 20, n)
+        same = np.asarray(answer(a, a, draws, 0), dtype=float)
+        expect_shape(same, (draws,), "return one difference per draw")
+        expect(
+            np.abs(same).max() < 1e-9,
+            "a system differs from itself: the two systems are scored on different draws. "
+            "Draw the sentences once and use them for both",
+        )
+    for n in (80, 200):
+        a = rng.normal(50, 20, n)
+        b = a + rng.normal(2, 5, n)
+        found = np.asarray(answer(a, b, 2000, 1), dtype=float)
+        expect(
+            found.std() > 1e-9,
+            "every draw gives the same difference: draw with replacement, a new sample each time",
+        )
+        expect(
+            abs(found.mean() - (b - a).mean()) > 0.3,
+            "the sign is turned: return the mean of a less the mean of b",
+        )
+        expected = (a - b).std() / math.sqrt(n)
+        expect(
+            abs(found.mean() / n - (a - b).mean()) > 0.3,
+            "you add the scores of the drawn sentences up; take their mean",
+        )
+        expect(
+            found.std() < 1.25 * expected,
+            "the differences spread too widely: draw as many sentences as there are, for both "
+            "alike",
+        )
+        expect(
+            found.std() > 0.8 * expected,
+            "the differences spread too little: draw as many sentences as there are, with "
+            "replacement, and compare the two systems on the same sentences, in their order",
+        )
+        expect(
+            abs(found.mean() - (a - b).mean()) < 0.3,
+            "the differences do not centre on the difference of the two means",
+        )
+        again = np.asarray(answer(a, b, 2000, 1), dtype=float)
+        expect(np.array_equal(again, found), "the same seed must give the same differences")
+        other = np.asarray(answer(a, b, 2000, 2), dtype=float)
+        expect(not np.array_equal(other, found), "another seed must give other draws")
+    for i in range(4):  # one sentence alone has a score: how often is it drawn?
+        share = np.mean(answer(np.eye(4)[i], np.zeros(4), 2000, i))
+        expect(abs(share) > 0.02, f"sentence {i} of 4 is never drawn")
+
+
+@judged(5, hint="give a set of numbers from 1 to 6", example={2, 5})
+def fair(answer):
+    expect(
+        isinstance(answer, set | frozenset | list | tuple), "give a set of numbers, such as {1, 4}"
+    )
+    chosen = set(answer)
+    unfair = {
+        1: "lowercasing and other tokens change BLEU by themselves",
+        3: "another test set is easier or harder by itself",
+        4: "perplexity is counted per token, and the two models have different tokens",
+        6: "Y's checkpoint was picked by the very score that is compared",
+    }
+    for number, reason in unfair.items():
+        expect(number not in chosen, f"comparison {number} is not fair: {reason}")
+    expect(2 in chosen, "comparison 2 is missing: signature and test set are equal")
+    expect(
+        5 in chosen,
+        "comparison 5 is missing: WER is counted on detokenised text, so the models' own pieces "
+        "do not matter",
+    )
+    expect(chosen == {2, 5}, f"there are comparisons 1 to 6 only, yours are {sorted(chosen)}")
+
+
+def _apart(n_seeds, draws, seed):
+    """How often the ranges of two systems without any difference do not overlap."""
+    scores = np.random.default_rng(seed).normal(size=(2, draws, n_seeds))
+    low, high = scores.min(-1), scores.max(-1)  # (2, draws)
+    return ((low[0] > high[1]) | (low[1] > high[0])).mean()
+
+
+@judged(7, hint="draw both systems' scores from one distribution", example=(_apart, 2, 4))
+def ranges(apart, overturns, enough):
+    for n_seeds in (2, 3, 5):
+        expected = 2 / math.comb(2 * n_seeds, n_seeds)  # one of the orders of 2n scores
+        given = apart(n_seeds, 20_000, 0)
+        expect(
+            abs(given - expected / 2) > 0.3 * expected / 2,
+            f"with {n_seeds} seeds you find {given:.3f}: either of the two may be ahead, count "
+            "both ways",
+        )
+        expect(
+            abs(given - expected) < 0.15 * expected,
+            f"with {n_seeds} seeds you find {given:.3f}; out of 20,000 draws about {expected:.3f} "
+            "are apart",
+        )
+    expect(
+        apart(3, 500, 1) != apart(3, 500, 2) and apart(3, 500, 1) == apart(3, 500, 1),
+        "use the seed: the same one gives the same draws, another one others",
+    )
+    for name, n_seeds in (("overturns", overturns), ("enough", enough)):
+        expect(isinstance(n_seeds, int) and n_seeds > 1, f"`{name}` is a number of seeds above 1")
+    share = 2 / math.comb(2 * overturns, overturns)
+    expect(
+        share > 0.2,
+        f"with {overturns} seeds equal systems are apart in {share:.0%} of the comparisons; more "
+        "than one in five was asked for",
+    )
+    expect(
+        2 / math.comb(2 * enough, enough) < 0.05 <= 2 / math.comb(2 * enough - 2, enough - 1),
+        f"{enough} is not the smallest number of seeds at which it is below 5 %",
+    )

@@ -1,0 +1,276 @@
+"""Checks for chapter 08, feed-forward networks and residuals."""
+
+import torch
+from torch import nn
+
+from exercises.checks import (
+    Part,
+    exercise,
+    expect,
+    expect_close,
+    expect_shape,
+    judged,
+    same,
+    values,
+)
+from exercises.checks.recorded import expect_one_of, recorded, span
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.feed_forward import FeedForward
+
+
+def _count_layer():
+    """The two halves of an encoder layer of the paper's base model."""
+    halves = {"network": FeedForward(512, 2048), "attention": MultiHeadAttention(512, 8)}
+    found = {name: sum(p.numel() for p in half.parameters()) for name, half in halves.items()}
+    return found | {"share": round(found["network"] / sum(found.values()), 3)}
+
+
+NETWORK, ATTENTION = 2 * 512 * 2048 + 2048 + 512, 4 * (512 * 512 + 512)
+
+parameters = values(
+    1,
+    "parameters",
+    measure=_count_layer,
+    hint="give two whole numbers and a share between 0 and 1",
+    network=Part(
+        NETWORK,
+        "the network is two matrices of 512 x 2048, and a bias for each map",
+        {
+            "those are the two matrices; the biases are missing": 2 * 512 * 2048,
+            "that is the first map alone; count the way back, too": 512 * 2048 + 2048,
+            "the second bias belongs to the output, so it has 512 numbers, not 2048": (
+                2 * 512 * 2048 + 2 * 2048
+            ),
+            "the first bias belongs to the hidden units, so it has 2048 numbers, not 512": (
+                2 * 512 * 2048 + 2 * 512
+            ),
+            "a ReLU network has no gate: two maps, not three": (
+                3 * 512 * 2048 + 2 * 2048 + 512
+            ),
+        },
+    ),
+    attention=Part(
+        ATTENTION,
+        "an attention is four square maps with their biases, whatever the number of heads",
+        {
+            "the four biases are missing": 4 * 512 * 512,
+            "the heads are mixed by a fourth map, W_O": 3 * (512 * 512 + 512),
+        },
+    ),
+    share=Part(
+        NETWORK / (NETWORK + ATTENTION),
+        "the share is network / (network + attention)",
+        {
+            "that is the attention's share; the network's was asked for": (
+                ATTENTION / (NETWORK + ATTENTION)
+            ),
+            "you divided by the attention alone; divide by both together": NETWORK / ATTENTION,
+        },
+        tolerance=0.006,
+    ),
+)
+
+
+@judged(
+    2,
+    hint="let one unit count, and one notice that both are 1",
+    example=([[1, 1], [1, 1]], [0, -1], [1, -2]),
+)
+def exactly_one(w1, b1, w2):
+    expect_shape(w1, (2, 2), "w1 has one row for each of two units")
+    expect_shape(b1, (2,), "b1 has one bias for each unit")
+    expect_shape(w2, (2,), "w2 has one weight for each unit")
+    w1, b1, w2 = (torch.as_tensor(given).float() for given in (w1, b1, w2))
+    x = torch.tensor([[0.0, 0], [0, 1], [1, 0], [1, 1]])
+    wanted = torch.tensor([0.0, 1, 1, 0])
+    hidden = x @ w1.T + b1  # (4, 2)
+    output = hidden.relu() @ w2
+    expect(
+        not same(output, torch.tensor([0.0, 1, 1, 2]), 1e-4),
+        "your network counts the ones; the second unit must take 2 away when both are 1",
+    )
+    expect(
+        not same(output, torch.tensor([0.0, 1, 1, 1]), 1e-4),
+        "your network answers 'at least one'; when both are 1 it must come back to 0",
+    )
+    expect(
+        not (hidden >= 0).all(),
+        "no unit is ever negative, so ReLU never bends: your network is linear, and that cannot do",
+    )
+    for case, right, given in zip(x.int().tolist(), wanted.tolist(), output.tolist(), strict=True):
+        expect(
+            abs(given - right) < 1e-3, f"for (a, b) = {case} it gives {given:.3g}, not {right:.0f}"
+        )
+
+
+def _parts(B=2, T=4, D=8):
+    w = torch.randn(D, D)
+
+    def sublayer(y):
+        return (y @ w).relu()
+
+    def norm(y):
+        return torch.nn.functional.layer_norm(y, (D,))
+
+    def drop(y):  # not random, so that its place can be seen
+        return y * (torch.arange(D) % 3 > 0) * 1.5
+
+    return 3 * torch.randn(B, T, D) + 1, sublayer, norm, drop
+
+
+@exercise(
+    3,
+    inputs=_parts,
+    vary=(dict(B=3, T=5, D=6), dict(B=1, T=2, D=7)),
+    hint="norm, sublayer, drop, add",
+    wrong="the result is not x plus the dropped sublayer of norm(x)",
+    shape="a residual keeps the shape",
+    in_place="write x + ..., not x += ...",
+    gradients=True,
+    slips={
+        "you add the normalised x: the identity path is gone; add x itself": (
+            lambda x, sublayer, norm, drop: norm(x) + drop(sublayer(norm(x)))
+        ),
+        "that is post-norm; here the norm comes before the sublayer": [
+            lambda x, sublayer, norm, drop: norm(x + drop(sublayer(x))),
+            lambda x, sublayer, norm, drop: norm(x + sublayer(x)),
+        ],
+        "the norm is missing: the sublayer reads norm(x)": (
+            lambda x, sublayer, norm, drop: x + drop(sublayer(x))
+        ),
+        "the norm comes after the sublayer; it must come before": (
+            lambda x, sublayer, norm, drop: x + drop(norm(sublayer(x)))
+        ),
+        "you drop from the sum, which wears x away; drop only what the sublayer adds": (
+            lambda x, sublayer, norm, drop: drop(x + sublayer(norm(x)))
+        ),
+        "you drop what the sublayer reads; drop what it gives back": (
+            lambda x, sublayer, norm, drop: x + sublayer(drop(norm(x)))
+        ),
+        "dropout is missing": lambda x, sublayer, norm, drop: x + sublayer(norm(x)),
+        "the sum is missing: x itself must be in the result": (
+            lambda x, sublayer, norm, drop: drop(sublayer(norm(x)))
+        ),
+        "x is added twice": lambda x, sublayer, norm, drop: 2 * x + drop(sublayer(norm(x))),
+    },
+)
+def residual(x, sublayer, norm, drop):
+    normed = norm(x)
+    update = sublayer(normed)
+    dropped = drop(update)
+    return x + dropped
+
+
+def _dropout(x, p):
+    return x * (torch.rand_like(x) >= p) / (1 - p)
+
+
+@judged(4, given=0x387625A2, example=_dropout)
+def dropout(answer):
+    for p, size in ((0.2, (200_000,)), (0.6, (400, 500))):
+        x = torch.rand(size) + 1
+        x[..., ::2] *= -1
+        output = torch.as_tensor(answer(x, p))
+        expect_shape(output, x.shape, "dropout keeps the shape")
+        dropped = output == 0
+        zeros = dropped.float().mean().item()
+        expect(
+            abs(zeros - (1 - p)) > 0.02,
+            f"with p = {p} you drop {zeros:.0%} of the numbers: you keep what should be dropped",
+        )
+        expect(
+            abs(zeros - p) < 0.02, f"with p = {p} you drop {zeros:.0%} of the numbers, not {p:.0%}"
+        )
+        factor = (output / x)[~dropped]
+        expect(
+            not same(factor, torch.ones_like(factor)),
+            "the survivors are not scaled up, so the mean becomes smaller",
+        )
+        expect(
+            not same(factor, torch.full_like(factor, 1 / p)),
+            "you divide by p; survivors are as many as 1 - p, so divide by that",
+        )
+        right = torch.full_like(factor, 1 / (1 - p))
+        expect_close(factor, right, "survivors have the wrong size")
+        if x.dim() == 2:
+            rates = torch.cat([dropped.float().mean(0), dropped.float().mean(1)])
+            expect(
+                (rates - p).abs().max() < 0.2, "whole rows or columns fall together: draw each "
+                "number on its own",
+            )
+            other = torch.as_tensor(answer(x, p))
+            torch.manual_seed(1)
+            third = torch.as_tensor(answer(x, p))
+            expect(
+                not torch.equal(other, third) or not torch.equal(output, third),
+                "the same numbers fall at every call: draw anew each time",
+            )
+
+
+@exercise(
+    5,
+    inputs=[(512, 2048), (16, 64), (100, 10), (64, 512)],
+    hint="ReLU has two matrices, SwiGLU three",
+    wrong="the width is not right",
+    slips={
+        "that is wider: SwiGLU has one matrix more, so each must be narrower": (
+            lambda d, d_ff: round(d_ff * 3 / 2)
+        ),
+        "half the width is too little: three matrices against two, not four": (
+            lambda d, d_ff: d_ff // 2
+        ),
+        "at the same width SwiGLU has half as many weights again": lambda d, d_ff: d_ff,
+        "round to a whole number": lambda d, d_ff: 2 * d_ff / 3,
+        "round to the nearest whole number, not up": lambda d, d_ff: -(-2 * d_ff // 3),
+        "round to the nearest whole number, not down": lambda d, d_ff: 2 * d_ff // 3,
+    },
+)
+def fair_width(d, d_ff):
+    return round(2 * d_ff / 3)
+
+
+def _own_share(gain, seed, n_layers=12, d=32):
+    """The gradient at the token's own input over that at another's, as in the chapter."""
+    torch.manual_seed(seed)
+    attention = [MultiHeadAttention(d, 4) for _ in range(n_layers)]
+    network = [FeedForward(d, 4 * d) for _ in range(n_layers)]
+    for p in nn.ModuleList(attention + network).parameters():
+        if p.dim() > 1:
+            nn.init.xavier_uniform_(p)
+    start = torch.randn(1, 10, d, requires_grad=True)
+    x, norm = start, nn.LayerNorm(d, elementwise_affine=False)
+    for attend, digest in zip(attention, network, strict=True):
+        y = norm(x)
+        x = x + gain * attend(y, y, y)[0]
+        x = x + gain * digest(norm(x))
+    (gradient,) = torch.autograd.grad(norm(x)[0, 3] @ torch.randn(d), start)
+    sizes = gradient[0].norm(dim=-1)  # (10,)
+    return (sizes[3] / (sizes.sum() - sizes[3]) * 9).item()
+
+
+@judged(7, hint="x is one of 25 summands: make the others large", example=20.0)
+def gain(value):
+    expect(isinstance(value, (int, float)), "give one number, the factor on every sublayer")
+    expect(0 < value <= 1000, "a factor between 0 and 1000, please")
+    ratios = sorted(_own_share(float(value), seed) for seed in range(5))
+    expect(
+        ratios[2] < 1.4,
+        f"with the factor {value:g} the token's own input still gets {ratios[2]:.1f} times the "
+        "gradient of another's (the median of five seeds)",
+    )
+
+
+@judged(8, hint="what is the sum for, and where is it not needed?", example=(1, 0.003, 80))
+def sums_in_the_way(layers, rate, updates):
+    records = recorded("residuals", part="learning", gain=1.0)
+    expect_one_of("layers", layers, (r["settings"]["layers"] for r in records))
+    expect_one_of("rate", rate, (r["settings"]["rate"] for r in records))
+    expect_one_of("updates", updates, (step for r in records for step in r["steps"]))
+    ends = {True: [], False: []}
+    for r in records:
+        if (r["settings"]["layers"], r["settings"]["rate"]) == (layers, rate):
+            ends[r["settings"]["residual"]].append(r["losses"][r["steps"].index(updates)])
+    told = f"with sums the seeds end at {span(ends[True])}, without at {span(ends[False])}"
+    expect(max(ends[True]) >= min(ends[False]), f"{told}: there the sums are ahead")
+    expect(max(ends[False]) < min(ends[True]), f"{told}: the seeds do not decide")
+    return f"{told[0].upper()}{told[1:]}."

@@ -1,0 +1,195 @@
+"""Checks for the chapter Longer memory, less depth."""
+
+import math
+
+import torch
+
+from exercises.checks import Part, expect, expect_close, expect_shape, judged, same, values
+from transformer_lib.attention import scaled_dot_product_attention
+from transformer_lib.beyond.neighbours import nearest_attention
+
+by_hand = values(
+    1,
+    "by_hand",
+    hint="two whole numbers",
+    stack=Part(
+        900,
+        "each layer adds one memory: layers x memory",
+        {
+            "that is one layer; what it finds there had looked back itself": 150,
+            "it is the memory of 150 places that each layer looks over, not 50": 300,
+            "the segment counts only once, and the question asks for what is beyond it": 1200,
+        },
+    ),
+    layer=Part(
+        250,
+        "add the 100 places as they are and 3 for each of the 50",
+        {
+            "each compressed place stands for 3 older ones": 150,
+            "only 50 of the 150 places are compressed": 450,
+            "the 50 compressed places are among the 150, not beside them": 300,
+        },
+    ),
+)
+
+
+@judged(
+    2,
+    hint="e to the power of minus the distance, divided by the sum of all three",
+    example=0.312958,
+)
+def of_dog(answer):
+    near, far, cat = 1.0, math.exp(-2), math.exp(-0.5)
+    found = (near + far) / (near + far + cat)
+    expect(0 <= float(answer) <= 1, f"a probability lies between 0 and 1; yours is {answer:.4g}")
+    rooted, squared = (1 + math.exp(-(2**p)) for p in (0.5, 2))
+    slips = {
+        "the distances are squared already: take e to the power of minus 2, with no root": (
+            0.75 * 0.2 + 0.25 * rooted / (rooted + math.exp(-(0.5**0.5)))
+        ),
+        "the distances are squared already: do not square them again": (
+            0.75 * 0.2 + 0.25 * squared / (squared + math.exp(-(0.5**2)))
+        ),
+        "two of three neighbours is not the share: near ones count more": 0.75 * 0.2 + 0.25 * 2 / 3,
+        "that is what the neighbours say; the model has a share of 0.75": found,
+        "you gave the model the neighbours' share": 0.25 * 0.2 + 0.75 * found,
+        "both neighbours that name the dog count, not only the nearest": (
+            0.75 * 0.2 + 0.25 * near / (near + far + cat)
+        ),
+        "a near neighbour counts more, not less: mind the sign": (
+            0.75 * 0.2 + 0.25 * (1 + math.exp(2)) / (1 + math.exp(2) + math.exp(0.5))
+        ),
+    }
+    for message, slip in slips.items():
+        expect(abs(float(answer) - slip) > 1e-3, message)
+    right = abs(float(answer) - 0.75 * 0.2 - 0.25 * found) < 1e-3
+    expect(right, "mix the two probabilities of dog: three quarters of one, one of the other")
+
+
+def _keep(memory, x, reach):
+    together = torch.cat([memory, x.detach()], dim=1)
+    return together[:, max(0, together.size(1) - reach) :]
+
+
+@judged(3, given=0x8F9D4714, example=_keep)
+def keep(answer):
+    memory = torch.randn(2, 5, 3)
+    x = torch.randn(2, 4, 3, requires_grad=True)
+    together = torch.cat([memory, x.detach()], dim=1)
+    none = answer(memory, x, 0)
+    everything = none.shape == (2, 9, 3)
+    expect_shape(
+        none, (2, 0, 3),
+        "with reach 0 nothing is kept" + (", and [-0:] keeps everything" if everything else ""),
+    )
+    for reach in (3, 6, 12, 20):
+        kept = answer(memory, x, reach)
+        expected = together[:, max(0, 9 - reach) :]
+        expect_shape(kept, expected.shape, f"with reach {reach} of 9 places")
+        expect(
+            not same(kept, together[:, :reach]) or reach > 8, "you keep the oldest, not the newest"
+        )
+        expect_close(kept, expected, f"with reach {reach} the kept places differ")
+    kept = answer(memory, x, 6)
+    expect(
+        not kept.requires_grad,
+        "the gradient still flows through the memory into all segments before: detach it",
+    )
+
+
+def _shares(p, threshold=0.99):
+    result, total = torch.zeros(len(p)), 0.0
+    for i, x in enumerate(p.tolist()):
+        if total + x >= threshold - 1e-9 or i == len(p) - 1:
+            result[i] = 1 - total
+            break
+        result[i] = x
+        total += x
+    return result
+
+
+@judged(
+    4,
+    hint="go step by step and keep the sum; a place runs while the sum is below",
+    example=_shares,
+)
+def shares(answer):
+    cases = [[0.5, 0.3, 0.6, 0.2], [0.1, 0.1, 0.1], [0.995, 0.5], [0.0, 0.0, 0.0], [0.4, 0.7, 0.9]]
+    for p in cases:
+        p = torch.tensor(p)
+        expected, total = torch.zeros(len(p)), 0.0
+        for i, x in enumerate(p.tolist()):
+            last = total + x >= 0.99 - 1e-9 or i == len(p) - 1
+            expected[i] = 1 - total if last else x
+            total += expected[i].item()
+            if last:
+                break
+        output = torch.as_tensor(answer(p), dtype=torch.float32)
+        expect_shape(output, p.shape, "one share for each possible step")
+        given = f"for p = {[round(x, 3) for x in p.tolist()]}"
+        expect(
+            not same(output, p) or same(p, expected),
+            f"{given} you return p itself: from the step that reaches the threshold on, it is too "
+            "much or too little",
+        )
+        expect(
+            not same(output, p / p.sum().clamp(min=1e-9)) or same(p / p.sum(), expected),
+            f"{given} you divide by the sum: the shares before the last are p as it is",
+        )
+        expect_close(output.sum(), 1, f"{given} the shares must sum to 1")
+        expect_close(output, expected, f"{given} the shares differ")
+    half = torch.as_tensor(answer(torch.tensor([0.6, 0.3, 0.1]), 0.5), dtype=torch.float32)
+    expect_close(half, [1.0, 0.0, 0.0], "with the threshold 0.5 a place with p = 0.6 stops at once")
+    exact = torch.as_tensor(answer(torch.tensor([0.5, 0.25, 0.25]), 0.5), dtype=torch.float32)
+    expect_close(exact, [1.0, 0.0, 0.0], "a sum that is the threshold has reached it")
+
+
+@judged(
+    5,
+    hint="set the bound exp(-2 n (allowed - mean)^2) equal to the risk",
+    example=lambda mean, allowed, risk: math.ceil(math.log(1 / risk) / (2 * (allowed - mean) ** 2)),
+)
+def sentences_needed(answer):
+    for mean, allowed, risk in ((0.03, 0.05, 0.05), (0.0, 0.1, 0.05), (0.05, 0.1, 0.01)):
+        exact = math.log(1 / risk) / (2 * (allowed - mean) ** 2)
+        n = answer(mean, allowed, risk)
+        given = f"for a mean of {mean}, allowed {allowed}, risk {risk}"
+        expect(abs(n - 2 * exact) > 1, f"{given} you have twice too many: the bound has a 2 in it")
+        expect(
+            abs(n - exact * (allowed - mean)) > 1,
+            f"{given} the margin must be squared: half the margin takes four times the sentences",
+        )
+        expect(
+            abs(n - math.log(1 / risk) / (2 * allowed**2)) > 1 or mean == 0,
+            f"{given} it is the margin between allowed and mean that counts, not what is allowed",
+        )
+        expect(n == int(n), f"{given} a number of sentences is whole: round up")
+        expect(
+            math.exp(-2 * n * (allowed - mean) ** 2) <= risk,
+            f"{given} {n:g} sentences are too few: the bound is still above the risk",
+        )
+        expect(n <= math.ceil(exact), f"{given} fewer than {n:g} sentences would do")
+
+
+def _flat():
+    generator = torch.Generator().manual_seed(0)
+    q, k = torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 64, 4)
+    return q, k, torch.randn(1, 1, 64, 4, generator=generator)
+
+
+@judged(6, hint="what if all 64 keys are worth as much?", example=_flat)
+def overturned(answer):
+    found = answer()
+    expect(isinstance(found, (tuple, list)) and len(found) == 3, "return three tensors: q, k and v")
+    q, k, v = found
+    expect_shape(k[..., :1], (1, 1, 64, 1), "there must be 64 keys")
+    expect_shape(v[..., :1], (1, 1, 64, 1), "there must be 64 values")
+    exact = scaled_dot_product_attention(q, k, v)[0]
+    error = ((nearest_attention(q, k, v, 8) - exact).norm() / exact.norm().clamp(min=1e-9)).item()
+    weights = scaled_dot_product_attention(q, k, v)[1]
+    best = weights.topk(8).values.sum(-1).mean().item()
+    expect(
+        error > 0.5,
+        f"the best 8 hold {best:.0%} of the weight and the error is {error:.2f}; let the weight be "
+        "spread over many keys whose values do not agree",
+    )

@@ -1,0 +1,237 @@
+"""Checks for chapter 03, masks."""
+
+import math
+
+import torch
+
+from exercises.checks import Part, exercise, values
+from transformer_lib.masks import causal_mask, padding_mask
+
+
+def _count_combined():
+    """The puzzle's masks, combined by the library."""
+    ids = torch.ones(2, 6, dtype=torch.long)
+    ids[0, 4:] = 0
+    mask = padding_mask(ids, 0) & causal_mask(6)
+    return {"shape": tuple(mask.shape), "true_values": int(mask[0].sum())}
+
+
+combined = values(
+    1,
+    "combined",
+    measure=_count_combined,
+    hint="give a shape such as (2, 6), and a whole number",
+    shape=Part(
+        (2, 1, 6, 6),
+        "line the two shapes up from the right: batch, heads, queries, keys",
+        {
+            "one axis is missing: the same mask serves every head, so it has size 1": (2, 6, 6),
+            "that is the shape of one of the two masks; broadcasting takes the larger size of each "
+            "axis": [(2, 1, 1, 6), (1, 1, 6, 6)],
+        },
+    ),
+    true_values=Part(
+        18,
+        "count row by row: 1, 2, 3, 4, and then?",
+        {
+            "21 is the causal mask alone: keys 4 and 5 of the first target are padding": 21,
+            "24 is the padding mask alone: row i sees only keys 0 to i": 24,
+            "you also hid the padding's own queries; their rows still see the real keys": 10,
+            "39 counts both targets; only the first was asked for": 39,
+        },
+    ),
+)
+
+
+def triangle(size):
+    """(T, T) bool: row i may see columns 0 to i."""
+    return torch.ones(size, size, dtype=torch.bool).tril()
+
+
+def tell_pair(mask, expected, *args):
+    """The first pair of positions that a mask gets wrong."""
+    place = (mask != expected).nonzero()[0].tolist()
+    may = "lets" if mask[tuple(place)] else "does not let"
+    sentence = f"in sentence {place[0]} " if len(place) > 2 and mask.size(0) > 1 else ""
+    return f"{sentence}your mask {may} position {place[-2]} see position {place[-1]}"
+
+
+def _ids(B=2, T=6, pad_id=0):
+    ids = torch.randint(5, 9, (B, T))
+    ids[:, 0] = 1
+    ids[0, T - T // 3 :] = pad_id
+    return ids, pad_id
+
+
+def _real(ids, pad_id):
+    return (ids != pad_id)[:, None, None, :]  # (B, 1, 1, T)
+
+
+@exercise(
+    2,
+    inputs=_ids,
+    vary=(dict(B=3, T=5, pad_id=7), dict(B=2, T=7, pad_id=9), dict(B=6, T=6)),
+    hint="(ids != pad_id) with two new axes, and a triangle, joined by &",
+    dtype=torch.bool,
+    tell=tell_pair,
+    shape="the mask must have the shape (B, 1, T, T)",
+    forbid=("padding_mask", "causal_mask"),
+    slips={
+        "the axis for the heads is missing: (B, 1, T, T), so that it fits (B, n_heads, T, T)": (
+            lambda ids, pad_id: (_real(ids, pad_id) & triangle(ids.size(1)))[:, 0]
+        ),
+        "you hid the padding but not the future": [
+            _real,
+            lambda ids, pad_id: _real(ids, pad_id).expand(-1, -1, ids.size(1), -1),
+        ],
+        "you hid the future but not the padding": [
+            lambda ids, pad_id: triangle(ids.size(1))[None, None],
+            lambda ids, pad_id: triangle(ids.size(1)).expand(len(ids), 1, -1, -1),
+        ],
+        "your mask is upside down: True must mean 'may attend'": (
+            lambda ids, pad_id: ~(_real(ids, pad_id) & triangle(ids.size(1)))
+        ),
+        "your triangle points the wrong way: position i sees the future, not the past": (
+            lambda ids, pad_id: _real(ids, pad_id) & triangle(ids.size(1)).mT
+        ),
+        "you hid the padding's queries (rows); hide its keys (columns)": (
+            lambda ids, pad_id: _real(ids, pad_id).mT & triangle(ids.size(1))
+        ),
+        "position i must also see itself: keep the diagonal": (
+            lambda ids, pad_id: _real(ids, pad_id) & triangle(ids.size(1)).tril(-1)
+        ),
+        "use pad_id: with pad_id 9, id 0 is a word like any other": (
+            lambda ids, pad_id: _real(ids, 0) & triangle(ids.size(1))
+        ),
+        "combine the two with &: both must allow it": (
+            lambda ids, pad_id: _real(ids, pad_id) | triangle(ids.size(1))
+        ),
+    },
+)
+def decoder_mask(ids, pad_id):
+    real = (ids != pad_id)[:, None, None, :]  # (B, 1, 1, T)
+    causal = triangle(ids.size(1))
+    return real & causal
+
+
+def _masked(B=2, H=3, T=6, S=6, K=8):
+    mask = torch.rand(B, H, T, S) < 0.6
+    mask[..., 0] |= ~mask.any(-1)  # no empty row
+    return torch.randn(B, H, T, K), torch.randn(B, H, S, K), torch.randn(B, H, S, K), mask
+
+
+def _scaled(q, k):
+    return q @ k.mT / math.sqrt(q.size(-1))
+
+
+@exercise(
+    3,
+    inputs=_masked,
+    vary=(dict(T=4, S=7), dict(B=3, H=1, K=5)),
+    given=0x27E0033A,
+    wrong="the output is not that of masked attention",
+    shape="one output per query",
+    gradients=True,
+    slips={
+        "the -1e9 still goes to the pairs that may attend: True must stay as it is": (
+            lambda q, k, v, mask: (_scaled(q, k) + mask.float() * -1e9).softmax(-1) @ v
+        ),
+        "you hide the pairs that may attend: True means 'may attend', so fill where ~mask": (
+            lambda q, k, v, mask: _scaled(q, k).masked_fill(mask, -math.inf).softmax(-1) @ v
+        ),
+        "no pair is hidden now; is the result of your mask used?": (
+            lambda q, k, v, mask: _scaled(q, k).softmax(-1) @ v
+        ),
+        "you deleted weights after the softmax, so the rows no longer sum to 1": (
+            lambda q, k, v, mask: _scaled(q, k).softmax(-1) * mask @ v
+        ),
+        "a score of 0 is not hidden, as exp(0) = 1: use minus infinity": (
+            lambda q, k, v, mask: (_scaled(q, k) * mask).softmax(-1) @ v
+        ),
+        "the scaling by sqrt(d_k) got lost": (
+            lambda q, k, v, mask: (q @ k.mT).masked_fill(~mask, -math.inf).softmax(-1) @ v
+        ),
+    },
+)
+def repaired_mask(q, k, v, mask):
+    scores = q @ k.mT / math.sqrt(q.size(-1))  # (B, H, T, S)
+    hidden = scores.masked_fill(~mask, -math.inf)
+    weights = hidden.softmax(-1)
+    return weights @ v
+
+
+def _distance(size):
+    place = torch.arange(size)
+    return (place[:, None] - place[None, :])[None, None]  # query minus key
+
+
+@exercise(
+    4,
+    inputs=[(3, 2), (6, 3), (5, 1), (4, 9), (7, 4)],
+    hint="the distance i - j must lie between 0 and window - 1",
+    dtype=torch.bool,
+    tell=tell_pair,
+    shape="the mask must have the shape (1, 1, size, size)",
+    slips={
+        "you let window + 1 tokens through: the token itself counts as one of the window": (
+            lambda size, window: (_distance(size) >= 0) & (_distance(size) <= window)
+        ),
+        "you left the token itself out of its window": [
+            lambda size, window: (_distance(size) > 0) & (_distance(size) <= window),
+            lambda size, window: (_distance(size) > 0) & (_distance(size) < window),
+        ],
+        "your window reaches into the future: the key must not stand after the query": (
+            lambda size, window: _distance(size).abs() < window
+        ),
+        "that is the plain causal mask: tokens too far back must be hidden": (
+            lambda size, window: _distance(size) >= 0
+        ),
+        "your window looks ahead instead of back: swap query and key": (
+            lambda size, window: (-_distance(size) >= 0) & (-_distance(size) < window)
+        ),
+    },
+)
+def window_mask(size, window):
+    distance = _distance(size)
+    return (distance >= 0) & (distance < window)
+
+
+def _same(segments):
+    return (segments[:, :, None] == segments[:, None, :])[:, None]  # (B, 1, T, T)
+
+
+SEGMENTS = [
+    (torch.tensor([[1, 1, 0]]),),
+    (torch.tensor([[1, 1, 2, 2]]),),
+    (torch.tensor([[1, 1, 1, 2, 2, 0, 0], [1, 2, 2, 2, 3, 3, 3]]),),
+    (torch.tensor([[4, 4, 9, 0], [7, 7, 7, 7], [5, 0, 0, 0], [1, 2, 3, 4]]),),
+]
+
+
+@exercise(
+    5,
+    inputs=SEGMENTS,
+    hint="compare segments[:, :, None] with segments[:, None, :]",
+    dtype=torch.bool,
+    tell=tell_pair,
+    shape="the mask must have the shape (B, 1, T, T)",
+    slips={
+        "the axis for the heads is missing: (B, 1, T, T), so that it fits (B, n_heads, T, T)": (
+            lambda s: (_same(s) & _real(s, 0) & triangle(s.size(1)))[:, 0]
+        ),
+        "padding sees padding: segment 0 is not a sentence": (
+            lambda s: _same(s) & triangle(s.size(1))
+        ),
+        "each sentence sees its own future: the causal mask is missing": (
+            lambda s: _same(s) & _real(s, 0)
+        ),
+        "each sentence sees the sentences before it: compare the segments": (
+            lambda s: _real(s, 0) & triangle(s.size(1))
+        ),
+    },
+)
+def packed_mask(segments):
+    same = segments[:, :, None] == segments[:, None, :]  # (B, T, T)
+    real = (segments != 0)[:, None, :]  # (B, 1, T)
+    causal = triangle(segments.size(1))
+    return (same & real & causal)[:, None]

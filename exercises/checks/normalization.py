@@ -1,0 +1,320 @@
+"""Checks for chapter 07, normalisation."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from exercises.checks import (
+    Part,
+    exercise,
+    expect,
+    expect_close,
+    expect_shape,
+    judged,
+    values,
+)
+from exercises.checks.framework import parameters_of
+from transformer_lib.normalization import BatchNorm
+
+RIGHT = [-1.0, -1.0, 1.0, 1.0]
+
+
+def _norm_both():
+    rows = torch.tensor([[1.0, 1, 3, 3], [10, 10, 30, 30]])
+    return dict(zip(("first", "second"), F.layer_norm(rows, (4,), eps=0.0).tolist(), strict=True))
+
+
+by_hand = values(
+    1,
+    "by_hand",
+    measure=_norm_both,
+    hint="give two lists of four numbers",
+    packed=True,
+    first=Part(
+        RIGHT,
+        "the mean is 2 and the variance is 1",
+        {
+            "you divided the squared distances by 3; LayerNorm divides by all 4 numbers": (
+                [[-0.866, -0.866, 0.866, 0.866]]
+            ),
+            "the mean of a normalised token is 0": lambda given: abs(sum(given)) > 0.04,
+        },
+        tolerance=1e-2,
+    ),
+    second=Part(RIGHT, "ten times the token is ten times the deviation, too", tolerance=1e-2),
+)
+
+
+def _affine(B=3, T=4, D=8, size=0.01, shift=0.0):
+    # Small numbers first, so that the place of epsilon shows.
+    return size * torch.randn(B, T, D) + shift, torch.randn(D), torch.randn(D)
+
+
+def _normed(dim=-1, unbiased=False, outside=False, root=True, centre=True, gain=1, shift=1):
+    """A LayerNorm with one thing done in another way."""
+
+    def norm(x, weight, bias, eps=1e-5):
+        mean = x.mean(dim, keepdim=True) if centre else 0.0
+        variance = x.var(dim, keepdim=True, unbiased=unbiased)
+        scale = (variance + eps).sqrt() if not outside else variance.sqrt() + eps
+        x = (x - mean) / (scale if root else variance + eps)
+        return (x * weight if gain else x) + (bias if shift else 0.0)
+
+    return norm
+
+
+def _with_another_epsilon(reference, *args):
+    """A law: the answer uses the `eps` that it is given, if it takes one."""
+
+    def law(answer):
+        if parameters_of(answer) > len(args):
+            expect_close(answer(*args, 0.5), reference(*args, 0.5), "with eps = 0.5 it is wrong")
+
+    return law
+
+
+_keeps_epsilon = _with_another_epsilon(
+    lambda x, w, b, eps: F.layer_norm(x, (6,), w, b, eps),
+    torch.linspace(-1, 2, 12).view(1, 2, 6) ** 2, torch.arange(6.0), torch.ones(6),
+)
+
+
+def _layer_norm_laws(answer):
+    _keeps_epsilon(answer)
+    x = torch.linspace(-1, 1, 6).view(1, 1, 6)
+    near, far = (answer(x + mean, torch.ones(6), torch.zeros(6)) for mean in (0.0, 4000.0))
+    expect_close(
+        far, near, "right near 0, but 4,000 added to each number changes it: the mean of the "
+        "squares less the square of the mean loses all digits; subtract the mean, then square",
+        tolerance=0.02,
+    )
+
+
+@exercise(
+    2,
+    inputs=_affine,
+    vary=(dict(size=1.0, shift=3.0), dict(B=2, T=5, D=6, size=0.02), dict(B=4, T=4, D=4, size=2.0)),
+    hint="mean, variance, divide, then gain and bias",
+    wrong="the output differs from PyTorch's",
+    shape="the norm keeps the shape",
+    tolerance=1e-4,
+    gradients=True,
+    forbid=("layer_norm", "native_layer_norm", "batch_norm", "rms_norm"),
+    laws=_layer_norm_laws,
+    slips={
+        "your variance divides by d - 1; LayerNorm divides by d (unbiased=False)": (
+            _normed(unbiased=True)
+        ),
+        "your epsilon is outside the root; it belongs inside": _normed(outside=True),
+        "your variance divides by d - 1 and your epsilon is outside the root: use "
+        "unbiased=False, and put epsilon inside": _normed(unbiased=True, outside=True),
+        "you divided by the variance; divide by its root": _normed(root=False),
+        "you forgot to subtract the mean": _normed(centre=False),
+        "gain and bias are missing": _normed(gain=0, shift=0),
+        "the bias is missing": _normed(shift=0),
+        "the gain is missing": _normed(gain=0),
+        "your statistics run over the batch: that is BatchNorm; take them over dim=-1": (
+            _normed(dim=(0, 1))
+        ),
+        "your statistics run over the tokens of a sentence; take them over the features, dim=-1": (
+            _normed(dim=1)
+        ),
+        "your statistics run over the sentences; take them over the features, dim=-1": (
+            _normed(dim=0)
+        ),
+        "your statistics run over tokens and features together; each token is alone, dim=-1": (
+            _normed(dim=(1, 2))
+        ),
+        "epsilon is missing: a token of equal numbers would divide by 0": (
+            lambda x, weight, bias: _normed()(x, weight, bias, 0.0)
+        ),
+    },
+)
+def layer_norm(x, weight, bias):
+    mean = x.mean(-1, keepdim=True)  # (B, T, 1)
+    variance = x.var(-1, keepdim=True, unbiased=False)  # (B, T, 1)
+    normed = (x - mean) / (variance + 1e-5).sqrt()
+    return normed * weight + bias
+
+
+def _rms(dim=-1, root=True, eps=1e-5):
+    def norm(x, weight):
+        mean_square = x.pow(2).mean(dim, keepdim=True) + eps
+        return x / (mean_square.sqrt() if root else mean_square) * weight
+
+    return norm
+
+
+@exercise(
+    3,
+    inputs=lambda B=3, T=4, D=8, size=1.0, shift=0.5: (
+        size * torch.randn(B, T, D) + shift, torch.randn(D)
+    ),
+    vary=(dict(B=2, T=5, D=6, size=0.01, shift=0.0), dict(B=4, T=4, D=4)),
+    given=0xB32530BA,
+    wrong="the output differs from PyTorch's",
+    shape="the norm keeps the shape",
+    tolerance=1e-4,
+    gradients=True,
+    laws=_with_another_epsilon(
+        lambda x, w, eps: F.rms_norm(x, (6,), w, eps),
+        torch.linspace(-1, 2, 12).view(1, 2, 6) ** 2, torch.arange(6.0),
+    ),
+    slips={
+        "the mean runs over the tokens (dim=1), and the root is missing": _rms(1, False),
+        "one bug left: the mean runs over the tokens; each token must be normalised over its "
+        "own features": _rms(1),
+        "one bug left: the root is missing, so a token twice as large comes out half as large": (
+            _rms(-1, False)
+        ),
+        "that is LayerNorm: RMSNorm does not subtract the mean": (
+            lambda x, weight: _normed(shift=0)(x, weight, None)
+        ),
+        "the gain is missing": lambda x, weight: _rms()(x, torch.ones_like(weight)),
+        "epsilon is missing": _rms(eps=0.0),
+    },
+)
+def rms_norm(x, weight):
+    mean_square = x.pow(2).mean(-1, keepdim=True)  # (B, T, 1)
+    normed = x / (mean_square + 1e-5).sqrt()
+    return normed * weight
+
+
+def _either(layer, batch):
+    """Counts of the two kinds, from functions of B, T and D."""
+    return lambda kind, B, T, D: (layer if kind == "layer" else batch)(B, T, D)
+
+
+def _layer(B, T, D):
+    return D, B * T
+
+
+def _batch(B, T, D):
+    return B * T, D
+
+
+@exercise(
+    4,
+    inputs=[("layer", 4, 5, 16), ("batch", 4, 5, 16), ("layer", 2, 9, 8), ("batch", 2, 9, 8)],
+    hint="each line returns two numbers: averaged over, and how many means",
+    tell=lambda given, expected, kind, *sizes: (
+        f"{kind.capitalize()}Norm on shape {sizes}: averaged over, number of means"
+    ),
+    shape="return a pair of numbers for each kind",
+    shrinks=False,
+    slips={
+        "you have swapped the two norms, or the two numbers of each pair": _either(_batch, _layer),
+        "BatchNorm averages a feature over the tokens of every sentence, not over the batch "
+        "axis alone: T counts too": [
+            _either(_layer, lambda B, T, D: (B, T * D)),
+            _either(_layer, lambda B, T, D: (B, D)),
+        ],
+        "LayerNorm does not average over the tokens of a sentence: each token is alone": [
+            _either(lambda B, T, D: (T * D, B), batch)
+            for batch in (_batch, lambda B, T, D: (T * D, B))
+        ],
+        "both kinds give the same pair: LayerNorm and BatchNorm average over other axes": [
+            _either(_layer, _layer), _either(_batch, _batch)
+        ],
+    },
+)
+def count(kind, B, T, D):
+    return (D, B * T) if kind == "layer" else (B * T, D)
+
+
+def _padded(B=3, T=5, D=4, size=1.0):
+    x = size * (torch.randn(B, T, D) + 2)  # padding is not zero
+    lengths = torch.randint(1, T + 1, (B,))
+    lengths[0], lengths[-1] = T, max(1, T // 2)
+    return x, torch.arange(T) < lengths[:, None]
+
+
+def _real_tokens(output, x, real):
+    expect_shape(output, x.shape, "the norm keeps the shape, padding included")
+    return torch.as_tensor(output)[real]  # what stands at padding does not matter
+
+
+def _by(statistics):
+    """A norm from a function (x, real) -> mean, variance."""
+
+    def norm(x, real, eps=1e-5):
+        mean, variance = statistics(x, real)
+        return (x - mean) / (variance + eps).sqrt()
+
+    return norm
+
+
+def _zeroed(x, real):
+    return x * real[..., None]
+
+
+def _of_sentence(x, real):
+    n = real.sum(1)[:, None, None]
+    mean = _zeroed(x, real).sum(1, keepdim=True) / n
+    return mean, _zeroed((x - mean) ** 2, real).sum(1, keepdim=True) / n
+
+
+@exercise(
+    5,
+    inputs=_padded,
+    vary=(dict(B=2, T=6, D=3, size=0.01), dict(B=4, T=3, D=5), dict(B=4, T=4, D=4)),
+    hint="x[real] has shape (number of real tokens, D)",
+    wrong="the real tokens are not right",
+    view=_real_tokens,
+    tolerance=1e-4,
+    gradients="flow",
+    laws=_with_another_epsilon(
+        lambda x, real, eps: (x - 1.5) / (1.25 + eps) ** 0.5,
+        torch.arange(4.0).view(1, 4, 1), torch.ones(1, 4).bool(),
+    ),
+    slips={
+        "padding still counts in your mean and variance": [
+            _by(lambda x, real: (x.mean((0, 1)), x.var((0, 1), unbiased=False))),
+            _by(lambda x, real: (_zeroed(x, real).mean((0, 1)),
+                                 _zeroed(x, real).var((0, 1), unbiased=False))),
+        ],
+        "padding still counts in your variance": _by(
+            lambda x, real: (x[real].mean(0), x.var((0, 1), unbiased=False))
+        ),
+        "you set padding to zero in the mean, but the variance still counts it": _by(
+            lambda x, real: (x[real].mean(0), _zeroed(x, real).var((0, 1), unbiased=False))
+        ),
+        "that is LayerNorm over the features; BatchNorm takes each feature over the tokens": (
+            lambda x, real: F.layer_norm(x, x.shape[-1:])
+        ),
+        "you took the statistics of each sentence alone; take them over the whole batch": (
+            _by(_of_sentence)
+        ),
+        "divide by the number of real tokens, not by one less (unbiased=False)": _by(
+            lambda x, real: (x[real].mean(0), x[real].var(0))
+        ),
+        "you took the statistics over all features together; each feature has its own": _by(
+            lambda x, real: (x[real].mean(), x[real].var(unbiased=False))
+        ),
+    },
+)
+def masked_batch_norm(x, real):
+    tokens = x[real]  # (real tokens, D)
+    mean, variance = tokens.mean(0), tokens.var(0, unbiased=False)
+    return (x - mean) / (variance + 1e-5).sqrt()
+
+
+@judged(
+    7,
+    hint="BatchNorm uses two numbers of each feature, and padding can have the same two",
+    example=lambda x: x.clone(),
+)
+def padding_that_does_nothing(padding):
+    for seed in range(3):
+        torch.manual_seed(seed)
+        sentence = 3 * torch.randn(1, 5, 16) + torch.arange(16.0)
+        added = torch.as_tensor(padding(sentence))
+        expect_shape(added, (1, 5, 16), "the padding is five vectors of 16 numbers")
+        layer = BatchNorm(16).train()
+        nn.init.normal_(layer.weight), nn.init.normal_(layer.bias)
+        alone, padded = layer(sentence), layer(torch.cat([sentence, added], 1))[:, :5]
+        change = (padded - alone).abs().max().item()
+        expect(
+            change < 1e-3,
+            f"your padding still changes a real token, by up to {change:.2f}",
+        )

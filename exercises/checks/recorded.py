@@ -1,0 +1,48 @@
+"""What was recorded of a chapter's experiment under other settings, for "overturn this"."""
+
+import json
+
+from exercises.checks.framework import expect
+from transformer_lib.runs.pretrained import results_dir
+
+
+def recorded(grid: str, **settings) -> list[dict]:
+    """The records of results/claims/<grid>.json with these settings.
+
+    Stops the check with a sentence where the recording is missing.
+    """
+    path = results_dir() / "claims" / f"{grid}.json"
+    expect(path.exists(), f"this check looks into {path}, which is not here: get the whole book")
+    records = json.loads(path.read_text(encoding="utf-8"))["records"]
+    return [r for r in records if settings.items() <= r["settings"].items()]
+
+
+def outcomes(grid: str, part: str, value: str, **wanted) -> list[float]:
+    """The recorded `value` of every seed, at these settings; `steps` may be one of them.
+
+    Stops the check where a setting is not among those that were tried.
+    """
+    runs = [
+        {**r["settings"], "steps": steps, "value": found}
+        for r in recorded(grid, part=part)
+        for steps, found in zip(r["steps"], r[value], strict=True)
+    ]
+    for name, given in wanted.items():
+        expect_one_of(name, given, [run[name] for run in runs])
+    return [run["value"] for run in runs if wanted.items() <= run.items()]
+
+
+def expect_one_of(name: str, given, known):
+    """Wrong, with the values that were recorded, unless `given` is one of them."""
+    known = sorted(set(known))
+    listed = ", ".join(str(value) for value in known)
+    expect(
+        not isinstance(given, bool) or isinstance(known[0], bool),
+        f"{name} is {given!r}; recorded are {listed}",
+    )
+    expect(given in known, f"{name} is {given!r}; recorded are {listed}")
+
+
+def span(values) -> str:
+    """Lowest to highest of several seeds."""
+    return f"{min(values):.2f} to {max(values):.2f}"

@@ -1,0 +1,200 @@
+"""Checks for the chapter Seeing: the Vision Transformer."""
+
+import torch
+import torch.nn.functional as F
+
+from exercises.checks import (
+    Part,
+    Wrong,
+    exercise,
+    expect,
+    expect_shape,
+    judged,
+    values,
+)
+
+by_hand = values(
+    1,
+    "by_hand",
+    hint="three whole numbers",
+    tokens=Part(
+        197,
+        "count the patches along one side, square, and add the class token",
+        {
+            "196 patches, but the class token is a token, too": 196,
+            "a token is a patch, not a pixel": 50177,
+        },
+    ),
+    numbers_in_a_patch=Part(
+        768,
+        "channels times height times width of one patch",
+        {"256 is one channel; a colour picture has three": 256},
+    ),
+    scores=Part(
+        197**2,
+        "every token asks every token, itself included",
+        {"the class token asks and is asked, too": 196**2},
+    ),
+)
+
+
+def _boolean(given):
+    if not isinstance(given, bool):
+        raise Wrong(f"answer True or False, not {given!r}")
+    return given
+
+
+exchanged = values(
+    2,
+    "exchanged",
+    hint="three answers, True or False",
+    logits_change=Part(
+        False,
+        "the logits cannot change: the class token takes a weighted sum over a bag of patches, and "
+        "a sum does not know the order of its parts",
+        read=_boolean,
+    ),
+    exchanged_places_change=Part(
+        True,
+        "the two exchanged places read other pixels now: their outputs change places, too",
+        read=_boolean,
+    ),
+    other_places_change=Part(
+        False,
+        "every other patch sees the same bag of keys and values as before",
+        read=_boolean,
+    ),
+)
+
+
+def _patches(*axes):
+    def patches(images, patch):
+        cut = images.unflatten(2, (-1, patch)).unflatten(4, (-1, patch))
+        return cut.permute(axes).flatten(3).flatten(1, 2)
+
+    return patches
+
+
+@exercise(
+    3,
+    inputs=lambda B=2, C=1, rows=4, columns=4, patch=2: (
+        torch.randn(B, C, rows * patch, columns * patch), patch
+    ),
+    vary=(dict(C=3, patch=4, rows=2, columns=3), dict(C=2, patch=3, rows=3, columns=2)),
+    given=0x1D483346,
+    wrong="your patches differ from those of unfold",
+    shape="expected (B, N, C * patch * patch)",
+    gradients=True,
+    slips={
+        "inside a patch, the pixels run down its columns: rows come first": (
+            _patches(0, 2, 4, 1, 5, 3)
+        ),
+        "the patches run down the columns of the picture: rows of patches come first": (
+            _patches(0, 4, 2, 1, 3, 5)
+        ),
+        "the channels come last; unfold puts all pixels of a channel together": (
+            _patches(0, 2, 4, 3, 5, 1)
+        ),
+        "rows of patches and rows of pixels are exchanged": lambda images, patch: (
+            images.unflatten(2, (patch, -1)).unflatten(4, (patch, -1))
+            .permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2)
+        ),
+    },
+)
+def repaired_patches(images, patch):
+    cut = images.unflatten(2, (-1, patch)).unflatten(4, (-1, patch))
+    ordered = cut.permute(0, 2, 4, 1, 3, 5)  # (B, rows, columns, C, patch, patch)
+    return ordered.flatten(3).flatten(1, 2)
+
+
+def _heads(B=6, n_classes=5):
+    return *(3 * torch.randn(3, B, n_classes)), torch.randint(n_classes, (B,))
+
+
+def _losses(first=lambda labels, says: labels, second=lambda labels, says: says, part=0.5):
+    """The sum of the two heads' losses on targets made from the labels and the teacher's answer."""
+
+    def loss(ours, token, teacher, labels):
+        says = teacher.argmax(-1)
+        hard = F.cross_entropy(ours, first(labels, says))
+        return part * (hard + F.cross_entropy(token, second(labels, says)))
+
+    return loss
+
+
+@exercise(
+    4,
+    inputs=_heads,
+    vary=(dict(B=4, n_classes=7), dict(B=5, n_classes=5)),
+    hint="two calls of F.cross_entropy; the teacher's answer is an argmax",
+    wrong="the loss differs",
+    shape="the loss is one number",
+    gradients=True,
+    slips={
+        "both heads learn the labels: the second learns what the teacher says": (
+            _losses(second=lambda labels, says: labels)
+        ),
+        "both heads learn from the teacher: the class token's head learns the labels": (
+            _losses(first=lambda labels, says: says)
+        ),
+        "you trained the teacher: its logits are only asked for their likeliest class": (
+            lambda ours, token, teacher, labels: (
+                (F.cross_entropy(ours, labels) + F.cross_entropy(teacher, labels)) / 2
+            )
+        ),
+        "the heads have changed places": (
+            lambda ours, token, teacher, labels: _losses()(token, ours, teacher, labels)
+        ),
+        "that is the sum; take the mean": _losses(part=1),
+        "you use the teacher's probabilities (soft); DeiT's loss takes its likeliest class": (
+            lambda ours, token, teacher, labels: (
+                F.cross_entropy(ours, labels) + F.cross_entropy(token, teacher.softmax(-1))
+            ) / 2
+        ),
+    },
+)
+def deit_loss(class_logits, teacher_token_logits, teacher_logits, labels):
+    learned = F.cross_entropy(class_logits, labels)
+    imitated = F.cross_entropy(teacher_token_logits, teacher_logits.argmax(-1))
+    return (learned + imitated) / 2
+
+
+def _turned():
+    y, x = torch.arange(8)[:, None], torch.arange(8)[None, :]
+    mixed = (8 * ((y % 2) * 4 + y // 2) + (x % 2) * 4 + x // 2).flatten()
+    return torch.arange(64).flip(0), mixed
+
+
+@judged(5, hint="two tensors of 64 whole numbers, each from 0 to 63 once", example=_turned())
+def pixel_orders(harmless, harmful):
+    patch_of = F.unfold(torch.arange(64.0).view(1, 1, 8, 8), 2, stride=2)[0].T.long()  # (16, 4)
+    home = torch.empty(64, 2, dtype=torch.long)  # of each pixel: its patch, its place inside
+    for p, pixels in enumerate(patch_of.tolist()):
+        for inside, pixel in enumerate(pixels):
+            home[pixel] = torch.tensor([p, inside])
+    found = {}
+    for name, order in {"harmless": harmless, "harmful": harmful}.items():
+        order = torch.as_tensor(order)
+        expect_shape(order, (64,), f"`{name}` must hold 64 places")
+        expect(
+            sorted(order.tolist()) == list(range(64)),
+            f"`{name}` must hold each number from 0 to 63 once",
+        )
+        found[name] = home[order.long()][patch_of]  # (16, 4, 2): what the new patches hold
+        if name == "harmless":
+            expect((order != torch.arange(64)).all(), "`harmless` leaves a pixel where it was")
+    old, inside = found["harmless"].unbind(-1)
+    expect(
+        (old == old[:, :1]).all(),
+        "`harmless` puts pixels of different old patches into one patch: that is a new picture",
+    )
+    expect(
+        (inside == inside[:1]).all(),
+        "`harmless` reorders the pixels inside some patches in another way than inside others: "
+        "one linear map serves all patches, and cannot undo both",
+    )
+    mixed = found["harmful"][..., 0].sort(-1).values
+    expect(
+        (mixed.diff(dim=-1) > 0).all(),
+        "in `harmful`, some patch holds two pixels of the same old patch",
+    )

@@ -1,0 +1,189 @@
+"""Checks for chapter 01, why attention."""
+
+import torch
+
+from exercises.checks import Part, exercise, values
+
+
+def _travel(links):
+    """How often news must pass the links (n, n) until token 99 has heard of token 0."""
+    heard, rounds = torch.eye(100)[0], 0
+    while heard[-1] == 0:
+        heard, rounds = ((heard @ links) > 0).float(), rounds + 1
+    return rounds
+
+
+def _measure_paths():
+    place = torch.arange(100)
+    distance = place[None, :] - place[:, None]
+    return {
+        "recurrent": _travel(((distance >= 0) & (distance <= 1)).float()),
+        "convolution": _travel((distance.abs() <= 2).float()),
+        "attention": _travel(torch.ones(100, 100)),
+    }
+
+
+path_lengths = values(
+    1,
+    "path_lengths",
+    measure=_measure_paths,
+    hint="give three whole numbers",
+    recurrent=Part(
+        99,
+        "a recurrent model moves one token for each step",
+        {"from token 0 to token 99 the chain has 99 steps, not 100": 100},
+    ),
+    convolution=Part(
+        50,
+        "each layer of width 5 moves information by 2 tokens",
+        {
+            "a centred window of width 5 reaches 2 tokens to each side, not the whole width": (
+                [20, 25]
+            ),
+            "that is one token per layer; a width of 5 reaches further": 99,
+            "49 layers of 2 tokens get as far as token 98: one more layer is needed": 49,
+        },
+    ),
+    attention=Part(1, "every token reads every other directly"),
+)
+
+
+def _shares(weights):
+    return weights / weights.sum()
+
+
+def _lookup(query=2.5, sharpness=0.5, n=4, far=0.0):
+    return query, 3 * torch.rand(n) + query - 1 + far, torch.randn(n), sharpness
+
+
+@exercise(
+    2,
+    inputs=_lookup,
+    vary=(dict(query=-1.0, sharpness=2.0, n=6), dict(sharpness=0.0), dict(query=0.3, n=1),
+          dict(far=40.0, n=3)),
+    hint="scores, softmax, weighted sum of the values",
+    wrong="the answer is not the weighted average of the values",
+    shape="you should return one number",
+    slips={
+        "your weights grow with the distance: the agreement is minus the squared distance": (
+            lambda query, keys, values, sharpness: (
+                (sharpness * (query - keys) ** 2).softmax(-1) @ values
+            )
+        ),
+        "your weights do not sum to 1: use a softmax, not exp alone": (
+            lambda query, keys, values, sharpness: (-sharpness * (query - keys) ** 2).exp() @ values
+        ),
+        "far from all keys each exp comes out as 0, and 0 / 0 is no number: use a softmax": (
+            lambda query, keys, values, sharpness: (
+                _shares((-sharpness * (query - keys) ** 2).exp()) @ values
+            )
+        ),
+        "you took the nearest key only; average over all keys": (
+            lambda query, keys, values, sharpness: values[((query - keys) ** 2).argmin()]
+        ),
+        "you left the sharpness out": (
+            lambda query, keys, values, sharpness: (-((query - keys) ** 2)).softmax(-1) @ values
+        ),
+        "use the squared distance, not the distance": (
+            lambda query, keys, values, sharpness: (
+                (-sharpness * (query - keys).abs()).softmax(-1) @ values
+            )
+        ),
+        "you averaged the keys; the answer is an average of the values": (
+            lambda query, keys, values, sharpness: (
+                (-sharpness * (query - keys) ** 2).softmax(-1) @ keys
+            )
+        ),
+        "multiply the scores by the sharpness, not the answer": (
+            lambda query, keys, values, sharpness: (
+                sharpness * ((-((query - keys) ** 2)).softmax(-1) @ values)
+            )
+        ),
+        "you returned one number per key; sum the weighted values to one answer": (
+            lambda query, keys, values, sharpness: (
+                (-sharpness * (query - keys) ** 2).softmax(-1) * values
+            )
+        ),
+    },
+)
+def soft_lookup(query, keys, values, sharpness):
+    distances = (query - keys) ** 2
+    scores = -sharpness * distances  # (n,)
+    weights = scores.softmax(-1)
+    return weights @ values
+
+
+@exercise(
+    3,
+    inputs=lambda n=5, d=3: (torch.randn(n, d),),
+    vary=(dict(n=4, d=4), dict(n=2, d=6)),
+    given=0xC164AA45,
+    wrong="the output is not that of self-attention",
+    shape="one vector per word",
+    slips={
+        "the columns still sum to 1: each word must share out its own attention, so the rows must "
+        "sum to 1": lambda x: (x @ x.T).softmax(0) @ x,
+        "there is no softmax left, so these are no shares": lambda x: x @ x.T @ x,
+        "you average all words equally: the scores are not used": (
+            lambda x: x.mean(0).expand_as(x)
+        ),
+    },
+)
+def repaired_self_attention(x):
+    scores = x @ x.T  # (n, n)
+    weights = scores.softmax(-1)
+    return weights @ x
+
+
+def _band(kernel, n, shift=0):
+    """(n, n): kernel[m] at column - row = m - half + shift."""
+    A = torch.zeros(n, n)
+    for m, weight in enumerate(kernel):
+        offset = m - len(kernel) // 2 + shift
+        if abs(offset) < n:
+            A += weight * torch.diag(torch.ones(n - abs(offset)), offset)
+    return A
+
+
+@exercise(
+    4,
+    inputs=lambda width=3, n=6: (torch.randn(width), n),
+    vary=(dict(width=5, n=7), dict(width=1, n=4), dict(width=7, n=8)),
+    hint="entry (i, j) depends on j - i alone",
+    wrong="A @ x is not the convolution",
+    shape="one row for each output, one column for each input",
+    slips={
+        "your kernel is flipped: kernel[0] belongs to the left neighbour, below the diagonal": (
+            lambda kernel, n: _band(kernel, n).T
+        ),
+        "your window wraps around: beyond the ends there are zeros": lambda kernel, n: sum(
+            w * torch.eye(n).roll(m - len(kernel) // 2, 1) for m, w in enumerate(kernel)
+        ),
+        "your window starts at the position itself; centre it": (
+            lambda kernel, n: _band(kernel, n, shift=len(kernel) // 2)
+        ),
+        "your window ends at the position itself; centre it": (
+            lambda kernel, n: _band(kernel, n, shift=-(len(kernel) // 2))
+        ),
+        "your window has one place only": lambda kernel, n: kernel[len(kernel) // 2] * torch.eye(n),
+    },
+)
+def convolution_weights(kernel, n):
+    return _band(kernel, n)
+
+
+@exercise(
+    5,
+    inputs=[(10, 40), (64, 64), (300, 7)],
+    hint="divide n * n * d by n * d * d and simplify",
+    wrong="the ratio is not right",
+    slips={
+        "upside down: attention is the numerator": lambda n, d: d / n,
+        "that is the cost of attention alone; divide by that of recurrence": (
+            lambda n, d: n * n * d
+        ),
+        "recurrence costs n * d * d: each step multiplies by a d x d matrix": lambda n, d: n,
+    },
+)
+def cost_ratio(n, d):
+    return n / d

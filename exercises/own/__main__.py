@@ -1,0 +1,14 @@
+"""Which parts are done, for a teacher: python -m exercises.own FOLDER [FOLDER ...].
+
+Runs what stands in the folders, so use an account that may be spoiled, as for grading.
+"""
+
+import argparse
+
+from exercises import own
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", nargs="*", default=[own.folder()], metavar="FOLDER")
+    for folder in parser.parse_args().folders:
+        print(own.parts(folder), end="\n\n")

@@ -1,0 +1,206 @@
+"""The recorded runs of the chapter on decoder-only models. Resumable: the same command goes on.
+
+    python -m recordings.beyond.decoder_only multi30k
+    python -m recordings.beyond.decoder_only mini --arms prefix --seeds 0
+
+Each run has its folder in runs/beyond/, and what all of them found is written to results/beyond/.
+Seed 0 of every arm comes first, so that stopping early leaves a fair table.
+"""
+
+import argparse
+import datetime
+import json
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from transformer_lib import fast
+from transformer_lib.beyond.one_stream import (
+    PrefixLanguageModel,
+    TwoPartLanguageModel,
+    stream_batches,
+    stream_loss,
+    translate_streams,
+)
+from transformer_lib.config import PAD, ModelConfig, TrainConfig, to_dict
+from transformer_lib.data import load_parallel
+from transformer_lib.decoding import evaluating
+from transformer_lib.evaluation import score
+from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.models.transformer import Transformer
+from transformer_lib.runs.device import environment
+from transformer_lib.runs.files import write_json
+from transformer_lib.runs.translation import translate_ids
+from transformer_lib.tokenization import encode_pairs, train_tokenizer
+from transformer_lib.training import fit, translation_batches, validation_loss
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+RUNS, RESULTS = ROOT / "runs" / "beyond", ROOT / "results" / "beyond"
+SIZES = {
+    "d_model": 128, "n_heads": 4, "d_ff": 256, "positional": "rotary", "dropout": 0.2,
+    "n_encoder_layers": 3, "n_decoder_layers": 2,
+}
+SMALL = {"d_model": 64, "d_ff": 128, "dropout": 0.1}
+STACK = {"n_encoder_layers": 0, "n_decoder_layers": 6}
+# Name of the arm: the model, its changes of SIZES, and which parts of the stream the loss counts.
+ARMS = {
+    "encoder-decoder": (Transformer, {}, None),
+    "causal": (LanguageModel, STACK, False),
+    "prefix": (PrefixLanguageModel, STACK, False),
+    # Half as many layers, of twice the parameters.
+    "prefix, own weights": (TwoPartLanguageModel, STACK | {"n_decoder_layers": 3}, False),
+    # Half the parameters: were the layers too many for so few updates?
+    "prefix, 3 layers": (PrefixLanguageModel, STACK | {"n_decoder_layers": 3}, False),
+    "causal, both parts": (LanguageModel, STACK, True),
+}
+TRAIN = TrainConfig(
+    max_steps=1000, max_tokens=2048, peak_lr=5e-3, warmup=300, cooldown=330, average=1,
+    checkpoint_every=100, keep_checkpoints=1, validate_every=100, log_every=10, device="cpu",
+    precision="bf16", fast=True, progress=False,
+)
+# Data: sizes, vocabulary, settings of the training.
+DATA = {
+    "multi30k": (SIZES, 5000, to_dict(TRAIN)),
+    "mini": (SIZES | SMALL, 400, to_dict(TRAIN) | {
+        "max_steps": 400, "max_tokens": 1024, "warmup": 100, "cooldown": 130,
+        "validate_every": 50,
+    }),
+}
+
+
+def fast_loss(model, batch, smoothing=0.0):
+    """beyond.one_stream.stream_loss, with the logits a block at a time."""
+    read, predicted = batch
+    counted = predicted != PAD
+    hidden = model.decode(read)[counted]
+    parameters = list(model.parameters())
+    return fast.projected_cross_entropy(
+        model.project, hidden, predicted[counted], parameters, smoothing
+    )
+
+
+@torch.inference_mode()
+def mean_loss(model, batches):
+    """Mean loss per counted token over one epoch of batches."""
+    total = n = 0
+    with evaluating(model):
+        for batch in batches.sampler.batches():
+            count = batches.n_tokens(batch)
+            total += float(stream_loss(model, batches.tensors(batch, "cpu"))) * count
+            n += count
+    return total / n
+
+
+def parameters(model):
+    """Trained numbers: of the layers, and in all."""
+    total = sum(p.numel() for p in model.parameters())
+    return total - model.config.vocab_size * model.config.d_model, total
+
+
+def translation(data: str, arm: str, config: TrainConfig, pairs) -> dict:
+    """Train one arm with one seed; returns what is recorded of it."""
+    seed, (sizes, vocab_size, _) = config.seed, DATA[data]
+    folder = RUNS / f"one-stream-{data}" / f"{arm.replace(', ', '-').replace(' ', '-')}-{seed}"
+    found = folder / "result.json"
+    if found.exists():
+        return json.loads(found.read_text(encoding="utf8"))
+    kind, changes, count_source = ARMS[arm]
+    tokenizer = train_tokenizer((text for pair in pairs["train"] for text in pair), vocab_size)
+    sources, targets = encode_pairs(tokenizer, pairs["train"])
+    held_out = encode_pairs(tokenizer, pairs["validation"])
+    torch.manual_seed(seed)
+    model = kind(ModelConfig(tokenizer.get_vocab_size(), **{**sizes, **changes}))
+    if count_source is None:
+        batches = translation_batches(sources, targets, config.max_tokens, seed)
+        loss, valid = fast.translation_loss, lambda: validation_loss(model, *held_out)
+    else:
+        batches = stream_batches(sources, targets, config.max_tokens, seed, count_source)
+        english = stream_batches(*held_out, 4096, seed)
+        loss, valid = fast_loss, lambda: mean_loss(model, english)
+    metrics = fit(
+        model,
+        batches,
+        partial(loss, smoothing=config.label_smoothing),
+        config,
+        folder,
+        lambda: {"validation_loss": valid()},
+        data_info={"data": data, "arm": arm},
+    )
+
+    def translate(ids):
+        if count_source is None:
+            return translate_ids(model, tokenizer, ids)
+        return tokenizer.decode_batch(translate_streams(model, ids))
+
+    blocks, total = parameters(model)
+    result = {
+        "data": data, "arm": arm, "seed": seed, "block_parameters": blocks, "parameters": total,
+        "updates": config.max_steps, "seconds": sum(entry.get("seconds", 0) for entry in metrics),
+        "model": to_dict(model.config), "train": to_dict(config),
+    }
+    for split in ("validation", "test"):
+        ids, _ = encode_pairs(tokenizer, pairs[split])
+        references = [target for _, target in pairs[split]]
+        said = translate(ids)
+        scores = score(said, references)
+        result[split] = {"bleu": scores.bleu, "chrf": scores.chrf}
+        if split == "validation":
+            result["bleu_by_source_length"] = by_length(ids, said, references)
+            result["said"] = said[:5]
+    result["curve"] = [
+        {name: entry[name] for name in ("step", "loss", "validation_loss") if name in entry}
+        for entry in metrics
+    ]
+    where = environment(torch.device("cpu"))
+    result |= {"device": where["device"], "commit": where["commit"]}
+    result["date"] = datetime.date.today().isoformat()
+    write_json(found, result)
+    return result
+
+
+def by_length(ids, said, references, edges=(0, 13, 18, 100)) -> list[dict]:
+    """BLEU of the sentences whose source has [edge, next edge) tokens, <eos> included."""
+    found = []
+    for low, high in zip(edges, edges[1:], strict=False):
+        rows = [i for i, source in enumerate(ids) if low <= len(source) < high]
+        bleu = score([said[i] for i in rows], [references[i] for i in rows]).bleu
+        found.append({"from": low, "below": high, "sentences": len(rows), "bleu": bleu})
+    return found
+
+
+def collect(topic: str) -> None:
+    """Add what the runs of a topic found to results/beyond/; what was recorded elsewhere stays."""
+    path = RESULTS / f"{topic}.json"
+    before = json.loads(path.read_text(encoding="utf8"))["runs"] if path.exists() else []
+    found = [
+        json.loads(path.read_text(encoding="utf8"))
+        for path in sorted((RUNS / topic).glob("*/result.json"))
+    ]
+    runs = {(run["arm"], run["seed"]): run for run in (*before, *found)}
+    order = sorted(runs, key=lambda key: (list(ARMS).index(key[0]), key[1]))
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    write_json(path, {"runs": [runs[key] for key in order]})
+
+
+def main():
+    raw = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("data", choices=list(DATA))
+    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    pairs, settings = load_parallel(options.data), DATA[options.data][-1]
+    for seed in options.seeds:
+        for arm in options.arms:
+            config = TrainConfig(**settings | {"seed": seed})
+            found = translation(options.data, arm, config, pairs)
+            print(arm, seed, found["validation"], found["seconds"], flush=True)
+            collect(f"one-stream-{options.data}")
+
+
+if __name__ == "__main__":
+    main()

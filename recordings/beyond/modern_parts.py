@@ -1,0 +1,121 @@
+"""From GPT-2 to Llama, one part at a time: language models of captions. Resumable.
+
+    python -m recordings.beyond.modern_parts
+    python -m recordings.beyond.modern_parts --rates 0.5 2 --seeds 0
+
+Each arm changes one setting of a small GPT-2 and reads the same English captions of Multi30k in the
+same order, each caption at most once. --rates: the control, other learning rates, as factors. All
+arms of seed 0 come first. Written to results/beyond/modern-parts.json after every run.
+"""
+
+import argparse
+import datetime
+import json
+import math
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from recordings.beyond.decoder_only import RESULTS, RUNS, fast_loss, mean_loss
+from transformer_lib.beyond.one_stream import stream_batches
+from transformer_lib.config import ModelConfig, TrainConfig, to_dict
+from transformer_lib.data import load_parallel
+from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.runs.device import environment
+from transformer_lib.runs.files import write_json
+from transformer_lib.tokenization import encode_target, train_tokenizer
+from transformer_lib.training import fit
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+# Vocabulary, updates, tokens a batch, rate; the small corpus is there to try the script.
+DATA = {"multi30k": (1000, 500, 1024, 4e-3), "mini": (400, 60, 512, 4e-3)}
+GPT2 = {
+    "d_model": 128, "n_heads": 4, "d_ff": 384, "n_encoder_layers": 0, "n_decoder_layers": 2,
+    "dropout": 0.0, "positional": "learned", "activation": "gelu", "norm": "layer", "bias": True,
+    "scale_embeddings": False, "max_len": 160,
+}
+SWIGLU = {"activation": "swiglu", "d_ff": 256}  # three matrices of two thirds: as many numbers
+ARMS = {
+    "as GPT-2": {},
+    "rotary": {"positional": "rotary"},
+    "RMSNorm": {"norm": "rms"},
+    "SwiGLU": SWIGLU,
+    "grouped queries (2)": {"n_kv_heads": 2},
+    "multi-query (1)": {"n_kv_heads": 1},
+    "no biases": {"bias": False},
+    "all, as Llama": {
+        "positional": "rotary", "norm": "rms", **SWIGLU, "n_kv_heads": 2, "bias": False
+    },
+}
+RESULT = RESULTS / "modern-parts.json"
+
+
+def identity(run: dict) -> tuple:
+    """What tells one run from another."""
+    return run["data"], list(ARMS).index(run["arm"]), run["rate"], run["seed"]
+
+
+def measure(data: str, arm: str, seed: int, rate: float, texts, held_out, n_bytes: int) -> dict:
+    """Train one model, `rate` times the learning rate; returns the settings and what came out."""
+    vocabulary, steps, max_tokens, peak = DATA[data]
+    config = TrainConfig(
+        max_steps=steps, max_tokens=max_tokens, peak_lr=rate * peak, warmup=steps // 10,
+        cooldown=steps // 3, average=1, checkpoint_every=steps, keep_checkpoints=1,
+        validate_every=steps, log_every=20, seed=seed, device="cpu", label_smoothing=0.0,
+        precision="bf16", fast=True, progress=False,
+    )
+    torch.manual_seed(seed)
+    model = LanguageModel(ModelConfig(vocabulary, **GPT2 | ARMS[arm]))
+    batches = stream_batches([[]] * len(texts), texts, max_tokens, seed)
+    name = "-".join(arm.replace(",", "").replace("(", "").replace(")", "").split())
+    folder = RUNS / "modern-parts" / f"{data}-{name}-{rate:g}-{seed}"
+    metrics = fit(model, batches, partial(fast_loss, smoothing=0.0), config, folder)
+    loss = mean_loss(model, stream_batches([[]] * len(held_out), held_out, 4096, 0))
+    total = sum(len(text) - 1 for text in held_out)
+    where = environment(torch.device("cpu"))
+    return {
+        "data": data, "arm": arm, "seed": seed, "rate": rate, "updates": steps,
+        "parameters": sum(p.numel() for p in model.parameters()), "loss": loss,
+        "perplexity": math.exp(loss), "perplexity_per_byte": math.exp(loss * total / n_bytes),
+        "seconds": sum(entry.get("seconds", 0) for entry in metrics),
+        "device": where["device"], "commit": where["commit"],
+        "date": datetime.date.today().isoformat(),
+        "model": to_dict(model.config), "train": to_dict(config),
+    }
+
+
+def main():
+    raw = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--rates", nargs="+", type=float, default=[1.0])
+    parser.add_argument("--data", choices=list(DATA), default="multi30k")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    pairs = load_parallel(options.data)
+    captions, unseen = ([en for _, en in pairs[part]] for part in ("train", "validation"))
+    tokenizer = train_tokenizer(captions, DATA[options.data][0])
+    texts, held_out = encode_target(tokenizer, captions), encode_target(tokenizer, unseen)
+    n_bytes = sum(len(text.encode()) + 1 for text in unseen)  # each ends with an end
+    runs = json.loads(RESULT.read_text(encoding="utf8"))["runs"] if RESULT.exists() else []
+    known = {identity(run): run for run in runs}
+    for seed in options.seeds:
+        for rate in options.rates:
+            for arm in options.arms:
+                run = {"data": options.data, "arm": arm, "rate": rate, "seed": seed}
+                if identity(run) in known:
+                    continue
+                run = measure(options.data, arm, seed, rate, texts, held_out, n_bytes)
+                known[identity(run)] = run
+                RESULTS.mkdir(parents=True, exist_ok=True)
+                write_json(RESULT, {"runs": [known[key] for key in sorted(known)]})
+                print(arm, "seed", seed, "rate", rate, f"perplexity {run['perplexity']:.2f}",
+                      f"{run['seconds']:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""Record what the chapter on positions claims beyond the training length:
+`python -m recordings.claims.beyond`.
+
+The loss by place of models that read windows of 32 letters in training and of 128 afterwards, by
+their positions, the steps and the learning rate. The experiment is the one that the page prints, in
+its cells tagged `recorded`. Resumable; about six minutes on one core. Needs Multi30k.
+`make claims` runs it.
+"""
+
+import sys
+from types import SimpleNamespace
+
+from recordings.record import RESULTS, cell, page_code, record
+
+OUT = RESULTS / "beyond.json"
+PAGE = "06_positional_encodings"
+SEEDS = (0, 1, 2)
+page = SimpleNamespace(**page_code(PAGE))
+
+# Positions, and the size at which a learned table starts (None: the library's 0.02).
+POSITIONS = [
+    ("sinusoidal", None), ("learned", None), ("learned", 0.71), ("rotary", None), ("alibi", None),
+    ("none", None),
+]
+TRAINED = [(300, 0.003), (300, 0.01), (1000, 0.003)]  # steps, highest rate
+
+
+def first(positions: str, size: float | None, steps: int, rate: float, seed: int) -> float:
+    """The loss after one step."""
+    losses = page.loss_by_place(page.train_letters(positions, seed, 1, rate, size))
+    return sum(losses) / len(losses)
+
+
+def reading(**settings) -> dict:
+    """The mean loss of each eight places, from 0 to 127."""
+    kind = settings["positions"]
+    net = page.train_letters(kind, *(settings[name] for name in ("seed", "steps", "rate", "size")))
+    return {"first": first(**settings), "loss": page.loss_by_place(net)}
+
+
+def grid():
+    """Seed 0 of everything first, so that a recording that is stopped early is fair."""
+    return [
+        cell("beyond", reading, positions=positions, size=size, steps=steps, rate=rate, seed=seed)
+        for seed in SEEDS for steps, rate in TRAINED for positions, size in POSITIONS
+        if steps < 1000 or seed < 2  # the long ones take most of the time
+    ]
+
+
+if __name__ == "__main__":
+    record(OUT, grid(), sys.argv[1:])

@@ -1,0 +1,52 @@
+"""Record what the chapter on masks claims of a model that cheats.
+
+    python -m recordings.claims.game
+
+The game of the puzzle, by mask, learning rate and steps: no mask, the causal one, and one that
+hides nothing but the answer. The experiment is the one that the page prints, in its cells tagged
+`recorded`. Resumable; a minute or two on one core. `make claims` runs it.
+"""
+
+import sys
+from types import SimpleNamespace
+
+import torch
+
+from recordings.record import RESULTS, page_code, record, seed_by_seed
+
+OUT = RESULTS / "game.json"
+PAGE = "03_masks"
+SEEDS = (0, 1, 2)
+page = SimpleNamespace(**page_code(PAGE))
+
+everything = torch.ones(8, 8, dtype=torch.bool)
+MASKS = {
+    "A: no mask": everything,
+    "C: the answer hidden": ~(everything.triu(1) & everything.tril(1)),
+    "B: the future hidden": everything.tril(),
+}
+RATES = (0.003, 0.01, 0.03)
+LOOKS = (150, 600)  # steps
+
+
+def playing(model: str, rate: float, seed: int) -> dict:
+    """The training loss, a mean over ten steps, and the share of digits right in play."""
+    mask, right = MASKS[model], []
+
+    def look(step, player):
+        if step in LOOKS:
+            right.append(page.share_right(player, mask))
+
+    _, losses = page.train(mask, seed, LOOKS[-1], rate, look)
+    last = [losses[:steps][-10:] for steps in LOOKS]
+    ends = [sum(x) / len(x) for x in last]
+    return {"first": losses[0], "steps": LOOKS, "loss": ends, "right": right}
+
+
+def grid():
+    """(settings, function) of every cell."""
+    return seed_by_seed("game", playing, SEEDS, model=MASKS, rate=RATES)
+
+
+if __name__ == "__main__":
+    record(OUT, grid(), sys.argv[1:])

@@ -1,0 +1,38 @@
+"""Record what the first chapter claims of recurrent models: `python -m recordings.claims.memory`.
+
+A sentence is repeated through one vector, or with attention, by length and steps. The experiment is
+the one that the page prints, in its cells tagged `recorded`. Resumable; half a minute a seed on one
+core. `make claims` runs it.
+"""
+
+import sys
+from types import SimpleNamespace
+
+from recordings.record import RESULTS, page_code, record, seed_by_seed
+
+OUT = RESULTS / "memory.json"
+PAGE = "01_why_attention"
+SEEDS = (0, 1, 2)
+page = SimpleNamespace(**page_code(PAGE))
+
+REPEAT_LOOKS = (400, 1200)  # steps
+
+
+def repeat(reads: str, seed: int) -> dict:
+    """Share of symbols repeated right by the length of the sentence, at some of the steps."""
+    training = page.repeater_training(reads == "attention", seed)
+    first, *right = [
+        {str(n): page.repeats(net, n) for n in page.LENGTHS}
+        for step, net in zip(range(1, REPEAT_LOOKS[-1] + 1), training, strict=False)
+        if step in (1, *REPEAT_LOOKS)
+    ]
+    return {"first": first, "steps": REPEAT_LOOKS, "right": right}
+
+
+def grid():
+    """(settings, function) of every cell."""
+    return seed_by_seed("repeat", repeat, SEEDS, reads=("one vector", "attention"))
+
+
+if __name__ == "__main__":
+    record(OUT, grid(), sys.argv[1:])

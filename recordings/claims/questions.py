@@ -1,0 +1,42 @@
+"""Record what the chapter on many heads claims: `python -m recordings.claims.questions`.
+
+How many questions the heads of one attention answer, by what reads them, rate and steps. The
+experiment is the one that the page prints, in its cells tagged `recorded`. Resumable; about six
+minutes on one core. `make claims` runs it.
+"""
+
+import sys
+from types import SimpleNamespace
+
+from recordings.record import RESULTS, page_code, record, seed_by_seed
+
+OUT = RESULTS / "questions.json"
+PAGE = "04_multi_head_attention"
+SEEDS = (0, 1, 2)
+page = SimpleNamespace(**page_code(PAGE))
+
+QUESTIONS = "four questions"  # fewer are easy, and the page shows them
+HEADS = (1, 2, 4)
+READERS = ("linear map", "network")
+LOOKS = (250, 500, 1000)  # steps
+
+
+def circle(heads: int, reader: str, seed: int) -> dict:
+    """Share of right answers on circles that were not trained on, at some of the steps."""
+    offsets = page.QUESTIONS[QUESTIONS]
+    training = page.neighbour_training(heads, offsets, seed, reader == "network")
+    first, *right = [
+        page.share_right(net, offsets)
+        for step, net in zip(range(1, LOOKS[-1] + 1), training, strict=False)
+        if step in (1, *LOOKS)
+    ]
+    return {"first": first, "steps": LOOKS, "right": right}
+
+
+def grid():
+    """(settings, function) of every cell."""
+    return seed_by_seed("circle", circle, SEEDS, heads=HEADS, reader=READERS)
+
+
+if __name__ == "__main__":
+    record(OUT, grid(), sys.argv[1:])

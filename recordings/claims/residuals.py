@@ -1,0 +1,61 @@
+"""Record what the chapter on residuals claims: `python -m recordings.claims.residuals [part]`.
+
+Parts: facts (how many a network holds, by width, bend, rate and steps), learning (a stack with and
+without residual sums, by depth, rate and start). The experiments are the cells of the page that are
+tagged `recorded`. Resumable; a few minutes on one core. `make claims` runs it.
+"""
+
+import sys
+from types import SimpleNamespace
+
+from recordings.record import RESULTS, cell, page_code, record
+
+OUT = RESULTS / "residuals.json"
+PAGE = "08_feed_forward_and_residuals"
+SEEDS = (0, 1, 2)
+STEPS, LONGER = (40, 80, 120, 240), (240, 480)  # at which the loss is kept
+page = SimpleNamespace(**page_code(PAGE))
+
+
+def facts(activation: str, factor: int, rate: float, steps: int, seed: int) -> dict:
+    """Share of the random facts that a network of this width holds after training."""
+    return {"held": page.facts_held(activation, factor, seed, steps, rate)}
+
+
+def learning(residual: bool, layers: int, rate: float, gain: float, seed: int, steps=STEPS) -> dict:
+    """Losses of the reversal at some of the steps, each a mean of the last four points."""
+    curve = page.train_reverser(residual, seed, steps[-1], layers, rate, gain)
+    at = {point["step"]: point["loss"] for point in curve}
+    losses = [sum(at[step - 5 * k] for k in range(4)) / 4 for step in steps]
+    return {"steps": steps, "first_loss": curve[0]["loss"], "losses": losses}
+
+
+def longer(residual: bool, layers: int, rate: float, gain: float, seed: int) -> dict:
+    """The same for twice as long."""
+    return learning(residual, layers, rate, gain, seed, LONGER)
+
+
+def grid():
+    """(settings, function) of every cell."""
+    cells = [
+        cell("learning", learning, residual=residual, layers=layers, rate=rate, gain=1.0, seed=seed)
+        for layers in (6, 1, 2, 4) for rate in (0.003, 0.001, 0.01) for seed in SEEDS
+        for residual in (True, False)
+    ]
+    cells += [
+        cell("learning", learning, residual=residual, layers=6, rate=0.003, gain=gain, seed=seed)
+        for gain in (2.0,) for seed in SEEDS for residual in (True, False)
+    ]
+    cells += [cell("longer", longer, residual=False, layers=6, rate=rate, gain=1.0, seed=seed)
+              for rate in (0.003,) for seed in SEEDS]
+    cells += [
+        cell("facts", facts, activation=bend, factor=factor, rate=rate, steps=steps, seed=seed)
+        for rate in (0.01, 0.003) for steps in (200, 50, 800) for factor in (1, 2, 4)
+        for bend in ("relu", "gelu", "swiglu") for seed in SEEDS
+        if rate == 0.01 or factor in (1, 4)
+    ]
+    return cells
+
+
+if __name__ == "__main__":
+    record(OUT, grid(), sys.argv[1:])

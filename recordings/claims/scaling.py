@@ -1,0 +1,40 @@
+"""Record what the chapter on scaled attention claims: `python -m recordings.claims.scaling`.
+
+What the division by the root of d_k is worth, by d_k, the size of the first weights, rate and
+steps. The experiment is the one that the page prints, in its cells tagged `recorded`. Resumable;
+about three minutes on one core. `make claims` runs it.
+"""
+
+import sys
+from types import SimpleNamespace
+
+from recordings.record import RESULTS, page_code, record, seed_by_seed
+
+OUT = RESULTS / "scaling.json"
+PAGE = "02_scaled_dot_product_attention"
+SEEDS = (0, 1, 2)
+page = SimpleNamespace(**page_code(PAGE))
+
+SIZES = (4, 16, 64, 256)  # d_k
+STARTS = (0.12, 0.25, 0.35, 0.5, 1.0, 2.0)  # times the page's first weights
+RATES = (0.003, 0.03)
+LOOKS = (120, 500)  # steps
+
+
+def averaging(scores: str, d_k: int, start: float, rate: float, seed: int) -> dict:
+    """The loss at the end of so many steps, as the page takes it."""
+    losses = page.averaging_losses(scores == "divided", seed, d_k, LOOKS[-1], start, rate)
+    ends = [page.end_of(losses[:steps]) for steps in LOOKS]
+    return {"first": losses[0], "steps": LOOKS, "loss": ends}
+
+
+def grid():
+    """(settings, function) of every cell."""
+    return seed_by_seed(
+        "averaging", averaging, SEEDS, scores=("divided", "not divided"), d_k=SIZES, start=STARTS,
+        rate=RATES,
+    )
+
+
+if __name__ == "__main__":
+    record(OUT, grid(), sys.argv[1:])

@@ -1,0 +1,51 @@
+"""Record what the chapter on the loss claims of targets that are not shifted:
+`python -m recordings.claims.shift`.
+
+Ana's loss and Ben's, by learning rate, updates and seed: the loss of training, and what the model
+writes in use. The experiment is the one that the page prints, in its cells tagged `recorded`.
+Resumable; about three minutes on one core. `make claims` runs it.
+"""
+
+import sys
+from types import SimpleNamespace
+
+from recordings.record import RESULTS, page_code, record, seed_by_seed
+
+OUT = RESULTS / "shift.json"
+PAGE = "12_batches_loss_schedule"
+SEEDS = (0, 1, 2)
+RATES = (0.003, 0.01)  # the highest
+LOOKS = (200, 400)  # updates
+WARM = 30
+page = SimpleNamespace(**page_code(PAGE))
+
+
+def learning(learner: str, rate: float, seed: int) -> dict:
+    """At some of the updates: the loss, a mean over ten, and BLEU of what is written."""
+    model, in_use, loss = page.new_model(seed), [], {"Ana": page.ana, "Ben": page.ben}[learner]
+    seen = []
+
+    def watched(model, source, target):
+        if len(seen) in LOOKS:
+            look()
+        value = loss(model, source, target)
+        seen.append(value.item())
+        return value
+
+    def look():
+        in_use.append(page.in_use(model))
+
+    page.train(model, LOOKS[-1], lambda step: page.inverse_sqrt(step, rate, WARM), seed, watched)
+    look()
+    own, other = zip(*in_use, strict=True)
+    ends = [sum(seen[:steps][-10:]) / len(seen[:steps][-10:]) for steps in LOOKS]
+    return {"first": seen[0], "steps": LOOKS, "loss": ends, "bleu": own, "other": other}
+
+
+def grid():
+    """(settings, function) of every cell."""
+    return seed_by_seed("shift", learning, SEEDS, learner=("Ana", "Ben"), rate=RATES)
+
+
+if __name__ == "__main__":
+    record(OUT, grid(), sys.argv[1:])

@@ -1,0 +1,38 @@
+"""Record what the chapter on the whole model claims of starts.
+
+    python -m recordings.claims.starts
+
+Six ways to start a small translator on the `mini` corpus, by learning rate and steps. The
+experiment is the one that the page prints, in its cells tagged `recorded`. Resumable; about two
+minutes on one core. `make claims` runs it.
+"""
+
+import sys
+from types import SimpleNamespace
+
+from recordings.record import RESULTS, page_code, record, seed_by_seed
+from transformer_lib.models import transformer
+
+OUT = RESULTS / "starts.json"
+PAGE = "11_whole_model"
+SEEDS = (0, 1, 2)
+page = SimpleNamespace(**page_code(PAGE, library=transformer))
+
+RATES = (0.001, 0.003, 0.01)
+LOOKS = (120, 360)  # steps
+
+
+def learning(start: str, rate: float, seed: int) -> dict:
+    """The first loss, and the mean of the last twenty, at some of the steps."""
+    losses = page.train_from(start, seed, LOOKS[-1], rate)
+    last = [losses[:steps][-20:] for steps in LOOKS]
+    return {"first": losses[0], "steps": LOOKS, "loss": [sum(x) / len(x) for x in last]}
+
+
+def grid():
+    """(settings, function) of every cell."""
+    return seed_by_seed("starts", learning, SEEDS, start=page.STARTS, rate=RATES)
+
+
+if __name__ == "__main__":
+    record(OUT, grid(), sys.argv[1:])

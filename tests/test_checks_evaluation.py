@@ -1,0 +1,157 @@
+"""Every check of chapter 17 accepts the right answer and names what is wrong with others."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+from exercises.checks import evaluation as ch
+from transformer_lib.evaluation import edit_distance
+
+
+def ngrams(words, n, last=1):
+    return [tuple(words[i : i + n]) for i in range(len(words) - n + last)]
+
+
+def clipped(a, b, n):
+    return sum((Counter(ngrams(a, n)) & Counter(ngrams(b, n))).values())
+
+
+def wer(divide_by="reference", mean=False, scale=1):
+    def rate(hypotheses, references):
+        pairs = [(a.split(), b.split()) for a, b in zip(hypotheses, references, strict=True)]
+        edits = [edit_distance(*pair) for pair in pairs]
+        sizes = [len(pair[divide_by == "reference"]) for pair in pairs]
+        if mean:
+            return sum(e / s for e, s in zip(edits, sizes, strict=True)) / len(edits)
+        return scale * sum(edits) / sum(sizes)
+
+    return rate
+
+
+def edits_of(a, b):
+    return edit_distance(a.split(), b.split())
+
+
+def wer_of_characters(a, b):
+    return sum(map(edit_distance, a, b)) / sum(map(len, b))
+
+
+def wer_word_by_word(a, b):
+    """Compares words at equal places, so a missing word costs nothing."""
+    pairs = [(x.split(), y.split()) for x, y in zip(a, b, strict=True)]
+    wrong = sum(u != v for x, y in pairs for u, v in zip(x, y, strict=False))
+    return wrong / sum(len(y) for _, y in pairs)
+
+
+def wer_by_the_longer(a, b):
+    longer = sum(max(len(x.split()), len(y.split())) for x, y in zip(a, b, strict=True))
+    return sum(map(edits_of, a, b)) / longer
+
+
+def centred(a, b, draws, seed):
+    found = paired()(a, b, draws, seed)
+    return found - found.mean()
+
+
+def paired(same_draw=True, replace=True, sign=1, size=None):
+    def differences(a, b, draws, seed):
+        rng = np.random.default_rng(seed)
+        found = []
+        for _ in range(draws):
+            rows = rng.choice(len(a), size or len(a), replace=replace)
+            other = rows if same_draw else rng.choice(len(a), len(a))
+            found.append(sign * (a[rows].mean() - b[other].mean()))
+        return np.array(found)
+
+    return differences
+
+
+SHORT = math.exp(1 - 10 / 8)
+
+def apart(n_seeds, draws, seed):
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.rand(draws, 2, n_seeds, generator=generator)
+    gap = scores.amin(-1) - scores.amax(-1).flip(1)  # (draws, 2)
+    return (gap > 0).any(1).float().mean().item()
+
+
+def one_way(n_seeds, draws, seed):
+    a, b = np.random.default_rng(seed).normal(size=(2, draws, n_seeds))
+    return (a.min(1) > b.max(1)).mean()
+
+
+CASES = [
+    (ch.brevity, (SHORT, 1.0), True, "Right"),
+    (ch.brevity, (..., ...), None, "Not attempted"),
+    (ch.brevity, (0.8, 1.0), False, "ratio of the lengths"),
+    (ch.brevity, (math.exp(1 - 8 / 10), 1.0), False, "swapped"),
+    (ch.brevity, (SHORT, math.exp(1 - 10 / 12)), False, "never above 1"),
+    (ch.brevity, (SHORT, 10 / 12), False, "no brevity"),
+    (ch.brevity, (0.5, 1.0), False, "8 words is not right"),
+    (ch.brevity, (SHORT, 0.9), False, "no brevity"),
+    (ch.clip, (clipped,), True, "Right"),
+    (ch.clip, (lambda a, b, n: ...,), None, "Not attempted"),
+    (
+        ch.clip,
+        (lambda a, b, n: sum(g in ngrams(b, n) for g in ngrams(a, n)),),
+        False,
+        "has one 'the'",
+    ),
+    (ch.clip, (lambda a, b, n: len({*ngrams(a, n)} & {*ngrams(b, n)}),), False, "not sets"),
+    (ch.clip, (lambda a, b, n: clipped(a, b, 1),), False, "runs of two"),
+    (
+        ch.clip,
+        (
+            lambda a, b, n: (
+                sum((Counter(ngrams(a, n, 0)) & Counter(ngrams(b, n, 0))).values())
+                if n > 1
+                else clipped(a, b, n)
+            ),
+        ),
+        False,
+        "last n-gram",
+    ),
+    (ch.clip, (lambda a, b, n: clipped(a, b, min(n, 3)),), False, "n-gram matches is not right"),
+    (ch.wer, (wer(),), True, "Right"),
+    (ch.wer, (lambda a, b: ...,), None, "Not attempted"),
+    (ch.wer, (wer(mean=True),), False, "mean of the sentences"),
+    (ch.wer, (wer(divide_by="hypothesis"),), False, "length of the hypothesis"),
+    (ch.wer, (wer(divide_by="hypothesis", mean=True),), False, "mean of the sentences"),
+    (ch.wer, (wer(scale=100),), False, "percent"),
+    (ch.wer, (lambda a, b: sum(map(edits_of, a, b)),), False, "these are the edits"),
+    (ch.wer, (wer_of_characters,), False, "one edit in nine"),
+    (ch.wer, (wer_word_by_word,), False, "yours is 0, expected 0.5"),
+    (ch.wer, (wer_by_the_longer,), False, "the longer of the two"),
+    (ch.paired, (paired(),), True, "Right"),
+    (ch.paired, (lambda a, b, draws, seed: ...,), None, "Not attempted"),
+    (ch.paired, (paired(same_draw=False),), False, "different draws"),
+    (ch.paired, (lambda a, b, draws, seed: (a - b).mean(),), False, "one difference per draw"),
+    (ch.paired, (centred,), False, "do not centre"),
+    (ch.paired, (paired(replace=False),), False, "every draw"),
+    (ch.paired, (paired(sign=-1),), False, "sign is turned"),
+    (ch.paired, (paired(size=20),), False, "too widely"),
+    (ch.paired, (paired(size=800),), False, "too little"),
+    (ch.fair, ({2, 5},), True, "Right"),
+    (ch.fair, (...,), None, "Not attempted"),
+    (ch.fair, ({2, 4, 5},), False, "per token"),
+    (ch.fair, ({1, 2, 5},), False, "lowercasing"),
+    (ch.fair, ({2},), False, "comparison 5 is missing"),
+    (ch.fair, ({5},), False, "comparison 2 is missing"),
+    (ch.fair, ({2, 5, 7},), False, "1 to 6 only"),
+    (ch.fair, (2,), False, "set of numbers"),
+    (ch.ranges, (apart, 2, 4), True, "Right"),
+    (ch.ranges, (lambda *a: ..., ..., ...), None, "Not attempted"),
+    (ch.ranges, (one_way, 2, 4), False, "count both ways"),
+    (ch.ranges, (lambda n, d, s: apart(n, d, 0), 2, 4), False, "use the seed"),
+    (ch.ranges, (apart, 3, 4), False, "equal systems are apart in 10%"),
+    (ch.ranges, (apart, 2, 5), False, "not the smallest"),
+]
+
+
+@pytest.mark.parametrize("check, answer, verdict, message", CASES)
+def test_check(check, answer, verdict, message, capsys):
+    assert check(*answer) is verdict
+    assert message in capsys.readouterr().out

@@ -1,0 +1,147 @@
+"""Every check of Longer memory, less depth accepts the right answer and names what is wrong."""
+
+import math
+
+import pytest
+import torch
+
+from exercises.checks import longer_memory_less_depth as ch
+
+
+def right_keep(memory, x, reach):
+    together = torch.cat([memory, x.detach()], dim=1)
+    return together[:, max(0, together.size(1) - reach) :]
+
+
+def attached(memory, x, reach):
+    together = torch.cat([memory, x], dim=1)
+    return together[:, max(0, together.size(1) - reach) :]
+
+
+def right_shares(p, threshold=0.99):
+    result, total = torch.zeros_like(p), 0.0
+    for i, x in enumerate(p):
+        if total + x >= threshold or i == len(p) - 1:
+            result[i] = 1 - total
+            break
+        result[i] = x
+        total += x
+    return result
+
+
+def never_the_rest(p, threshold=0.99):
+    return p * (p.cumsum(0) - p < threshold)
+
+
+def right_number(mean, allowed, risk):
+    return math.ceil(math.log(1 / risk) / (2 * (allowed - mean) ** 2))
+
+
+def flat():
+    q, k = torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 64, 4)
+    return q, k, torch.randn(1, 1, 64, 4)
+
+
+def sharp():
+    q = torch.ones(1, 1, 1, 4)
+    k = torch.randn(1, 1, 64, 4)
+    k[:, :, 3] = 20
+    return q, k, torch.randn(1, 1, 64, 4)
+
+
+CASES = [
+    (ch.by_hand, (900, 250), True, "Right"),
+    (ch.by_hand, (..., ...), None, "Not attempted"),
+    (ch.by_hand, (150, 250), False, "one layer"),
+    (ch.by_hand, (300, 250), False, "not 50"),
+    (ch.by_hand, (1200, 250), False, "only once"),
+    (ch.by_hand, (901, 250), False, "layers x memory"),
+    (ch.by_hand, (900, 150), False, "3 older"),
+    (ch.by_hand, (900, 450), False, "only 50"),
+    (ch.by_hand, (900, 300), False, "not beside them"),
+    (ch.by_hand, (900, 10), False, "3 for each"),
+    (ch.of_dog, (0.31295,), True, "Right"),
+    (ch.of_dog, (...,), None, "Not attempted"),
+    (ch.of_dog, (0.75 * 0.2 + 0.25 * 2 / 3,), False, "near ones count more"),
+    (ch.of_dog, (0.6518,), False, "share of 0.75"),
+    (ch.of_dog, (0.25 * 0.2 + 0.75 * 0.6518,), False, "the neighbours' share"),
+    (ch.of_dog, (0.75 * 0.2 + 0.25 * 0.5741,), False, "not only the nearest"),
+    (ch.of_dog, (0.75 * 0.2 + 0.25 * 0.8357,), False, "mind the sign"),
+    (ch.of_dog, (0.75 * 0.2 + 0.25 * 0.6518 + 0.1,), False, "mix the two"),
+    (ch.keep, (right_keep,), True, "Right"),
+    (ch.keep, (lambda m, x, r: ...,), None, "Not attempted"),
+    (ch.keep, (attached,), False, "detach"),
+    (
+        ch.keep,
+        (lambda m, x, r: torch.cat([m, x.detach()], 1)[:, -r:],),
+        False,
+        "keeps everything",
+    ),
+    (ch.keep, (lambda m, x, r: torch.cat([m, x.detach()], 1)[:, :r],), False, "the oldest"),
+    (ch.keep, (lambda m, x, r: x.detach()[:, max(0, 4 - r) :],), False, "reach 6"),
+    (ch.shares, (right_shares,), True, "Right"),
+    (ch.shares, (lambda p, threshold=0.99: ...,), None, "Not attempted"),
+    (ch.shares, (lambda p, threshold=0.99: p,), False, "p itself"),
+    (ch.shares, (lambda p, threshold=0.99: p / p.sum(),), False, "divide by the sum"),
+    (ch.shares, (never_the_rest,), False, "sum to 1"),
+    (ch.shares, (lambda p, threshold=0.99: right_shares(p, 0.99),), False, "stops at once"),
+    (ch.sentences_needed, (right_number,), True, "Right"),
+    (ch.sentences_needed, (lambda m, a, r: ...,), None, "Not attempted"),
+    (
+        ch.sentences_needed,
+        (lambda m, a, r: math.log(1 / r) / (a - m) ** 2,),
+        False,
+        "twice too many",
+    ),
+    (
+        ch.sentences_needed,
+        (lambda m, a, r: math.log(1 / r) / (2 * (a - m)),),
+        False,
+        "must be squared",
+    ),
+    (
+        ch.sentences_needed,
+        (lambda m, a, r: math.log(1 / r) / (2 * a**2),),
+        False,
+        "between allowed and mean",
+    ),
+    (
+        ch.sentences_needed,
+        (lambda m, a, r: math.log(1 / r) / (2 * (a - m) ** 2),),
+        False,
+        "round up",
+    ),
+    (
+        ch.sentences_needed,
+        (lambda m, a, r: right_number(m, a, r) - 9,),
+        False,
+        "too few",
+    ),
+    (
+        ch.sentences_needed,
+        (lambda m, a, r: right_number(m, a, r) + 9,),
+        False,
+        "sentences would do",
+    ),
+    (ch.overturned, (flat,), True, "Right"),
+    (ch.overturned, (lambda: ...,), None, "Not attempted"),
+    (ch.overturned, (sharp,), False, "spread over many"),
+    (ch.overturned, (lambda: torch.zeros(1),), False, "three tensors"),
+    (ch.overturned, (lambda: tuple(x[:, :, :9] for x in flat()),), False, "64 keys"),
+]
+
+
+@pytest.mark.parametrize("check, answer, verdict, message", CASES)
+def test_check(check, answer, verdict, message, capsys):
+    assert check(*answer) is verdict
+    assert message in capsys.readouterr().out
+
+
+def test_the_code_to_repair_counts_as_not_attempted(capsys):
+    # The exercise's own cell, with its mistakes.
+    def keep(memory, x, reach):
+        together = torch.cat([memory, x], dim=1)
+        return together[:, -reach:]
+
+    assert ch.keep(keep) is None
+    assert "Not attempted" in capsys.readouterr().out

@@ -1,8 +1,0 @@
-"""The bug museum: one healthy program, its laws, and what becomes of it when a line is wrong.
-
-- `program` is a whole Transformer in one file, held equal to the library.
-- `laws` says what every right program does; a law is a function that a broken one fails.
-- `specimens` are real bugs, each as a change of a line or two.
-- `symptoms` records how a specimen looks from outside, `key` leads from there to the suspects.
-- `gallery` draws the page.
-"""
