@@ -1,15 +1,14 @@
-"""Record what the chapter on toy tasks claims: `python -m recordings.claims.toys`.
+"""Record what the chapter on toy tasks claims: `make record ONLY=toys`.
 
 Each cell trains a model as the page does, for a task and a kind of positions, three times as long,
 and keeps: whole sequences right by length, at two numbers of updates; how much of the right letter
 returns when one vector of a clean run is put into a corrupted one; and how much of it is left when
-its place is hidden instead. Resumable; about six minutes on one core. `make claims` runs it.
+its place is hidden instead. Resumable; about six minutes on one core.
 """
 
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, cell, page_code, record
+from recordings.record import RESULTS, cell, page_code
 
 OUT = RESULTS / "toys.json"
 PAGE = "13_toy_tasks"
@@ -58,7 +57,3 @@ def grid():
     for seed in SEEDS:
         for task, positions in TRAINED:
             yield cell("toys", learning, task=task, positions=positions, seed=seed)
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])
