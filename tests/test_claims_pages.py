@@ -23,7 +23,10 @@ TELL = {
     "shift": ("e2224d40", "shift-says-12"),
     "beams": ("ac6b154b", "7af57be2", "which-alpha-sweep", "21b29711", "beams-15-says"),
     "starts": ("4a1b4da6", "85d9182a", "089027ee", "starts-says-11"),
-    "toys": ("e3e33266", "3f45f1b8", "patch-recorded-13", "827edd7d", "generalisation-says-13"),
+    "toys": (
+        "e3e33266", "3f45f1b8", "exchange-recorded-13", "patch-recorded-13", "827edd7d",
+        "one-sided-13", "exchange-says-13",
+    ),
 }
 ON_MULTI30K = {"beams", "beyond"}
 grids = pytest.mark.parametrize("name", TELL)
@@ -245,3 +248,38 @@ def test_what_the_page_says_of_targets_that_are_not_shifted_holds():
             assert max(ben["other"]) < 5
         early, late = (values("shift", "loss", n, learner="Ana", rate=rate) for n in (200, 400))
         assert max(late) < min(early)
+
+
+def of_the_right_letter(task, positions, place, look):
+    """What is left when the letter at `place` is exchanged, for each recorded seed."""
+    toys = module("toys")
+    return [
+        after / before
+        for r in recording("toys")["records"]
+        if (r["settings"]["task"], r["settings"]["positions"]) == (task, positions)
+        for before, after in [r["exchanged"][look][toys.OTHERS.index(place)]]
+    ]
+
+
+def test_reverse_looks_for_the_letter_it_wrote_last_and_counts_later():
+    """The chapter on toy tasks says so of these seeds, and of copy what it is compared with."""
+    early, late = (of_the_right_letter("reverse", "sinusoidal", 5, look) for look in (0, 1))
+    assert max(early) < 0.7 and all(b > a for a, b in zip(early, late, strict=True))
+    assert min(of_the_right_letter("copy", "sinusoidal", 3, 0)) > 0.85
+    learned = [of_the_right_letter("copy", "learned", 3, look) for look in (0, 1)]
+    assert all(b > a for a, b in zip(*learned, strict=True)) and max(learned[0]) < 0.5
+    assert max(of_the_right_letter("copy", "rotary", 3, 1)) < 0.5
+    # The letter that comes next does not matter to it.
+    assert min(of_the_right_letter("reverse", "sinusoidal", 3, 0)) > 0.95
+
+
+def test_repeated_letters_are_hard_and_each_side_s_positions_cost_sort_something():
+    records = recording("toys")["records"]
+    at = {p: [] for p in ("sinusoidal", "encoder only", "decoder only", "none")}
+    for r in records:
+        if r["settings"]["task"] == "sort":
+            at[r["settings"]["positions"]].append(r["exact"][-1][r["lengths"].index(10)])
+        if (r["settings"]["task"], r["settings"]["positions"]) == ("reverse", "sinusoidal"):
+            assert r["by repeats"][0][0] > r["by repeats"][0][4] + 0.1
+    one_side = at["encoder only"] + at["decoder only"]
+    assert max(at["sinusoidal"]) < min(one_side) and max(one_side) < min(at["none"])
