@@ -80,13 +80,16 @@ class Gate:
     arms: the settings that the page compares; all others are held fixed in a comparison.
     edge: setting -> (lowest, highest) value that the page's sentence talks about. The grid must go
     beyond on each side that is not None.
-    did_not_learn: [(settings, words of the page), ...] of arms whose loss stays at chance.
+    measures: parts of the grid that train nothing.
+    did_not_learn: [(settings, words of the page), ...] of arms of which some or all runs stay at
+    chance.
     differs: "parameters", "updates" or "tokens" -> words of the page that admit the difference.
     """
 
     chance: float | Callable[[dict], float] | None = None
     arms: tuple[str, ...] = ()
     edge: dict[str, tuple] = field(default_factory=dict)
+    measures: tuple[str, ...] = ()
     did_not_learn: tuple[tuple[dict, str], ...] = ()
     differs: dict[str, str] = field(default_factory=dict)
 
@@ -96,7 +99,10 @@ class Gate:
 
     def lacks(self, record: dict) -> bool:
         """Whether a record has to be made again to be complete."""
-        return self.trains and not record.get("run", {}).keys() >= RUN
+        return self.trained(record) and not record.get("run", {}).keys() >= RUN
+
+    def trained(self, record: dict) -> bool:
+        return self.trains and record["settings"].get("part") not in self.measures
 
     def guessing(self, settings: dict) -> float:
         return self.chance(settings) if callable(self.chance) else self.chance
@@ -117,8 +123,8 @@ def faults(recorded: dict, gate: Gate, page: str) -> list[str]:
              if key not in recorded.get("made", {})]
     if lacking := [r["settings"] for r in records if gate.lacks(r)]:
         return [*found, f"{len(lacking)} records have no training curve, the first {lacking[0]}"]
-    if gate.trains:
-        found += _not_begun(records, gate, page) + _unfair(records, gate, page)
+    if trained := [r for r in records if gate.trained(r)]:
+        found += _not_begun(trained, gate, page) + _unfair(trained, gate, page)
     return found + _edges(records, gate)
 
 
@@ -127,7 +133,7 @@ def _not_begun(records, gate, page) -> list[str]:
     for settings, words in gate.did_not_learn:
         if words not in page:
             found.append(f"the page does not say: {words}")
-        if any(learned(r, gate) for r in records if settings.items() <= r["settings"].items()):
+        if all(learned(r, gate) for r in records if settings.items() <= r["settings"].items()):
             found.append(f"{settings} is said not to learn, and learns")
     said = [settings.items() for settings, _ in gate.did_not_learn]
     return found + [
