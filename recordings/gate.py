@@ -35,17 +35,13 @@ OLD = {
     "claims/batches": ("14_multi30k_data", "measured without a setting past the page's own"),
     "claims/beams": ("15_decoding", "measured without a setting past the page's own"),
     "claims/beyond": ("06_positional_encodings", NO_CURVE),
-    "claims/game": ("03_masks", NO_CURVE),
     "claims/heads": ("18_looking_inside", ONE_MODEL),
     "claims/hunt": ("09_encoder", NO_CURVE),
     "claims/memory": ("01_why_attention", NO_CURVE),
     "claims/normalization": ("07_normalization", NO_CURVE),
     "claims/one_vector": ("10_decoder", NO_CURVE),
-    "claims/positions": ("06_positional_encodings", NO_CURVE),
-    "claims/questions": ("04_multi_head_attention", NO_CURVE),
     "claims/remember": ("01_why_attention", NO_CURVE),
     "claims/residuals": ("08_feed_forward_and_residuals", NO_CURVE),
-    "claims/scaling": ("02_scaled_dot_product_attention", NO_CURVE),
     "claims/shift": ("12_batches_loss_schedule", NO_CURVE),
     "claims/starts": ("11_whole_model", NO_CURVE),
     "claims/toys": ("13_toy_tasks", NO_CURVE),
@@ -78,8 +74,9 @@ class Gate:
     chance: the loss of guessing, a number or a function of a cell's settings; None if the grid
     trains nothing and only measures a trained model.
     arms: the settings that the page compares; all others are held fixed in a comparison.
-    edge: setting -> (lowest, highest) value that the page's sentence talks about. The grid must go
-    beyond on each side that is not None.
+    edge: setting -> (lowest, highest) value that the page's sentence talks about; the grid must go
+    beyond on each side that is not None. Where values have no order: setting -> {value, ...} that
+    the finding was not made for, and that must be recorded, too.
     measures: parts of the grid that train nothing.
     did_not_learn: [(settings, words of the page), ...] of arms of which some or all runs stay at
     chance.
@@ -88,7 +85,7 @@ class Gate:
 
     chance: float | Callable[[dict], float] | None = None
     arms: tuple[str, ...] = ()
-    edge: dict[str, tuple] = field(default_factory=dict)
+    edge: dict[str, tuple | set] = field(default_factory=dict)
     measures: tuple[str, ...] = ()
     did_not_learn: tuple[tuple[dict, str], ...] = ()
     differs: dict[str, str] = field(default_factory=dict)
@@ -166,8 +163,12 @@ def _unfair(records, gate, page) -> list[str]:
 
 def _edges(records, gate) -> list[str]:
     found = [] if gate.edge else ["no knob is named whose edge was crossed"]
-    for name, (low, high) in gate.edge.items():
+    for name, limits in gate.edge.items():
         values = [r["settings"][name] for r in records if r["settings"].get(name) is not None]
+        if isinstance(limits, set):
+            found += [f"{name}: {v} is not recorded" for v in sorted(limits - set(values))]
+            continue
+        low, high = limits
         if low is not None and not any(value < low for value in values):
             found.append(f"{name}: nothing below {low} is recorded")
         if high is not None and not any(value > high for value in values):

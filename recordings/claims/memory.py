@@ -5,26 +5,21 @@ the one that the page prints, in its cells tagged `recorded`. Resumable; half a 
 core.
 """
 
-import math
 from types import SimpleNamespace
 
-from recordings.gate import Gate
 from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "memory.json"
 PAGE = "01_why_attention"
 SEEDS = (0, 1, 2)
 page = SimpleNamespace(**page_code(PAGE))
-GATE = Gate(chance=math.log(8), arms=("reads",), edge={"width": (None, 64)})
-
 
 REPEAT_LOOKS = (400, 1200)  # steps
-WIDTHS = (64, 128)
 
 
-def repeat(reads: str, width: int, seed: int) -> dict:
+def repeat(reads: str, seed: int) -> dict:
     """Share of symbols repeated right by the length of the sentence, at some of the steps."""
-    training = page.repeater_training(reads == "attention", seed, width)
+    training = page.repeater_training(reads == "attention", seed)
     first, *right = [
         {str(n): page.repeats(net, n) for n in page.LENGTHS}
         for step, net in zip(range(1, REPEAT_LOOKS[-1] + 1), training, strict=False)
@@ -35,6 +30,4 @@ def repeat(reads: str, width: int, seed: int) -> dict:
 
 def grid():
     """(settings, function) of every cell."""
-    return seed_by_seed(
-        "repeat", repeat, SEEDS, reads=("one vector", "attention"), width=WIDTHS
-    )
+    return seed_by_seed("repeat", repeat, SEEDS, reads=("one vector", "attention"))

@@ -5,10 +5,8 @@ Parts: rows (a row for each token), vector (one vector, by width and updates). T
 that of the page, in its cells tagged `recorded`. Resumable; a few minutes on one core.
 """
 
-import math
 from types import SimpleNamespace
 
-from recordings.gate import Gate
 from recordings.record import RESULTS, cell, page_code
 
 OUT = RESULTS / "one_vector.json"
@@ -16,8 +14,6 @@ PAGE = "10_decoder"
 SEEDS = (0, 1, 2)
 STEPS = (150, 300, 600, 1200)
 page = SimpleNamespace(**page_code(PAGE))
-GATE = Gate(chance=math.log(11), arms=("part", "squeeze"), edge={"width": (None, 64)})
-
 
 
 def training(squeeze: bool, width: int, rate: float, steps: int, seed: int) -> dict:
@@ -42,7 +38,6 @@ def grid():
         ("rows", False, 32, 0.004, STEPS[2]),
         ("vector", True, 64, 0.004, STEPS[2]),
         ("vector", True, 32, 0.004, STEPS[3]),
-        ("vector", True, 128, 0.004, STEPS[2]),
     ]
     return [
         cell(part, training, squeeze=squeeze, width=width, rate=rate, steps=steps, seed=seed)

@@ -6,24 +6,20 @@ its cells tagged `recorded`. Resumable; about a minute on one core.
 """
 
 import itertools
-import math
 from types import SimpleNamespace
 
-from recordings.gate import Gate
 from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "remember.json"
 PAGE = "01_why_attention"
 SEEDS = (0, 1, 2)
 page = SimpleNamespace(**page_code(PAGE))
-GATE = Gate(chance=math.log(8), arms=("kind",), edge={"rate": (0.01, 0.01)})
-
 
 TOKENS = 40
 KINDS = (
     "RNN", "GRU", "GRU, orthogonal weights", "GRU, keeping gate", "GRU, better start", "attention",
 )
-RATES = (0.01, 0.003, 0.03)
+RATES = (0.01,)
 LOOKS = (150, 450)  # steps
 
 

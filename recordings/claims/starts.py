@@ -9,19 +9,13 @@ minutes on one core.
 
 from types import SimpleNamespace
 
-from recordings.gate import Gate
 from recordings.record import RESULTS, page_code, seed_by_seed
 from transformer_lib.models import transformer
-
-UNIGRAM = 4.47  # nats per word of the mini corpus's English, <eos> included
 
 OUT = RESULTS / "starts.json"
 PAGE = "11_whole_model"
 SEEDS = (0, 1, 2)
 page = SimpleNamespace(**page_code(PAGE, library=transformer))
-# Guessing each word by how often it occurs costs about this much (its entropy over the corpus).
-GATE = Gate(chance=UNIGRAM, arms=("start",), edge={"rate": (0.003, 0.003)})
-
 
 RATES = (0.001, 0.003, 0.01)
 LOOKS = (120, 360)  # steps

@@ -7,20 +7,16 @@ out, by learning rate and updates. The experiment is the one that the page print
 tagged `recorded`. Resumable; about four minutes on one core.
 """
 
-import math
 from types import SimpleNamespace
 
-from recordings.gate import Gate
 from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "wirings.json"
 PAGE = "10_decoder"
 SEEDS = (0, 1, 2)
-TRAINED = {0.004: 600, 0.012: 300, 0.001: 600}  # rate: updates
+TRAINED = {0.004: 600, 0.012: 300}  # rate: updates
 LOOKS = (300, 600)  # of them
 page = SimpleNamespace(**page_code(PAGE))
-GATE = Gate(chance=math.log(11), arms=("wiring",), edge={"rate": (0.004, 0.004)})
-
 
 
 def learning(wiring: str, rate: float, seed: int) -> dict:
