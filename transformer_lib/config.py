@@ -118,7 +118,7 @@ class TrainConfig:
     validation_bleu: bool = True  # greedy decoding of the validation set at each validation
     log_every: int = 20  # updates
     seed: int = 0
-    device: str = "auto"  # "auto" | "cpu" | "cuda" | "cuda:1"
+    device: str = "auto"  # "auto" | "cpu" | "cuda" | "cuda:1" | "mps"
     precision: str = "auto"  # "auto": bf16 on a GPU that has it, else fp32 | "fp32" | "bf16"
     fast: bool = False  # the same training in less time: see transformer_lib.fast
     tensorboard: bool = False
