@@ -20,7 +20,7 @@ PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 book test check weekly test-site labs grade marks test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book test check weekly test-site serve sync printed labs grade marks test-labs bench train seeds ablations ladder claims \
+.PHONY: help book test check weekly test-site serve sync printed labs grade marks test-labs bench train seeds ablations ladder record \
         gpu gpu-home repository clean
 
 help:  ## list the commands
@@ -108,9 +108,8 @@ ablations: $(READY)  ## change one setting at a time, several seeds each, into r
 ladder: $(READY)  ## train the rungs that led to the short recipe again, into results/ladder.json
 	$(BIN)/python -m recordings.experiments ladder --seeds $(or $(SEEDS),0 1) --jobs $(or $(JOBS),1) $(ARGS)
 
-claims: $(READY)  ## record again what chapters claim and take minutes to show, resumable, into results/claims/
-	@for grid in recordings/claims/[a-z]*.py; do echo $$grid && \
-	  $(BIN)/python -m recordings.claims.$$(basename $$grid .py) $(ARGS) || exit 1; done
+record: $(READY)  ## record again what chapters claim and take minutes to show, resumable: make record ONLY="hunt game"
+	$(BIN)/python -m recordings.record $(ONLY) $(ARGS)
 	$(BIN)/python -m recordings.checksums
 
 gpu: $(READY)  ## all that needs a GPU, resumable: make gpu ARGS="--minutes 9"; on a CPU ARGS=--rehearse

@@ -110,7 +110,7 @@ class TrainConfig:
     validation_bleu: bool = True  # greedy decoding of the validation set at each validation
     log_every: int = within(20, at_least=1)  # updates
     seed: int = within(0, at_least=0, below=2**63)
-    device: str = "auto"  # "auto" | "cpu" | "cuda" | "cuda:1"
+    device: str = "auto"  # "auto" | "cpu" | "cuda" | "cuda:1" | "mps"
     precision: str = within("auto", one_of=("auto", "fp32", "bf16"))  # auto: bf16 where it pays
     fast: bool = False  # the same training in less time: see transformer_lib.fast
     tensorboard: bool = False

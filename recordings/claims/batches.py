@@ -1,14 +1,13 @@
-"""Record what the chapter on data claims of batches: `python -m recordings.claims.batches`.
+"""Record what the chapter on data claims of batches: `make record ONLY=batches`.
 
 For each order of the sentences, each size of the pool that is sorted, and two ways to fill a batch:
 the padding on Multi30k, and how many of a sentence's batch-mates it meets again in the next epoch.
-Resumable; about a minute on one core. Needs Multi30k. `make claims` runs it.
+Resumable; about a minute on one core. Needs Multi30k.
 """
 
 import functools
-import sys
 
-from recordings.record import RESULTS, cell, page_code, record
+from recordings.record import RESULTS, cell, page_code
 from transformer_lib import batching, load_pretrained
 from transformer_lib.data import load_parallel
 from transformer_lib.tokenization import encode_pairs
@@ -74,7 +73,3 @@ def grid():
         cell("padding", batches, order=order, pool=pool, fill=fill)
         for fill in ("sentences", "tokens") for pool in POOLS for order in ORDERS
     ]
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

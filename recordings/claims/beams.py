@@ -1,16 +1,16 @@
-"""Record what the chapter on decoding claims of wider beams: `python -m recordings.claims.beams`.
+"""Record what the chapter on decoding claims of wider beams: `make record ONLY=beams`.
 
 For each translator that comes with the book, each set of sentences and each length penalty: what a
 wider beam writes, and what the model and BLEU say of it. The experiment is the one that the page
 prints, in its cells tagged `recorded`. Resumable; about eight minutes on one core. Needs Multi30k.
-`make claims` runs it.
 """
 
 import functools
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, cell, page_code, record
+import torch
+
+from recordings.record import RESULTS, cell, page_code
 from transformer_lib import decoding, fast, load_pretrained
 from transformer_lib.config import EOS
 from transformer_lib.data import load_parallel
@@ -73,6 +73,7 @@ def first(translator: str, sentences: str, alpha: float) -> float:
     return log_probability(found).mean().item()
 
 
+@torch.no_grad()
 def searching(translator: str, sentences: str, alpha: float) -> dict:
     (_, log_probability, bleu), _, tokenizer, pairs = bench(translator, sentences)
     widths = WIDTHS if alpha in (0.0, 1.0) else (BEAM,)
@@ -103,7 +104,3 @@ def grid():
         cell("beams", searching, translator=translator, sentences=sentences, alpha=alpha)
         for translator in TRANSLATORS for sentences in SETS for alpha in EXPONENTS
     ]
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

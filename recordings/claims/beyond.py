@@ -1,16 +1,14 @@
 """Record what the chapter on positions claims beyond the training length:
-`python -m recordings.claims.beyond`.
+`make record ONLY=beyond`.
 
 The loss by place of models that read windows of 32 letters in training and of 128 afterwards, by
 their positions, the steps and the learning rate. The experiment is the one that the page prints, in
 its cells tagged `recorded`. Resumable; about six minutes on one core. Needs Multi30k.
-`make claims` runs it.
 """
 
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, cell, page_code, record
+from recordings.record import RESULTS, cell, page_code
 
 OUT = RESULTS / "beyond.json"
 PAGE = "06_positional_encodings"
@@ -45,7 +43,3 @@ def grid():
         for seed in SEEDS for steps, rate in TRAINED for positions, size in POSITIONS
         if steps < 1000 or seed < 2  # the long ones take most of the time
     ]
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

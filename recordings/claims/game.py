@@ -1,18 +1,17 @@
 """Record what the chapter on masks claims of a model that cheats.
 
-    python -m recordings.claims.game
+    make record ONLY=game
 
 The game of the puzzle, by mask, learning rate and steps: no mask, the causal one, and one that
 hides nothing but the answer. The experiment is the one that the page prints, in its cells tagged
-`recorded`. Resumable; a minute or two on one core. `make claims` runs it.
+`recorded`. Resumable; a minute or two on one core.
 """
 
-import sys
 from types import SimpleNamespace
 
 import torch
 
-from recordings.record import RESULTS, page_code, record, seed_by_seed
+from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "game.json"
 PAGE = "03_masks"
@@ -46,7 +45,3 @@ def playing(model: str, rate: float, seed: int) -> dict:
 def grid():
     """(settings, function) of every cell."""
     return seed_by_seed("game", playing, SEEDS, model=MASKS, rate=RATES)
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

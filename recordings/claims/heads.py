@@ -1,21 +1,20 @@
-"""Record what the chapter on looking inside claims: `python -m recordings.claims.heads [part]`.
+"""Record what the chapter on looking inside claims: `make record ONLY=heads`.
 
 Parts, all by default: whole (none removed), alone (each head removed), attention (all four of it),
 pair (each two of an attention of the decoder). Damage is the rise of the loss of the reference, in
 nats per token, on validation pairs that the page does not use, with a 95 % interval over these
 pairs. For whole, alone and attention also how many greedy translations repeat a pair of words.
-Resumable; under ten minutes on one core. Needs Multi30k. `make claims` runs it.
+Resumable; under ten minutes on one core. Needs Multi30k.
 """
 
 import functools
 import itertools
-import sys
 from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
 
-from recordings.record import RESULTS, cell, page_code, record
+from recordings.record import RESULTS, cell, page_code
 from transformer_lib import load_pretrained
 from transformer_lib.batching import TokenBatchSampler, pad
 from transformer_lib.data import load_parallel
@@ -138,7 +137,3 @@ def grid():
         for name in ATTENTIONS[:3:-1] for two in itertools.combinations(range(HEADS), 2)
     ]
     return cells
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

@@ -1,14 +1,13 @@
-"""Record what the chapter on the encoder claims of depth: `python -m recordings.claims.hunt`.
+"""Record what the chapter on the encoder claims of depth: `make record ONLY=hunt`.
 
 A treasure hunt of four notes, by encoder, learning rate and steps: single layers of several widths,
 one layer that runs twice, and two layers. The experiment is the one that the page prints, in its
-cells tagged `recorded`. Resumable; about four minutes on one core. `make claims` runs it.
+cells tagged `recorded`. Resumable; about four minutes on one core.
 """
 
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, page_code, record, seed_by_seed
+from recordings.record import RESULTS, page_code, seed_by_seed
 from transformer_lib.encoder import Encoder
 
 OUT = RESULTS / "hunt.json"
@@ -51,7 +50,3 @@ def hunting(encoder: str, rate: float, seed: int) -> dict:
 def grid():
     """(settings, function) of every cell."""
     return seed_by_seed("hunt", hunting, SEEDS, encoder=ENCODERS, rate=RATES)
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

@@ -1,14 +1,13 @@
-"""Record what the first chapter claims of recurrent models: `python -m recordings.claims.memory`.
+"""Record what the first chapter claims of recurrent models: `make record ONLY=memory`.
 
 A sentence is repeated through one vector, or with attention, by length and steps. The experiment is
 the one that the page prints, in its cells tagged `recorded`. Resumable; half a minute a seed on one
-core. `make claims` runs it.
+core.
 """
 
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, page_code, record, seed_by_seed
+from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "memory.json"
 PAGE = "01_why_attention"
@@ -32,7 +31,3 @@ def repeat(reads: str, seed: int) -> dict:
 def grid():
     """(settings, function) of every cell."""
     return seed_by_seed("repeat", repeat, SEEDS, reads=("one vector", "attention"))
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

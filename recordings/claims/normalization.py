@@ -1,21 +1,20 @@
 """Record what the chapter on normalisation claims.
 
-    python -m recordings.claims.normalization [part]
+    make record ONLY=normalization
 
 Parts, all of them by default: wander, length, captions, sizes, stall. The experiments are those
 that the page prints, in its cells tagged `recorded`; only what is done to them stands here.
-Resumable; about a quarter of an hour on one core. Needs Multi30k. `make claims` runs it.
+Resumable; about a quarter of an hour on one core. Needs Multi30k.
 """
 
 import copy
 import random
-import sys
 from types import SimpleNamespace
 
 import torch
 from torch import nn
 
-from recordings.record import RESULTS, cell, page_code, record
+from recordings.record import RESULTS, cell, page_code
 from transformer_lib import ModelConfig, Transformer, load_pretrained
 from transformer_lib.batching import TokenBatchSampler, pad
 from transformer_lib.blocks import Residual
@@ -355,7 +354,3 @@ def grid():
               for seed in FEW for rate in (0.1, 0.3) for norm_first in (False, True)]
     cells += [cell("length", length, norm="batch", by_length=True, seed=0, size=16, rate=0.001)]
     return cells
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

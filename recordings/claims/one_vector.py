@@ -1,15 +1,13 @@
 """Record what the chapter on the decoder claims of a source in one vector:
-`python -m recordings.claims.one_vector [part]`.
+`make record ONLY=one_vector`.
 
 Parts: rows (a row for each token), vector (one vector, by width and updates). The experiment is
 that of the page, in its cells tagged `recorded`. Resumable; a few minutes on one core.
-`make claims` runs it.
 """
 
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, cell, page_code, record
+from recordings.record import RESULTS, cell, page_code
 
 OUT = RESULTS / "one_vector.json"
 PAGE = "10_decoder"
@@ -45,7 +43,3 @@ def grid():
         cell(part, training, squeeze=squeeze, width=width, rate=rate, steps=steps, seed=seed)
         for part, squeeze, width, rate, steps in plan for seed in SEEDS
     ]
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

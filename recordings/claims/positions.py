@@ -1,14 +1,13 @@
-"""Record what the chapter on positional encodings claims: `python -m recordings.claims.positions`.
+"""Record what the chapter on positional encodings claims: `make record ONLY=positions`.
 
 Learned positions against sinusoidal ones, by their size at the start, the number of sequences and
 the steps. The experiment is the one that the page prints, in its cells tagged `recorded`.
-Resumable; some seconds a seed on one core. `make claims` runs it.
+Resumable; some seconds a seed on one core.
 """
 
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, page_code, record, seed_by_seed
+from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "positions.json"
 PAGE = "06_positional_encodings"
@@ -36,7 +35,3 @@ def grid():
     return seed_by_seed(
         "few", few, SEEDS, positions=("learned", "sinusoidal"), size=SIZES, sequences=SEQUENCES
     )
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

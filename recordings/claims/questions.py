@@ -1,14 +1,13 @@
-"""Record what the chapter on many heads claims: `python -m recordings.claims.questions`.
+"""Record what the chapter on many heads claims: `make record ONLY=questions`.
 
 How many questions the heads of one attention answer, by what reads them, rate and steps. The
 experiment is the one that the page prints, in its cells tagged `recorded`. Resumable; about six
-minutes on one core. `make claims` runs it.
+minutes on one core.
 """
 
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, page_code, record, seed_by_seed
+from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "questions.json"
 PAGE = "04_multi_head_attention"
@@ -36,7 +35,3 @@ def circle(heads: int, reader: str, seed: int) -> dict:
 def grid():
     """(settings, function) of every cell."""
     return seed_by_seed("circle", circle, SEEDS, heads=HEADS, reader=READERS)
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

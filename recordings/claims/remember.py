@@ -1,15 +1,14 @@
-"""Record what the first chapter claims of remembering: `python -m recordings.claims.remember`.
+"""Record what the first chapter claims of remembering: `make record ONLY=remember`.
 
 Over 40 tokens: recurrent models as PyTorch starts them, with each part of the better start alone
 and with both, and attention, by steps. The experiment is the one that the page prints, in
-its cells tagged `recorded`. Resumable; about a minute on one core. `make claims` runs it.
+its cells tagged `recorded`. Resumable; about a minute on one core.
 """
 
 import itertools
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, page_code, record, seed_by_seed
+from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "remember.json"
 PAGE = "01_why_attention"
@@ -34,7 +33,3 @@ def remember(kind: str, rate: float, seed: int) -> dict:
 def grid():
     """(settings, function) of every cell."""
     return seed_by_seed("remember", remember, SEEDS, kind=KINDS, rate=RATES)
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

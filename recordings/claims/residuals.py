@@ -1,14 +1,13 @@
-"""Record what the chapter on residuals claims: `python -m recordings.claims.residuals [part]`.
+"""Record what the chapter on residuals claims: `make record ONLY=residuals`.
 
 Parts: facts (how many a network holds, by width, bend, rate and steps), learning (a stack with and
 without residual sums, by depth, rate and start). The experiments are the cells of the page that are
-tagged `recorded`. Resumable; a few minutes on one core. `make claims` runs it.
+tagged `recorded`. Resumable; a few minutes on one core.
 """
 
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, cell, page_code, record
+from recordings.record import RESULTS, cell, page_code
 
 OUT = RESULTS / "residuals.json"
 PAGE = "08_feed_forward_and_residuals"
@@ -55,7 +54,3 @@ def grid():
         if rate == 0.01 or factor in (1, 4)
     ]
     return cells
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

@@ -1,14 +1,13 @@
-"""Record what the chapter on scaled attention claims: `python -m recordings.claims.scaling`.
+"""Record what the chapter on scaled attention claims: `make record ONLY=scaling`.
 
 What the division by the root of d_k is worth, by d_k, the size of the first weights, rate and
 steps. The experiment is the one that the page prints, in its cells tagged `recorded`. Resumable;
-about three minutes on one core. `make claims` runs it.
+about three minutes on one core.
 """
 
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, page_code, record, seed_by_seed
+from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "scaling.json"
 PAGE = "02_scaled_dot_product_attention"
@@ -34,7 +33,3 @@ def grid():
         "averaging", averaging, SEEDS, scores=("divided", "not divided"), d_k=SIZES, start=STARTS,
         rate=RATES,
     )
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

@@ -1,15 +1,14 @@
 """Record what the chapter on the loss claims of targets that are not shifted:
-`python -m recordings.claims.shift`.
+`make record ONLY=shift`.
 
 Ana's loss and Ben's, by learning rate, updates and seed: the loss of training, and what the model
 writes in use. The experiment is the one that the page prints, in its cells tagged `recorded`.
-Resumable; about three minutes on one core. `make claims` runs it.
+Resumable; about three minutes on one core.
 """
 
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, page_code, record, seed_by_seed
+from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "shift.json"
 PAGE = "12_batches_loss_schedule"
@@ -45,7 +44,3 @@ def learning(learner: str, rate: float, seed: int) -> dict:
 def grid():
     """(settings, function) of every cell."""
     return seed_by_seed("shift", learning, SEEDS, learner=("Ana", "Ben"), rate=RATES)
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

@@ -1,16 +1,15 @@
 """Record what the chapter on the whole model claims of starts.
 
-    python -m recordings.claims.starts
+    make record ONLY=starts
 
 Six ways to start a small translator on the `mini` corpus, by learning rate and steps. The
 experiment is the one that the page prints, in its cells tagged `recorded`. Resumable; about two
-minutes on one core. `make claims` runs it.
+minutes on one core.
 """
 
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, page_code, record, seed_by_seed
+from recordings.record import RESULTS, page_code, seed_by_seed
 from transformer_lib.models import transformer
 
 OUT = RESULTS / "starts.json"
@@ -32,7 +31,3 @@ def learning(start: str, rate: float, seed: int) -> dict:
 def grid():
     """(settings, function) of every cell."""
     return seed_by_seed("starts", learning, SEEDS, start=page.STARTS, rate=RATES)
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Record what the chapter on toy tasks claims: `python -m recordings.claims.toys`.
+"""Record what the chapter on toy tasks claims: `make record ONLY=toys`.
 
 Each cell trains a model as the page does, for a task and a kind of positions, three times as long.
 It keeps, at two numbers of updates: whole sequences right by length and by repeated letters; how
@@ -7,11 +7,10 @@ is left when its place is hidden, and when another letter of the source is excha
 about eight minutes on one core.
 """
 
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, cell, page_code, record
+from recordings.record import RESULTS, cell, page_code
 from transformer_lib import ModelConfig, Transformer
 from transformer_lib.embeddings import Embed
 
@@ -91,7 +90,3 @@ def grid():
     for seed in SEEDS:
         for task, positions in TRAINED:
             yield cell("toys", learning, task=task, positions=positions, seed=seed)
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

@@ -1,16 +1,14 @@
 """Record what the chapter on schedules claims of warm-up.
 
-    python -m recordings.claims.warm_up [part]
+    make record ONLY=warm_up
 
 A constant rate and one with warm-up, by the highest rate and the place of the norm. The experiment
 is that of the page, in its cells tagged `recorded`. Resumable; a few minutes on one core.
-`make claims` runs it.
 """
 
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, cell, page_code, record
+from recordings.record import RESULTS, cell, page_code
 
 OUT = RESULTS / "warm_up.json"
 PAGE = "12_batches_loss_schedule"
@@ -40,7 +38,3 @@ def grid():
              beta_2=0.98, change="nothing")
         for rate, norm_first in places for schedule in SCHEDULES for seed in SEEDS
     ]
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

@@ -1,16 +1,15 @@
 """Record what the chapter on the decoder claims of other wirings.
 
-    python -m recordings.claims.wirings
+    make record ONLY=wirings
 
 Which memory the decoder's layers read, in which order their sublayers stand, and which are left
 out, by learning rate and updates. The experiment is the one that the page prints, in its cells
-tagged `recorded`. Resumable; about four minutes on one core. `make claims` runs it.
+tagged `recorded`. Resumable; about four minutes on one core.
 """
 
-import sys
 from types import SimpleNamespace
 
-from recordings.record import RESULTS, page_code, record, seed_by_seed
+from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "wirings.json"
 PAGE = "10_decoder"
@@ -39,7 +38,3 @@ def learning(wiring: str, rate: float, seed: int) -> dict:
 def grid():
     """(settings, function) of every cell."""
     return seed_by_seed("wirings", learning, SEEDS, rate=TRAINED, wiring=page.WIRINGS)
-
-
-if __name__ == "__main__":
-    record(OUT, grid(), sys.argv[1:])

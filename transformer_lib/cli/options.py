@@ -84,7 +84,7 @@ HELP = {
     "validation_bleu": "greedy decoding of the validation set at each validation",
     "log_every": "updates",
     "seed": "of weights, batches and dropout",
-    "device": "auto, cpu, cuda or cuda:1",
+    "device": "auto, cpu, cuda, cuda:1 or mps",
     "precision": "auto is bf16 on a GPU that has it, else fp32",
     "fast": "the same training in less time",
     "tensorboard": "write TensorBoard logs into the run folder",
@@ -199,7 +199,7 @@ def _model_options(command: argparse.ArgumentParser) -> None:
         help="a name in results/ or a run folder",
     )
     command.add_argument("--beam-size", type=int, default=5, help="1 is greedy (default: 5)")
-    command.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
+    command.add_argument("--device", default="auto", help="auto, cpu, cuda, mps (default: auto)")
 
 
 def _export_options(export: argparse.ArgumentParser) -> None:

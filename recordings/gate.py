@@ -1,0 +1,175 @@
+"""What has to be true of a recording before a page may conclude anything from it.
+
+Many conclusions drawn from small experiments fall at the first changed default. The ways in which
+they fall are few, so each can be asked of every recording (tests/test_recordings.py):
+
+began     The training loss of every run ends below what guessing costs, by a margin. An arm that
+          never does is named in `did_not_learn`, and the page says so in these words.
+fair      Arms that are compared agree in parameters, updates and tokens read. Where they do not,
+          `differs` says so, in words that the page uses too.
+edge      The weakest knob of the finding is named, and it was turned beyond the values that the
+          page talks about: nothing is concluded from a grid that ends where the finding does.
+complete  Each record of a training run has its parameters, updates, tokens, curve and seconds,
+          and the file has its threads, versions and command.
+
+Verdicts themselves come from `transformer_lib.scoring.verdict.compare_runs`.
+"""
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MARGIN = 0.1  # the share of the loss of guessing that a run must have gained to have begun
+TOLERANCE = {"parameters": 0.1, "updates": 0.0, "tokens": 0.1}  # relative
+RUN = {"parameters", "updates", "tokens", "curve"}
+
+# Recordings from before the gate: file -> (page, what is missing). The page says so in a quiet line
+# that has these words. The list may only shrink: give the module its GATE and `make record` it.
+NO_CURVE = "recorded before training curves were kept"
+NO_TOKENS = "recorded before the tokens of each run were counted"
+ONE_MODEL = "measured on one trained model, with no second seed"
+OLD = {
+    "claims/batches": ("14_multi30k_data", "measured without a setting past the page's own"),
+    "claims/beams": ("15_decoding", "measured without a setting past the page's own"),
+    "claims/beyond": ("06_positional_encodings", NO_CURVE),
+    "claims/game": ("03_masks", NO_CURVE),
+    "claims/heads": ("18_looking_inside", ONE_MODEL),
+    "claims/hunt": ("09_encoder", NO_CURVE),
+    "claims/memory": ("01_why_attention", NO_CURVE),
+    "claims/normalization": ("07_normalization", NO_CURVE),
+    "claims/one_vector": ("10_decoder", NO_CURVE),
+    "claims/positions": ("06_positional_encodings", NO_CURVE),
+    "claims/questions": ("04_multi_head_attention", NO_CURVE),
+    "claims/remember": ("01_why_attention", NO_CURVE),
+    "claims/residuals": ("08_feed_forward_and_residuals", NO_CURVE),
+    "claims/scaling": ("02_scaled_dot_product_attention", NO_CURVE),
+    "claims/shift": ("12_batches_loss_schedule", NO_CURVE),
+    "claims/starts": ("11_whole_model", NO_CURVE),
+    "claims/toys": ("13_toy_tasks", NO_CURVE),
+    "claims/warm_up": ("12_batches_loss_schedule", NO_CURVE),
+    "claims/wirings": ("10_decoder", NO_CURVE),
+    "beyond/acting": ("25_acting", NO_CURVE),
+    "beyond/adaptive-steps": ("24_longer_memory_less_depth", NO_CURVE),
+    "beyond/attention-cost": ("23_cheaper_attention", "timed on one machine"),
+    "beyond/early-leaving": ("24_longer_memory_less_depth", NO_CURVE),
+    "beyond/encoder-decoders-denoising": ("22_encoder_decoders", NO_TOKENS),
+    "beyond/encoder-decoders-layers": ("22_encoder_decoders", NO_TOKENS),
+    "beyond/encoder-decoders-tags": ("22_encoder_decoders", NO_TOKENS),
+    "beyond/encoder-only": ("19_encoder_only", NO_TOKENS),
+    "beyond/far-links": ("23_cheaper_attention", NO_CURVE),
+    "beyond/modern-parts": ("20_decoder_only", NO_CURVE),
+    "beyond/neighbours": ("24_longer_memory_less_depth", NO_CURVE),
+    "beyond/one-stream-mini": ("20_decoder_only", NO_TOKENS),
+    "beyond/one-stream-multi30k": ("20_decoder_only", NO_TOKENS),
+    "beyond/recall": ("24_longer_memory_less_depth", NO_CURVE),
+    "beyond/scaling": ("scaling", NO_CURVE),
+    "beyond/spans": ("24_longer_memory_less_depth", NO_CURVE),
+    "beyond/vision": ("21_vision_transformer", NO_CURVE),
+}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What a module of recordings claims about its own grid.
+
+    chance: the loss of guessing, a number or a function of a cell's settings; None if the grid
+    trains nothing and only measures a trained model.
+    arms: the settings that the page compares; all others are held fixed in a comparison.
+    edge: setting -> (lowest, highest) value that the page's sentence talks about. The grid must go
+    beyond on each side that is not None.
+    did_not_learn: [(settings, words of the page), ...] of arms whose loss stays at chance.
+    differs: "parameters", "updates" or "tokens" -> words of the page that admit the difference.
+    """
+
+    chance: float | Callable[[dict], float] | None = None
+    arms: tuple[str, ...] = ()
+    edge: dict[str, tuple] = field(default_factory=dict)
+    did_not_learn: tuple[tuple[dict, str], ...] = ()
+    differs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def trains(self) -> bool:
+        return self.chance is not None
+
+    def lacks(self, record: dict) -> bool:
+        """Whether a record has to be made again to be complete."""
+        return self.trains and not record.get("run", {}).keys() >= RUN
+
+    def guessing(self, settings: dict) -> float:
+        return self.chance(settings) if callable(self.chance) else self.chance
+
+
+def learned(record: dict, gate: Gate) -> bool:
+    """Whether the training loss ended below the loss of guessing by MARGIN."""
+    return record["run"]["curve"][-1][1] < (1 - MARGIN) * gate.guessing(record["settings"])
+
+
+def faults(recorded: dict, gate: Gate, page: str) -> list[str]:
+    """What keeps a page from concluding anything from a recording; [] if nothing does.
+
+    recorded: the file. page: the source of the page's cells.
+    """
+    records = recorded["records"]
+    found = [f"`made` has no {key}" for key in ("device", "python", "torch", "threads", "command")
+             if key not in recorded.get("made", {})]
+    if lacking := [r["settings"] for r in records if gate.lacks(r)]:
+        return [*found, f"{len(lacking)} records have no training curve, the first {lacking[0]}"]
+    if gate.trains:
+        found += _not_begun(records, gate, page) + _unfair(records, gate, page)
+    return found + _edges(records, gate)
+
+
+def _not_begun(records, gate, page) -> list[str]:
+    found = []
+    for settings, words in gate.did_not_learn:
+        if words not in page:
+            found.append(f"the page does not say: {words}")
+        if any(learned(r, gate) for r in records if settings.items() <= r["settings"].items()):
+            found.append(f"{settings} is said not to learn, and learns")
+    said = [settings.items() for settings, _ in gate.did_not_learn]
+    return found + [
+        f"never began: {r['settings']}, last loss {r['run']['curve'][-1][1]}"
+        for r in records
+        if not learned(r, gate) and not any(s <= r["settings"].items() for s in said)
+    ]
+
+
+def _unfair(records, gate, page) -> list[str]:
+    found = [f"the page does not say: {words}" for words in gate.differs.values()
+             if words not in page]
+    unequal = set()
+
+    def rest(record):
+        settings = record["settings"].items()
+        return json.dumps([(k, v) for k, v in sorted(settings) if k not in (*gate.arms, "seed")])
+
+    for _, group in itertools.groupby(sorted(records, key=rest), rest):
+        runs = [r["run"] for r in group]
+        for what, allowed in TOLERANCE.items():
+            values = [run[what] for run in runs if run[what] is not None]
+            if values and max(values) > (1 + allowed) * min(values):
+                unequal.add(what)
+    found += [f"arms differ in {what}, and `differs` does not say so"
+              for what in sorted(unequal - gate.differs.keys())]
+    return found + [f"arms do not differ in {what}, as `differs` says"
+                    for what in sorted(gate.differs.keys() - unequal)]
+
+
+def _edges(records, gate) -> list[str]:
+    found = [] if gate.edge else ["no knob is named whose edge was crossed"]
+    for name, (low, high) in gate.edge.items():
+        values = [r["settings"][name] for r in records if r["settings"].get(name) is not None]
+        if low is not None and not any(value < low for value in values):
+            found.append(f"{name}: nothing below {low} is recorded")
+        if high is not None and not any(value > high for value in values):
+            found.append(f"{name}: nothing above {high} is recorded")
+    return found
+
+
+def page_source(name: str) -> str:
+    """All cells of a page, one after the other, with line breaks and string joints removed."""
+    page = json.loads((ROOT / "book" / f"{name}.ipynb").read_text(encoding="utf8"))
+    return "\n".join("".join(cell["source"]) for cell in page["cells"])

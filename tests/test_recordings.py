@@ -1,0 +1,210 @@
+"""The gate: what every recording has to hold before a page concludes anything from it."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from recordings import gate as gates
+from recordings import record as recorder
+from recordings.gate import OLD, Gate, faults, page_source
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+FILES = {
+    f"{folder}/{path.stem}": path
+    for folder in ("claims", "beyond") for path in sorted((RESULTS / folder).glob("*.json"))
+}
+# Those that were there before the gate. A recording may leave gates.OLD; none may join it.
+OLD_AT_FIRST = set(
+    "claims/batches claims/beams claims/beyond claims/game claims/heads claims/hunt claims/memory "
+    "claims/normalization claims/one_vector claims/positions claims/questions claims/remember "
+    "claims/residuals claims/scaling claims/shift claims/starts claims/toys claims/warm_up "
+    "claims/wirings beyond/acting beyond/adaptive-steps beyond/attention-cost "
+    "beyond/early-leaving beyond/encoder-decoders-denoising beyond/encoder-decoders-layers "
+    "beyond/encoder-decoders-tags beyond/encoder-only beyond/far-links beyond/modern-parts "
+    "beyond/neighbours beyond/one-stream-mini beyond/one-stream-multi30k beyond/recall "
+    "beyond/scaling beyond/spans beyond/vision".split()
+)
+MODULES = {}
+for _name in recorder.names():
+    _module = recorder.module(_name)
+    if hasattr(_module, "OUT"):
+        MODULES[f"{_module.OUT.parent.name}/{_module.OUT.stem}"] = _module
+
+
+def load(name):
+    return json.loads(FILES[name].read_text(encoding="utf8"))
+
+
+def gate_faults(name):
+    module = MODULES.get(name)
+    if module is None or not hasattr(module, "GATE"):
+        return ["its module names no GATE"]
+    return faults(load(name), module.GATE, page_source(module.PAGE))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_recording_passes_the_gate_or_is_listed_with_its_reason(name):
+    found = gate_faults(name)
+    if name not in OLD:
+        assert not found, f"{name}: {found}. Mend it, and then `make record ONLY=...`."
+        return
+    page, missing = OLD[name]
+    assert missing in page_source(page), f"{page} does not say of {name}: {missing}"
+    assert found, f"{name} passes the gate: take it out of recordings.gate.OLD, and off its page."
+
+
+def test_the_list_of_old_recordings_only_shrinks():
+    assert OLD.keys() <= OLD_AT_FIRST
+    assert OLD.keys() <= FILES.keys()
+
+
+def test_every_grid_has_its_file():
+    assert MODULES.keys() <= FILES.keys()
+
+
+# ---- the gate itself: each fault is found ------------------------------------------------------
+
+
+def run(curve=((10, 2.0), (20, 0.5)), parameters=1000, updates=20, tokens=500):
+    run = {"parameters": parameters, "updates": updates, "tokens": tokens}
+    return run | {"curve": [list(point) for point in curve]}
+
+
+def recorded(**changes):
+    records = [
+        {"settings": {"arm": arm, "rate": rate, "seed": seed}, "seconds": 1.0, "run": run()}
+        for arm in ("a", "b") for rate in (0.001, 0.01, 0.1) for seed in (0, 1)
+    ]
+    made = {"device": "CPU", "python": "3", "torch": "2", "threads": 1, "command": "make record"}
+    return {"made": made, "records": records} | changes
+
+
+GATE = Gate(chance=2.3, arms=("arm",), edge={"rate": (0.01, 0.01)})
+
+
+def test_a_good_recording_passes():
+    assert faults(recorded(), GATE, "") == []
+
+
+def test_an_arm_that_never_began_is_found():
+    bad = recorded()
+    bad["records"][0]["run"] = run(curve=((10, 2.31), (20, 2.29)))
+    (fault,) = faults(bad, GATE, "")
+    assert fault.startswith("never began: {'arm': 'a', 'rate': 0.001, 'seed': 0}")
+    words = "a learns nothing at a rate of 0.001"
+    said = Gate(2.3, ("arm",), GATE.edge, did_not_learn=(({"arm": "a", "rate": 0.001}, words),))
+    assert faults(bad, said, "") == [
+        f"the page does not say: {words}",
+        "{'arm': 'a', 'rate': 0.001} is said not to learn, and learns",  # seed 1 does
+    ]
+    bad["records"][1]["run"] = run(curve=((10, 2.31), (20, 2.29)))
+    assert faults(bad, said, f"... {words} ...") == []
+
+
+@pytest.mark.parametrize(
+    ("what", "value"), [("parameters", 1200), ("updates", 21), ("tokens", 600)]
+)
+def test_arms_that_were_not_given_the_same_are_found(what, value):
+    bad = recorded()
+    bad["records"][0]["run"][what] = value
+    assert faults(bad, GATE, "") == [f"arms differ in {what}, and `differs` does not say so"]
+    said = Gate(2.3, ("arm",), GATE.edge, differs={what: "one arm has more"})
+    assert faults(bad, said, "one arm has more") == []
+    assert faults(bad, said, "") == ["the page does not say: one arm has more"]
+    assert faults(recorded(), said, "one arm has more") == [
+        f"arms do not differ in {what}, as `differs` says"
+    ]
+
+
+def test_what_is_no_arm_may_differ():
+    bad = recorded()
+    for r in bad["records"]:
+        if r["settings"]["rate"] == 0.1:  # both arms had twice the updates there
+            r["run"]["updates"] = 40
+    assert faults(bad, GATE, "") == []
+
+
+def test_a_grid_that_ends_where_the_finding_does_is_found():
+    edge = {"rate": (0.001, 0.1)}
+    assert faults(recorded(), Gate(2.3, ("arm",), edge), "") == [
+        "rate: nothing below 0.001 is recorded", "rate: nothing above 0.1 is recorded"
+    ]
+    assert faults(recorded(), Gate(2.3, ("arm",)), "") == [
+        "no knob is named whose edge was crossed"
+    ]
+
+
+def test_a_record_without_its_curve_is_found():
+    bad = copy.deepcopy(recorded())
+    del bad["records"][3]["run"]["curve"]
+    del bad["made"]["threads"]
+    assert faults(bad, GATE, "")[0] == "`made` has no threads"
+    assert "1 records have no training curve" in faults(bad, GATE, "")[1]
+
+
+# ---- the recorder ------------------------------------------------------------------------------
+
+
+def train(updates, seed=0, width=8):
+    torch.manual_seed(seed)
+    net = nn.Sequential(nn.Embedding(10, width), nn.Linear(width, 10))
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+    for _ in range(updates):
+        ids = torch.randint(10, (4, 3))
+        loss = nn.functional.cross_entropy(net(ids).flatten(0, 1), ids.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            net(ids)  # looking at it is not training
+    return net, loss.item()
+
+
+def test_the_recorder_watches_a_training_run(tmp_path):
+    backward, embedding = torch.Tensor.backward, nn.functional.embedding
+    with recorder.watch() as seen:
+        train(2)  # a shorter one beside it
+        net, last = train(100)
+    found = seen.run()
+    assert found["parameters"] == sum(p.numel() for p in net.parameters())
+    assert found["updates"] == 100 and found["tokens"] == 100 * 12
+    assert len(found["curve"]) <= recorder.POINTS and found["curve"][-1][0] == 100
+    assert found["curve"][0][1] > 2 > 0.5 > found["curve"][-1][1]
+    assert torch.Tensor.backward is backward and nn.functional.embedding is embedding
+    train(1)
+    assert seen.run() == found  # it looks away when it is done
+
+
+def test_the_curve_is_the_losses():
+    assert recorder.curve([3.0, 1.0]) == [[1, 3.0], [2, 1.0]]
+    long = recorder.curve([float(i) for i in range(100)])
+    assert long[0] == [3, 1.0] and long[-1] == [100, 99.0] and len(long) == 34
+
+
+def test_what_lacks_its_curve_is_recorded_again(tmp_path):
+    path, grid = tmp_path / "x.json", [({"part": "a", "seed": 0}, lambda: {"loss": train(5)[1]})]
+    recorder.record(path, grid)
+    (first,) = recorder.read(path)
+    assert first["run"]["updates"] == 5 and not GATE.lacks(first)
+    path.write_text(path.read_text().replace('"run"', '"ran"'))
+    recorder.record(path, grid, again=GATE.lacks)
+    (second,) = recorder.read(path)
+    assert second["run"] == first["run"] and second["loss"] == first["loss"]
+    made = json.loads(path.read_text())["made"]
+    assert made["threads"] == 1 and made["command"] == "make record ONLY=x"
+
+
+def test_the_command_knows_every_recording(capsys, monkeypatch):
+    assert {"claims.hunt", "claims.normalization", "beyond.vision"} <= set(recorder.names())
+    monkeypatch.setattr("sys.argv", ["record", "no-such-thing"])
+    with pytest.raises(SystemExit):
+        recorder.main()
+    assert "no recording is called no-such-thing" in capsys.readouterr().err
+
+
+def test_margins_are_those_of_the_text():
+    assert gates.MARGIN == 0.1 and gates.TOLERANCE["updates"] == 0
