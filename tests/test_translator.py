@@ -121,6 +121,9 @@ def test_a_run_is_found_by_path_or_name(folder, monkeypatch):
         with pytest.raises(ValueError, match=message):
             function("large")
     monkeypatch.setenv("RESULTS_DIR", str(folder / "nowhere"))
+    with pytest.raises(ValueError, match="RESULTS_DIR names .*nowhere, a folder that does"):
+        find_run("large")
+    (folder / "nowhere").mkdir()
     with pytest.raises(ValueError, match="known in .* are none"):
         find_run("large")
 

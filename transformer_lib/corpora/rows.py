@@ -19,8 +19,22 @@ def to_pair(row, src: str, tgt: str, where: str) -> tuple[str, str]:
     for language in (src, tgt):
         if language not in row:
             raise ValueError(f"{where}: no {language!r}; this row has {sorted(row)}.")
-        if not isinstance(row[language], str) or not row[language].strip():
-            raise ValueError(
-                f"{where}: the {language!r} side is empty; every line needs both sides."
-            )
+        if problem := _problem(row[language]):
+            raise ValueError(f"{where}: the {language!r} side {problem}")
     return row[src].strip(), row[tgt].strip()
+
+
+def _problem(text) -> str:
+    """Why this cannot be one side of a pair; empty if it can."""
+    if text is not None and not isinstance(text, str):
+        return f"is {text!r:.60}; expected a sentence in quotation marks."
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:
+        return (
+            f"holds half of a surrogate pair ({text[:40]!a}), which is no character: write the "
+            "file again as UTF-8."
+        )
+    if not text or not any(c.isprintable() and not c.isspace() for c in text):
+        return "is empty; every line needs both sides."
+    return ""

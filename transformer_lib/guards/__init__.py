@@ -14,11 +14,15 @@ from transformer_lib.guards.checks import (
     require_pairs,
     require_types,
 )
+from transformer_lib.guards.limits import choices, require_limits, within
 
 __all__ = [
+    "choices",
     "guard",
+    "require_limits",
     "require_mask",
     "require_no_zeros_and_ones",
     "require_pairs",
     "require_types",
+    "within",
 ]

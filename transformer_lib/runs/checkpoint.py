@@ -119,6 +119,11 @@ def read_config(folder: str | Path) -> dict:
         config = None
     if not isinstance(config, dict) or "model" not in config:
         raise ValueError(f"{path} is damaged: expected JSON with the sizes under 'model'.")
+    for part in ("model", "train", "data"):
+        if not isinstance(config.get(part, {}), dict):
+            raise ValueError(
+                f"{path} is damaged: {part!r} is {config[part]!r:.60}; expected a JSON object."
+            )
     return config
 
 
