@@ -119,8 +119,8 @@ gpu-home: $(READY)  ## take what `make gpu` left into results/: make gpu-home FR
 	$(BIN)/python -m recordings.gpu home $(FROM) $(ARGS)
 	$(BIN)/python -m recordings.checksums
 
-repository:  ## set the address of your copy everywhere: make repository URL=https://...
-	$(PYTHON3) -m tools.repository $(URL)
+repository:  ## set the address of your copy, and of its site: make repository URL=https://... SITE=https://...
+	$(PYTHON3) -m tools.repository $(URL) $(if $(SITE),--site $(SITE))
 
 clean:  ## remove what the build made (the environment stays)
 	rm -rf _build .pytest_cache .ruff_cache

@@ -19,6 +19,8 @@ elsewhere, is found here at once.
 Torch lets a process register one device that it does not know, once. It stays registered, and is
 not touched outside of `device()`.
 
+`with pretend.named_mps():` gives it the name of Apple's GPU and refuses what that refuses.
+
     python tests/pretend.py book/15_decoding.ipynb      # a notebook, with this device chosen
 """
 
@@ -29,11 +31,13 @@ import os
 import sys
 import time
 import traceback
+import unittest.mock
 from collections import Counter
 from pathlib import Path
 
 import torch
 from torch.autograd.grad_mode import inference_mode
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
@@ -404,6 +408,64 @@ def chosen():
         finally:
             for module in users:
                 module.pick_device = really
+
+
+# --------------------------------------------------------------------------------- named mps
+
+
+class Apple(TorchFunctionMode):
+    """Calls the device mps, and refuses what Apple's GPU refuses.
+
+    What the program asks of "mps" goes to the pretend device; a tensor of that says that it is on
+    mps. Apple's GPU has no float64 and no pinned memory, and what is copied to it without waiting
+    can change on the way.
+    """
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if function is torch.device:
+            return function(*args, **kwargs)
+        there = {name: each(_from_mps, value) for name, value in kwargs.items()}
+        result = function(*each(_from_mps, args), **there)
+        if isinstance(result, torch.device):
+            return torch.device("mps", 0) if result.type == NAME else result
+        for tensor in flat([result]):
+            if isinstance(tensor, PretendTensor):
+                if tensor.dtype in (torch.float64, torch.complex128):
+                    raise TypeError("the MPS framework doesn't support float64")
+                if kwargs.get("non_blocking"):
+                    raise RuntimeError("a copy to mps that nobody waits for")
+        return result
+
+
+def _from_mps(value):
+    if isinstance(value, torch.device) or (isinstance(value, str) and value.startswith("mps")):
+        return torch.device(NAME, 0) if torch.device(value).type == "mps" else value
+    return value
+
+
+def _no_pinned_memory(tensor, *args, **kwargs):
+    raise RuntimeError("Apple's GPU has no pinned memory")
+
+
+@contextlib.contextmanager
+def named_mps():
+    """`device()` under the name mps; the library's own "auto" finds it there, and no other GPU."""
+    found = {"is_available": lambda: True}
+    module = {name: getattr(Accelerator, name) for name in ("get_rng_state", "set_rng_state")}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(device())
+        accelerator = getattr(torch, NAME)
+        module = {name: functools.partial(method, accelerator) for name, method in module.items()}
+        patches = [
+            (torch.backends.mps, found), (torch.mps, module), (torch.cuda, {"is_available": bool}),
+            (torch.Tensor, {"pin_memory": _no_pinned_memory}),
+        ]
+        for owner, changes in patches:
+            for name, value in changes.items():
+                stack.enter_context(unittest.mock.patch.object(owner, name, value))
+        stack.enter_context(Apple())
+        yield torch.device("mps", 0)
 
 
 # --------------------------------------------------------------------------------- a notebook

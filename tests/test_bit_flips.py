@@ -126,6 +126,7 @@ def test_scores_of_other_weights_are_named(finished, tmp_path, capsys):
     assert f"{scores} holds the scores of other weights" in capsys.readouterr().out
     weights = sha256(tmp_path / "run" / "model.safetensors")
     scores.write_text(json.dumps({"length_penalty": 1, "weights": weights}))
+    checksums.write(tmp_path / "run", {*checksums.read(tmp_path / "run"), scores.name})
     load_pretrained(tmp_path / "run")
     assert capsys.readouterr().out == ""
 

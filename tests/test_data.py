@@ -81,12 +81,30 @@ GOOD = ROWS[0]
         ({"de": "allein"}, r"train.jsonl, line 2: no 'en'; this row has \['de'\]"),
         ({"de": "allein", "en": "  "}, r"train.jsonl, line 2: the 'en' side is empty; every line"),
         ({"de": None, "en": "alone"}, r"train.jsonl, line 2: the 'de' side is empty"),
+        ({"de": 5, "en": "five"}, r"train.jsonl, line 2: the 'de' side is 5; expected a sentence"),
+        ({"de": "\u200b\x00", "en": "none"}, r"train.jsonl, line 2: the 'de' side is empty"),
+        ('{"de": "\\ud800", "en": "half"}', r"line 2: the 'de' side holds half of a surrogate"),
+        (100_000 * "[", r"train.jsonl, line 2: not valid JSON"),
         ({"translation": {"en": "alone"}}, r"train.jsonl, line 2: no 'de'"),
     ],
 )
 def test_a_damaged_line_is_named(tmp_path, line, message):
     with pytest.raises(ValueError, match=message):
         load_parallel(write(tmp_path, train=[GOOD, line, GOOD]))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [
+        ("latin-1", r"train.jsonl, line 2: not valid UTF-8 text \(it may be Latin-1"),
+        ("utf-16", r"train.jsonl, line 1: not valid UTF-8 text \(it begins like UTF-16\)"),
+    ],
+)
+def test_another_encoding_is_named(tmp_path, encoding, said):
+    rows = [json.dumps(row, ensure_ascii=False) for row in (GOOD, {"de": "schön", "en": "nice"})]
+    (tmp_path / "train.jsonl").write_bytes("\n".join(rows).encode(encoding))
+    with pytest.raises(ValueError, match=said + ".*Convert the file to UTF-8.*iconv"):
+        load_parallel(str(tmp_path))
 
 
 def test_an_empty_first_line_is_named(tmp_path):
@@ -215,9 +233,31 @@ def test_a_folder_of_another_format_needs_no_hub(tmp_path, silent_hub):
     given.mkdir(), empty.mkdir()
     (given / "train.csv").write_text("de,en\nein Hund,a dog\n", encoding="utf-8")
     assert folder.load(given, "de", "en") == {"train": [("ein Hund", "a dog")]}
-    with pytest.raises(ValueError, match="holds no data that `datasets` reads"):
+    with pytest.raises(ValueError, match="holds no data that `datasets` can read"):
         folder.load(empty, "de", "en")
     assert not silent_hub
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("de,en\nein Hund,a dog\neins,zwei,drei\n", "Expected 2 fields in line 3, saw 3"),
+        ("", "train.csv is empty"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(tmp_path, silent_hub, content, said):
+    pytest.importorskip("datasets")
+    (tmp_path / "train.csv").write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"holds no data that `datasets` can read: .*{said}"):
+        folder.load(tmp_path, "de", "en")
+
+
+def test_a_good_table_is_not_blamed_for_a_bad_home_folder(tmp_path, silent_hub, monkeypatch):
+    pytest.importorskip("datasets")
+    (tmp_path / "train.csv").write_text("de,en\nein Hund,a dog\n", encoding="utf-8")
+    monkeypatch.setenv("HF_HOME", "/proc/nowhere")
+    with pytest.raises(ConnectionError, match="keeps what it reads in /proc.*set HF_HOME"):
+        folder.load(tmp_path, "de", "en")
 
 
 def test_the_source_that_was_used_is_told(tmp_path, without_datasets, monkeypatch):

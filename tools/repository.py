@@ -1,7 +1,10 @@
-"""Set the repository's address everywhere: `make repository URL=https://github.com/you/book`.
+"""Set the addresses of a copy: `make repository URL=https://github.com/you/book SITE=https://...`.
 
-Its one home is _config.yml; every other place is rewritten from the address found there.
-Without an address this prints the present one. `--check` names the places that disagree.
+URL is the repository's. Its one home is _config.yml; every other place is rewritten from the
+address found there. SITE is where the built book will be read. It's kept in _config.yml only, and
+gives the pages their canonical links, previews on social sites, a site map and a page for wrong
+addresses.
+Without addresses this prints the present ones. `--check` names the places that disagree.
 It replaces text and needs nothing but Python.
 """
 
@@ -53,6 +56,25 @@ def rewrite(new: str) -> list[str]:
     return changed
 
 
+SITE = re.compile(r'^(html:\n(?:[ ].*\n)*?[ ]+baseurl:[ ]*)"([^"\n]*)"', re.MULTILINE)
+
+
+def site_address() -> str:
+    """Where the built book is read, from _config.yml; "" until it is set."""
+    found = SITE.search((ROOT / "_config.yml").read_text(encoding="utf8"))
+    if not found:
+        raise ValueError('_config.yml has no line `baseurl: "..."` under html')
+    return found[2]
+
+
+def set_site(address: str) -> None:
+    """Write the site's address into _config.yml; "" takes it away."""
+    site_address()  # raises where there is no place for it
+    path = ROOT / "_config.yml"
+    text = path.read_text(encoding="utf8")
+    path.write_text(SITE.sub(lambda found: f'{found[1]}"{address}"', text), encoding="utf8")
+
+
 def disagreements() -> list[str]:
     """Places that do not carry the address of _config.yml."""
     url = repository_url()
@@ -68,14 +90,25 @@ def disagreements() -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("url", nargs="?", help="the new address, e.g. https://github.com/you/book")
+    parser.add_argument("--site", help='where the book is read, e.g. https://you.github.io/book/')
     parser.add_argument("--check", action="store_true", help="exit with 1 if places disagree")
     options = parser.parse_args()
     if options.check:
         lines = disagreements()
         print("\n".join(lines) or f"all places name {repository_url()}")
         return 1 if lines else 0
-    if options.url is None:
+    if options.site is not None:
+        site = options.site.rstrip("/") + "/" if options.site else ""
+        if site and not re.fullmatch(r"https?://[^\s\"\\?#]+/", site):
+            print(f"{options.site!r} is no address of a site; expected https://you.github.io/book/")
+            return 2
+        set_site(site)
+        print("_config.yml")
+    if options.url is None and options.site is None:
         print(f"The repository is {repository_url()}. To change it: make repository URL=https://...")
+        site = site_address()
+        print(f"The site is {site}." if site else "The site has no address yet: SITE=https://...")
+    if options.url is None:
         return 0
     url = for_everybody(options.url)
     if not re.fullmatch(r"(https://|file://|/)[^\s\"\\]+", url):

@@ -135,9 +135,10 @@ class Batches:
     def tensors(self, batch: list[int], device: torch.device) -> tuple[Tensor, ...]:
         """One padded (B, longest) tensor per column."""
         tensors = [pad([column[i] for i in batch]) for column in self.columns]
-        if torch.device(device).type != "cpu":  # pinned memory travels while the GPU computes
+        pinned = torch.device(device).type not in ("cpu", "mps")  # Apple's GPU shares the memory
+        if pinned:  # it travels while the GPU computes
             tensors = [tensor.pin_memory() for tensor in tensors]
-        return tuple(tensor.to(device, non_blocking=True) for tensor in tensors)
+        return tuple(tensor.to(device, non_blocking=pinned) for tensor in tensors)
 
     def epochs(self) -> float:
         """How many epochs have passed."""

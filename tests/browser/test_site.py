@@ -37,7 +37,7 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402
 PAGES = sorted(
     str(path.relative_to(SITE))
     for path in SITE.rglob("*.html")
-    if path.name not in ("genindex.html", "py-modindex.html")
+    if path.name not in ("genindex.html", "py-modindex.html", "404.html")
     and not {"_static", "_sources", "vendor"} & set(path.relative_to(SITE).parts)
 )
 DESKTOP, PHONE = 1280, 390

@@ -39,5 +39,6 @@ def main(arguments: list[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (ValueError, OSError, RuntimeError, ImportError) as error:
-        print("error:", " ".join(str(error).split()), file=sys.stderr)  # torch's span lines
+        if sys.stderr is not None:  # closed: print would write to stdout, among translations
+            print("error:", " ".join(str(error).split()), file=sys.stderr)  # torch's span lines
         return 1

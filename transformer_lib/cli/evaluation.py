@@ -100,4 +100,5 @@ def _save(folder: Path, about: dict, scores: dict, results: list, tried: dict) -
     names = f"translations{suffix}.jsonl", f"scores{suffix}.json"
     with checksums.changing(folder, names):
         write_json_lines(folder / names[0], rows)
+        about["translations"] = sha256(folder / names[0])  # an interruption here is seen
         write_json(folder / names[1], about | scores)

@@ -18,6 +18,8 @@ def run(options) -> int:
     out = Path(options.out or f"{folder.name}.bin")
     if out.is_dir():
         raise ValueError(f"{out} is a folder: --out names a file, as in --out {folder.name}.bin.")
+    if options.save and out.resolve() == (folder / "shipping.json").resolve():
+        raise ValueError(f"{out} is where --save keeps what --score finds: choose another name.")
     header = export.export_live(folder, out)
     export.load_exported(out)  # what was written can be read
     held = shipping.sizes(folder, out, header["parameters"])

@@ -5,6 +5,7 @@ import dataclasses
 from pathlib import Path
 
 from transformer_lib.config import ModelConfig, TrainConfig
+from transformer_lib.guards import choices
 from transformer_lib.runs import recipes
 from transformer_lib.runs.device import pick_device
 from transformer_lib.runs.pretrained import load_pretrained
@@ -55,10 +56,10 @@ HELP = {
     "attention_dropout": "share of attention weights left out",
     "max_len": "longest sequence, in tokens",
     "norm_first": "normalise before each sublayer (pre-norm), not after it",
-    "norm": "layer, rms or batch",
-    "positional": "sinusoidal, learned, rotary, alibi or none",
+    "norm": "of each token's vector",
+    "positional": "how the model knows the order",
     "rotary_base": "of the wavelengths of rotary positions",
-    "activation": "relu, gelu, gelu_tanh or swiglu",
+    "activation": "inside the feed-forward sublayer",
     "bias": "in the linear maps of attention and feed-forward network",
     "n_kv_heads": "heads of keys and values; None: as many as of queries",
     "tie_embeddings": "one matrix for source, target and output",
@@ -66,11 +67,11 @@ HELP = {
     "max_steps": "updates of the weights",
     "max_tokens": "tokens in one batch, padding included",
     "accumulate": "batches whose gradients are added before an update",
-    "schedule": "inverse_sqrt, noam or constant",
+    "schedule": "of the learning rate",
     "peak_lr": "highest rate; noam takes that of the paper's formula instead",
     "warmup": "updates",
     "cooldown": "the last updates, over which the rate falls in a line, almost to zero",
-    "optimizer": "adam, or muon for the matrices of the layers",
+    "optimizer": "muon trains the matrices of the layers, adam the rest",
     "betas": "Adam's two memories",
     "eps": "what Adam adds to its divisor",
     "weight_decay": "share of the weights that is taken away, by L2 regularisation",
@@ -83,8 +84,8 @@ HELP = {
     "validation_bleu": "greedy decoding of the validation set at each validation",
     "log_every": "updates",
     "seed": "of weights, batches and dropout",
-    "device": "auto, cpu, cuda or cuda:1",
-    "precision": "auto (bf16 on a GPU that has it, else fp32), fp32 or bf16",
+    "device": "auto, cpu, cuda, cuda:1 or mps",
+    "precision": "auto is bf16 on a GPU that has it, else fp32",
     "fast": "the same training in less time",
     "tensorboard": "write TensorBoard logs into the run folder",
     "progress": "a progress bar on the terminal or in the notebook",
@@ -198,7 +199,7 @@ def _model_options(command: argparse.ArgumentParser) -> None:
         help="a name in results/ or a run folder",
     )
     command.add_argument("--beam-size", type=int, default=5, help="1 is greedy (default: 5)")
-    command.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
+    command.add_argument("--device", default="auto", help="auto, cpu, cuda, mps (default: auto)")
 
 
 def _export_options(export: argparse.ArgumentParser) -> None:
@@ -234,7 +235,9 @@ def _add_fields(parser, cls, defaults: dict, skip: set[str], title: str) -> None
         if field.name in skip:
             continue
         default = defaults.get(field.name, field.default)
-        about = f"{HELP[field.name]} (default: {default})".strip()
+        known = ", ".join(choices(field))
+        about = HELP[field.name] + (f": {known}" if known else "")
+        about = f"{about} (default: {default})".strip()
         options = {"default": default, "help": about.replace("%", "%%")}
         if isinstance(default, bool):
             options["action"] = argparse.BooleanOptionalAction

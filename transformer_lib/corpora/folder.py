@@ -35,12 +35,12 @@ def load(folder: Path, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
 def read_json_lines(path: Path, src: str, tgt: str) -> list[tuple[str, str]]:
     """(source, target) strings of a file with one JSON object a line."""
     rows = []
-    text = path.read_text(encoding="utf-8-sig").removesuffix("\n")  # Windows may begin with a BOM
+    text = _read_utf8(path).removesuffix("\n")
     for number, line in enumerate(text.split("\n") if text else [], start=1):
         where = f"{path.name}, line {number}"
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):  # RecursionError: brackets in brackets without end
             raise ValueError(
                 f"{where}: not valid JSON: {line[:60]!r}; expected an object such as "
                 f'{{"{src}": "...", "{tgt}": "..."}}.'
@@ -49,3 +49,18 @@ def read_json_lines(path: Path, src: str, tgt: str) -> list[tuple[str, str]]:
     if not rows:
         raise ValueError(f"{path.name} is empty; expected one JSON object a line.")
     return rows
+
+
+def _read_utf8(path: Path) -> str:
+    """The text of a file. Raises ValueError, with the line, for one in another encoding."""
+    content = path.read_bytes()
+    try:
+        return content.decode("utf-8-sig")  # Windows programs may begin a file with a BOM
+    except UnicodeDecodeError as error:
+        known = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}.get(content[:2])
+        kind = f"it begins like {known}" if known else "it may be Latin-1 or Windows-1252"
+        number = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{path.name}, line {number}: not valid UTF-8 text ({kind}). Convert the file to "
+            f"UTF-8, for example with: iconv -f {known or 'WINDOWS-1252'} -t UTF-8 {path.name}"
+        ) from None

@@ -102,9 +102,7 @@ def _read(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
         loaded = load_dataset(name, *wanted[:1])
     except Exception as error:  # of `datasets` or of the libraries below it
         if local:
-            raise ValueError(
-                f"the folder {name} holds no data that `datasets` reads: {error}"
-            ) from None
+            raise _of_folder(name, error) from None
         if isinstance(error, ValueError):  # it was found, and is not as expected
             raise
         raise ConnectionError(f"{name} is neither on the hub nor in its cache: {error}") from None
@@ -119,6 +117,26 @@ def _read(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
     if not pairs:
         raise ValueError(f"{name} has no split that is known; it has {sorted(loaded)}.")
     return pairs
+
+
+def _of_folder(name: str, error: Exception) -> Exception:
+    """What to say of a folder that `datasets` could not read: the cause, and whose fault it is."""
+    cause = error
+    while cause.__cause__ or cause.__context__:
+        cause = cause.__cause__ or cause.__context__
+    place = Path(str(getattr(cause, "filename", None) or name)).resolve()
+    if isinstance(cause, OSError) and not place.is_relative_to(Path(name).resolve()):
+        return ConnectionError(
+            f"`datasets` keeps what it reads in {place}, and cannot write there "
+            f"({cause.strerror}): set HF_HOME to a folder that you can write to."
+        )
+    empty = [path.name for path in sorted(Path(name).glob("*.*")) if not path.stat().st_size]
+    said = cause if type(error).__name__ == "DatasetGenerationError" else error
+    said = f"{empty[0]} is empty" if empty else " ".join(str(said).split())
+    return ValueError(
+        f"the folder {name} holds no data that `datasets` can read: {said}. Expected files such as "
+        "train.csv or train.jsonl with one sentence pair a row."
+    )
 
 
 def _ask(name: str, patience: float) -> None:

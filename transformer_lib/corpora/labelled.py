@@ -18,6 +18,8 @@ def load_labelled(
         from datasets import load_dataset
     except ImportError:
         raise ImportError(f"{name} needs one package: pip install datasets.") from None
+    if not Path(name).is_dir() and name.startswith((".", "/", "~")):
+        raise ValueError(f"there is no folder {name}; give an existing folder or a hub name.")
     waits = not Path(name).is_dir() and not os.environ.get("HF_HUB_OFFLINE")
     if waits and not hub.answers(name):  # `datasets` would wait for minutes
         raise ConnectionError(f"{name} cannot be had here: the hub does not answer.")

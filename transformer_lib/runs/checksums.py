@@ -7,11 +7,12 @@ a SHA-256 in each of its lines instead.
 """
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from transformer_lib.runs.files import readable_json_lines, sha256, write_json, write_json_lines
+from transformer_lib.runs.lock import RunLock
 
 NAME = "checksums.json"
 WEIGHTS = "model.safetensors"
@@ -33,21 +34,67 @@ def read(folder: str | Path) -> dict[str, str] | None:
     )
 
 
-def write(folder: str | Path, names: Iterable[str]) -> None:
-    """List the files of these names, of those that are there, and no other."""
-    paths = {name: Path(folder) / name for name in sorted(names)}
-    _write(folder, {name: sha256(path) for name, path in paths.items() if path.exists()})
+def write(
+    folder: str | Path, names: Iterable[str], known: Mapping[str, str] | None = None
+) -> None:
+    """List the files of these names, of those that are there, and no other.
+
+    known: files that are listed as they are here, name -> SHA-256, without reading them again: a
+    file that was damaged in the meantime must go on being named.
+    """
+    found = dict(known or {})
+    for name in names:
+        if name not in found and (path := Path(folder) / name).exists():
+            found[name] = sha256(path)
+    _write(folder, {name: found[name] for name in sorted(found)})
 
 
 @contextmanager
 def changing(folder: str | Path, names: Iterable[str]) -> Iterator[None]:
-    """Around a block that writes these files, in a folder that has a list."""
-    names, before = set(names), read(folder)
-    if before is not None and names & before.keys():
-        _write(folder, {name: known for name, known in before.items() if name not in names})
-    yield
-    if before is not None:
-        write(folder, before.keys() | names)
+    """Around a block that writes these files, in a folder that has a list.
+
+    Holds the run's lock meanwhile. If the block fails, what it has not changed stays listed.
+    Raises RuntimeError, naming the holder, when another process is writing to the folder.
+    """
+    names = set(names)
+    with RunLock(Path(folder)):
+        before = read(folder)
+        if before is None:
+            yield
+            return
+        others = {name: known for name, known in before.items() if name not in names}
+        if names & before.keys():
+            _write(folder, others)
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):  # the error that brought us here matters more
+                _write(folder, others | _unchanged(folder, before, names))
+            raise
+        write(folder, names, others)
+
+
+def _unchanged(folder: str | Path, listed: dict[str, str], names: set[str]) -> dict[str, str]:
+    """The entries of these names whose files still hold what is listed."""
+    paths = {name: Path(folder) / name for name in names & listed.keys()}
+    return {
+        name: listed[name]
+        for name, path in paths.items()
+        if path.exists() and sha256(path) == listed[name]
+    }
+
+
+def unlisted(folder: str | Path) -> list[str]:
+    """Scores and translations that lie in the folder and that its list does not name.
+
+    An interruption while they were saved leaves them so: nothing says that they fit together.
+    """
+    listed = read(folder)
+    if listed is None:
+        return []
+    patterns = ("scores*.json", "translations*.jsonl", "shipping.json")
+    found = {path.name for pattern in patterns for path in Path(folder).glob(pattern)}
+    return sorted(found - listed.keys())
 
 
 def differing(folder: str | Path, *names: str) -> list[str]:

@@ -11,32 +11,62 @@ import torch
 
 
 def set_seed(seed: int) -> None:
-    """Seed Python's and torch's random numbers (every device)."""
+    """Seed Python's and torch's random numbers (every device) with a number from 0 to 2^63 - 1."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise ValueError(f"seed is {seed!r:.60}; it must be a whole number from 0, below 2 ** 63.")
     random.seed(seed)
     torch.manual_seed(seed)
 
 
 def pick_device(name: str = "auto") -> torch.device:
-    """The named device; "auto" takes this process's GPU if there is one, "cuda" insists on it."""
+    """The named device. "auto" takes a GPU: "cuda" (NVIDIA, AMD), else Apple's "mps"; else "cpu".
+
+    Under torchrun each process takes its own GPU. Apple's serves one process, so "auto" passes it
+    over there. Raises ValueError for a device that torch doesn't know or that isn't here.
+    """
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
+        apple = torch.backends.mps.is_available() and not _one_of_many()
+        name = "cuda" if torch.cuda.is_available() else "mps" if apple else "cpu"
     try:
         device = torch.device(name)
-    except RuntimeError:
+    except (RuntimeError, TypeError):
         raise ValueError(
-            f"device is {name!r}; it must be 'auto', 'cpu', 'cuda' or 'cuda:1'."
+            f"device is {name!r}; it must be 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'."
         ) from None
     if device.type == "meta":
         raise ValueError("device is 'meta', which holds no numbers; choose 'auto' or 'cpu'.")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device is {name!r}, but no GPU is at hand; choose 'auto' or 'cpu'.")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise ValueError(
+            f"device is {name!r}, but this torch finds no Apple GPU (it needs an Apple silicon Mac "
+            "and a torch built for it); choose 'auto' or 'cpu'."
+        )
+    if device.type == "mps" and _one_of_many():
+        raise ValueError(
+            f"device is {name!r}, which serves one process; this is one of several of torchrun. "
+            "Choose 'cpu', or run a single process."
+        )
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
     return device
 
 
+def _one_of_many() -> bool:
+    """Whether torchrun started this process as one of several."""
+    return int(os.environ.get("WORLD_SIZE", 1)) > 1
+
+
+def sums_in(device: torch.device) -> torch.dtype:
+    """The precision of long sums: float64, or float32 on Apple's GPU, which has no float64."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
 def uses_bf16(precision: str, device: torch.device) -> bool:
-    """Whether a run of this TrainConfig.precision rounds to bf16 on this device."""
+    """Whether a run of this TrainConfig.precision rounds to bf16 on this device.
+
+    "auto" does on a GPU that multiplies it; on Apple's GPUs and on CPUs it trains in float32.
+    """
     if precision != "auto":
         return precision == "bf16"
     return device.type == "cuda" and multiplies_bf16(device)
@@ -51,6 +81,8 @@ def environment(device: torch.device) -> dict:
     """Device, versions, commit and date."""
     if device.type == "cpu":
         name = f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+    elif device.type == "mps":  # its module can't name it
+        name = f"Apple {platform.machine()} GPU"
     else:
         name = torch.get_device_module(device).get_device_name(device)
     return {

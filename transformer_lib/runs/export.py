@@ -27,7 +27,8 @@ from torch import Tensor
 
 from transformer_lib.config import ModelConfig, from_dict
 from transformer_lib.models.transformer import Transformer
-from transformer_lib.runs.files import make_folder, write_bytes
+from transformer_lib.runs import checksums
+from transformer_lib.runs.files import make_folder, require_replaceable, write_bytes
 from transformer_lib.runs.pretrained import find_run, load_pretrained, run_info
 from transformer_lib.tokenization import SPECIAL_TOKENS, train_tokenizer
 from transformer_lib.translator import Translator
@@ -51,16 +52,29 @@ START = struct.Struct("<8sII32s")  # magic, version, length of the header, SHA-2
 def export_live(run: str | Path, path: str | Path) -> dict:
     """Write a run of results/, or any run folder, as one file for the page; returns its header.
 
-    Raises ValueError when the run does not exist, or has a part that the page's engine lacks.
+    Raises ValueError when the run does not exist, or has a part that the page's engine lacks, and
+    for a path that is a link, a device or one of the run's own files.
     """
-    folder = find_run(run)
+    folder, path = find_run(run), Path(path)
+    require_replaceable(path)
+    if path.resolve().parent == folder.resolve() and path.name in own_files(folder):
+        raise ValueError(
+            f"{path} is one of the run's own files: choose another name, such as "
+            f"{folder.name}.bin."
+        )
     translator = load_pretrained(folder)
     header = run_header(folder, translator)
     table, data = pack({name: tensor for name, tensor in unique(translator.model)})
     content = to_bytes(header | {"tensors": table}, data)
-    make_folder(Path(path).parent)
+    make_folder(path.parent)
     write_bytes(path, content)
     return header | {"tensors": table, "bytes": len(content)}
+
+
+def own_files(folder: Path) -> set[str]:
+    """The names that belong to a run: those that its checksums.json lists, and that list."""
+    known = {"config.json", "tokenizer.json", "metrics.jsonl", "sentences.jsonl", "lock"}
+    return known | {checksums.NAME, checksums.WEIGHTS} | (checksums.read(folder) or {}).keys()
 
 
 def run_header(folder: Path, translator: Translator) -> dict:
@@ -173,6 +187,8 @@ def load_exported(path: str | Path) -> Translator:
 
     Raises ValueError when the file is no such file, is damaged, or is of another version.
     """
+    if not Path(path).is_file():
+        raise ValueError(f"{path} is not a model for the page: there is no such file.")
     content = Path(path).read_bytes()
     if len(content) < START.size or not content.startswith(MAGIC):
         raise ValueError(f"{path} is not a model for the page: make one with export_live.")

@@ -44,8 +44,23 @@ def make_folder(path: str | Path) -> None:
         with suppress(FileExistsError):  # another process was quicker
             os.mkdir(path)
         if not path.is_dir():
-            raise NotADirectoryError(f"{path} is a file, not a folder")
+            link = path.is_symlink() and not path.exists()
+            what = "a link to something that is not there" if link else "a file, not a folder"
+            raise NotADirectoryError(f"{path} is {what}")
         sync(path.parent)
+
+
+def require_replaceable(path: str | Path) -> None:
+    """Raise ValueError unless a file may be written under this name: nothing may be there, or a
+    regular file. A link would be replaced and not followed, and a device such as /dev/null would
+    become a file for the whole machine."""
+    path = Path(path)
+    if path.is_symlink():
+        raise ValueError(f"{path} is a link: give the name of the file itself, or remove the link.")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: give the name of a file.")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no regular file: choose another name.")
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:

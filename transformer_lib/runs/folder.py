@@ -46,16 +46,33 @@ def log_state(path: Path, entries: int) -> dict:
 
 
 def stale_scores(folder: Path) -> list[str]:
-    """The files of scores that name other weights than those beside them."""
-    weights, stale = folder / checksums.WEIGHTS, []
+    """The files of scores that are of other weights or translations than those in the folder."""
+    stale = []
     for path in sorted([*folder.glob("scores*.json"), *folder.glob("shipping.json")]):
         try:
-            scored = json.loads(path.read_bytes()).get("weights")
+            about = json.loads(path.read_bytes())
+            scored = {
+                checksums.WEIGHTS: about.get("weights"),
+                f"translations{path.stem.removeprefix('scores')}.jsonl": about.get("translations"),
+            }
         except (ValueError, AttributeError):
-            continue  # who reads it says what is wrong
-        if scored and weights.exists() and scored != sha256(weights):
+            continue  # whatever reads it says what is wrong
+        if any(
+            known and (folder / name).exists() and known != sha256(folder / name)
+            for name, known in scored.items()
+        ):
             stale.append(path.name)
     return stale
+
+
+def said_of_unlisted(folder: Path, names: list[str]) -> str:
+    """A sentence about scores and translations that checksums.json does not list."""
+    which = "are" if len(names) > 1 else "is"
+    return (
+        f"{', '.join(names)} in {folder} {which} not listed in {checksums.NAME}, so nothing tells "
+        "whether they are whole and fit together: saving was interrupted. `evaluate --save` writes "
+        "them again."
+    )
 
 
 class TrainingDiverged(RuntimeError):
@@ -160,19 +177,28 @@ class RunFolder:
         if first:
             with contextlib.suppress(OSError) if self.finished else self._writing():
                 checkpoint.discard_remains(self.path)
+                if self.finished:  # a cut right after the end may have left one
+                    checkpoint.discard_damaged(self.path)
             if not self.finished:
                 with self._writing():
                     # What may change from now on is not listed until it no longer does.
                     write_json_lines(self.path / "metrics.jsonl", self.metrics)
-                    checksums.write(self.path, files)
+                    kept = self._listed_otherwise()
+                    checksums.write(self.path, files, kept)
                     if step < self.config.max_steps:  # what may change has perhaps changed
                         write_json(config_path, settings)
-                    checksums.write(self.path, {*files, "config.json"})
+                    checksums.write(self.path, {*files, "config.json"}, kept)
             if self.config.tensorboard and not self.finished:
                 self._open_tensorboard(step)
         self.finished = self.processes.gather(self.finished)[0]
         self.processes.share_weights(state.model)
         return step
+
+    def _listed_otherwise(self) -> dict[str, str]:
+        """The entries of checksums.json for files that training does not write: saved scores."""
+        listed = checksums.read(self.path) or {}
+        saved = ("scores", "translations", "shipping")
+        return {name: known for name, known in listed.items() if name.startswith(saved)}
 
     def _require_same_run(self, before: dict, now: dict) -> None:
         """What may change between the parts of a run is how it is watched, and its length."""
@@ -384,9 +410,9 @@ class RunFolder:
             self.log({"step": step, "averaged": len(paths)} | self.measure(step, validate))
             with self._writing():
                 sync(self.path / "metrics.jsonl")
-                kept = checksums.read(self.path) or {}
                 # Last: that the result is listed says that all the rest is there.
-                checksums.write(self.path, {*kept, *RESULT})
+                listed = checksums.read(self.path) or {}
+                checksums.write(self.path, {*listed, *RESULT}, self._listed_otherwise())
                 checkpoint.discard_damaged(self.path)
             self._say_stale_scores()
         self.finished = True
@@ -395,6 +421,8 @@ class RunFolder:
 
     def _say_stale_scores(self) -> None:
         stale = stale_scores(self.path)
+        if unlisted := checksums.unlisted(self.path):
+            self.say(f"{said_of_unlisted(self.path, unlisted)}")
         if stale:
             self.say(
                 f"{', '.join(stale)} in {self.path}: the scores of other weights; "

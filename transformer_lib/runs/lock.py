@@ -21,6 +21,13 @@ class RunLock:
         self.path = Path(folder) / NAME
         self._handle: int | None = None
 
+    def __enter__(self) -> "RunLock":
+        self.acquire()
+        return self
+
+    def __exit__(self, *_error) -> None:
+        self.release()
+
     def acquire(self) -> None:
         """Take the lock. Raises RuntimeError, naming the holder, if another process has it."""
         while self._handle is None:
@@ -35,14 +42,14 @@ class RunLock:
             except BlockingIOError:
                 os.close(handle)
                 raise RuntimeError(
-                    f"{self.path.parent} is in use: {self._holder()} trains in it. Wait for it, "
+                    f"{self.path.parent} is in use: {self._holder()} writes to it. Wait for it, "
                     "end it, or choose another run folder."
                 ) from None
             except OSError as error:
                 os.close(handle)
                 print(
                     f"{self.path.parent} cannot be locked ({error.strerror}): make sure that no "
-                    "other process trains in it."
+                    "other process writes to it."
                 )
                 return
             # The holder before us may have removed the file between our opening and locking it.

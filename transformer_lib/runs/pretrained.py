@@ -9,7 +9,7 @@ import torch
 from transformer_lib.guards import guard
 from transformer_lib.runs import checkpoint, checksums, download
 from transformer_lib.runs.device import pick_device
-from transformer_lib.runs.folder import stale_scores
+from transformer_lib.runs.folder import said_of_unlisted, stale_scores
 from transformer_lib.tokenization import load_tokenizer
 from transformer_lib.translator import Translator
 
@@ -55,12 +55,19 @@ def find_run(name: str | Path) -> Path:
     Where there is no results/, as in an installation from a wheel, a run that the book ships is
     fetched from its repository, once.
     """
+    if len(str(name)) > 4000:
+        raise ValueError(f"no run has a name of {len(str(name)):,} characters.")
     for folder in (Path(name), results_dir() / name):
         if (folder / "config.json").exists():
             checksums.require(folder)
             return folder
     if not results_dir().exists() and str(name) in download.shipped()["runs"]:
         return download.fetch(str(name))
+    if "RESULTS_DIR" in os.environ and not results_dir().is_dir():
+        raise ValueError(
+            f"there is no trained run {str(name)!r}: RESULTS_DIR names {results_dir()}, a folder "
+            "that does not exist."
+        )
     known = sorted(path.parent.name for path in results_dir().glob("*/config.json"))
     raise ValueError(
         f"there is no trained run {str(name)!r}; known in {results_dir()} are {known or 'none'} "
@@ -81,6 +88,8 @@ def load_pretrained(
     folder = find_run(name)
     for stale in stale_scores(folder):
         print(f"{folder / stale} holds the scores of other weights than those beside it.")
+    if unlisted := checksums.unlisted(folder):
+        print(said_of_unlisted(folder, unlisted))
     model = checkpoint.load_model(folder).to(pick_device(str(device)))
     tokenizer = load_tokenizer(folder / "tokenizer.json")
     return Translator(model, tokenizer, _chosen_length_penalty(folder))

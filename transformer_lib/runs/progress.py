@@ -6,6 +6,7 @@ import time
 import torch
 from torch import Tensor
 
+from transformer_lib.runs.device import sums_in
 from transformer_lib.runs.processes import Processes
 
 
@@ -15,12 +16,12 @@ class Meter:
     def __init__(self, processes: Processes, device: torch.device):
         self.processes = processes
         # Summed on the device: reading the number would make a GPU wait.
-        self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
+        self.loss_sum = torch.zeros((), dtype=sums_in(device), device=device)
         self.n_tokens, self.since = 0, time.perf_counter()
 
     def add(self, mean_loss: Tensor, n_tokens: int) -> None:
         """Count a batch of this process by its mean loss."""
-        self.loss_sum += mean_loss.detach().double() * n_tokens
+        self.loss_sum += mean_loss.detach().to(self.loss_sum.dtype) * n_tokens
 
     def total_loss(self) -> float:
         """Summed over the tokens of all processes."""
