@@ -9,7 +9,7 @@ import pytest
 import torch
 from claims_pages import module, recording, told
 
-from transformer_lib.scoring.verdict import BETTER, TIE, compare_runs
+from transformer_lib.scoring.verdict import BETTER, TIE, WORSE, compare_runs
 
 # Of each grid: the cells of its page that draw and tell it, behind those that they need.
 TELL = {
@@ -198,6 +198,13 @@ def test_what_the_pages_say_of_depth_and_of_starts_holds():
     assert max(single) < 0.7 and min(late) > 0.95
     large = {heads: values("hunt", "right", 4000, heads=heads, rate=0.002) for heads in (4, 8)}
     assert min(large[8]) > 0.97 > 0.95 > max(large[4]) and min(large[4]) > 0.9
+    for rate in (0.001, 0.003, 0.01):
+        for steps in (120, 360):
+            wanted = ("starts", "loss", steps)
+            library = values(*wanted, start="as in the library", rate=rate)
+            for large in ("stacks x 10", "W with standard deviation 1"):
+                verdict = compare_runs(values(*wanted, start=large, rate=rate), library, "lower")
+                assert verdict.word == WORSE
     assert min(values("remember", "right", kind="GRU, keeping gate")) > 0.9
     assert max(values("remember", "right", kind="GRU")) < 0.7
 
