@@ -1,7 +1,28 @@
 """Limits of a dataclass field, written next to it: `size: int = within(8, at_least=1)`."""
 
 import dataclasses
+import math
 from collections.abc import Iterable
+
+# What a parameter of this name may be, in every public function or in the one that is named.
+PARAMETERS = {
+    **dict.fromkeys(
+        ("d_model", "n_heads", "d_ff", "d_head", "n_classes", "max_len", "max_tokens", "beam_size"),
+        {"at_least": 1},
+    ),
+    **dict.fromkeys(("eps", "base", "rotary_base"), {"above": 0, "below": math.inf}),
+    **dict.fromkeys(("start", "warmup", "at_most", "n_segments"), {"at_least": 0}),
+    "learning_rate.step": {"at_least": 0},
+    "cooldown.step": {"below": math.inf},
+    **dict.fromkeys(("momentum", "smoothing", "dropout", "dropout_p"), {"at_least": 0, "below": 1}),
+}
+
+
+def require_parameter(function: str, name: str, given) -> None:
+    """Raise ValueError for a number outside what PARAMETERS says of this name; others pass."""
+    limits = PARAMETERS.get(f"{function}.{name}", PARAMETERS.get(name))
+    if limits and isinstance(given, (int, float)) and not _inside(given, limits):
+        raise ValueError(f"{function}: {name} is {given!r}; it must be {_in_words(limits)}.")
 
 
 def within(
