@@ -85,6 +85,15 @@ def test_the_epub_takes_along_no_file_that_no_page_needs(epub):
             assert known or name.rpartition("/")[2] in text, name
 
 
+def test_in_one_page_every_reference_has_its_place(epub):
+    page = offline.one_page(epub[1])
+    ids = set(re.findall(r'\sid="([^"]+)"', page))
+    led = re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)|aria-labelledby="([^"]+)"', page)
+    asked = {name for names in led for name in names if name}
+    assert len(asked) >= 4 and asked <= ids, asked - ids
+    assert len(ids) == len(re.findall(r'\sid="', page))
+
+
 @needs_chromium
 def test_the_pdf_has_text_bookmarks_and_links(epub, tmp_path):
     from pypdf import PdfReader

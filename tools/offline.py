@@ -170,6 +170,9 @@ def one_page(pages: Path) -> str:
         body = FORMULA.sub(as_latex, body)
         body = re.sub(r'\b(src|href)="([^"]*)"', moved, body)
         body = re.sub(r'(\s)id="([^"]*)"', rf'\1id="{here}--\2"', body)
+        body = re.sub(r"url\(#([\w-]+)\)", rf"url(#{here}--\1)", body)
+        body = re.sub(r'aria-(labelledby|describedby)="([^" ]*)"',
+                      rf'aria-\1="{here}--\2"', body)
         sections.append(f'<section id="{here}">{body}</section>')
     mathjax = ROOT / "book" / "_extra" / "vendor" / "mathjax" / "tex-chtml-full.js"
     style = (ROOT / "book" / "_static" / "along.css").read_text(encoding="utf8")

@@ -22,6 +22,11 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 
 XHTML = "http://www.w3.org/1999/xhtml"
+SVG = "http://www.w3.org/2000/svg"
+# Rules of a drawing that move it, or answer a pointer.
+MOTION = re.compile(
+    r"@\w+[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}|[^{}]*:(?:has|is|hover)[^{}]*\{[^{}]*\}"
+)
 SPACES = {
     "http://www.w3.org/1999/xlink": "xlink",
     "http://www.w3.org/XML/1998/namespace": "xml",
@@ -126,6 +131,8 @@ def still(body: str) -> str:
             drop(node)
         elif local(node) == "path" and "d" not in node.attrib:  # an arrow of length 0
             drop(node)
+        elif local(node) == "style" and etree.QName(node).namespace == SVG:
+            node.text = MOTION.sub("", node.text or "")
         elif node is not page and (local(node) in DROPPED or classes(node) & DROPPED_CLASSES):
             if node.getparent() is not None:
                 drop(node)
