@@ -100,12 +100,9 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
                 return TypeError(
                     f"{name}: {argument} is {describe(value)}; expected {words(known[argument])}."
                 )
-        try:
-            require_parameter(name, argument, value)
-        except ValueError as error:
-            return error
+        require_parameter(name, argument, value)
         if isinstance(value, Tensor) and value.layout != torch.strided:
-            return ValueError(
+            raise ValueError(
                 f"{name}: {argument} is a sparse tensor; expected a dense one: use .to_dense()."
             )
     tensors = {key: value for key, value in given.items() if isinstance(value, Tensor)}

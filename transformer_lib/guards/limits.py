@@ -14,7 +14,7 @@ PARAMETERS = {
     **dict.fromkeys(("start", "warmup", "at_most", "n_segments"), {"at_least": 0}),
     "learning_rate.step": {"at_least": 0},
     "cooldown.step": {"below": math.inf},
-    **dict.fromkeys(("momentum", "smoothing", "dropout", "dropout_p"), {"at_least": 0, "below": 1}),
+    **dict.fromkeys(("momentum", "dropout", "dropout_p"), {"at_least": 0, "below": 1}),
 }
 
 
@@ -37,12 +37,12 @@ def within(
     """A field of a dataclass with its limits, which `require_limits` checks and `--help` reads."""
     limits = {"at_least": at_least, "above": above, "at_most": at_most, "below": below}
     limits = {name: limit for name, limit in limits.items() if limit is not None}
-    return dataclasses.field(default=default, metadata=limits | {"one_of": tuple(one_of)})
+    return dataclasses.field(default=default, metadata=limits | {"one_of": one_of})
 
 
 def choices(field: dataclasses.Field) -> tuple[str, ...]:
     """The values that a field may have, where they can be listed."""
-    return field.metadata.get("one_of", ())
+    return tuple(field.metadata.get("one_of", ()))  # as they are now: a scheme may be added
 
 
 def require_limits(config) -> None:
