@@ -8,12 +8,19 @@ its cells tagged `recorded`. Resumable; about six minutes on one core. Needs Mul
 
 from types import SimpleNamespace
 
+from recordings.gate import Gate
 from recordings.record import RESULTS, cell, page_code
+
+UNIGRAM = 2.87  # nats per letter of English captions
 
 OUT = RESULTS / "beyond.json"
 PAGE = "06_positional_encodings"
 SEEDS = (0, 1, 2)
 page = SimpleNamespace(**page_code(PAGE))
+GATE = Gate(
+    chance=UNIGRAM, arms=("positions", "size"), edge={"rate": (None, 0.003), "steps": (None, 300)}
+)
+
 
 # Positions, and the size at which a learned table starts (None: the library's 0.02).
 POSITIONS = [
@@ -36,10 +43,21 @@ def reading(**settings) -> dict:
     return {"first": first(**settings), "loss": page.loss_by_place(net)}
 
 
+def window(positions: str, steps: int, rate: float, seed: int) -> dict:
+    """The same, and once more with a window at inference: no letter looks further back than it
+    ever could in training.
+    """
+    net = page.train_letters(positions, seed, steps, rate)
+    return {"loss": page.loss_by_place(net), "windowed": page.loss_by_place(net, page.LENGTH)}
+
+
 def grid():
     """Seed 0 of everything first, so that a recording that is stopped early is fair."""
     return [
         cell("beyond", reading, positions=positions, size=size, steps=steps, rate=rate, seed=seed)
         for seed in SEEDS for steps, rate in TRAINED for positions, size in POSITIONS
         if steps < 1000 or seed < 2  # the long ones take most of the time
-    ]
+    ] + [
+        cell("window", window, positions=positions, steps=300, rate=0.003, seed=seed)
+        for seed in SEEDS for positions in ("rotary", "sinusoidal", "alibi", "none")
+    ] + [cell("window", window, positions="rotary", steps=1000, rate=0.003, seed=0)]
