@@ -223,3 +223,16 @@ def test_learned_positions_of_an_older_run_still_load(tmp_path):
     checkpoint.load_state(fresh, old, tmp_path)
     ids = random_ids(2, 7)
     assert_equal(fresh(ids, ids), model(ids, ids))
+
+
+def test_a_checkpoint_that_may_not_be_read_is_not_called_damaged(tmp_path, monkeypatch):
+    """It is whole, as far as anybody knows: nothing is set aside."""
+    path = tmp_path / "checkpoints" / "step-0000002"
+    path.mkdir(parents=True)
+
+    def refuse(self):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(type(path), "read_bytes", refuse)
+    with pytest.raises(OSError, match="state.json cannot be read .*change its permissions"):
+        checkpoint.read_state(path)

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from transformer_lib import ModelConfig, TrainConfig, data
-from transformer_lib.cli import main
+from transformer_lib.cli import in_words, main
 from transformer_lib.cli.options import HELP, NOT_OFFERED, parsers
 from transformer_lib.cli.training import recipe_options
 from transformer_lib.corpora import hub
@@ -148,6 +148,21 @@ def test_a_missing_gpu_is_one_clear_line(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     error = fails(capsys, ["train", "--data", "mini", *TINY, "--device", "cuda"])
     assert "no GPU is at hand" in error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (IsADirectoryError(21, "Is a directory", "/a"), "/a is a folder; give the name of a file."),
+        (FileNotFoundError(2, "No such file", "/a"), "/a is not there; check the name."),
+        (PermissionError(13, "Denied", "/a"), "/a may not be used; change its permissions, or"),
+        (OSError(5, "I/O error", "/a"), "/a cannot be used (I/O error)."),
+        (OSError("could not write /a\n(full)"), "could not write /a (full)"),
+        (ValueError("two\nlines"), "two lines"),
+    ],
+)
+def test_the_operating_systems_errors_say_which_file_and_what_to_do(error, said):
+    assert in_words(error).startswith(said)
 
 
 def test_a_name_that_the_locale_cannot_read_is_named_before_anything_is_made(tmp_path):

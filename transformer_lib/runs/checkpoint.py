@@ -196,6 +196,10 @@ def read_state(path: Path) -> dict:
         state = json.loads((path / "state.json").read_bytes())
         if not isinstance(state, dict):
             raise ValueError
+    except PermissionError as error:  # whole, as far as anybody knows
+        raise OSError(
+            f"{path / 'state.json'} cannot be read ({error.strerror}): change its permissions."
+        ) from None
     except (OSError, ValueError):
         raise _damaged(path, "state.json") from None
     if CHECKED & state.keys():
