@@ -235,33 +235,6 @@ def test_like_repeats_a_recorded_run(trained, tmp_path, monkeypatch, capsys):
     assert "used 1 batches for an update; 2 processes cannot share them" in error
 
 
-@pytest.mark.parametrize(("part", "name", "value"), [
-    ("train", "both_directions", 18), ("data", "start_from", "a-run"), ("data", "teachers", ["b"]),
-])
-def test_a_recorded_run_of_settings_that_are_gone_translates(
-    trained, tmp_path, capsys, part, name, value
-):
-    for file in ("tokenizer.json", "model.safetensors"):
-        (tmp_path / file).write_bytes((trained / file).read_bytes())
-    about = json.loads((trained / "config.json").read_text())
-    about[part][name] = value
-    (tmp_path / "config.json").write_text(json.dumps(about))
-    assert main(["translate", "--run", str(tmp_path), "Ein Hund."]) == 0
-    error = fails(capsys, ["train", "--like", str(tmp_path)])
-    assert f"was trained with {name} = {value!r}, a setting that is gone" in error
-    about[part][name] = {"both_directions": 0, "start_from": None, "teachers": []}[name]
-    (tmp_path / "config.json").write_text(json.dumps(about))
-    assert name not in recipe_options(str(tmp_path), own_batches=False)
-
-
-def test_older_runs_were_trained_with_what_fast_now_asks_for(trained, tmp_path):
-    about = json.loads((trained / "config.json").read_text())
-    assert recipe_options(str(trained), own_batches=False)["fast"] is False
-    del about["train"]["fast"]
-    (tmp_path / "config.json").write_text(json.dumps(about))
-    assert recipe_options(str(tmp_path), own_batches=False)["fast"] is True
-
-
 def test_a_recipe_leaves_device_and_precision_to_the_machine(trained, tmp_path):
     about = json.loads((trained / "config.json").read_text())
     about["train"] |= {"precision": "bf16", "device": "cuda:1"}
