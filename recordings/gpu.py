@@ -181,6 +181,9 @@ def perform(step: Step, work: Path, small: bool, end: float | None) -> int | Non
 
     Then they get the signal of Ctrl-C, after which training saves, and half a minute.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Started in the background by a script: the commands would ignore it, too.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     variables = {"BOOK_SCALE": "smoke" if small else "full", "PYTHONUNBUFFERED": "1",
                  "MY_RUNS": str(work / "my-runs")}
     variables["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])

@@ -1,5 +1,6 @@
 """Small models, and the same random numbers in every run."""
 
+import signal
 import socket
 import threading
 
@@ -18,6 +19,13 @@ TINY = dict(
     vocab_size=20, d_model=16, n_heads=4, d_ff=24, n_encoder_layers=2, n_decoder_layers=2,
     dropout=0.0, max_len=40,
 )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def ctrl_c_is_heard():
+    """A shell starts what runs in the background with SIGINT ignored, and children inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ The steps themselves are not run here: `python -m recordings.gpu run --rehearse`
 
 import json
 import shutil
+import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -105,6 +106,15 @@ def test_time_that_runs_out_is_no_failure(work, monkeypatch, tmp_path):
     with_steps(monkeypatch, ("long", [[sys.executable, "-c", code]]), ("next", [say("a")]))
     assert gpu.run(work, False, 1 / 30, []) == 75
     assert done.exists() and not (work / "steps").exists()
+
+
+def test_it_saves_where_ctrl_c_was_ignored_at_the_start(work, monkeypatch, tmp_path):
+    """As in `nohup make gpu &` of a script: the step is told to stop all the same."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        test_time_that_runs_out_is_no_failure(work, monkeypatch, tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_without_a_gpu_nothing_is_begun(work, monkeypatch, capsys):

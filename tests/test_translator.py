@@ -128,6 +128,15 @@ def test_a_run_is_found_by_path_or_name(folder, monkeypatch):
         find_run("large")
 
 
+def test_a_length_penalty_of_zero_is_not_the_runs_own(translator):
+    """0 is a number like any other: scores are then log-probabilities, divided by nothing."""
+    own = Translator(translator.model, translator.tokenizer, length_penalty=2.0)
+    asked = own.translate(TEXTS, beam_size=3, length_penalty=0)
+    bare = Translator(translator.model, translator.tokenizer, length_penalty=0.0)
+    assert [t.score for t in asked] == [t.score for t in bare.translate(TEXTS, beam_size=3)]
+    assert [t.score for t in asked] != [t.score for t in own.translate(TEXTS, beam_size=3)]
+
+
 def test_a_run_keeps_its_length_penalty(folder, tmp_path):
     for path in folder.iterdir():
         if path.is_file():
