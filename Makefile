@@ -21,7 +21,7 @@ book page test check weekly test-site labs grade marks test-labs bench seeds abl
 
 .DEFAULT_GOAL = help
 .PHONY: help book page test check weekly test-site serve sync printed labs grade marks test-labs bench train seeds ablations ladder record \
-        gpu gpu-home repository clean
+        gpu gpu-home repository epub pdf offline cards clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -69,6 +69,21 @@ weekly: $(READY)  ## the tests that take minutes each; a smaller one of each kin
 test-site: $(READY)  ## build the site if it is missing, then test in headless Chromium every page and live figure
 	@test -f $(SITE) || $(MAKE) book
 	$(PYTEST) tests/browser
+
+epub: $(READY)  ## the executed book as an EPUB, _build/attention-step-by-step.epub
+	@test -f $(SITE) || $(MAKE) book
+	$(BIN)/python -m tools.offline epub
+
+pdf: $(READY)  ## the executed book as one PDF with bookmarks; needs Chromium
+	@test -f $(SITE) || $(MAKE) book
+	$(BIN)/python -m tools.offline pdf
+
+offline: $(READY)  ## the built site as a zip that works from the disk
+	@test -f $(SITE) || $(MAKE) book
+	$(BIN)/python -m tools.offline site
+
+cards: $(READY)  ## glossary, notation and shapes as cards for Anki, _build/attention-step-by-step.apkg
+	$(BIN)/python -m tools.cards
 
 serve: $(READY)  ## show the built site at http://127.0.0.1:8000
 	@test -f $(SITE) || $(MAKE) book

@@ -35,17 +35,13 @@ OLD = {
     "claims/batches": ("14_multi30k_data", "measured without a setting past the page's own"),
     "claims/beams": ("15_decoding", "measured without a setting past the page's own"),
     "claims/beyond": ("06_positional_encodings", NO_CURVE),
-    "claims/game": ("03_masks", NO_CURVE),
     "claims/heads": ("18_looking_inside", ONE_MODEL),
     "claims/hunt": ("09_encoder", NO_CURVE),
     "claims/memory": ("01_why_attention", NO_CURVE),
     "claims/normalization": ("07_normalization", NO_CURVE),
     "claims/one_vector": ("10_decoder", NO_CURVE),
-    "claims/positions": ("06_positional_encodings", NO_CURVE),
-    "claims/questions": ("04_multi_head_attention", NO_CURVE),
     "claims/remember": ("01_why_attention", NO_CURVE),
     "claims/residuals": ("08_feed_forward_and_residuals", NO_CURVE),
-    "claims/scaling": ("02_scaled_dot_product_attention", NO_CURVE),
     "claims/shift": ("12_batches_loss_schedule", NO_CURVE),
     "claims/starts": ("11_whole_model", NO_CURVE),
     "claims/toys": ("13_toy_tasks", NO_CURVE),
@@ -78,15 +74,19 @@ class Gate:
     chance: the loss of guessing, a number or a function of a cell's settings; None if the grid
     trains nothing and only measures a trained model.
     arms: the settings that the page compares; all others are held fixed in a comparison.
-    edge: setting -> (lowest, highest) value that the page's sentence talks about. The grid must go
-    beyond on each side that is not None.
-    did_not_learn: [(settings, words of the page), ...] of arms whose loss stays at chance.
+    edge: setting -> (lowest, highest) value that the page's sentence talks about; the grid must go
+    beyond on each side that is not None. Where values have no order: setting -> {value, ...} that
+    the finding was not made for, and that must be recorded, too.
+    measures: parts of the grid that train nothing.
+    did_not_learn: [(settings, words of the page), ...] of arms of which some or all runs stay at
+    chance.
     differs: "parameters", "updates" or "tokens" -> words of the page that admit the difference.
     """
 
     chance: float | Callable[[dict], float] | None = None
     arms: tuple[str, ...] = ()
-    edge: dict[str, tuple] = field(default_factory=dict)
+    edge: dict[str, tuple | set] = field(default_factory=dict)
+    measures: tuple[str, ...] = ()
     did_not_learn: tuple[tuple[dict, str], ...] = ()
     differs: dict[str, str] = field(default_factory=dict)
 
@@ -96,7 +96,10 @@ class Gate:
 
     def lacks(self, record: dict) -> bool:
         """Whether a record has to be made again to be complete."""
-        return self.trains and not record.get("run", {}).keys() >= RUN
+        return self.trained(record) and not record.get("run", {}).keys() >= RUN
+
+    def trained(self, record: dict) -> bool:
+        return self.trains and record["settings"].get("part") not in self.measures
 
     def guessing(self, settings: dict) -> float:
         return self.chance(settings) if callable(self.chance) else self.chance
@@ -117,8 +120,8 @@ def faults(recorded: dict, gate: Gate, page: str) -> list[str]:
              if key not in recorded.get("made", {})]
     if lacking := [r["settings"] for r in records if gate.lacks(r)]:
         return [*found, f"{len(lacking)} records have no training curve, the first {lacking[0]}"]
-    if gate.trains:
-        found += _not_begun(records, gate, page) + _unfair(records, gate, page)
+    if trained := [r for r in records if gate.trained(r)]:
+        found += _not_begun(trained, gate, page) + _unfair(trained, gate, page)
     return found + _edges(records, gate)
 
 
@@ -127,7 +130,7 @@ def _not_begun(records, gate, page) -> list[str]:
     for settings, words in gate.did_not_learn:
         if words not in page:
             found.append(f"the page does not say: {words}")
-        if any(learned(r, gate) for r in records if settings.items() <= r["settings"].items()):
+        if all(learned(r, gate) for r in records if settings.items() <= r["settings"].items()):
             found.append(f"{settings} is said not to learn, and learns")
     said = [settings.items() for settings, _ in gate.did_not_learn]
     return found + [
@@ -160,8 +163,12 @@ def _unfair(records, gate, page) -> list[str]:
 
 def _edges(records, gate) -> list[str]:
     found = [] if gate.edge else ["no knob is named whose edge was crossed"]
-    for name, (low, high) in gate.edge.items():
+    for name, limits in gate.edge.items():
         values = [r["settings"][name] for r in records if r["settings"].get(name) is not None]
+        if isinstance(limits, set):
+            found += [f"{name}: {v} is not recorded" for v in sorted(limits - set(values))]
+            continue
+        low, high = limits
         if low is not None and not any(value < low for value in values):
             found.append(f"{name}: nothing below {low} is recorded")
         if high is not None and not any(value > high for value in values):

@@ -34,7 +34,7 @@ from transformer_lib.runs.files import make_folder, write_text
 ROOT = Path(__file__).resolve().parents[1]
 TAG = "recorded"  # of the cells whose code a recording runs
 RESULTS = ROOT / "results" / "claims"
-POINTS = 40  # of a training curve
+POINTS = 20  # of a training curve
 
 
 # ---- what a grid is made of ---------------------------------------------------------------------
@@ -236,6 +236,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     every = names()
     parser.add_argument("only", nargs="*", metavar="NAME", help=f"of: {', '.join(every)}")
+    parser.add_argument("--new", action="store_true", help="only what is not recorded at all")
     parser.add_argument("--parts", nargs="+", default=(), help="of one recording's grid")
     options = parser.parse_args()
     chosen = [n for n in every if not options.only or {n, n.split(".")[1]} & set(options.only)]
@@ -246,7 +247,8 @@ def main() -> None:
         grid = module(name)
         if hasattr(grid, "OUT"):
             gate = getattr(grid, "GATE", None)
-            record(grid.OUT, grid.grid(), options.parts, gate.lacks if gate else lambda _: False)
+            again = gate.lacks if gate and not options.new else lambda _: False
+            record(grid.OUT, grid.grid(), options.parts, again)
         else:
             grid.record_all()
 

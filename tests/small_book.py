@@ -28,6 +28,14 @@ CHAPTER = [
     ("markdown", "## A second section\n\nSee [Notation](notation.md) & the rest."),
     ("code", "print('1 < 2 & 3')"),
 ]
+INTRO = """# Attention, Step by Step
+
+A small book with a drawing.
+
+```{raw} html
+:file: ../images/hero.svg
+```
+"""
 NOTATION = """# Notation
 
 One letter keeps one meaning. Chapter [Masks](03_masks.ipynb) uses $B$ and $T$.
@@ -62,7 +70,7 @@ def make(folder: Path, base: str = "") -> Path:
     ]}
     (folder / "_toc.yml").write_text(yaml.safe_dump(contents, sort_keys=False), encoding="utf8")
     book = folder / "book"
-    (book / "intro.md").write_text("# Attention, Step by Step\n\nA small book.\n", encoding="utf8")
+    (book / "intro.md").write_text(INTRO, encoding="utf8")
     (book / "notation.md").write_text(NOTATION, encoding="utf8")
     (book / "03_masks.ipynb").write_text(json.dumps(notebook(CHAPTER)), encoding="utf8")
     shutil.copy(ROOT / "book" / "errata.md", book)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import types
+from pathlib import Path
 
 import pytest
 import torch
@@ -26,6 +27,7 @@ from transformer_lib.runs.files import sha256
 from transformer_lib.tokenization import train_tokenizer
 from transformer_lib.translator import Translation
 
+ROOT = Path(__file__).resolve().parents[1]
 TINY = (
     "--vocab-size 200 --d-model 16 --n-heads 2 --d-ff 16 --n-encoder-layers 1 --n-decoder-layers 1 "
     "--max-len 150 --max-tokens 400 --max-steps 6 --checkpoint-every 2 --keep-checkpoints 3 "
@@ -146,6 +148,17 @@ def test_a_missing_gpu_is_one_clear_line(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     error = fails(capsys, ["train", "--data", "mini", *TINY, "--device", "cuda"])
     assert "no GPU is at hand" in error
+
+
+def test_a_name_that_the_locale_cannot_read_is_named_before_anything_is_made(tmp_path):
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "transformer_lib", "train", "--data", "dätä", "--run", "runs/new"],
+        env=os.environ | plain | {"PYTHONPATH": str(ROOT)}, cwd=tmp_path,
+        capture_output=True, text=True, encoding="utf-8",
+    )
+    assert done.returncode == 2 and "set PYTHONUTF8=1" in done.stderr
+    assert not [*tmp_path.iterdir()]
 
 
 def test_an_empty_file_and_a_damaged_line_are_named(capsys, tmp_path):

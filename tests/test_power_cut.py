@@ -8,15 +8,19 @@ distinct state is written to a folder and the run started again in it.
 """
 
 import builtins
+import contextlib
 import itertools
+import json
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 from tiny_run import assert_same_run, run
 
-from transformer_lib.runs import checkpoint, files
+from transformer_lib import load_pretrained
+from transformer_lib.runs import checkpoint, checksums, export, files
 from transformer_lib.runs.folder import RunFolder
 
 SETTINGS = dict(
@@ -159,11 +163,25 @@ def apply(names, changes):
 
 
 class Disk:
-    def __init__(self):
+    def __init__(self, tree=()):
+        """tree: what is there at the start, and synced: path -> bytes, None for a folder."""
         self.root, self.saved = Folder(), 0
         self.root.change(("run", Folder()))  # the folder above is of no interest
-        self.root.synced = dict(self.root.names)
-        self.root.pending = []
+        for path, content in sorted(dict(tree).items()):
+            node = Folder() if content is None else File()
+            if content is not None:
+                node.synced = node.written = content
+            self.above(path).change((path.name, node))
+        for folder in (self.root, *self.folders()):
+            folder.synced, folder.pending = dict(folder.names), []
+
+    def folders(self):
+        """Every folder below the one around the run."""
+        waiting = [self.root]
+        while waiting:
+            inside = [n for n in waiting.pop().names.values() if isinstance(n, Folder)]
+            yield from inside
+            waiting += inside
 
     def find(self, path: Path):
         node = self.root
@@ -228,9 +246,12 @@ class Disk:
         return found
 
 
-def distinct_states(record):
-    """(tree, newest step whose checkpoint was promised, how many changes were made) for each."""
-    disk, seen = Disk(), set()
+def distinct_states(record, before=()):
+    """(tree, newest step whose checkpoint was promised, how many changes were made) for each.
+
+    before: the tree that was there when the recording began.
+    """
+    disk, seen = Disk(before), set()
     for number, change in enumerate([("saved", 0), *record]):
         disk.do(*change)
         for tree in disk.states():
@@ -240,6 +261,23 @@ def distinct_states(record):
             if key not in seen:
                 seen.add(key)
                 yield tree, disk.saved, number
+
+
+def read_tree(folder: Path):
+    """What is in a folder: path -> bytes, None for a folder."""
+    return {
+        path.relative_to(folder): None if path.is_dir() else path.read_bytes()
+        for path in folder.rglob("*")
+    }
+
+
+def record_of(folder: Path, action):
+    """(what was in the folder, the changes that the action makes to it)."""
+    before = read_tree(folder) if folder.exists() else {}
+    with pytest.MonkeyPatch.context() as patch:
+        recorder = Recorder(folder, patch)
+        action()
+    return before, recorder.record
 
 
 def write_tree(folder: Path, tree):
@@ -259,11 +297,8 @@ def write_tree(folder: Path, tree):
 def recorded(tmp_path_factory):
     """A finished run, and the record of it."""
     folder = tmp_path_factory.mktemp("recorded") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        recorder = Recorder(folder, patch)
-        run(folder, **SETTINGS)
-    recorder.record.append(("saved", SETTINGS["max_steps"] + 1))  # the finished run
-    return folder, recorder.record
+    _, record = record_of(folder, lambda: run(folder, **SETTINGS))
+    return folder, [*record, ("saved", SETTINGS["max_steps"] + 1)]  # the finished run
 
 
 def test_the_record_is_whole(recorded, tmp_path):
@@ -273,10 +308,7 @@ def test_the_record_is_whole(recorded, tmp_path):
     for change in record:
         disk.do(*change)
     first = next(disk.states())
-    everything = {
-        path.relative_to(folder): None if path.is_dir() else path.read_bytes()
-        for path in folder.rglob("*")
-    }
+    everything = read_tree(folder)
     *_, last = disk.states()
     assert last == everything
     assert {path: content for path, content in first.items() if path.name != "old"
@@ -323,3 +355,151 @@ def test_a_power_cut_loses_nothing(recorded, tmp_path, capsys):
 def test_no_power_cut_loses_anything(recorded, tmp_path, capsys):
     reference, record = recorded
     resume_each(distinct_states(record), reference, tmp_path, capsys)
+
+
+# ------------------------------------------------------------------- what happens to a run later on
+
+
+def every(states, n, name=None):
+    """Every n-th state and the last, so that a test stays short; n = 1 takes all.
+
+    name: of a file; the first state with each of its contents is then among them, too.
+    """
+    states = list(states)
+    if n == 1:
+        return states
+    contents = {}
+    for state in states:
+        tree = state[0]
+        contents.setdefault((tree.get(Path(name or ".")), tree.get(Path(checksums.NAME))), state)
+    return [*contents.values(), *states[::n], states[-1]] if name else [*states[::n], states[-1]]
+
+
+def stopped_at(folder, step, how):
+    """A run of this folder that ends after a step: by an error, or as SIGTERM ends it."""
+
+    class Crash(Exception):
+        pass
+
+    def on_log(entry):
+        if entry["step"] == step and "loss" in entry:
+            if how == "signal":
+                os.kill(os.getpid(), signal.SIGTERM)
+            else:
+                raise Crash
+
+    with contextlib.suppress(Crash, KeyboardInterrupt):
+        run(folder, on_log=on_log, **SETTINGS)
+
+
+def damage_newest(folder):
+    path = checkpoint.checkpoints(folder)[-1] / "state.json"
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def resumption(folder):
+    stopped_at(folder, 3, "error")
+    return record_of(folder, lambda: run(folder, **SETTINGS))
+
+
+def damage_set_aside(folder):
+    stopped_at(folder, 4, "error")
+    damage_newest(folder)
+    return record_of(folder, lambda: run(folder, **SETTINGS))
+
+
+def stop_by_signal(folder):
+    return record_of(folder, lambda: stopped_at(folder, 2, "signal"))
+
+
+LATER = {function.__name__: function for function in (resumption, damage_set_aside, stop_by_signal)}
+
+
+def cut_and_go_on(before, record, reference, tmp_path, settings, n, name=None):
+    """Cut the power at these moments; the run then goes on, and is what it would have been."""
+    states = every(distinct_states(record, before), n, name)
+    assert states
+    for number, (tree, _, at) in enumerate(states):
+        folder = tmp_path / str(number)
+        write_tree(folder, tree)
+        try:
+            run(folder, **settings)
+            assert_same_run(folder, reference)
+            assert not list(folder.glob("**/damaged-step-*")), "a dead checkpoint is left"
+        except Exception as error:
+            raise AssertionError(f"cut after change {at}: {sorted(map(str, tree))}") from error
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("scene", LATER)
+@pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.weekly), 25])
+def test_a_cut_later_on_loses_nothing(scene, n, recorded, tmp_path):
+    before, record = LATER[scene](tmp_path / "first")
+    cut_and_go_on(before, record, recorded[0], tmp_path, SETTINGS, n)
+
+
+@pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.weekly), 25])
+def test_a_cut_while_a_run_is_made_longer(n, recorded, tmp_path):
+    """Nothing is refused as damaged: what may have changed is not listed meanwhile."""
+    folder, longer = tmp_path / "first", SETTINGS | {"max_steps": 6}
+    run(folder, **SETTINGS)
+    before, record = record_of(folder, lambda: run(folder, **longer))
+    run(tmp_path / "whole", **longer)
+    cut_and_go_on(before, record, tmp_path / "whole", tmp_path, longer, n, "config.json")
+
+
+@pytest.mark.parametrize("n", [pytest.param(7, marks=pytest.mark.weekly), 100])
+def test_a_second_cut_while_the_first_is_mended(n, recorded, tmp_path):
+    reference, record = recorded
+    for number, (tree, _, _) in enumerate(every(distinct_states(record), n)):
+        folder = tmp_path / f"first-{number}"
+        write_tree(folder, tree)
+        again = record_of(folder, lambda folder=folder: run(folder, **SETTINGS))
+        if len(again[1]) > 5:
+            inner = tmp_path / f"second-{number}"
+            inner.mkdir()
+            cut_and_go_on(*again, reference, inner, SETTINGS, max(n // 3, 9))
+
+
+@pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.weekly), 3])
+def test_a_cut_while_scores_are_saved(n, recorded, tmp_path, capsys):
+    """Old or new, both whole; or something is said, and the weights translate all the same."""
+    folder = shutil.copytree(recorded[0], tmp_path / "run")
+
+    def save(text):
+        names = "translations.jsonl", "scores.json"
+        with checksums.changing(folder, names):
+            files.write_json_lines(folder / names[0], [{"index": 0, "translation": text}])
+            known = files.sha256(folder / names[0])
+            about = {"weights": files.sha256(folder / checksums.WEIGHTS), "translations": known}
+            files.write_json(folder / names[1], about | {"bleu": float(len(text))})
+
+    save("old")
+    before, record = record_of(folder, lambda: save("newer"))
+    silent = 0
+    for number, (tree, _, at) in enumerate(every(distinct_states(record, before), n)):
+        copy = tmp_path / str(number)
+        write_tree(copy, tree)
+        capsys.readouterr()
+        load_pretrained(copy)  # refuses what contradicts its checksum
+        said = capsys.readouterr().out
+        texts = [row["translation"] for row in files.read_json_lines(copy / "translations.jsonl")]
+        scored = json.loads((copy / "scores.json").read_text())["bleu"]
+        listed = {"translations.jsonl", "scores.json"} <= checksums.read(copy).keys()
+        if said:
+            assert "not listed" in said or "scores of other" in said
+        else:
+            assert listed and scored == len(texts[0]), f"cut after change {at}: a silent mixture"
+            silent += 1
+    assert silent >= 2  # the first and the last
+
+
+def test_a_cut_while_a_file_is_exported(recorded, tmp_path):
+    """The old file, the new one, or none: never a part of one."""
+    folder, out = recorded[0], tmp_path / "out" / "model.bin"
+    (tmp_path / "out").mkdir()
+    before, record = record_of(tmp_path / "out", lambda: export.export_live(folder, out))
+    assert not before
+    whole = out.read_bytes()
+    for tree, _, _ in distinct_states(record):
+        assert tree.get(Path("model.bin"), whole) == whole

@@ -12,6 +12,7 @@ sacrebleu and sacremoses are imported when they are needed.
 """
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +37,7 @@ class Scores:
     signature: str  # sacrebleu's settings and version, without which a score means little
 
 
-def score(hypotheses, references):
+def score(hypotheses: list[str], references: list[str]) -> Scores:
     """The scores to report, each over the whole corpus.
 
     hypotheses, references: lists of detokenised strings, one reference per sentence.
@@ -59,7 +60,7 @@ def score(hypotheses, references):
 # ------------------------------------------------------------------------------- BLEU from scratch
 
 
-def bleu(hypotheses, references, tokenize="none"):
+def bleu(hypotheses: list, references: list, tokenize: str = "none") -> float:
     """Corpus BLEU in percent (Papineni et al. 2002), equal to sacrebleu's.
 
     BLEU is the geometric mean of four precisions, those of n-grams of one to four words, times a
@@ -74,7 +75,7 @@ def bleu(hypotheses, references, tokenize="none"):
     return float(bleu_from_counts(np.sum(counts, axis=0)))
 
 
-def bleu_counts(hypothesis, reference):
+def bleu_counts(hypothesis: list[str], reference: list[str]) -> np.ndarray:
     """What one sentence adds to corpus BLEU: 10 integers.
 
     hypothesis, reference: lists of tokens. Returns (10,): for n = 1..4 the hypothesis's n-grams
@@ -89,7 +90,7 @@ def bleu_counts(hypothesis, reference):
     return np.array([*matches, *totals, len(hypothesis), len(reference)])
 
 
-def bleu_from_counts(counts):
+def bleu_from_counts(counts: Sequence | np.ndarray) -> np.ndarray:
     """BLEU in percent from summed counts (..., 10), for one corpus or many at once.
 
     A precision without a match would make the product zero. Exponential smoothing puts 1/2 match
@@ -116,7 +117,9 @@ def _ngrams(tokens, n):
     return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
 
 
-def lowercased_tokenised_bleu(hypotheses, references, language):
+def lowercased_tokenised_bleu(
+    hypotheses: list[str], references: list[str], language: str
+) -> float:
     """BLEU as older papers report it: lowercased, punctuation normalised, tokenised by Moses.
 
     That is the form in which Multi30k was first distributed (Elliott et al. 2016), so published
@@ -141,7 +144,7 @@ def lowercased_tokenised_bleu(hypotheses, references, language):
 # ----------------------------------------------------------------------------------- edit distance
 
 
-def edit_distance(a, b):
+def edit_distance(a: Sequence, b: Sequence) -> int:
     """The fewest insertions, deletions and substitutions that turn a into b (Levenshtein 1966).
 
     a, b: strings, for a distance in characters, or lists of words. Takes len(a) * len(b) steps.
@@ -168,7 +171,13 @@ class Interval:
     high: float
 
 
-def bootstrap(hypotheses, references, n=1000, seed=0, metric="bleu"):
+def bootstrap(
+    hypotheses: list[str],
+    references: list[str],
+    n: int = 1000,
+    seed: int = 0,
+    metric: str = "bleu",
+) -> Interval:
     """A 95 % interval for a corpus score: how it would vary with other sentences of the same kind.
 
     Draws as many sentences as there are, with replacement, n times, and scores each draw (Koehn
@@ -189,7 +198,14 @@ class Comparison:
     p_value: float  # how often chance alone gives a difference as large, in either direction
 
 
-def paired_bootstrap(a, b, references, n=1000, seed=0, metric="bleu"):
+def paired_bootstrap(
+    a: list[str],
+    b: list[str],
+    references: list[str],
+    n: int = 1000,
+    seed: int = 0,
+    metric: str = "bleu",
+) -> Comparison:
     """Is system a different from system b, or are these sentences just kind to one of them?
 
     Both systems are scored on the same draws, so what a draw does to both cancels (Koehn 2004).
@@ -249,7 +265,9 @@ def _rate(counts):
 # --------------------------------------------------------------------------------- where it is lost
 
 
-def sentence_scores(hypotheses, references, metric="chrf"):
+def sentence_scores(
+    hypotheses: list[str], references: list[str], metric: str = "chrf"
+) -> list[float]:
     """One score per sentence, as a list: for sorting and browsing, not for averaging.
 
     metric: as for `bootstrap`. A sentence has few 4-grams, so its BLEU is rough: it is taken over
@@ -270,7 +288,9 @@ class Group:
     score: float
 
 
-def breakdown(hypotheses, references, keys, metric="bleu"):
+def breakdown(
+    hypotheses: list[str], references: list[str], keys: Sequence, metric: str = "bleu"
+) -> list[Group]:
     """The corpus score of each group of sentences.
 
     keys: one per sentence; sentences with equal keys form a group. `length_bucket` and
@@ -289,13 +309,17 @@ def breakdown(hypotheses, references, keys, metric="bleu"):
     }
 
 
-def length_bucket(text, width=5):
+def length_bucket(text: str, width: int = 5) -> tuple[int, int]:
     """The bucket (fewest, most) of a text's number of words: (1, 5), (6, 10) and so on."""
+    if width < 1:
+        raise ValueError(f"width is {width}; a bucket needs at least 1 number of words.")
     bucket = max(len(text.split()) - 1, 0) // width
     return bucket * width + 1, (bucket + 1) * width
 
 
-def rare_word_counts(texts, training_texts, at_most=5):
+def rare_word_counts(
+    texts: Iterable[str], training_texts: Iterable[str], at_most: int = 5
+) -> list[int]:
     """How many words of each text occur at most `at_most` times in the training texts.
 
     Words are split at spaces and lowercased. Returns a list of integers, one per text.

@@ -9,7 +9,7 @@ from torch import Tensor
 from transformer_lib import fast
 from transformer_lib.attention import record_attention
 from transformer_lib.decoding import beam_search, evaluating, in_batches
-from transformer_lib.guards import guard
+from transformer_lib.guards import guard, has_visible_text
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.tokenization import (
     BOS,
@@ -65,6 +65,7 @@ class Translator:
 
         length_penalty: None takes self.length_penalty, for a recorded run the one chosen for it.
         attention=False leaves cross_attention empty and saves one pass over each sentence.
+        An empty text, or one without a visible character, stays empty.
         Raises TypeError for a bare string, ValueError for a sentence longer than the model reads.
         """
         if isinstance(texts, str):
@@ -73,6 +74,11 @@ class Translator:
             return []
         if length_penalty is None:
             length_penalty = self.length_penalty
+        if empty := [i for i, text in enumerate(texts) if not has_visible_text(text)]:
+            rest = [text for text in texts if has_visible_text(text)]
+            found = iter(self.translate(rest, beam_size, length_penalty, max_tokens, attention))
+            nothing = Translation("", [], [], torch.empty(0), 0.0)
+            return [nothing if i in set(empty) else next(found) for i in range(len(texts))]
         sources = encode_source(self.tokenizer, list(texts))
         longest = max(range(len(sources)), key=lambda i: len(sources[i]))
         if problem := self.problem(texts[longest]):

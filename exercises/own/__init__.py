@@ -199,6 +199,8 @@ class Parts(dict):
 
 def parts(where: str | Path | None = None) -> Parts:
     """The parts kept in a folder (yours, if none is named), each tested anew."""
+    if where and Path(where).exists() and not Path(where).is_dir():
+        raise ValueError(f"{where} is a file; expected the folder that keeps your parts.")
     return Parts(Path(where) if where else folder())
 
 

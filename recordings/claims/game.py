@@ -7,16 +7,20 @@ hides nothing but the answer. The experiment is the one that the page prints, in
 `recorded`. Resumable; a minute or two on one core.
 """
 
+import math
 from types import SimpleNamespace
 
 import torch
 
+from recordings.gate import Gate
 from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "game.json"
 PAGE = "03_masks"
 SEEDS = (0, 1, 2)
 page = SimpleNamespace(**page_code(PAGE))
+GATE = Gate(chance=math.log(11), arms=("model",), edge={"rate": (0.01, 0.01)})
+
 
 everything = torch.ones(8, 8, dtype=torch.bool)
 MASKS = {

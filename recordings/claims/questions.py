@@ -5,17 +5,24 @@ experiment is the one that the page prints, in its cells tagged `recorded`. Resu
 minutes on one core.
 """
 
+import math
 from types import SimpleNamespace
 
+from recordings.gate import Gate
 from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "questions.json"
 PAGE = "04_multi_head_attention"
 SEEDS = (0, 1, 2)
 page = SimpleNamespace(**page_code(PAGE))
+GATE = Gate(
+    chance=math.log(16), arms=("heads", "reader"), edge={"heads": (None, 4)},
+    differs={"parameters": "The network more than doubles the parameters"},
+)
+
 
 QUESTIONS = "four questions"  # fewer are easy, and the page shows them
-HEADS = (1, 2, 4)
+HEADS = (1, 2, 4, 8)
 READERS = ("linear map", "network")
 LOOKS = (250, 500, 1000)  # steps
 

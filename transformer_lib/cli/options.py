@@ -225,6 +225,12 @@ def _export_options(export: argparse.ArgumentParser) -> None:
 def _name(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("it is empty: give a name, or leave the option out")
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # of an environment whose locale has no UTF-8
+        raise argparse.ArgumentTypeError(
+            f"{text!a} holds characters that this locale cannot read: set PYTHONUTF8=1"
+        ) from None
     return text
 
 

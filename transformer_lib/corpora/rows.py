@@ -1,5 +1,7 @@
 """What all sources share: the names of the splits, and one row as a pair of strings."""
 
+from transformer_lib.guards import has_visible_text
+
 SPLITS = {
     "train": ("train", "training"),
     "validation": ("validation", "val", "valid", "dev"),
@@ -35,6 +37,6 @@ def _problem(text) -> str:
             f"holds half of a surrogate pair ({text[:40]!a}), which is no character: write the "
             "file again as UTF-8."
         )
-    if not text or not any(c.isprintable() and not c.isspace() for c in text):
+    if not has_visible_text(text or ""):
         return "is empty; every line needs both sides."
     return ""

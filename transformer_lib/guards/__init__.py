@@ -15,10 +15,12 @@ from transformer_lib.guards.checks import (
     require_types,
 )
 from transformer_lib.guards.limits import choices, require_limits, within
+from transformer_lib.guards.values import has_visible_text
 
 __all__ = [
     "choices",
     "guard",
+    "has_visible_text",
     "require_limits",
     "require_mask",
     "require_no_zeros_and_ones",

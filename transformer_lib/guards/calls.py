@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.compiler import is_compiling
 
+from transformer_lib.guards.limits import require_parameter
 from transformer_lib.guards.values import describe, fits, hints, words
 
 LIBRARY = str(Path(__file__).parents[1])
@@ -99,6 +100,11 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
                 return TypeError(
                     f"{name}: {argument} is {describe(value)}; expected {words(known[argument])}."
                 )
+        require_parameter(name, argument, value)
+        if isinstance(value, Tensor) and value.layout != torch.strided:
+            raise ValueError(
+                f"{name}: {argument} is a sparse tensor; expected a dense one: use .to_dense()."
+            )
     tensors = {key: value for key, value in given.items() if isinstance(value, Tensor)}
     module = given.get("self", given.get("model"))
     if isinstance(module, nn.Module) and tensors:

@@ -81,3 +81,10 @@ def require_pairs(pairs: Mapping, known: Iterable[str]) -> None:
                     f"{split} pair {number} is {describe(row)}; expected (source, target), two "
                     "strings."
                 )
+            try:
+                row[0].encode(), row[1].encode()
+            except UnicodeEncodeError:
+                raise ValueError(
+                    f"{split} pair {number} holds half of a surrogate pair, which is no character: "
+                    f"{describe(row)}; read the text as UTF-8."
+                ) from None

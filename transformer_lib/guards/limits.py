@@ -1,7 +1,28 @@
 """Limits of a dataclass field, written next to it: `size: int = within(8, at_least=1)`."""
 
 import dataclasses
+import math
 from collections.abc import Iterable
+
+# What a parameter of this name may be, in every public function or in the one that is named.
+PARAMETERS = {
+    **dict.fromkeys(
+        ("d_model", "n_heads", "d_ff", "d_head", "n_classes", "max_len", "max_tokens", "beam_size"),
+        {"at_least": 1},
+    ),
+    **dict.fromkeys(("eps", "base", "rotary_base"), {"above": 0, "below": math.inf}),
+    **dict.fromkeys(("start", "warmup", "at_most", "n_segments"), {"at_least": 0}),
+    "learning_rate.step": {"at_least": 0},
+    "cooldown.step": {"below": math.inf},
+    **dict.fromkeys(("momentum", "dropout", "dropout_p"), {"at_least": 0, "below": 1}),
+}
+
+
+def require_parameter(function: str, name: str, given) -> None:
+    """Raise ValueError for a number outside what PARAMETERS says of this name; others pass."""
+    limits = PARAMETERS.get(f"{function}.{name}", PARAMETERS.get(name))
+    if limits and isinstance(given, (int, float)) and not _inside(given, limits):
+        raise ValueError(f"{function}: {name} is {given!r}; it must be {_in_words(limits)}.")
 
 
 def within(
@@ -16,12 +37,12 @@ def within(
     """A field of a dataclass with its limits, which `require_limits` checks and `--help` reads."""
     limits = {"at_least": at_least, "above": above, "at_most": at_most, "below": below}
     limits = {name: limit for name, limit in limits.items() if limit is not None}
-    return dataclasses.field(default=default, metadata=limits | {"one_of": tuple(one_of)})
+    return dataclasses.field(default=default, metadata=limits | {"one_of": one_of})
 
 
 def choices(field: dataclasses.Field) -> tuple[str, ...]:
     """The values that a field may have, where they can be listed."""
-    return field.metadata.get("one_of", ())
+    return tuple(field.metadata.get("one_of", ()))  # as they are now: a scheme may be added
 
 
 def require_limits(config) -> None:

@@ -61,6 +61,11 @@ def fits(value, kind) -> bool:
     return True
 
 
+def has_visible_text(text: str) -> bool:
+    """Whether a text holds more than spaces and characters that nobody sees."""
+    return any(character.isprintable() and not character.isspace() for character in text)
+
+
 def words(kind) -> str:
     """A type, as a sentence names it."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)

@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from transformer_lib.config import ModelConfig, from_dict, to_dict
+from transformer_lib.guards.values import describe
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.runs.files import make_folder, remove, replacing, sha256, sync, write_json
 
@@ -31,6 +32,8 @@ def save_weights(
     """
     tensors, seen = {}, set()
     for name, tensor in state.items():
+        if not isinstance(tensor, Tensor) or tensor.layout != torch.strided:
+            raise TypeError(f"{name!r} is {describe(tensor)}; expected a dense tensor to save.")
         if tensor.data_ptr() not in seen or not tensor.numel():  # a tied matrix is stored once
             seen.add(tensor.data_ptr())
             keep = tensor.dtype if dtype is None or not tensor.is_floating_point() else dtype
@@ -103,7 +106,7 @@ def load_state(model: torch.nn.Module, state: dict[str, Tensor], where: str | Pa
 def save_model(folder: str | Path, model: Transformer, dtype: torch.dtype | None = None) -> None:
     """Write model.safetensors and config.json (its ModelConfig under "model") into a folder."""
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     write_json(folder / "config.json", {"model": to_dict(model.config)})
     save_weights(folder / "model.safetensors", model.state_dict(), dtype)
 

@@ -11,7 +11,9 @@ import torch
 
 
 def set_seed(seed: int) -> None:
-    """Seed Python's and torch's random numbers (every device)."""
+    """Seed Python's and torch's random numbers (every device) with a number from 0 to 2^63 - 1."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise ValueError(f"seed is {seed!r:.60}; it must be a whole number from 0, below 2 ** 63.")
     random.seed(seed)
     torch.manual_seed(seed)
 
@@ -27,7 +29,7 @@ def pick_device(name: str = "auto") -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "mps" if apple else "cpu"
     try:
         device = torch.device(name)
-    except RuntimeError:
+    except (RuntimeError, TypeError):
         raise ValueError(
             f"device is {name!r}; it must be 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'."
         ) from None

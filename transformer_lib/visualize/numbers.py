@@ -18,7 +18,7 @@ def to_array(tensor, name="tensor"):
             tensor = tensor.float()  # numpy has no bfloat16
         return tensor.numpy()
     array = np.asarray(tensor)
-    if array.dtype == object:
+    if array.dtype.kind in "OUS":
         raise TypeError(
             f"{name} must hold numbers in rows of equal length, got {type(tensor).__name__}: "
             "pass a tensor, an array or a nested list."

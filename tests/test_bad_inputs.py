@@ -1,0 +1,305 @@
+"""What a user might type by mistake, written without a look at the guards: each call is refused in
+a sentence of this library's own, or gives something sensible. Nothing ends the process."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from conftest import tiny_config, tiny_model
+from torch import nn
+
+from transformer_lib import (
+    ModelConfig,
+    TrainConfig,
+    Transformer,
+    attention,
+    batching,
+    data,
+    decoding,
+    evaluation,
+    load_pretrained,
+    masks,
+    normalization,
+    positional,
+    schedule,
+    tokenization,
+    training,
+    visualize,
+)
+from transformer_lib.embeddings import TokenEmbedding
+from transformer_lib.feed_forward import FeedForward
+from transformer_lib.loss import label_smoothed_cross_entropy
+from transformer_lib.models.classifier import Classifier
+from transformer_lib.optimizers import Muon
+from transformer_lib.runs import checkpoint, device, export
+
+NAN, INF = math.nan, math.inf
+IDS, X = torch.tensor([[4, 5, 2]]), torch.randn(2, 3, 8)
+LOGITS, TARGETS = torch.randn(2, 3, 9), torch.tensor([[4, 5, 2], [4, 2, 0]])
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny_model().float()
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return tokenization.train_tokenizer(["ein Hund", "a dog"], 40)
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return load_pretrained("multi30k-de-en-short")
+
+
+def config(**changes):
+    return lambda **_: ModelConfig(20, **({"d_model": 8, "n_heads": 2, "d_ff": 8} | changes))
+
+
+def run(**changes):
+    return lambda **_: TrainConfig(**changes)
+
+
+mha = attention.MultiHeadAttention(8, 2)
+sdpa = attention.scaled_dot_product_attention
+REFUSED = {
+    # sizes
+    "vocabulary of 0": lambda **_: ModelConfig(0),
+    "vocabulary as text": lambda **_: ModelConfig("5000"),
+    "vocabulary of 10^12": lambda **_: ModelConfig(10**12),
+    "heads that do not divide": config(d_model=10, n_heads=3),
+    "no heads": config(n_heads=0),
+    "half a head": config(n_heads=2.5),
+    "negative width": config(d_ff=-8),
+    "layers by the billion": config(n_encoder_layers=10**9),
+    "dropout of 1": config(dropout=1.0),
+    "dropout in percent": config(dropout=30),
+    "dropout nan": config(dropout=NAN),
+    "unknown norm": config(norm="group"),
+    "norm in capitals": config(norm="Layer"),
+    "unknown positions": config(positional="relative"),
+    "positions None": config(positional=None),
+    "unknown activation": config(activation="silu"),
+    "base inf": config(positional="rotary", rotary_base=INF),
+    "base 0": config(positional="rotary", rotary_base=0),
+    "odd rotary head": config(d_model=6, n_heads=2, positional="rotary"),
+    "odd sinusoids": config(d_model=7, n_heads=1),
+    "eps inf": config(eps=INF),
+    "eps 0": config(eps=0.0),
+    "kv heads 3 of 2": config(n_kv_heads=3),
+    "padding id 1": config(pad_id=1),
+    "length 0": config(max_len=0),
+    "unknown field": lambda **_: ModelConfig(20, heads=2),
+    "rms as bool": config(norm=True),
+    # training settings
+    "no steps": run(max_steps=0),
+    "steps as 1e4": run(max_steps=1e4),
+    "rate 0": run(peak_lr=0),
+    "rate negative": run(peak_lr=-1e-3),
+    "rate nan": run(peak_lr=NAN),
+    "rate as text": run(peak_lr="1e-3"),
+    "one beta": run(betas=(0.9,)),
+    "three betas": run(betas=(0.9, 0.98, 0.99)),
+    "beta of 1": run(betas=(0.9, 1.0)),
+    "smoothing 1": run(label_smoothing=1),
+    "clip negative": run(clip_norm=-1),
+    "unknown schedule": run(schedule="cosine"),
+    "unknown optimizer": run(optimizer="adamw"),
+    "half precision": run(precision="fp16"),
+    "seed -1": run(seed=-1),
+    "seed huge": run(seed=2**64),
+    "average more than kept": run(average=11, keep_checkpoints=10),
+    "decay with muon": run(optimizer="muon", weight_decay=0.1),
+    "batches of 0 tokens": run(max_tokens=0),
+    # the model
+    "ids as floats": lambda model, **_: model(IDS.float(), IDS),
+    "ids without a batch": lambda model, **_: model(IDS[0], IDS[0]),
+    "id outside": lambda model, **_: model(torch.tensor([[99]]), IDS),
+    "negative id": lambda model, **_: model(torch.tensor([[-1]]), IDS),
+    "batches that differ": lambda model, **_: model(IDS.repeat(2, 1), IDS),
+    "a list of ids": lambda model, **_: model([[4, 5]], IDS),
+    "NumPy ids": lambda model, **_: model(np.array([[4, 5]]), IDS),
+    "None": lambda model, **_: model(None, IDS),
+    "a text": lambda model, **_: model("Hund", "dog"),
+    "too long": lambda model, **_: model(torch.full((1, 99), 4), IDS),
+    "mask of floats": lambda model, **_: model(IDS, IDS, torch.ones(1, 1, 1, 3)),
+    "mask of another length": lambda model, **_: model(IDS, IDS, torch.ones(1, 1, 1, 7).bool()),
+    "memory of another width": lambda model, **_: model.decode(IDS, torch.randn(1, 3, 5)),
+    "config as dict": lambda **_: Transformer({"vocab_size": 20}),
+    "config None": lambda **_: Transformer(None),
+    "ids of bools": lambda model, **_: model(IDS.bool(), IDS),
+    # attention, masks
+    "q and k of other widths": lambda **_: sdpa(X, torch.randn(2, 3, 5), X),
+    "k and v of other lengths": lambda **_: sdpa(X, X, torch.randn(2, 7, 8)),
+    "values None": lambda **_: sdpa(X, X, None),
+    "float mask": lambda **_: sdpa(X, X, X, torch.ones(3, 3)),
+    "mask as list": lambda **_: sdpa(X, X, X, [[True]]),
+    "dropout 2": lambda **_: sdpa(X, X, X, dropout_p=2.0),
+    "width of 9, 2 heads": lambda **_: attention.MultiHeadAttention(9, 2),
+    "0 heads": lambda **_: attention.MultiHeadAttention(8, 0),
+    "input of another width": lambda **_: mha(torch.randn(2, 3, 9), torch.randn(2, 3, 9)),
+    "input without a batch": lambda **_: mha(torch.randn(3, 8), torch.randn(3, 8)),
+    "padding of floats": lambda **_: masks.padding_mask(IDS.float() + 0.5, pad_id="0"),
+    "padding of a list": lambda **_: masks.padding_mask([[4, 0]], 0),
+    "causal of -3": lambda **_: masks.causal_mask(-3),
+    "causal of a tensor": lambda **_: masks.causal_mask(IDS),
+    "decoder mask from -2": lambda **_: masks.decoder_mask(IDS, start=-2),
+    "sparse ids": lambda **_: masks.padding_mask(IDS.to_sparse(), 0),
+    # layers
+    "norm of 0": lambda **_: normalization.LayerNorm(0),
+    "norm of 8, input of 6": lambda **_: normalization.LayerNorm(8)(torch.randn(2, 6)),
+    "norm with eps -1": lambda **_: normalization.LayerNorm(8, eps=-1),
+    "norm with eps nan": lambda **_: normalization.RMSNorm(8, eps=NAN),
+    "layer_norm with eps -1": lambda **_: normalization.layer_norm(
+        X, torch.ones(8), torch.zeros(8), eps=-1
+    ),
+    "feed-forward of 0": lambda **_: FeedForward(16, 0),
+    "feed-forward of -4": lambda **_: FeedForward(-4, 8),
+    "classes -3": lambda **_: Classifier(tiny_config(), n_classes=-3),
+    "classes 0": lambda **_: Classifier(tiny_config(), n_classes=0),
+    "embedding of 0": lambda **_: TokenEmbedding(20, 0),
+    "rotary of nan": lambda **_: positional.RotaryEmbedding(8, NAN),
+    "rotary of an odd head": lambda **_: positional.RotaryEmbedding(7),
+    "alibi of 0 heads": lambda **_: positional.AlibiBias(0),
+    "sinusoids of 7": lambda **_: positional.SinusoidalEncoding(7),
+    # loss, schedule, optimizers
+    "targets of another length": lambda **_: label_smoothed_cross_entropy(LOGITS, IDS, 0.1, 0),
+    "targets outside": lambda **_: label_smoothed_cross_entropy(LOGITS, TARGETS + 90, 0.1, 0),
+    "smoothing 2": lambda **_: label_smoothed_cross_entropy(LOGITS, TARGETS, 2.0, 0),
+    "smoothing nan": lambda **_: label_smoothed_cross_entropy(LOGITS, TARGETS, NAN, 0),
+    "targets as floats": lambda **_: label_smoothed_cross_entropy(LOGITS, TARGETS / 2, 0.1, 0),
+    "step -3": lambda **_: schedule.learning_rate(TrainConfig(), -3, 128),
+    "step as text": lambda **_: schedule.noam("1", 128, 100),
+    "warm-up -1": lambda **_: schedule.inverse_sqrt(1, 1e-3, -1),
+    "cooldown at nan": lambda **_: schedule.cooldown(NAN, 100, 10),
+    "width 0": lambda **_: schedule.noam(1, 0, 100),
+    "momentum 2": lambda model, **_: Muon(model, momentum=2),
+    "Muon of nothing": lambda **_: Muon(None),
+    # tokens, batches
+    "vocabulary of 4": lambda **_: tokenization.train_tokenizer(["a"], 4),
+    "vocabulary of 2^31": lambda **_: tokenization.train_tokenizer(["a"], 2**31),
+    "kind unigram": lambda **_: tokenization.train_tokenizer(["a"], 50, "unigram"),
+    "no text": lambda **_: tokenization.train_tokenizer([], 50),
+    "blank text": lambda **_: tokenization.train_tokenizer([" ", ""], 50),
+    "text as one string": lambda **_: tokenization.train_tokenizer("a dog", 50),
+    "texts as numbers": lambda **_: tokenization.train_tokenizer([1, 2], 50),
+    "tokenizer nowhere": lambda **_: tokenization.load_tokenizer("/nowhere/tokenizer.json"),
+    "tokenizer from a folder": lambda **_: tokenization.load_tokenizer("/tmp"),
+    "encode a string": lambda tokenizer, **_: tokenization.encode_source(tokenizer, 5),
+    "pad numbers": lambda **_: batching.pad([1, 2]),
+    "pad text": lambda **_: batching.pad("ab"),
+    "batches of -1": lambda **_: batching.TokenBatchSampler([(3, 3)], max_tokens=-1),
+    "sentence over the budget": lambda **_: list(
+        batching.TokenBatchSampler([(30, 30)], max_tokens=8)
+    ),
+    # data
+    "folder nowhere": lambda **_: data.load_parallel("/nowhere"),
+    "folder of a home": lambda **_: data.load_parallel("~/nowhere-at-all"),
+    "language fr of mini": lambda **_: data.load_parallel("mini", "fr", "en"),
+    "source None": lambda **_: data.load_parallel(None, "de", "en"),
+    # decoding
+    "beam of 0": lambda model, **_: decoding.beam_search(model, IDS, beam_size=0, max_len=5),
+    "beam of 2.5": lambda model, **_: decoding.beam_search(model, IDS, beam_size=2.5, max_len=5),
+    "length -1": lambda model, **_: decoding.greedy_decode(model, IDS, max_len=-1),
+    "length as text": lambda model, **_: decoding.greedy_decode(model, IDS, max_len="5"),
+    "penalty nan": lambda model, **_: decoding.beam_search(
+        model, IDS, max_len=5, length_penalty=NAN
+    ),
+    "temperature 0": lambda model, **_: decoding.sample(model, IDS, max_len=5, temperature=0),
+    "temperature nan": lambda model, **_: decoding.sample(model, IDS, max_len=5, temperature=NAN),
+    "top_k 0": lambda model, **_: decoding.sample(model, IDS, max_len=5, top_k=0),
+    "top_p 2": lambda model, **_: decoding.sample(model, IDS, max_len=5, top_p=2.0),
+    "top_p 0": lambda model, **_: decoding.sample(model, IDS, max_len=5, top_p=0.0),
+    "decode a text": lambda model, **_: decoding.greedy_decode(model, "Hund", max_len=5),
+    "decode with no model": lambda **_: decoding.greedy_decode(None, IDS, max_len=5),
+    # the translator
+    "one string": lambda translator, **_: translator.translate("Ein Hund."),
+    "a number": lambda translator, **_: translator.translate([5]),
+    "None in the list": lambda translator, **_: translator.translate([None]),
+    "beam 0 for a text": lambda translator, **_: translator.translate(["Hund"], beam_size=0),
+    "a novel": lambda translator, **_: translator.translate(["Hund " * 999]),
+    "run nowhere": lambda **_: load_pretrained("multi30k-fr-en"),
+    "run of 5,000 letters": lambda **_: load_pretrained("a" * 5000),
+    "run on device gpu": lambda **_: load_pretrained("multi30k-de-en-short", device="gpu"),
+    # scores
+    "score a string": lambda **_: evaluation.score("a dog", "a dog"),
+    "score unequal": lambda **_: evaluation.score(["a"], ["a", "b"]),
+    "score nothing": lambda **_: evaluation.score([], []),
+    "score numbers": lambda **_: evaluation.score([1], [2]),
+    "resample 0 times": lambda **_: evaluation.bootstrap(["a b"], ["a b"], n=0),
+    "resample 1.5 times": lambda **_: evaluation.bootstrap(["a b"], ["a b"], n=1.5),
+    "metric accuracy": lambda **_: evaluation.bootstrap(["a"], ["a"], metric="accuracy"),
+    "words of letters": lambda **_: evaluation.rare_word_counts("abc", "abc"),
+    "buckets of -5": lambda **_: evaluation.length_bucket("a dog", -5),
+    # runs, files
+    "seed as text": lambda **_: device.set_seed("x"),
+    "seed 2^80": lambda **_: device.set_seed(2**80),
+    "device None": lambda **_: device.pick_device(None),
+    "device gpu": lambda **_: device.pick_device("gpu"),
+    "device meta": lambda **_: device.pick_device("meta"),
+    "save None": lambda tmp_path, **_: checkpoint.save_weights(tmp_path / "w", {"a": None}),
+    "weights nowhere": lambda **_: checkpoint.load_weights("/nowhere/model.safetensors"),
+    "exported from a folder": lambda **_: export.load_exported("/tmp"),
+    "model into a file": lambda model, **_: checkpoint.save_model("/etc/hostname", model),
+    "train on nothing": lambda model, tokenizer, tmp_path, **_: training.train(
+        model, tokenizer, {"train": []}, TrainConfig(max_steps=1), run_dir=tmp_path
+    ),
+    "train on strings": lambda model, tokenizer, tmp_path, **_: training.train(
+        model, tokenizer, {"train": ["a", "b"]}, TrainConfig(max_steps=1), run_dir=tmp_path
+    ),
+    "train with half a character": lambda model, tokenizer, tmp_path, **_: training.train(
+        model, tokenizer, {"train": [("\ud800", "a")]}, TrainConfig(max_steps=1), run_dir=tmp_path
+    ),
+    # figures
+    "matrix of letters": lambda **_: visualize.matrix([["a"]]),
+    "matrix of unequal rows": lambda **_: visualize.matrix([[1], [1, 2]]),
+    "heat map with too few tokens": lambda **_: visualize.attention_heatmap(
+        torch.rand(2, 3), ["a"], ["b", "c", "d"]
+    ),
+    "image that is not there": lambda **_: visualize.show_image("nothing", alt="Nothing."),
+}
+# Python's and torch's own words for a failure inside; a sentence of ours may quote them.
+RAW = re.compile(
+    r"^(?:mat1 and mat2|The size of tensor|index out of range|unsupported operand|Expected |"
+    r"shape '|"
+    r"'\w+' object |object of type|expected scalar|can't multiply|list index|invalid literal|"
+    r"Dimension out of range|einsum|\[Errno|not enough values|too many values|could not convert|"
+    r"cannot unpack|argument of type|integer division)"
+)
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_a_mistake_is_refused_in_a_sentence(call, model, tokenizer, request, tmp_path):
+    given = {"model": model, "tokenizer": tokenizer, "tmp_path": tmp_path}
+    if "translator" in REFUSED[call].__code__.co_varnames:
+        given["translator"] = request.getfixturevalue("translator")
+    with pytest.raises((ValueError, TypeError, OSError)) as caught:
+        REFUSED[call](**given)
+    said = str(caught.value)
+    assert len(said) > 25 and not RAW.match(said), said
+
+
+def test_there_are_enough_of_them():
+    assert len(REFUSED) >= 150
+
+
+@pytest.mark.parametrize("texts", [["", "   ", "\u200b"], ["", "Ein Hund.", ""]])
+def test_an_empty_sentence_stays_empty(translator, texts):
+    found = translator.translate(texts)
+    for text, it in zip(texts, found, strict=True):
+        assert bool(it.text) == ("Hund" in text)
+    assert [it.text for it in found if it.text] == [
+        it.text for it in translator.translate([text for text in texts if "Hund" in text])
+    ]
+
+
+def test_what_is_unusual_but_right_is_taken(translator, model):
+    assert translator.translate([]) == []
+    assert translator.translate(("Ein Hund.",))[0].text
+    assert ModelConfig(np.int64(20), d_model=8, n_heads=2, d_ff=8).vocab_size == 20
+    assert model(IDS.int(), IDS.int()).shape == (1, 3, 20)
+    assert isinstance(device.pick_device("cpu"), torch.device)
+    assert isinstance(Transformer(tiny_config(n_encoder_layers=0)), nn.Module)

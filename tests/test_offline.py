@@ -1,0 +1,248 @@
+"""The book to take along, opened by programs that nobody here wrote.
+
+A small book goes the whole way: EPUB (epubcheck), PDF (pypdf and pdftotext), the zip (Chromium,
+from the disk), the Markdown twins and llms.txt. Chromium and epubcheck are needed for their parts.
+"""
+
+import re
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import markdown_twins
+import pytest
+import small_book
+from epub_pages import still
+from lxml import etree
+
+from benchmarks.browser import CHROMIUM, DRIVER
+from tools import offline
+
+ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.slow
+needs_chromium = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = small_book.make(tmp_path_factory.mktemp("small"))
+    small_book.build(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def epub(built, tmp_path_factory):
+    """(the file, its pages unpacked)"""
+    out = tmp_path_factory.mktemp("epub") / "small.epub"
+    return out, offline.make_epub(out, built)
+
+
+def epubcheck(path: Path) -> subprocess.CompletedProcess:
+    command = shutil.which("epubcheck")
+    if not command:
+        pytest.skip("epubcheck is not on the path")
+    jar = Path(command).read_bytes()[:2] == b"PK"  # Debian's is the archive itself
+    command = ["java", "-jar", command] if jar else [command]
+    return subprocess.run([*command, str(path)], capture_output=True, text=True)
+
+
+def test_the_epub_has_no_error(epub):
+    done = epubcheck(epub[0])
+    assert done.returncode == 0 and "No errors or warnings" in done.stdout + done.stderr, (
+        done.stdout + done.stderr
+    )
+
+
+def test_epubcheck_would_have_told(epub, tmp_path):
+    """The same file with a link to nowhere fails, so that a pass means something."""
+    broken = tmp_path / "broken.epub"
+    with zipfile.ZipFile(epub[0]) as whole, zipfile.ZipFile(broken, "w") as other:
+        for item in whole.infolist():
+            text = whole.read(item)
+            other.writestr(item, text.replace(b'href="notation.xhtml"', b'href="nowhere.xhtml"'))
+    assert epubcheck(broken).returncode != 0
+
+
+def test_the_epub_has_pictures_formulas_and_links(epub):
+    page = (epub[1] / "book" / "03_masks.xhtml").read_text(encoding="utf8")
+    assert "<math" in page and 'alttext="\\sqrt{d_k} &lt; \\infty"' in page
+    [picture] = re.findall(r'<img src="([^"]+)" alt="A line from 2 up to 5."', page)
+    assert (epub[1] / "book" / picture).resolve().exists()
+    assert "<script" not in page and "noscript" not in page
+    assert 'href="notation.xhtml"' in page and "1 &lt; 2 &amp; 3" in page
+    contents = (epub[1] / "nav.xhtml").read_text(encoding="utf8")
+    order = re.findall(r'href="book/(\w+)\.xhtml"', contents)
+    assert [*dict.fromkeys(order)] == ["intro", "notation", "03_masks", "errata"]
+
+
+def test_the_epub_takes_along_no_file_that_no_page_needs(epub):
+    text = "".join(p.read_text(encoding="utf8") for p in epub[1].rglob("*.xhtml"))
+    with zipfile.ZipFile(epub[0]) as archive:
+        assert archive.namelist()[0] == "mimetype"
+        for name in archive.namelist():
+            known = name.endswith((".xhtml", ".opf", ".ncx", "mimetype", "container.xml"))
+            assert known or name.rpartition("/")[2] in text, name
+
+
+def test_in_one_page_every_reference_has_its_place(epub):
+    page = offline.one_page(epub[1])
+    ids = set(re.findall(r'\sid="([^"]+)"', page))
+    led = re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)|aria-labelledby="([^"]+)"', page)
+    asked = {name for names in led for name in names if name}
+    assert len(asked) >= 4 and asked <= ids, asked - ids
+    assert len(ids) == len(re.findall(r'\sid="', page))
+
+
+@needs_chromium
+def test_the_pdf_has_text_bookmarks_and_links(epub, tmp_path):
+    from pypdf import PdfReader
+
+    out = tmp_path / "small.pdf"
+    offline.make_pdf(out, epub[1])
+    read = PdfReader(out)
+    titles = [entry.title for entry in read.outline if not isinstance(entry, list)]
+    assert titles == ["Attention, Step by Step", "Notation", "3. Masks", "Claims we corrected"]
+    annotations = [a.get_object() for page in read.pages for a in page.get("/Annots") or []]
+    inside = [a for a in annotations if a.get("/Subtype") == "/Link" and "/Dest" in a
+              or a.get("/A", {}).get("/S") == "/GoTo"]
+    assert len(inside) >= 2, "links between chapters"
+    assert read.trailer["/Root"]["/MarkInfo"]["/Marked"], "tagged, for screen readers"
+    if shutil.which("pdftotext"):
+        text = subprocess.run(["pdftotext", out, "-"], capture_output=True, text=True).stdout
+        assert "One letter keeps one meaning" in text and "A line that rises" in text
+        assert "\\sqrt" not in text and "mathrm" not in text, "a formula that was not set"
+
+
+@needs_chromium
+def test_the_zip_works_from_the_disk(built, tmp_path):
+    from benchmarks.browser import start_chromium
+
+    out = tmp_path / "site.zip"
+    offline.make_archive(out, built / "_build" / "html")
+    with zipfile.ZipFile(out) as archive:
+        archive.extractall(tmp_path)
+        assert not [name for name in archive.namelist() if "/_sources/" in name]
+    page = tmp_path / offline.NAME / "book" / "03_masks.html"
+    driver = start_chromium(tmp_path / "profile")
+    try:
+        driver.get(page.as_uri())
+        driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(driver, 20).until(lambda it: it.execute_script(
+            "return document.querySelector('.chart svg, .chart canvas')"
+            " && document.querySelector('.math mjx-container')"
+        ))
+        severe = [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+        assert not severe, severe
+        driver.get((tmp_path / offline.NAME / "index.html").as_uri())
+        WebDriverWait(driver, 10).until(lambda it: "intro.html" in it.current_url)
+    finally:
+        driver.quit()
+
+
+def test_without_a_book_it_says_what_to_do(tmp_path):
+    with pytest.raises(offline.Missing, match="run `make book` first"):
+        offline.make_epub(tmp_path / "x.epub", ROOT, tmp_path)
+    with pytest.raises(offline.Missing, match="run `make book` first"):
+        offline.make_archive(tmp_path / "x.zip", tmp_path)
+
+
+def xml(body: str):
+    return etree.fromstring(f'<body xmlns="http://www.w3.org/1999/xhtml">{still(body)}</body>')
+
+
+@pytest.mark.parametrize(("body", "kept", "gone"), [
+    ("<p>a<br>b & c", "a b & c", "<script"),
+    ("<div class='chart'>drawn</div><noscript><img src=a.svg alt=x></noscript>", "", "drawn"),
+    ("<details class='hide above-input'>code</details>said", "said", "code"),
+    ("<details><summary>The answer</summary><p>42</p></details>", "The answer 42", "<details"),
+    ("<p id=a>1</p><p id=a>2</p>", "1 2", 'id="a">2'),
+    ("<table border=1><tr><td align=left>x</td></tr></table>", "x", "border"),
+    ("<button onclick='go()'>Play</button><p onclick='go()'>text</p>", "text", "onclick"),
+    ("<svg viewBox='0 0 1 1'><path/><path d='M0 0'/></svg>", "", "<path/>"),
+    ("a\x0bb", "ab", "\x0b"),
+])
+def test_pages_become_xml(body, kept, gone):
+    found = xml(body)
+    words = " ".join(" ".join(found.itertext()).split())
+    assert set(kept.split()) <= set(words.split()) and gone not in still(body)
+
+
+def test_svg_keeps_the_case_of_its_attributes():
+    assert 'viewBox="0 0 1 1"' in still("<svg viewBox='0 0 1 1'></svg>")
+
+
+def test_every_formula_of_the_book_has_mathml():
+    """All that is between dollars in the chapters can be set without MathJax."""
+    import json
+
+    from latex2mathml.converter import convert
+
+    seen = 0
+    for path in sorted((ROOT / "book").glob("*.*")) + sorted((ROOT / "book/solutions").glob("*.*")):
+        if path.suffix not in (".ipynb", ".md"):
+            continue
+        text = path.read_text(encoding="utf8")
+        if path.suffix == ".ipynb":
+            cells = json.loads(text)["cells"]
+            text = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+        text = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)
+        for found in re.finditer(r"\$\$(.+?)\$\$|(?<!\\)\$([^$\n]+?)\$", text, re.DOTALL):
+            made = convert(found[1] or found[2])
+            assert not re.search(r">\\[a-zA-Z]+<", made), (path.name, found[0])
+            seen += 1
+    assert seen > 500
+
+
+# ------------------------------------------------------------------------ Markdown twins
+
+
+def test_a_page_has_its_twin(built):
+    site = built / "_build" / "html"
+    twin = (site / "book" / "03_masks.md").read_text(encoding="utf8")
+    assert "*Figure: A line from 2 up to 5.*" in twin and "1 < 2 & 3" in twin
+    assert "$\\sqrt{d_k} < \\infty$" in twin and "```python\nimport altair" in twin
+    assert "[Notation](notation.md)" in twin and (site / "book" / "notation.md").exists()
+    page = (site / "book" / "03_masks.html").read_text(encoding="utf8")
+    assert '<link rel="alternate" type="text/markdown" href="03_masks.md">' in page
+    corrected = (site / "book" / "errata.md").read_text(encoding="utf8")
+    assert "<!-- errata -->" not in corrected and "What overturned it" in corrected
+
+
+def test_llms_txt_lists_pages_that_are_there(built):
+    site = built / "_build" / "html"
+    text = (site / "llms.txt").read_text(encoding="utf8")
+    links = re.findall(r"^- \[[^\]]+\]\(([^)]+)\): .+$", text, re.MULTILINE)
+    assert len(links) == 4 and all((site / link).exists() for link in links)
+    assert text.startswith("# Attention, Step by Step\n\n> ")
+
+
+def cell(source="", outputs=(), tags=(), **metadata):
+    return {"cell_type": "code", "source": source, "outputs": list(outputs),
+            "metadata": {"tags": list(tags)} | metadata}
+
+
+def shown(**data):
+    kinds = {kind.replace("_", "/"): value for kind, value in data.items()}
+    return {"output_type": "display_data", "data": kinds}
+
+
+@pytest.mark.parametrize(("made", "expected"), [
+    (cell("x", tags=["remove-cell"]), "\n"),
+    (cell("x", tags=["remove-input"]), "\n"),
+    (cell("x", [shown(text_html="<table><tr><th>a<td>b</table>")]), "```python\nx\n```\n\n"),
+    (cell("x", [shown(image_png="iVBOR")], mystnb={"image": {"alt": "A curve."}}),
+     "```python\nx\n```\n\n*Figure: A curve.*\n"),
+    (cell("x", [{"output_type": "stream", "name": "stdout", "text": ["\x1b[31mred\x1b[0m\n"]}]),
+     "```python\nx\n```\n\n```\nred\n```\n"),
+])
+def test_outputs_are_words(made, expected):
+    text = markdown_twins.twin_of_notebook({"cells": [made]})
+    assert text.startswith(expected)
+
+
+def test_a_table_of_html_keeps_its_rows():
+    html = "<table><tr><th>name</th><th>BLEU</th></tr><tr><td>a</td><td>42.7</td></tr></table>"
+    assert markdown_twins.said(html) == "| name | BLEU |\n| a | 42.7 |"
