@@ -26,6 +26,7 @@ def book(tmp_path, monkeypatch):
     """A repository with a package `small`, a recorded result, and room for notebooks."""
     for folder in ("book", "small", "results"):
         (tmp_path / folder).mkdir()
+    (tmp_path / "requirements.txt").write_text("# none but\nipykernel==1\n")
     (tmp_path / "_config.yml").write_text("execute: {timeout: 60}")
     (tmp_path / "small" / "__init__.py").write_text("from small.one import ONE")
     (tmp_path / "small" / "one.py").write_text("ONE = 1")

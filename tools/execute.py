@@ -7,7 +7,8 @@
 The outputs go into a jupyter-cache, from which MyST-NB takes them when it builds the pages. A
 notebook is executed again when one of these has changed: its code cells; a file of this repository
 that it read, directly or by an import; the names of the recorded results; the data set; BOOK_SCALE;
-the version of Python or of a package. Which files it reads is not guessed: its kernel notes them.
+the version of Python or of a required package. Which files it reads is not guessed: its kernel
+notes them.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 import tempfile
@@ -64,8 +66,8 @@ def surroundings() -> str:
     from transformer_lib.corpora import cache
 
     data = Path(os.environ.get("MULTI30K_DIR") or cache.cache_dir("multi30k").parent)
-    packages = sorted(f"{found.name}=={found.version}" for found in
-                      importlib.metadata.distributions() if found.name != "transformer-lib")
+    required = re.findall(r"^[\w-]+", (ROOT / "requirements.txt").read_text("utf8"), re.MULTILINE)
+    packages = [f"{name}=={importlib.metadata.version(name)}" for name in required]
     results = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "results").rglob("*"))
     facts = [platform.python_version(), platform.machine(), os.environ.get("BOOK_SCALE", ""),
              str(data), *names_in(data), *packages, *results]
