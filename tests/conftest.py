@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import sys
 import threading
 
 import pytest
@@ -19,6 +20,33 @@ TINY = dict(
     vocab_size=20, d_model=16, n_heads=4, d_ff=24, n_encoder_layers=2, n_decoder_layers=2,
     dropout=0.0, max_len=40,
 )
+
+
+# What these test can't be had on Windows. There they are skipped, and the summary says why.
+UNIX_ONLY = {
+    "test_checks_mutants": "limits the processor time of a child",
+    "test_distributed": "ends processes by SIGKILL",
+    "test_every_operation": "forks at each change of a file",
+    "test_experiments": "interrupts child processes as Ctrl-C does",
+    "test_gpu_command": "interrupts child processes as Ctrl-C does",
+    "test_lock": "ends processes by SIGKILL",
+    "test_own": "limits the processor time of a child",
+    "test_power_cut": "syncs folders to the disk",
+    "test_resume": "forks, and limits the size of files",
+}
+
+
+class OnUnix(pytest.Module):
+    """A module of tests that is not even imported here."""
+
+    def collect(self):
+        reason = UNIX_ONLY[self.path.stem]
+        pytest.skip(f"needs Linux or macOS: {reason}", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    if sys.platform == "win32" and module_path.stem in UNIX_ONLY:
+        return OnUnix.from_parent(parent, path=module_path)
 
 
 @pytest.fixture(autouse=True, scope="session")

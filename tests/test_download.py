@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -73,7 +74,8 @@ def test_an_address_that_is_not_set_is_said(installed, monkeypatch):
 def test_the_wheel_holds_what_it_needs(tmp_path):
     """Built from a copy of the tracked files, installed beside nothing, asked to translate."""
     source = tmp_path / "source"
-    tracked = ["git", "ls-files", "-z", "transformer_lib", "pyproject.toml", "README.md", "LICENSE"]
+    tracked = ["git", "ls-files", "-z", "transformer_lib", "exercises", "tests", "tools",
+               "pyproject.toml", "README.md", "LICENSE"]
     names = subprocess.run(tracked, cwd=ROOT, capture_output=True, check=True).stdout
     for name in filter(None, os.fsdecode(names).split("\0")):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -84,9 +86,13 @@ def test_the_wheel_holds_what_it_needs(tmp_path):
     [wheel] = tmp_path.glob("*.whl")
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
-    missing = {path.relative_to(source) for path in source.glob("transformer_lib/**/*")
+    missing = {path.relative_to(source) for package in ("transformer_lib", "exercises")
+               for path in source.glob(f"{package}/**/*")
                if path.is_file() and not (site / path.relative_to(source)).exists()}
     assert not missing
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    about = f"transformer_lib-{version}.dist-info"
+    assert sorted(path.name for path in site.iterdir()) == ["exercises", "transformer_lib", about]
     environment = os.environ | {"PYTHONPATH": str(site), "XDG_CACHE_HOME": str(tmp_path)}
     environment.pop("RESULTS_DIR", None)
     command = [sys.executable, "-m", "transformer_lib", "translate", "Ein Hund."]

@@ -20,7 +20,7 @@ PLACES = ["_config.yml", "README.md", "CITATION.cff", "CONTRIBUTING.md", "pyproj
 # These may. The notebooks have it in their setup cells, in the form that sync writes.
 TEXTS = ["*.md", "*.yml", "*.cff", "*.toml", ".github/**/*.yml", "binder/*", "book/**/*.md",
          "labs/**/*.md", "book/**/*.ipynb", "labs/*.ipynb",
-         "transformer_lib/runs/shipped.json"]
+         "transformer_lib/runs/shipped.json", "results/*/README.md"]
 # A link to Colab has /github/owner/name/, one to Binder has /gh/owner/name/.
 LINK = r"(/github/|/gh/){}(?=/)"
 

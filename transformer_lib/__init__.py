@@ -20,7 +20,7 @@ Text flows through the modules in this order:
 import pkgutil
 from importlib import import_module
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 __all__ = ["ModelConfig", "TrainConfig", "Transformer", "Translator", "load_pretrained"]
 
 # Loaded at first use, so that `import transformer_lib` costs no more than it must.

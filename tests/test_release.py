@@ -1,0 +1,147 @@
+"""What a release says of itself: versions, model cards, citation files, workflows."""
+
+import datetime
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import transformer_lib
+from tools import model_cards
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf8")
+
+
+def test_every_place_names_the_same_version():
+    version = tomllib.loads(text("pyproject.toml"))["project"]["version"]
+    citation = yaml.safe_load(text("CITATION.cff"))
+    assert transformer_lib.__version__ == version
+    assert citation["version"] == version == json.loads(text(".zenodo.json"))["version"]
+    assert isinstance(citation["date-released"], datetime.date)
+    assert re.search(r"^## (\S+)", text("CHANGELOG.md"), re.MULTILINE)[1] == version
+
+
+def test_the_citation_files_have_what_services_need():
+    """The fields that the Citation File Format and Zenodo require."""
+    citation, zenodo = yaml.safe_load(text("CITATION.cff")), json.loads(text(".zenodo.json"))
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    assert {"title", "description", "upload_type", "creators", "license"} <= set(zenodo)
+    assert citation["title"] == zenodo["title"]
+    assert all(author.get("name") for author in citation["authors"] + zenodo["creators"])
+
+
+@pytest.mark.parametrize("folder", model_cards.runs(), ids=lambda folder: folder.name)
+def test_a_model_card_is_what_the_run_says(folder):
+    card = (folder / "README.md").read_text(encoding="utf8")
+    assert card == model_cards.card(folder), "stale: run python -m tools.model_cards"
+    _, front, body = card.split("---\n", 2)
+    about = yaml.safe_load(front)
+    [model] = about["model-index"]
+    [result] = model["results"]
+    scores = json.loads((folder / "scores.json").read_text(encoding="utf8"))
+    for metric in result["metrics"]:
+        assert metric["value"] == pytest.approx(scores[metric["type"]], abs=0.005)
+    assert model["name"] == folder.name and set(about["language"]) == {"de", "en"}
+    assert "{" not in body and "Data" in body
+
+
+def test_a_score_that_changes_makes_the_card_stale(tmp_path):
+    import shutil
+
+    run = model_cards.runs()[0]
+    copy = tmp_path / run.name
+    shutil.copytree(run, copy)
+    before = model_cards.card(copy)
+    scores = json.loads((copy / "scores.json").read_text(encoding="utf8"))
+    (copy / "scores.json").write_text(json.dumps(scores | {"bleu": scores["bleu"] + 1}))
+    assert model_cards.card(copy) != before
+
+
+# ---------------------------------------------------------------- workflows, read dry
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_is_whole_and_its_actions_are_pinned(path):
+    raw = path.read_text(encoding="utf8")
+    flow = yaml.safe_load(raw)
+    assert flow["name"] == path.stem and (flow.get("on") or flow.get(True))
+    assert flow["permissions"]["contents"] == "read"
+    for job in flow["jobs"].values():
+        assert job["runs-on"] and 0 < job["timeout-minutes"] <= 150
+        for step in job["steps"]:
+            assert ("run" in step) != ("uses" in step), step
+    for used in re.findall(r"uses: (\S+.*)", raw):
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", used), used
+
+
+def test_one_action_has_one_version():
+    found = {}
+    for path in WORKFLOWS:
+        for action, at in re.findall(r"uses: ([\w/-]+)@(.+)", path.read_text(encoding="utf8")):
+            found.setdefault(action, set()).add(at)
+    assert found and all(len(versions) == 1 for versions in found.values()), found
+
+
+def test_workflows_ask_make_for_targets_that_are_there():
+    targets = set(re.findall(r"^([a-z-]+):", text("Makefile"), re.MULTILINE))
+    for path in WORKFLOWS:
+        flow = path.read_text(encoding="utf8")
+        for line in re.findall(r"\bmake ([a-z -]+)$", flow, re.MULTILINE):
+            assert set(line.split()) <= targets, (path.name, line)
+
+
+def test_every_supported_python_is_tested():
+    asked = tomllib.loads(text("pyproject.toml"))["project"]["requires-python"]
+    flow = yaml.safe_load(text(".github/workflows/test.yml"))
+    versions = flow["jobs"]["test"]["strategy"]["matrix"]["python"]
+    assert versions[0] == asked.removeprefix(">=") and versions == ["3.11", "3.12", "3.13", "3.14"]
+
+
+SCHEMAS = [
+    *(("github-workflows", path) for path in WORKFLOWS),
+    *(("github-issue-config" if path.stem == "config" else "github-issue-forms", path)
+      for path in FORMS),
+    ("dependabot", ROOT / ".github" / "dependabot.yml"),
+    ("citation-file-format", ROOT / "CITATION.cff"),
+]
+
+
+def against(schema: str, path: Path) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+    return subprocess.run([*command, str(path)], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(("schema", "path"), SCHEMAS, ids=lambda it: getattr(it, "name", it))
+def test_files_are_as_their_readers_want_them(schema, path):
+    done = against(schema, path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_schemas_refuse_what_is_wrong(tmp_path):
+    wrong = tmp_path / "page.yml"
+    wrong.write_text(FORMS[-1].read_text(encoding="utf8").replace("type: input", "type: inptu"))
+    assert against("github-issue-forms", wrong).returncode == 1
+
+
+def test_the_devcontainer_takes_what_binder_takes():
+    about = json.loads(text(".devcontainer/devcontainer.json"))
+    assert "binder/requirements.txt" in about["postCreateCommand"]
+    assert (ROOT / "binder" / "requirements.txt").exists()
+
+
+def test_dependabot_looks_where_requirements_are():
+    about = yaml.safe_load(text(".github/dependabot.yml"))
+    [pip] = [entry for entry in about["updates"] if entry["package-ecosystem"] == "pip"]
+    for folder in pip["directories"]:
+        assert (ROOT / folder.strip("/") / "requirements.txt").exists(), folder
