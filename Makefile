@@ -97,12 +97,14 @@ printed: $(READY)  ## how much of the library the chapters print, and what they 
 labs: .venv-grade/.ready  ## make the students' labs from the masters; fails if one was stale
 	$(GRADE) -m labs.grader.masters $(ARGS)
 
-grade: .venv-grade/.ready  ## grade a folder of notebooks: make grade SUBMISSIONS=folder [OUT=folder] [JOBS=2]
+grade: .venv-grade/.ready  ## grade a folder of notebooks: make grade SUBMISSIONS=folder [OUT=folder] [LAB=lab2] [SHEET=moodle.csv] [JOBS=2]
 	@test -n "$(SUBMISSIONS)" || { echo "Name the folder: make grade SUBMISSIONS=folder"; exit 2; }
-	@$(GRADE) -m labs.grader "$(SUBMISSIONS)" --out "$(or $(OUT),graded)" --jobs $(or $(JOBS),1) $(ARGS)
+	@$(GRADE) -m labs.grader "$(SUBMISSIONS)" --out "$(or $(OUT),graded)" $(if $(JOBS),--jobs $(JOBS)) \
+		$(if $(LAB),--lab $(LAB)) $(if $(SHEET),--sheet $(SHEET)) $(ARGS)
 
 marks: .venv-grade/.ready  ## after marking by hand: points and comments into marks and feedback [OUT=folder]
-	@$(GRADE) -m labs.grader --out "$(or $(OUT),graded)" $(if $(MARKS),--marks $(MARKS))
+	@$(GRADE) -m labs.grader --out "$(or $(OUT),graded)" $(if $(MARKS),--marks $(MARKS)) \
+		$(if $(LAB),--lab $(LAB)) $(if $(SHEET),--sheet $(SHEET)) $(ARGS)
 
 test-labs: .venv-grade/.ready  ## grade perfect, wrong and broken submissions of every lab
 	$(GRADE) -m pytest labs/tests
