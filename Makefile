@@ -17,10 +17,10 @@ SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
-book test check weekly test-site labs grade marks test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
+book test check weekly test-site labs grade marks copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book test check weekly test-site serve sync printed labs grade marks test-labs bench train seeds ablations ladder record \
+.PHONY: help book test check weekly test-site serve sync printed labs grade marks copies test-labs bench train seeds ablations ladder record \
         gpu gpu-home repository epub pdf offline cards clean
 
 help:  ## list the commands
@@ -105,6 +105,9 @@ grade: .venv-grade/.ready  ## grade a folder of notebooks: make grade SUBMISSION
 marks: .venv-grade/.ready  ## after marking by hand: points and comments into marks and feedback [OUT=folder]
 	@$(GRADE) -m labs.grader --out "$(or $(OUT),graded)" $(if $(MARKS),--marks $(MARKS)) \
 		$(if $(LAB),--lab $(LAB)) $(if $(SHEET),--sheet $(SHEET)) $(ARGS)
+
+copies: .venv-grade/.ready  ## which answers of two students are alike: make copies SUBMISSIONS=folder
+	@$(GRADE) -m labs.grader.copies "$(SUBMISSIONS)" $(ARGS)
 
 test-labs: .venv-grade/.ready  ## grade perfect, wrong and broken submissions of every lab
 	$(GRADE) -m pytest labs/tests

@@ -157,7 +157,8 @@ def _install(name, secret):
         raised = dis.opname[code.co_code[trace.tb_lasti]] in ("RAISE_VARARGS", "RERAISE")
         kept_file = code.co_filename.startswith((sys.prefix, sys.base_prefix)) or (
             code.co_filename in files)
-        words = "own words" if raised and not kept_file and code is not test.f_code else ""
+        theirs = not kept_file and code.co_filename != test.f_code.co_filename
+        words = "own words" if raised and theirs else ""
         for frame, _ in inner:
             code = frame.f_code
             if "ipykernel" in code.co_filename and code.co_filename != test.f_code.co_filename:
