@@ -17,10 +17,10 @@ SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
-book test check weekly test-site labs grade marks copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
+book page test check weekly test-site labs grade marks copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book test check weekly test-site serve sync printed labs grade marks copies test-labs bench train seeds ablations ladder record \
+.PHONY: help book page test check weekly test-site serve sync printed labs grade marks copies test-labs bench train seeds ablations ladder record \
         gpu gpu-home repository epub pdf offline cards clean
 
 help:  ## list the commands
@@ -46,13 +46,14 @@ $(READY): requirements.txt pyproject.toml
 .venv-grade/.ready: labs/requirements.txt pyproject.toml
 	$(call prepare,.venv-grade,labs/requirements.txt)
 
-# The run of the chapter on training goes on where it stopped: a book is built from its beginning.
-book: export MY_RUNS = $(CURDIR)/_build/runs
-book: $(READY)  ## execute the notebooks and build the site, strictly
-	@rm -rf $(MY_RUNS)
-	$(BIN)/jupyter-book build . --all -W --keep-going
+book: $(READY)  ## execute the notebooks that have changed and build the site, strictly
+	$(BIN)/python -m tools.build
 	@echo
 	@echo "The book is built. Open $(CURDIR)/$(SITE) or run: make serve"
+
+page: $(READY)  ## the same for one page, in seconds: make page PAGE=03
+	@test -n "$(PAGE)" || { echo "Name the page, or how it begins: make page PAGE=03"; exit 2; }
+	@$(BIN)/python -m tools.build --page $(PAGE)
 
 test: $(READY)  ## lint, unit tests and every notebook, as Colab would run it
 	$(BIN)/ruff check .

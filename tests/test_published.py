@@ -5,11 +5,13 @@ A small book is built with and without an address, on a sub-path as on GitHub Pa
 
 import datetime
 import html.parser
+import http.server
 import json
 import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
@@ -22,6 +24,7 @@ import reading_order
 import small_book
 from sphinx.errors import ExtensionError
 
+from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
 from tools import repository
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,6 +120,49 @@ def test_a_wrong_address_shows_a_page_whose_links_work(published):
     for link in local:
         assert link.startswith("/engine/"), link
         assert (published / urlsplit(link).path.removeprefix("/engine/")).exists(), link
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium")
+def test_a_wrong_address_in_a_browser(published, tmp_path):
+    """Served as GitHub Pages does, under the sub-path and deep in a folder that isn't there."""
+
+    class Pages(http.server.SimpleHTTPRequestHandler):
+        def translate_path(self, path):
+            inside = published / urlsplit(path).path.removeprefix("/engine/")
+            return str(inside if path.startswith("/engine/") else published / "nowhere")
+
+        def send_error(self, code, message=None, explain=None):
+            body = (published / "404.html").read_bytes()
+            self.send_response(code)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *arguments):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    driver = start_chromium(tmp_path / "profile")
+    try:
+        address = f"http://127.0.0.1:{server.server_port}/engine/a/b/c.html"
+        driver.get(address)
+        logged = [entry["message"] for entry in driver.get_log("browser")
+                  if entry["level"] == "SEVERE"]
+        assert [message for message in logged if address not in message] == []
+        assert "Page not found" in driver.title
+        assert driver.execute_script("return getComputedStyle(document.body).fontFamily")
+        [link, *_] = driver.find_elements("css selector", "nav a[href$='book/notation.html']")
+        driver.get(link.get_property("href"))
+        assert driver.current_url.endswith("/engine/book/notation.html")
+        assert driver.title.startswith("Notation")
+        canonical = driver.find_element("css selector", "link[rel=canonical]")
+        assert canonical.get_attribute("href") == BASE + "book/notation.html"
+    finally:
+        driver.quit()
+        server.shutdown()
 
 
 @pytest.mark.slow

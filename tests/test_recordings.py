@@ -62,6 +62,12 @@ def test_the_list_of_old_recordings_only_shrinks():
     assert OLD.keys() <= FILES.keys()
 
 
+def test_one_command_makes_every_recording():
+    for name in recorder.names():
+        module = recorder.module(name)
+        assert hasattr(module, "OUT") and hasattr(module, "grid") or hasattr(module, "record_all")
+
+
 def test_every_grid_has_its_file():
     assert MODULES.keys() <= FILES.keys()
 
@@ -201,6 +207,23 @@ def test_what_lacks_its_curve_is_recorded_again(tmp_path):
     assert second["run"] == first["run"] and second["loss"] == first["loss"]
     made = json.loads(path.read_text())["made"]
     assert made["threads"] == 1 and made["command"] == "make record ONLY=x"
+
+
+def test_flat_runs_go_on_where_they_stopped(tmp_path):
+    path, made = tmp_path / "flat.json", []
+
+    def cell(arm, seed):
+        return {"arm": arm, "seed": seed}, lambda: made.append((arm, seed)) or {"loss": train(3)[1]}
+
+    path.write_text(json.dumps({"task": 1, "runs": [{"arm": ["a"], "seed": 0, "loss": 7.0}]}))
+    recorder.record_runs(path, [cell(["a"], 0), cell(["a"], 1), cell("b", 0)], also={"sizes": 2})
+    found = json.loads(path.read_text())
+    assert made == [(["a"], 1), ("b", 0)] and found["task"] == 1 and found["sizes"] == 2
+    first, second, third = found["runs"]
+    assert first == {"arm": ["a"], "seed": 0, "loss": 7.0}  # what stood there stays
+    assert second["run"]["updates"] == 3 and second["threads"] == 1 and third["arm"] == "b"
+    recorder.record_runs(path, [cell(["a"], 1)], "others")
+    assert len(json.loads(path.read_text())["others"]) == 1 and len(made) == 3
 
 
 def test_the_command_knows_every_recording(capsys, monkeypatch):

@@ -3,6 +3,8 @@
 import datetime
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -106,15 +108,30 @@ def test_every_supported_python_is_tested():
     assert versions[0] == asked.removeprefix(">=") and versions == ["3.11", "3.12", "3.13", "3.14"]
 
 
-@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)
-def test_an_issue_form_is_whole(path):
-    form = yaml.safe_load(path.read_text(encoding="utf8"))
-    if path.name == "config.yml":
-        assert isinstance(form["blank_issues_enabled"], bool)
-        return
-    assert form["name"] and form["description"]
-    ids = [part["id"] for part in form["body"]]
-    assert len(set(ids)) == len(ids) and all(part["attributes"]["label"] for part in form["body"])
+SCHEMAS = [
+    *(("github-workflows", path) for path in WORKFLOWS),
+    *(("github-issue-config" if path.stem == "config" else "github-issue-forms", path)
+      for path in FORMS),
+    ("dependabot", ROOT / ".github" / "dependabot.yml"),
+    ("citation-file-format", ROOT / "CITATION.cff"),
+]
+
+
+def against(schema: str, path: Path) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+    return subprocess.run([*command, str(path)], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(("schema", "path"), SCHEMAS, ids=lambda it: getattr(it, "name", it))
+def test_files_are_as_their_readers_want_them(schema, path):
+    done = against(schema, path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_schemas_refuse_what_is_wrong(tmp_path):
+    wrong = tmp_path / "page.yml"
+    wrong.write_text(FORMS[-1].read_text(encoding="utf8").replace("type: input", "type: inptu"))
+    assert against("github-issue-forms", wrong).returncode == 1
 
 
 def test_the_devcontainer_takes_what_binder_takes():

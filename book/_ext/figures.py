@@ -15,8 +15,10 @@ A page that would still load something from another host is a warning, so the st
 import hashlib
 import html
 import json
+import multiprocessing
 import re
 import textwrap
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import vl_convert
@@ -193,6 +195,12 @@ def rewrite_body(body: str, root: str, outdir: Path, pagename: str) -> str:
     return new
 
 
+def in_a_process(function, *arguments):
+    """The function's result, from a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as process:
+        return process.submit(function, *arguments).result()
+
+
 def told(script) -> str:
     """All that Sphinx knows of a script or style sheet of a page, as text to search in."""
     return f"{getattr(script, 'filename', '')} {vars(script)}".lower()
@@ -217,7 +225,11 @@ def on_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctre
     root = "../" * pagename.count("/")
     context["metatags"] = (context.get("metatags") or "") + preloads(root)
     body = context.get("body") or ""
-    context["body"] = rewrite_body(body, root, Path(app.outdir), pagename)
+    # Sphinx writes the first page itself and forks for the others. What draws the charts has
+    # threads, and must not have been started before a fork.
+    forks = app.parallel > 1 and multiprocessing.parent_process() is None
+    run = in_a_process if forks else lambda function, *arguments: function(*arguments)
+    context["body"] = run(rewrite_body, body, root, Path(app.outdir), pagename)
     if 'class="math' not in context["body"]:  # MathJax is the heaviest file of the site
         context["script_files"] = [s for s in context["script_files"] if "mathjax" not in told(s)]
     for match in FOREIGN.finditer(context["body"]):

@@ -2,8 +2,8 @@
 
 copydetect compares code by winnowing (Schleimer, Wilkerson and Aiken, SIGMOD 2003): names
 and comments do not count, and what the lab gave does not either. An answer has few right forms, so
-right answers are alike without a copy: compare a pair with the middle of the class, which the report
-states. It asks a person to look, and proves nothing.
+right answers are alike without a copy: compare a pair with the middle of the class, which the
+report states. It asks a person to look, and proves nothing.
 """
 
 import argparse

@@ -1,25 +1,19 @@
 """The recorded runs of the chapter on acting: the corridor, and the pole on the cart.
 
-    python -m recordings.beyond.acting corridor 0     # one seed of each arm, then 1, then 2
-    python -m recordings.beyond.acting cartpole 0     # with --main: only the first arms
+    make record ONLY=acting
 
 About a quarter of an hour of one core in all. Writes results/beyond/acting.json after every run; a
 run that is there is not done again. The recorded episodes are made anew each time, with one seed.
 """
 
-import argparse
-import datetime
 import functools
-import json
-import subprocess
-import time
 from pathlib import Path
 
 import torch
 
+from recordings.record import record_runs
 from transformer_lib.beyond import acting, corridor
 from transformer_lib.runs.checkpoint import save_weights
-from transformer_lib.runs.files import write_text
 
 FILE = Path(__file__).resolve().parents[2] / "results" / "beyond" / "acting.json"
 WEIGHTS = FILE.with_suffix("") / "decision.safetensors"
@@ -39,7 +33,7 @@ CORRIDOR = [
     *({"residual": r, "layers": 1} for r in RESIDUALS[:3]),
     {"residual": "post-norm", "warmup": 100},
 ]
-N_MAIN = {"corridor": 12, "cartpole": 3}
+SEEDS, CART_UPDATES = (0, 1, 2), 600
 CARTPOLE = [  # data, what is learned, steps of the past; as many steps in a batch for each
     {"data": "all", "model": "decision", "context": acting.CONTEXT},
     {"data": "all", "model": "cloning", "context": acting.CONTEXT},
@@ -103,45 +97,21 @@ def balance(arm, seed, episodes, n_updates):
     return row
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["corridor", "cartpole"])
-    parser.add_argument("seed", type=int)
-    parser.add_argument("--updates", type=int, default=600, help="of the cart's models")
-    parser.add_argument("--main", action="store_true", help="only the arms that stand first")
-    arguments = parser.parse_args()
-    part, seed = arguments.part, arguments.seed
-    torch.set_num_threads(1)
-    found = json.loads(FILE.read_text()) if FILE.exists() else {"corridor": [], "cartpole": []}
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    found["environment"] = {
-        "torch": torch.__version__, "device": "one CPU core", "commit": commit.stdout.strip(),
-        "date": datetime.date.today().isoformat(),
-    }
-    episodes = None
-    if part == "cartpole":
-        torch.manual_seed(0)  # the data is the same for every seed
-        episodes = acting.record()
-        found["data"] = {
-            "returns": sorted(episodes.rewards.sum(-1).int().tolist()),
-            "steps": int(episodes.lengths.sum()), "updates": arguments.updates,
-        }
-    arms = CORRIDOR if part == "corridor" else CARTPOLE
-    for arm in arms[: N_MAIN[part]] if arguments.main else arms:
-        key = {**(BASE if part == "corridor" else {}), **arm, "seed": seed}
-        if any(all(row.get(k) == v for k, v in key.items()) for row in found[part]):
-            continue
-        begin = time.process_time()
-        row = (
-            walk_the_corridor(arm, seed) if part == "corridor"
-            else balance(arm, seed, episodes, arguments.updates)
-        )
-        found[part].append(key | row | {"cpu_seconds": round(time.process_time() - begin, 1)})
-        end = row["curve"][-1] if part == "corridor" else [row["got"][-1]]
-        print(key, end[-1], found[part][-1]["cpu_seconds"], flush=True)
-        FILE.parent.mkdir(parents=True, exist_ok=True)
-        write_text(FILE, json.dumps(found) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+def record_all():
+    record_runs(
+        FILE,
+        [(BASE | arm | {"seed": seed}, functools.partial(walk_the_corridor, arm, seed))
+         for seed in SEEDS for arm in CORRIDOR],
+        "corridor",
+    )
+    torch.manual_seed(0)  # the data is the same for every seed
+    episodes = acting.record()
+    data = {"returns": sorted(episodes.rewards.sum(-1).int().tolist()),
+            "steps": int(episodes.lengths.sum()), "updates": CART_UPDATES}
+    record_runs(
+        FILE,
+        [(arm | {"seed": seed}, functools.partial(balance, arm, seed, episodes, CART_UPDATES))
+         for seed in SEEDS for arm in CARTPOLE],
+        "cartpole",
+        {"data": data},
+    )

@@ -185,13 +185,13 @@ def collect(topic: str) -> None:
     write_json(path, {"runs": [runs[key] for key in order]})
 
 
-def main():
+def main(arguments=None):
     raw = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("data", choices=list(DATA))
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     pairs, settings = load_parallel(options.data), DATA[options.data][-1]
     for seed in options.seeds:
@@ -200,6 +200,10 @@ def main():
             found = translation(options.data, arm, config, pairs)
             print(arm, seed, found["validation"], found["seconds"], flush=True)
             collect(f"one-stream-{options.data}")
+
+
+def record_all():
+    main(["multi30k"])
 
 
 if __name__ == "__main__":

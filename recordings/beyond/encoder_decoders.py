@@ -386,13 +386,13 @@ def collect() -> None:
             write_json(path, {"runs": list(runs.values())})
 
 
-def main():
+def main(arguments=None):
     raw = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("groups", nargs="+", choices=GROUPS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--data", choices=list(DATA), default="multi30k")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     RESULTS.mkdir(parents=True, exist_ok=True)
     if "handed" in options.groups:
@@ -424,6 +424,11 @@ def main():
                 print(group, where, found.get("pairs"), found["updates"], found.get("rate"), seed,
                       scores, round(found["seconds"]), flush=True)
                 collect()
+
+
+def record_all():
+    main(["tune", "few", "some", "all", "tags", "layers"])
+    main(["handed"])
 
 
 if __name__ == "__main__":

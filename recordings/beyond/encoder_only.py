@@ -1,16 +1,10 @@
-"""The recorded runs of the chapter on encoder-only models. Resumable: the same command goes on.
+"""The recorded runs of the chapter on encoder-only models: `make record ONLY=encoder_only`.
 
-    MULTI30K_DIR=... python -m recordings.beyond.encoder_only --seeds 0 1 2
-    python -m recordings.beyond.encoder_only --only base partner --seeds 0
-
-Checkpoints stand in runs/beyond/encoder-only/; what was found goes to
-results/beyond/encoder-only.json after each part. All parts of seed 0 come first, so that stopping
-early leaves a fair table. --keep copies two models of seed 0 to results/beyond/encoder-only/.
+Checkpoints are kept in runs/beyond/encoder-only/; what was found goes to
+results/beyond/encoder-only.json after each run. All parts of seed 0 come first, so that stopping
+early leaves a fair table. `keep` copies two models of seed 0 to results/beyond/encoder-only/.
 """
 
-import argparse
-import datetime
-import json
 import random
 import shutil
 import time
@@ -21,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
+from recordings.record import record_runs
 from transformer_lib.batching import Batches, pad
 from transformer_lib.beyond.encoders import (
     LeftOnly,
@@ -40,7 +35,6 @@ from transformer_lib.config import BOS, EOS, UNK, ModelConfig, TrainConfig, to_d
 from transformer_lib.corpora import mini
 from transformer_lib.data import load_parallel
 from transformer_lib.models.classifier import Classifier, MaskedLanguageModel
-from transformer_lib.runs.device import environment
 from transformer_lib.runs.files import write_json
 from transformer_lib.tokenization import load_tokenizer, train_tokenizer
 from transformer_lib.training import fit
@@ -415,36 +409,10 @@ def keep(data):
     write_json(KEPT / "config.json", {"model": to_dict(data.config()), "data": data.source})
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS))
-    parser.add_argument("--data", choices=["multi30k", "mini"], default="multi30k")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--keep", action="store_true", help="copy the chapter's weights, no more")
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    if args.keep:
-        return keep(Data(args.data))
-    rows = json.loads(RESULTS.read_text(encoding="utf8"))["runs"] if RESULTS.exists() else []
-    known = {(row["data"], row["experiment"], json.dumps(row["arm"]), row["seed"]) for row in rows}
-    data, where = Data(args.data), environment(torch.device("cpu"))
-    for seed in args.seeds:
-        for name in args.only:
-            run, arms = EXPERIMENTS[name]
-            for arm in arms:
-                if (args.data, name, json.dumps(list(arm)), seed) in known:
-                    continue
-                found = run(data, seed, *arm)
-                rows.append({
-                    "data": args.data, "experiment": name, "arm": list(arm), "seed": seed, **found,
-                    "device": where["device"], "commit": where["commit"],
-                    "date": datetime.date.today().isoformat(),
-                })
-                RESULTS.parent.mkdir(parents=True, exist_ok=True)
-                write_json(RESULTS, {"sizes": SIZES, "runs": rows})
-                short = {k: v for k, v in found.items() if k != "curve"}
-                print(name, *arm, "seed", seed, short, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def record_all(source: str = "mini"):
+    data = Data(source)
+    record_runs(RESULTS, [
+        ({"data": source, "experiment": name, "arm": list(arm), "seed": seed},
+         partial(run, data, seed, *arm))
+        for seed in (0, 1, 2) for name, (run, arms) in EXPERIMENTS.items() for arm in arms
+    ], also={"sizes": SIZES})

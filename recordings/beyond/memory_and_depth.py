@@ -502,13 +502,13 @@ def collect(topic: str, result: dict) -> None:
     write_json(RESULTS / f"{name}.json", {"runs": runs})
 
 
-def main():
+def main(arguments=None):
     raw = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("topics", nargs="+", choices=list(TOPICS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--arms", nargs="+", default=None)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     for seed in options.seeds:
         for topic in options.topics:
@@ -520,6 +520,10 @@ def main():
                 began = time.perf_counter()
                 collect(topic, run(arm, seed) | signature())
                 print(topic, arm, seed, f"{time.perf_counter() - began:.0f} s", flush=True)
+
+
+def record_all():
+    main(list(TOPICS))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,12 @@
 """From GPT-2 to Llama, one part at a time: language models of captions. Resumable.
 
-    python -m recordings.beyond.modern_parts
-    python -m recordings.beyond.modern_parts --rates 0.5 2 --seeds 0
+    make record ONLY=modern_parts
 
 Each arm changes one setting of a small GPT-2 and reads the same English captions of Multi30k in the
-same order, each caption at most once. --rates: the control, other learning rates, as factors. All
-arms of seed 0 come first. Written to results/beyond/modern-parts.json after every run.
+same order, each caption at most once. The control: other learning
+rates, as factors. Written to results/beyond/modern-parts.json after every run.
 """
 
-import argparse
-import datetime
-import json
 import math
 from functools import partial
 from pathlib import Path
@@ -18,12 +14,11 @@ from pathlib import Path
 import torch
 
 from recordings.beyond.decoder_only import RESULTS, RUNS, fast_loss, mean_loss
+from recordings.record import record_runs
 from transformer_lib.beyond.one_stream import stream_batches
 from transformer_lib.config import ModelConfig, TrainConfig, to_dict
 from transformer_lib.data import load_parallel
 from transformer_lib.models.language_model import LanguageModel
-from transformer_lib.runs.device import environment
-from transformer_lib.runs.files import write_json
 from transformer_lib.tokenization import encode_target, train_tokenizer
 from transformer_lib.training import fit
 
@@ -51,11 +46,7 @@ ARMS = {
     },
 }
 RESULT = RESULTS / "modern-parts.json"
-
-
-def identity(run: dict) -> tuple:
-    """What tells one run from another."""
-    return run["data"], list(ARMS).index(run["arm"]), run["rate"], run["seed"]
+RATES = {1.0: (0, 1, 2), 0.5: (0,), 2.0: (0,)}  # factor of the rate -> seeds
 
 
 def measure(data: str, arm: str, seed: int, rate: float, texts, held_out, n_bytes: int) -> dict:
@@ -75,47 +66,23 @@ def measure(data: str, arm: str, seed: int, rate: float, texts, held_out, n_byte
     metrics = fit(model, batches, partial(fast_loss, smoothing=0.0), config, folder)
     loss = mean_loss(model, stream_batches([[]] * len(held_out), held_out, 4096, 0))
     total = sum(len(text) - 1 for text in held_out)
-    where = environment(torch.device("cpu"))
     return {
         "data": data, "arm": arm, "seed": seed, "rate": rate, "updates": steps,
         "parameters": sum(p.numel() for p in model.parameters()), "loss": loss,
         "perplexity": math.exp(loss), "perplexity_per_byte": math.exp(loss * total / n_bytes),
         "seconds": sum(entry.get("seconds", 0) for entry in metrics),
-        "device": where["device"], "commit": where["commit"],
-        "date": datetime.date.today().isoformat(),
         "model": to_dict(model.config), "train": to_dict(config),
     }
 
 
-def main():
-    raw = argparse.RawTextHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--rates", nargs="+", type=float, default=[1.0])
-    parser.add_argument("--data", choices=list(DATA), default="multi30k")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    pairs = load_parallel(options.data)
+def record_all(data: str = "multi30k"):
+    pairs = load_parallel(data)
     captions, unseen = ([en for _, en in pairs[part]] for part in ("train", "validation"))
-    tokenizer = train_tokenizer(captions, DATA[options.data][0])
+    tokenizer = train_tokenizer(captions, DATA[data][0])
     texts, held_out = encode_target(tokenizer, captions), encode_target(tokenizer, unseen)
     n_bytes = sum(len(text.encode()) + 1 for text in unseen)  # each ends with an end
-    runs = json.loads(RESULT.read_text(encoding="utf8"))["runs"] if RESULT.exists() else []
-    known = {identity(run): run for run in runs}
-    for seed in options.seeds:
-        for rate in options.rates:
-            for arm in options.arms:
-                run = {"data": options.data, "arm": arm, "rate": rate, "seed": seed}
-                if identity(run) in known:
-                    continue
-                run = measure(options.data, arm, seed, rate, texts, held_out, n_bytes)
-                known[identity(run)] = run
-                RESULTS.mkdir(parents=True, exist_ok=True)
-                write_json(RESULT, {"runs": [known[key] for key in sorted(known)]})
-                print(arm, "seed", seed, "rate", rate, f"perplexity {run['perplexity']:.2f}",
-                      f"{run['seconds']:.0f} s", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+    record_runs(RESULT, [
+        ({"data": data, "arm": arm, "rate": rate, "seed": seed},
+         partial(measure, data, arm, seed, rate, texts, held_out, n_bytes))
+        for rate, seeds in RATES.items() for seed in seeds for arm in ARMS
+    ])

@@ -104,13 +104,13 @@ def collect() -> None:
     write_json(path, {"shared": shared, "runs": [runs[key] for key in sorted(runs)]})
 
 
-def main():
+def main(arguments=None):
     raw = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("kinds", nargs="+", choices=list(KINDS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--widths", nargs="+", type=int, default=WIDTHS, choices=WIDTHS)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     pairs = load_parallel("multi30k")
     parts = "train", "validation"
@@ -124,6 +124,10 @@ def main():
                 found = measure(run, texts, unseen, n_bytes)
                 print(run, f"{found['loss']:.3f}", f"{found['seconds']:.0f} s", flush=True)
                 collect()
+
+
+def record_all():
+    main(["grid", "rate", "epochs"])
 
 
 if __name__ == "__main__":

@@ -1,20 +1,18 @@
 """The grid of the chapter on the Vision Transformer: digits read by a ViT and by convolutions.
 
-    python -m recordings.beyond.vision        # about five minutes of one core; stops and goes on
+    make record ONLY=vision        # about five minutes of one core; stops and goes on
 
 Writes results/beyond/vision.json after every run, seed 0 of all arms first. A run that is there
 is not done again.
 """
 
-import datetime
-import json
-import subprocess
-import time
+from functools import partial
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
+from recordings.record import record_runs
 from transformer_lib.beyond import digits
 
 FILE = Path(__file__).resolve().parents[2] / "results" / "beyond" / "vision.json"
@@ -63,9 +61,7 @@ def run(model_name, change, n_train, rate, updates, seed):
     train, validation, test = digits.load_digits(n_train)
     torch.manual_seed(seed)
     model = MAKE[model_name]()
-    begin = time.process_time()
     losses = digits.train(model, train, updates, rate, CHANGES[change])
-    seconds = time.process_time() - begin
 
     def right(data, order=None):
         images = data.images if order is None else digits.shuffle_patches(data.images, order)
@@ -78,7 +74,7 @@ def run(model_name, change, n_train, rate, updates, seed):
         "parameters": sum(p.numel() for p in model.parameters()),
         "last_loss": round(sum(losses[-20:]) / 20, 4), "train": right(train, seen),
         "validation": right(validation, seen), "test": right(test, seen),
-        "test_other_order": right(test, OTHER), "cpu_seconds": round(seconds, 1),
+        "test_other_order": right(test, OTHER),
     }
     if model_name == "vit" and n_train == 1200:
         places = F.normalize(model.embed.positions.table.detach()[1:], dim=-1)
@@ -86,25 +82,8 @@ def run(model_name, change, n_train, rate, updates, seed):
     return row
 
 
-def main():
-    torch.set_num_threads(1)
-    known = json.loads(FILE.read_text())["runs"] if FILE.exists() else []
-    done = {tuple(row[k] for k in KEY) for row in known}
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    for arm in PLAN:
-        if arm in done:
-            continue
-        known.append(run(*arm))
-        print({k: known[-1][k] for k in (*KEY, "test", "cpu_seconds")}, flush=True)
-        FILE.write_text(json.dumps({
-            "task": {"updates": UPDATES, "rate": RATE, "batch": 64, "test": 397,
-                     "order": ORDER.tolist(), "other_order": OTHER.tolist()},
-            "environment": {"torch": torch.__version__, "device": "one CPU core",
-                            "commit": commit.stdout.strip(),
-                            "date": datetime.date.today().isoformat()},
-            "runs": known,
-        }, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+def record_all():
+    task = {"updates": UPDATES, "rate": RATE, "batch": 64, "test": 397,
+            "order": ORDER.tolist(), "other_order": OTHER.tolist()}
+    cells = [(dict(zip(KEY, arm, strict=True)), partial(run, *arm)) for arm in PLAN]
+    record_runs(FILE, cells, also={"task": task})
