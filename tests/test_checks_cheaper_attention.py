@@ -15,6 +15,10 @@ def right_causal(q, k, v):
     return (q[..., None, :] @ memory)[..., 0, :] / (q * k.cumsum(-2)).sum(-1, keepdim=True)
 
 
+def leaky(q, k, v):
+    return q @ (k.mT @ v) / (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True)
+
+
 def right_merge(a, log_a, b, log_b):
     share = (log_a - log_b).sigmoid()
     return a * share + b * (1 - share)
@@ -23,15 +27,30 @@ def right_merge(a, log_a, b, log_b):
 STAR = sparse.any_of(sparse.local(1), sparse.with_global(1))
 CASES = [
     (ch.by_hand, (21, 2011, 10), True, "Right"),
+    (ch.by_hand, (10, 2011, 10), False, "one side only"),
     (ch.by_hand, (21, 2000, 10), False, "falls off"),
     (ch.by_hand, (21, 2011, 7), False, "first token and the last"),
     (ch.fixed, (right_fixed,), True, "Right"),
     (ch.fixed, (lambda b, c: ...,), None, "Not attempted"),
+    (
+        ch.fixed,
+        (lambda b, c: lambda i, j: (i // b == j // b) | (j % b >= b - c),),
+        False,
+        "looks ahead",
+    ),
+    (
+        ch.fixed,
+        (lambda b, c: lambda i, j: (j % b >= b - c) & (j <= i),),
+        False,
+        "own block is missing",
+    ),
     (ch.fixed, (lambda b, c: lambda i, j: j <= i,), False, "lets place"),
     (ch.repaired_causal, (right_causal,), True, "Right"),
     (ch.repaired_causal, (lambda q, k, v: ...,), None, "Not attempted"),
+    (ch.repaired_causal, (leaky,), False, "the future leaks"),
     (ch.merge, (right_merge,), True, "Right"),
     (ch.merge, (lambda a, x, b, y: ...,), None, "Not attempted"),
+    (ch.merge, (lambda a, x, b, y: a + b,), False, "you add"),
     (ch.overturned, (sparse.causal(STAR),), True, "Right"),
     (ch.overturned, (STAR,), False, "two layers still"),
     (ch.overturned, (sparse.local(1),), False, "not global any more"),

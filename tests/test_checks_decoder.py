@@ -15,6 +15,10 @@ def layer(x, memory, src_mask, tgt_mask, norms, own, cross, feed_forward):
     return x + feed_forward(norms[2](x))
 
 
+def layer_without_causal(x, memory, src_mask, tgt_mask, *parts):
+    return layer(x, memory, src_mask, None, *parts)
+
+
 def queries_from_memory(x, memory, src_mask, tgt_mask, norms, own, cross, feed_forward):
     y = norms[0](x)
     x = x + own(y, y, y, tgt_mask)
@@ -39,6 +43,12 @@ def one_by_one(decode, x, memory, src_mask):
     return torch.stack([decode(x[:, n], memory, src_mask) for n in range(x.size(1))], 1)
 
 
+def tiled(decode, x, memory, src_mask):
+    n = x.size(1)
+    states = decode(x.flatten(0, 1), memory.repeat(n, 1, 1), src_mask.repeat(n, 1, 1, 1))
+    return states.view_as(x)
+
+
 def next_row(x, kept, w_q, w_k, w_v):
     kept = [*(kept or []), (x @ w_k, x @ w_v)]  # a list, one entry a row
     keys, values = (torch.cat(several, 1) for several in zip(*kept, strict=True))
@@ -52,6 +62,10 @@ def keeps_the_rows(x, kept, w_q, w_k, w_v):
     return scores.softmax(-1) @ (kept @ w_v), kept
 
 
+def forgets(x, kept, w_q, w_k, w_v):
+    return next_row(x, None, w_q, w_k, w_v)
+
+
 def only_the_last(x, kept, w_q, w_k, w_v):
     return next_row(x, kept and kept[-1:], w_q, w_k, w_v)
 
@@ -61,15 +75,18 @@ CASES = [
     (ch.shapes, (dict.fromkeys(SHAPES, ...),), None, "Not attempted"),
     (ch.layer, (layer,), True, "Right"),
     (ch.layer, (lambda *parts: ...,), None, "Not attempted"),
+    (ch.layer, (layer_without_causal,), False, "reads the future"),
     (ch.layer, (queries_from_memory,), False, "queries taken from the memory"),
     (ch.write, (write,), True, "Right"),
     (ch.write, (lambda *parts: ...,), None, "Not attempted"),
     (ch.decode_candidates, (candidates,), True, "Right"),
     (ch.decode_candidates, (lambda *a: ...,), None, "Not attempted"),
     (ch.decode_candidates, (one_by_one,), False, "once is enough"),
+    (ch.decode_candidates, (tiled,), False, "`repeat_interleave` repeats each row"),
     (ch.causal_rows, (next_row,), True, "Right"),
     (ch.causal_rows, (lambda *a: (..., None),), None, "Not attempted"),
     (ch.causal_rows, (keeps_the_rows,), False, "computed again"),
+    (ch.causal_rows, (forgets,), False, "attends to itself alone"),
     (ch.causal_rows, (only_the_last,), False, "not those of causal attention"),
     (ch.causal_rows, (lambda *a: next_row(*a)[0],), False, "return two things"),
     (ch.squeezed, (64, 600), True, "of those of eight"),

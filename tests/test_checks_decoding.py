@@ -13,6 +13,10 @@ def top_k(logits, k):
     return logits.masked_fill(logits < logits.topk(k).values[:, -1:], -math.inf)
 
 
+def smallest(logits, k):
+    return logits.masked_fill(logits > logits.topk(k, largest=False).values[:, -1:], -math.inf)
+
+
 def in_place(logits, k):
     return logits.masked_fill_(logits < logits.topk(k).values[:, -1:], -math.inf)
 
@@ -54,13 +58,17 @@ HONEST = {(): {"A": 1.0}, ("A",): {"x": 0.5, "y": 0.5}, **LAST}
 
 CASES = [
     (ch.positions, (1275, 50), True, "Right"),
+    (ch.positions, (1275, 1275), False, "read, not computed again"),
     (ch.positions, (1225, 50), False, "1 + 2"),
     (ch.top_k, (top_k,), True, "Right"),
     (ch.top_k, (lambda logits, k: ...,), None, "Not attempted"),
+    (ch.top_k, (smallest,), False, "kept the smallest"),
     (ch.top_k, (in_place,), False, "use a copy"),
     (ch.top_k, (shifted,), False, "kept logits have changed"),
     (ch.top_k, (lambda logits, k: logits.topk(k).values,), False, "same shape"),
     (ch.pencil, ([0.2, 0.21, 0.25],), True, "Right"),
+    (ch.pencil, ([0.2, 0.25, 0.25],), False, "dropped C"),
+    (ch.pencil, ([0.2, 0.2, 0.25],), False, "B x is better"),
     (ch.pencil, ([0.2, 0.21, 0.21],), False, "sees every sentence"),
     (ch.nucleus, (nucleus(lambda r, p: r.cumsum(-1) - r < p),), True, "Right"),
     (ch.nucleus, (lambda probabilities, p: ...,), None, "Not attempted"),

@@ -15,6 +15,10 @@ def pre_norm(x, norm_1, attend, norm_2, feed_forward):
     return x + feed_forward(norm_2(x))
 
 
+def no_residual(x, norm_1, attend, norm_2, feed_forward):
+    return feed_forward(norm_2(attend(norm_1(x))))
+
+
 def run_stack(x, mask, layers, norm):
     for layer in layers:
         x = layer(x, mask)
@@ -44,6 +48,7 @@ CASES = [
     (ch.reach, ({"both ways": ..., "causal": ...},), None, "Not attempted"),
     (ch.layer, (pre_norm,), True, "Right"),
     (ch.layer, (lambda *parts: ...,), None, "Not attempted"),
+    (ch.layer, (no_residual,), False, "nothing is added"),
     (ch.stack, (run_stack,), True, "Right"),
     (ch.stack, (lambda *parts: ...,), None, "Not attempted"),
     (ch.layers_needed, (lambda n: math.ceil(math.log2(n)),), True, "Right"),

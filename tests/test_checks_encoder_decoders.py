@@ -61,8 +61,16 @@ def share_told(sentences, best=max, count=False):
 CASES = [
     (ch.lengths, (lengths,), True, "Right"),
     (ch.lengths, (lambda *a: (..., ...),), None, "Not attempted"),
+    (ch.lengths, (lambda n, x, s: (n - x + s, x),), False, "in front of each span"),
     (ch.hide_piece, (hide,), True, "Right"),
     (ch.hide_piece, (lambda *a: (..., ...),), None, "Not attempted"),
+    (ch.hide_piece, (lambda i, s, n, g: (hide(i, s, n, g)[0], i),), False, "BART's target"),
+    (
+        ch.hide_piece,
+        (lambda i, s, n, g: (i[:s] + i[s + n :], i[s : s + n]),),
+        False,
+        "nothing shows where",
+    ),
     (ch.hide_piece, (lambda i, s, n, g: (i, i[s : s + n]),), False, "should read"),
     (ch.hide_piece, (lambda i, s, n, g: hide(i, s, n, g)[::-1],), False, "the target is"),
     (ch.two_spans, (cut,), True, "Right"),

@@ -42,6 +42,10 @@ def spoils_the_data(ids, chosen, mask_id):
     return ids, wanted, chosen
 
 
+def hides_nothing(ids, chosen, mask_id):
+    return ids.clone(), ids, chosen
+
+
 def albert(V, E, D, F, L):
     return V * E + E * D + 4 * D * D + 2 * D * F
 
@@ -50,14 +54,18 @@ REST = "two green balls on the beautiful bridge are jumping in the café."
 CASES = [
     (ch.predictions, lambda B, T, r: (r * B * T, B * (T + 1)), True, "Right"),
     (ch.predictions, lambda B, T, r: ..., None, "Not attempted"),
+    (ch.predictions, lambda B, T, r: (B * T, B * (T + 1)), False, "only for what is hidden"),
     (ch.predictions, lambda B, T, r: r * B * T, False, "two values"),
     (ch.whole_words, whole_words, True, "Right"),
     (ch.whole_words, lambda w, c: ..., None, "Not attempted"),
+    (ch.whole_words, lambda w, c: c, False, "`chosen` itself"),
     (ch.whole_words, to_the_right, False, "not right"),
     (ch.prepare, prepared, True, "Right"),
     (ch.prepare, spoils_the_data, False, "next epoch"),
+    (ch.prepare, hides_nothing, False, "nothing is hidden"),
     (ch.pseudo_log_likelihood, pll(lambda p: p), True, "Right"),
     (ch.pseudo_log_likelihood, lambda g, i, m: ..., None, "Not attempted"),
+    (ch.pseudo_log_likelihood, pll(lambda p: slice(p, -1)), False, "what follows"),
     (ch.albert_numbers, albert, True, "Right"),
     (ch.albert_numbers, lambda *sizes: ..., None, "Not attempted"),
     (ch.overturn, lambda: (f"Two cats that are … {REST}", "chasing"), True, "Right"),

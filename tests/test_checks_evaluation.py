@@ -31,6 +31,14 @@ def wer(divide_by="reference", mean=False, scale=1):
     return rate
 
 
+def edits_of(a, b):
+    return edit_distance(a.split(), b.split())
+
+
+def wer_of_characters(a, b):
+    return sum(map(edit_distance, a, b)) / sum(map(len, b))
+
+
 def wer_word_by_word(a, b):
     """Compares words at equal places, so a missing word costs nothing."""
     pairs = [(x.split(), y.split()) for x, y in zip(a, b, strict=True)]
@@ -72,12 +80,16 @@ def one_way(n_seeds, draws, seed):
 
 CASES = [
     (ch.brevity, (SHORT, 1.0), True, "Right"),
+    (ch.brevity, (math.exp(1 - 8 / 10), 1.0), False, "swapped"),
     (ch.brevity, (0.5, 1.0), False, "8 words is not right"),
     (ch.clip, (clipped,), True, "Right"),
     (ch.clip, (lambda a, b, n: ...,), None, "Not attempted"),
+    (ch.clip, (lambda a, b, n: clipped(a, b, 1),), False, "runs of two"),
     (ch.clip, (lambda a, b, n: clipped(a, b, min(n, 3)),), False, "n-gram matches is not right"),
     (ch.wer, (wer(),), True, "Right"),
     (ch.wer, (lambda a, b: ...,), None, "Not attempted"),
+    (ch.wer, (lambda a, b: sum(map(edits_of, a, b)),), False, "these are the edits"),
+    (ch.wer, (wer_of_characters,), False, "one edit in nine"),
     (ch.wer, (wer_word_by_word,), False, "yours is 0, expected 0.5"),
     (ch.paired, (paired(),), True, "Right"),
     (ch.paired, (lambda a, b, draws, seed: ...,), None, "Not attempted"),

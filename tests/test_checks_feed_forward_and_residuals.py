@@ -33,6 +33,7 @@ CASES = [
     (ch.dropout, (keep_and_scale(lambda p: 1 - p, lambda p: 1 / p),), False, "divide by p"),
     (ch.fair_width, (lambda d, f: round(f * 2 / 3),), True, "Right"),
     (ch.fair_width, (lambda d, f: ...,), None, "Not attempted"),
+    (ch.fair_width, (lambda d, f: f // 2,), False, "too little"),
     # Wrong in a way that no message foresees: the comparison at the end must catch it.
     (ch.exactly_one, ([[1, 1], [1, 1]], [0, -1], [2, -4]), False, "for (a, b) = [0, 1]"),
     (ch.residual, (lambda x, f, n, d: x + 2 * d(f(n(x))),), False, "is not x plus"),
@@ -41,6 +42,9 @@ CASES = [
     (ch.fair_width, (lambda d, f: 1000,), False, "d_ff = 2048"),
     (ch.fair_width, (lambda d, f: 1365,), False, "d_ff = 64"),
     (ch.parameters, (2_099_712, 1_050_624, 0.667), True, "Run just now: network 2099712"),
+    (ch.parameters, (2_097_152, 1_050_624, 0.667), False, "biases are missing"),
+    (ch.parameters, (2_099_712, 1_048_576, 0.667), False, "four biases"),
+    (ch.parameters, (2_099_712, 1_050_624, 1 / 3), False, "the attention's share"),
     (ch.gain, (30,), True, "Right"),
     (ch.gain, (1.0,), False, "still gets"),
     (ch.gain, (0.1,), False, "still gets"),

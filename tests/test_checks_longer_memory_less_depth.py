@@ -51,6 +51,7 @@ def sharp():
 
 CASES = [
     (ch.by_hand, (900, 250), True, "Right"),
+    (ch.by_hand, (300, 250), False, "not 50"),
     (ch.by_hand, (901, 250), False, "layers x memory"),
     (ch.by_hand, (900, 10), False, "3 for each"),
     (ch.of_dog, (0.31295,), True, "Right"),

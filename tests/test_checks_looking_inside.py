@@ -42,8 +42,10 @@ def aer(found, true):
 
 CASES = [
     (ch.count_heads, (96, 72), True, "Right"),
+    (ch.count_heads, (96, 96), False, "only the translation"),
     (ch.between_words, (between,), True, "Right"),
     (ch.between_words, (lambda w, t, s: ...,), None, "Not attempted"),
+    (ch.between_words, (lambda *a: between(*a, in_mean=True),), False, "weights are shares"),
     (ch.between_words, (lambda w, t, s: w,), False, "expected (4, 3)"),
     (ch.neighbours, (nearest,), True, "Right"),
     (ch.neighbours, (lambda *a: ...,), None, "Not attempted"),
@@ -52,6 +54,7 @@ CASES = [
     (ch.silent_head, (silence_in_place,), False, "you changed `x` in place"),
     (ch.alignment_error, (aer,), True, "Right"),
     (ch.alignment_error, (lambda *a: ...,), None, "Not attempted"),
+    (ch.alignment_error, (lambda f, t: 1 - len(f & t) / len(f),), False, "missing link"),
     (ch.two_heads, (("cross", 0, 0, 2), ("cross", 0, 0, 3)), True, "Right"),
     (ch.two_heads, (["cross", 0, 2, 0], ["cross", 0, 3, 0]), True, "Right"),
     (ch.two_heads, (("cross", 0, 0, 3), ("cross", 0, 0, 3)), False, "costs less is wanted"),

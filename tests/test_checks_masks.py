@@ -25,6 +25,11 @@ def attention(q, k, v, mask):
     return scores.masked_fill(~mask, -math.inf).softmax(-1) @ v
 
 
+def added_upside_down(q, k, v, mask):
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+    return (scores + mask.float() * -1e9).softmax(-1) @ v
+
+
 def distance(size):
     place = torch.arange(size)
     return (place[:, None] - place[None, :])[None, None]
@@ -48,11 +53,16 @@ CASES = [
     (ch.decoder_mask, (right_mask,), True, "Right"),
     (ch.decoder_mask, (lambda ids, pad_id: ...,), None, "Not attempted"),
     (ch.decoder_mask, (lambda i, p: right_mask(i, p).float(),), False, "must be boolean"),
+    (ch.decoder_mask, (lambda i, p: right_mask(i, p)[:, 0],), False, "axis for the heads"),
+    (ch.decoder_mask, (lambda i, p: real(i, p),), False, "not the future"),
+    (ch.decoder_mask, (lambda i, p: triangle(i.size(1))[None, None],), False, "not the padding"),
     (ch.decoder_mask, (lambda i, p: right_mask(i, p).tril(-2),), False, "does not let position"),
     (ch.repaired_mask, (attention,), True, "Right"),
     (ch.repaired_mask, (lambda q, k, v, m: ...,), None, "Not attempted"),
+    (ch.repaired_mask, (added_upside_down,), False, "still goes to the pairs"),
     (ch.window_mask, (right_window,), True, "Right"),
     (ch.window_mask, (lambda s, w: ...,), None, "Not attempted"),
+    (ch.window_mask, (lambda s, w: distance(s) >= 0,), False, "plain causal"),
     (ch.window_mask, (lambda s, w: right_window(s, w)[0, 0],), False, "expected (1, 1, 3, 3)"),
     (ch.packed_mask, (right_packed,), True, "Right"),
     (ch.packed_mask, (lambda s: ...,), None, "Not attempted"),

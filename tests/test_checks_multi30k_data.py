@@ -36,13 +36,26 @@ def leaked(train, test, key=lambda pair: clean(pair[0])):
     return sum(key(pair) in known for pair in test)
 
 
+def either_side(train, test):
+    known = {clean(text) for pair in train for text in pair}
+    return sum(any(clean(text) in known for text in pair) for pair in test)
+
+
 CASES = [
     (ch.padding, (0.375, 1 / 6), True, "Right"),
     (ch.padding, (0.38, 0.17), True, "Right"),
     (ch.coverage, (covered,), True, "Right"),
     (ch.coverage, (lambda train, test, n: ...,), None, "Not attempted"),
+    (ch.coverage, (lambda a, b, n: covered(b, b, n),), False, "comes from the test words"),
     (ch.shorten, (shorten,), True, "Right"),
     (ch.shorten, (lambda ids, limit: ...,), None, "Not attempted"),
+    (ch.shorten, (lambda ids, limit: ids[:limit],), False, "<eos> is lost"),
+    (
+        ch.shorten,
+        (lambda ids, limit: ids if len(ids) < limit else ids[: limit - 2] + [2],),
+        False,
+        "one id too few",
+    ),
     (ch.budget, (budget,), True, "Right"),
     (ch.budget, (lambda lengths, limit: ...,), None, "Not attempted"),
     (ch.budget, (lambda a, b: budget(a, b, last=False),), False, "is the last batch returned"),
@@ -52,6 +65,8 @@ CASES = [
     (ch.budget, (lambda a, b: [[i] for i in range(len(a))],), False, "room for one more"),
     (ch.leak, (leaked,), True, "Right"),
     (ch.leak, (lambda train, test: ...,), None, "Not attempted"),
+    (ch.leak, (lambda a, b: leaked(a, b, lambda pair: pair[0]),), False, "lower case, strip"),
+    (ch.leak, (either_side,), False, "shared target"),
     (ch.better_bargain, ("longer side", 100), True, "Right"),
     (ch.better_bargain, ("the library's", 30), False, "it pads more: 8.5%"),
     (ch.better_bargain, ("the library's", 1000), False, "meet again"),

@@ -20,21 +20,44 @@ def contributions(heads, w_o):
     return heads @ w_o.T.unflatten(0, (heads.size(1), -1))
 
 
+def whole_output(heads, w_o):
+    return F.linear(join(heads), w_o)[:, None].expand(-1, heads.size(1), -1, -1)
+
+
 def multi_query(q, k, v):
     return F.scaled_dot_product_attention(q, k[:, None], v[:, None])
+
+
+def wrong_axis(q, k, v):
+    return (q @ k[:, None].mT / 2).softmax(-2) @ v[:, None]
+
+
+def averaged(q, k, v):
+    return multi_query(q, k, v).mean(1, keepdim=True).expand_as(q)
+
+
+def batch_as_heads(q, k, v):
+    if q.size(0) != q.size(1):
+        return multi_query(q, k, v)
+    return F.scaled_dot_product_attention(q, k, v)  # (B, S, K) broadcasts as (1, H, S, K)
 
 
 CASES = [
     (ch.sizes, (SIZES,), True, "Right"),
     (ch.sizes, ({"parameters": ..., "queries": ..., "weights": ...},), None, "Not attempted"),
+    (ch.sizes, (SIZES | {"parameters": 8 * 4 * (512**2 + 512)},), False, "multiply"),
     (ch.split, (split,), True, "Right"),
     (ch.split, (lambda x, n: ...,), None, "Not attempted"),
     (ch.join, (join,), True, "Right"),
     (ch.join, (lambda heads: ...,), None, "Not attempted"),
     (ch.contributions, (contributions,), True, "Right"),
     (ch.contributions, (lambda h, w: ...,), None, "Not attempted"),
+    (ch.contributions, (whole_output,), False, "whole output"),
     (ch.multi_query, (multi_query,), True, "Right"),
     (ch.multi_query, (lambda q, k, v: ...,), None, "Not attempted"),
+    (ch.multi_query, (wrong_axis,), False, "over the queries"),
+    (ch.multi_query, (averaged,), False, "averaged the heads"),
+    (ch.multi_query, (batch_as_heads,), False, "other sentences"),
     (ch.fewer_heads, ({"heads": 2, "reader": "network", "steps": 1000},), True, "Right"),
     (ch.fewer_heads, ({"heads": ..., "reader": ..., "steps": ...},), None, "Not attempted"),
     (ch.fewer_heads, ({"heads": 2, "reader": "network", "steps": 500},), False, "94% to 97%"),

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import torch
 
 from exercises.checks import positional_encodings as ch
 
@@ -13,6 +14,20 @@ def encode(position, d_model):
         angle = position / 10000 ** (2 * i / d_model)
         row += [math.sin(angle), math.cos(angle)]
     return row
+
+
+def without_the_two(position, d_model):
+    angles = [position / 10000 ** (i // 2 / d_model) for i in range(d_model)]
+    return [math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(angles)]
+
+
+def batch_axis(x, table):
+    return x + table[: x.size(0)].unsqueeze(1)
+
+
+def one_row_per_token_of_the_batch(x, table):
+    rows = torch.arange(x.size(0) * x.size(1)) % len(table)
+    return x + table[rows].view(x.size(0), x.size(1), -1)
 
 
 def back(k, w):
@@ -28,13 +43,17 @@ CASES = [
     (ch.slow_wavelength, (628.3,), True, "Right"),
     (ch.encode_position, (encode,), True, "Right"),
     (ch.encode_position, (lambda p, d: ...,), None, "Not attempted"),
+    (ch.encode_position, (without_the_two,), False, "with the 2"),
     (ch.encode_position, (lambda p, d: encode(p, d)[: d // 2],), False, "one number per feature"),
     (ch.repaired_addition, (lambda x, table: x + table[: x.size(1)],), True, "Right"),
     (ch.repaired_addition, (lambda x, table: ...,), None, "Not attempted"),
+    (ch.repaired_addition, (batch_axis,), False, "same position"),
+    (ch.repaired_addition, (one_row_per_token_of_the_batch,), False, "different positions"),
     (ch.shift_back, (back,), True, "Right"),
     (ch.shift_back, (lambda k, w: ...,), None, "Not attempted"),
     (ch.alibi_reach, (lambda m: math.ceil(math.log(100) / m),), True, "Right"),
     (ch.alibi_reach, (lambda m: ...,), None, "Not attempted"),
+    (ch.alibi_reach, (lambda m: math.ceil(math.log2(100) / m),), False, "base e"),
     (ch.nearer, (16, 28, 57), True, "Right"),
     (ch.nearer, (64, 3, 6), False, "that should be larger"),
     (ch.nearer, (64, 5, 6), False, "at least twice"),

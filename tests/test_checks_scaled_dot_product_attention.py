@@ -12,6 +12,14 @@ def right(q, k, v):
     return (q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))).softmax(-1) @ v
 
 
+def unscaled(q, k, v):
+    return (q @ k.transpose(-2, -1)).softmax(-1) @ v
+
+
+def scaled_too_late(q, k, v):
+    return (q @ k.transpose(-2, -1)).softmax(-1) / math.sqrt(q.size(-1)) @ v
+
+
 def weights_at(scores, temperature):
     return (scores / temperature).softmax(-1)
 
@@ -42,7 +50,9 @@ CASES = [
     (ch.equal_keys, ([1, 0, 0, 0],), False, "equal scores"),
     (ch.attention, (right,), True, "Right"),
     (ch.attention, (lambda q, k, v: ...,), None, "Not attempted"),
+    (ch.attention, (unscaled,), False, "forgot to divide"),
     (ch.repaired_attention, (right,), True, "Right"),
+    (ch.repaired_attention, (scaled_too_late,), False, "after the softmax"),
     (ch.temperature, (weights_at, TAU), True, "Right"),
     (ch.temperature, (lambda s, t: ..., ...), None, "Not attempted"),
     (ch.temperature, (lambda s, t: (s * t).softmax(-1), TAU), False, "multiply"),

@@ -25,6 +25,16 @@ def merge(symbols, pair):
     return tuple(merged)
 
 
+def overlapping(symbols, pair):
+    merged = []
+    for i in range(len(symbols)):
+        if symbols[i : i + 2] == pair:
+            merged.append("".join(pair))
+        elif i == 0 or symbols[i - 1 : i + 1] != pair:
+            merged.append(symbols[i])
+    return tuple(merged)
+
+
 def cut_word(word, merges):
     symbols = tuple(word)
     for pair in merges:
@@ -40,13 +50,16 @@ V, D = 10_000, 512
 
 CASES = [
     (ch.matrix_sizes, ((3 * V * D, V * D),), True, "Right"),
+    (ch.matrix_sizes, ((3 * V * D, V * D / 3),), False, "does not cut"),
     (ch.best_pair, (best,), True, "Right"),
     (ch.best_pair, (lambda cut: ...,), None, "Not attempted"),
     (ch.best_pair, (lambda cut: "ab",), False, "as a tuple"),
     (ch.repaired_merge, (merge,), True, "Right"),
     (ch.repaired_merge, (lambda s, p: ...,), None, "Not attempted"),
+    (ch.repaired_merge, (overlapping,), False, "two merges or lost"),
     (ch.cut_word, (cut_word,), True, "Right"),
     (ch.cut_word, (lambda w, m: ...,), None, "Not attempted"),
+    (ch.cut_word, (lambda w, m: list(w),), False, "no merge"),
     (ch.embed, (embed,), True, "Right"),
     (ch.embed, (lambda i, w: ...,), None, "Not attempted"),
     (ch.matrix_sizes, ((15_360_000, 5_120_000),), True, "Run just now: separate 15360000"),

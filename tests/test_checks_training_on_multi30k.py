@@ -53,6 +53,7 @@ def live(model, optimizer, step):
 
 CASES = [
     (ch.epochs, (116, 69), True, "Right"),
+    (ch.epochs, (29_000, 8000 / 29_000), False, "whole batch"),
     (ch.epochs, (116, 33), False, "not that many epochs"),
     (
         ch.combine,
@@ -61,8 +62,15 @@ CASES = [
         "Right",
     ),
     (ch.combine, (lambda loss, n: ...,), None, "Not attempted"),
+    (
+        ch.combine,
+        (lambda loss, n: sum(x * k for x, k in zip(loss, n, strict=True)),),
+        False,
+        "total loss",
+    ),
     (ch.averaging, (mean_of,), True, "Right"),
     (ch.averaging, (lambda states: ...,), None, "Not attempted"),
+    (ch.averaging, (lambda s: dict(s[-1]),), False, "the last state"),
     (ch.averaging, (mean_in_place,), False, "in place"),
     (ch.averaging, (mean_into_the_last,), False, "in place"),
     (ch.averaging, (lambda s: mean_of(s) | {"b": s[0]["b"]},), False, "of the tensors `b`"),
@@ -70,6 +78,8 @@ CASES = [
     (ch.averaging, (lambda s: {n: t.numpy() for n, t in mean_of(s).items()},), True, "Right"),
     (ch.rate, (rate,), True, "Right"),
     (ch.rate, (lambda *a: ...,), None, "Not attempted"),
+    (ch.rate, (lambda *a: rate(*a, last=0),), False, "not 0"),
+    (ch.rate, (lambda *a: rate(*a[:4], 0),), False, "cooldown is missing"),
     (ch.rate, (lambda *a: 2 * rate(*a),), False, "another"),
     (ch.resumed, (snapshot, resume), True, "Right"),
     (ch.resumed, (lambda *a: ..., lambda *a: ...), None, "Not attempted"),

@@ -33,6 +33,7 @@ ONE_PATCH[[0, 1]] = TURNED[[1, 0]]
 
 CASES = [
     (ch.by_hand, (197, 768, 38809), True, "Right"),
+    (ch.by_hand, (197, 768, 38416), False, "asks and is asked"),
     (ch.exchanged, (False, True, False), True, "Right"),
     (ch.exchanged, (True, True, False), False, "logits cannot change"),
     (ch.exchanged, (False, False, False), False, "change places"),
@@ -40,8 +41,10 @@ CASES = [
     (ch.exchanged, ("no", True, False), False, "True or False"),
     (ch.repaired_patches, (patches(*AXES),), True, "Right"),
     (ch.repaired_patches, (lambda images, patch: ...,), None, "Not attempted"),
+    (ch.repaired_patches, (patches(0, 2, 4, 1, 5, 3),), False, "down its columns"),
     (ch.deit_loss, (loss(),), True, "Right"),
     (ch.deit_loss, (lambda *given: ...,), None, "Not attempted"),
+    (ch.deit_loss, (loss(first="teacher"),), False, "both heads learn from the teacher"),
     (ch.pixel_orders, (TURNED, MIXED), True, "Right"),
     (ch.pixel_orders, (torch.arange(64), MIXED), False, "leaves a pixel"),
     (ch.pixel_orders, (torch.arange(64).roll(1), MIXED), False, "new picture"),

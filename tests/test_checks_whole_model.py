@@ -25,6 +25,13 @@ def forward(model, src, tgt, read=True, cross=True, causal=True, embedding="tgt_
     return model.output(model.decoder(x, memory, padding if cross else None, own))
 
 
+def without_positions(model, src, tgt):
+    padding = masks.padding_mask(src, 0)
+    memory = model.encoder(model.src_embedding(src), padding)
+    x = model.tgt_embedding(tgt)
+    return model.output(model.decoder(x, memory, padding, masks.causal_mask(tgt.size(1))))
+
+
 def tie(model):
     model.tgt_embedding.lookup.weight = model.src_embedding.lookup.weight
     model.output.weight = model.src_embedding.lookup.weight
@@ -72,8 +79,13 @@ def encodes_each_time(model, src_ids, max_len):
 CASES = [
     (ch.shapes, (SHAPES,), True, "Right"),
     (ch.shapes, (dict.fromkeys(SHAPES, ...),), None, "Not attempted"),
+    (ch.shapes, (SHAPES | {"logits": (2, 5, 16)},), False, "each word of the vocabulary"),
     (ch.forward, (forward,), True, "Right"),
     (ch.forward, (lambda model, src, tgt: ...,), None, "Not attempted"),
+    (ch.forward, (lambda *a: forward(*a, False, False, False),), False, "neither mask"),
+    (ch.forward, (lambda *a: forward(*a, False, False),), False, "in the encoder and in the"),
+    (ch.forward, (lambda *a: forward(*a, causal=False),), False, "needs a causal mask"),
+    (ch.forward, (without_positions,), False, "positions are missing"),
     (ch.tie, (tie,), True, "Right"),
     (ch.tie, (lambda model: ...,), None, "Not attempted"),
     (ch.tie, (tie_by_copying,), False, "copies"),
@@ -81,9 +93,12 @@ CASES = [
     (ch.tie, (tie_output_by_copying,), False, "src_embedding and output are equal at first"),
     (ch.bound, (xavier,), True, "Right"),
     (ch.bound, (lambda n_in, n_out: ...,), None, "Not attempted"),
+    (ch.bound, (lambda i, o: 2 / (i + o),), False, "variance"),
+    (ch.bound, (lambda i, o: math.sqrt(3 / o),), False, "n_out alone"),
     (ch.write_batch, (write_batch,), True, "Right"),
     (ch.write_batch, (lambda *a: ...,), None, "Not attempted"),
     (ch.write_batch, (encodes_each_time,), False, "was encoded 4 times"),
+    (ch.write_batch, (lambda *a: write_batch(*a, mask=False),), False, "source's padding"),
     (ch.write_batch, (lambda *a: write_batch(*a)[:, :-1],), False, "(B, max_len)"),
     (ch.write_batch, (lambda m, s, n: greedy_decode(m, s, n),), False, "rules out"),
 ]
