@@ -31,7 +31,7 @@ from transformer_lib.runs import checksums
 from transformer_lib.runs.files import read_json_lines, write_json
 from transformer_lib.runs.folder import stale_scores
 from transformer_lib.runs.pretrained import results_dir
-from transformer_lib.runs.settings import WATCHING, todays
+from transformer_lib.runs.settings import WATCHING, with_current_defaults
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -278,7 +278,7 @@ def seed_row(folder: Path) -> dict:
 
 def other_settings(*folders: Path) -> list[str]:
     """The settings, other than the seed, in which two runs differ."""
-    one, two = (todays(read(folder, "config.json"), str(folder)) for folder in folders)
+    one, two = (with_current_defaults(read(folder, "config.json")) for folder in folders)
     return [
         f"{name} = {one[part][name]!r}, not {two[part][name]!r}"
         for part in ("model", "train", "data")

@@ -34,7 +34,7 @@ from recordings import experiments
 from transformer_lib.runs import checksums
 from transformer_lib.runs.files import read_json_lines, write_json
 from transformer_lib.runs.pretrained import results_dir, run_info
-from transformer_lib.runs.settings import todays
+from transformer_lib.runs.settings import with_current_defaults
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -71,7 +71,7 @@ def recipe(src: str, tgt: str) -> list[str]:
     for one, other in ((src, tgt), (tgt, src)):
         name = f"multi30k-{one}-{other}"
         with contextlib.suppress(ValueError):
-            todays(run_info(name), name)
+            with_current_defaults(run_info(name))
             return ["--like", name, "--src", src, "--tgt", tgt]
     raise ValueError(f"results/ holds no run of {src} and {tgt} that can be trained again.")
 

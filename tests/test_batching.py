@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from transformer_lib import data
 from transformer_lib.batching import Batches, TokenBatchSampler, pad, padding_share
 from transformer_lib.tokenization import encode_pairs, train_tokenizer
+from transformer_lib.training import translation_batches
 
 pairs_of_lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1)
 
@@ -144,3 +145,21 @@ def test_epochs_count_the_part_of_the_one_under_way():
     for _ in itertools.islice(iter(stream), 15):
         seen.append(stream.epochs())
     assert seen == pytest.approx([i / 10 for i in range(1, 16)])
+
+
+def test_pairs_are_read_backwards_in_the_first_epochs_only():
+    """Each then occurs twice in an epoch, the second time with source and target exchanged."""
+    sources, targets = [[4, 2], [5, 6, 2]], [[1, 7, 8, 2], [1, 9, 2]]
+    batches = translation_batches(sources, targets, max_tokens=4, seed=0, both_directions=2)
+    seen = []
+    for batch in itertools.islice(iter(batches), 30):
+        epoch = batches.epoch
+        for i in batch:
+            pair = tuple(tuple(column[i]) for column in batches.columns)
+            seen.append((epoch, pair))
+    forward = {((4, 2), (1, 7, 8, 2)), ((5, 6, 2), (1, 9, 2))}
+    backward = {((7, 8, 2), (1, 4, 2)), ((9, 2), (1, 5, 6, 2))}
+    for epoch in range(4):
+        found = sorted(pair for at, pair in seen if at == epoch)
+        assert found == sorted(forward | backward if epoch < 2 else forward)
+    assert batches.n_tokens([2, 3]) == 2 + 3  # every target token but <bos>

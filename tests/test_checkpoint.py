@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from conftest import assert_equal, random_ids, tiny_config, tiny_model
+from conftest import random_ids, tiny_config, tiny_model
 
 from transformer_lib import Transformer
 from transformer_lib.runs import checkpoint
@@ -211,15 +211,15 @@ def test_other_folders_beside_the_checkpoints_are_passed_over(tmp_path):
     assert found == ["step-0000002", "step-0000010"]
 
 
-def test_learned_positions_of_an_older_run_still_load(tmp_path):
-    """Their table had another name in the file before it had its present place in the model."""
-    model = tiny_model(positional="learned")
-    old = {
-        "position.table" if name == "embed.positions.table" else name: tensor
-        for name, tensor in model.state_dict().items()
-    }
-    assert "position.table" in old
-    fresh = tiny_model(seed=1, positional="learned")
-    checkpoint.load_state(fresh, old, tmp_path)
-    ids = random_ids(2, 7)
-    assert_equal(fresh(ids, ids), model(ids, ids))
+
+def test_a_checkpoint_that_may_not_be_read_is_not_called_damaged(tmp_path, monkeypatch):
+    """It is whole, as far as anybody knows: nothing is set aside."""
+    path = tmp_path / "checkpoints" / "step-0000002"
+    path.mkdir(parents=True)
+
+    def refuse(self):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(type(path), "read_bytes", refuse)
+    with pytest.raises(OSError, match="state.json cannot be read .*change its permissions"):
+        checkpoint.read_state(path)

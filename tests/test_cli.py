@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from transformer_lib import ModelConfig, TrainConfig, data
-from transformer_lib.cli import main
+from transformer_lib.cli import in_words, main
 from transformer_lib.cli.options import HELP, NOT_OFFERED, parsers
 from transformer_lib.cli.training import recipe_options
 from transformer_lib.corpora import hub
@@ -150,6 +150,21 @@ def test_a_missing_gpu_is_one_clear_line(capsys, monkeypatch):
     assert "no GPU is at hand" in error
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (IsADirectoryError(21, "Is a directory", "/a"), "/a is a folder; give the name of a file."),
+        (FileNotFoundError(2, "No such file", "/a"), "/a is not there; check the name."),
+        (PermissionError(13, "Denied", "/a"), "/a may not be used; change its permissions, or"),
+        (OSError(5, "I/O error", "/a"), "/a cannot be used (I/O error)."),
+        (OSError("could not write /a\n(full)"), "could not write /a (full)"),
+        (ValueError("two\nlines"), "two lines"),
+    ],
+)
+def test_the_operating_systems_errors_say_which_file_and_what_to_do(error, said):
+    assert in_words(error).startswith(said)
+
+
 def test_a_name_that_the_locale_cannot_read_is_named_before_anything_is_made(tmp_path):
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     done = subprocess.run(
@@ -218,33 +233,6 @@ def test_like_repeats_a_recorded_run(trained, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("WORLD_SIZE", "2")
     error = fails(capsys, ["train", "--like", "recorded"])
     assert "used 1 batches for an update; 2 processes cannot share them" in error
-
-
-@pytest.mark.parametrize(("part", "name", "value"), [
-    ("train", "both_directions", 18), ("data", "start_from", "a-run"), ("data", "teachers", ["b"]),
-])
-def test_a_recorded_run_of_settings_that_are_gone_translates(
-    trained, tmp_path, capsys, part, name, value
-):
-    for file in ("tokenizer.json", "model.safetensors"):
-        (tmp_path / file).write_bytes((trained / file).read_bytes())
-    about = json.loads((trained / "config.json").read_text())
-    about[part][name] = value
-    (tmp_path / "config.json").write_text(json.dumps(about))
-    assert main(["translate", "--run", str(tmp_path), "Ein Hund."]) == 0
-    error = fails(capsys, ["train", "--like", str(tmp_path)])
-    assert f"was trained with {name} = {value!r}, a setting that is gone" in error
-    about[part][name] = {"both_directions": 0, "start_from": None, "teachers": []}[name]
-    (tmp_path / "config.json").write_text(json.dumps(about))
-    assert name not in recipe_options(str(tmp_path), own_batches=False)
-
-
-def test_older_runs_were_trained_with_what_fast_now_asks_for(trained, tmp_path):
-    about = json.loads((trained / "config.json").read_text())
-    assert recipe_options(str(trained), own_batches=False)["fast"] is False
-    del about["train"]["fast"]
-    (tmp_path / "config.json").write_text(json.dumps(about))
-    assert recipe_options(str(tmp_path), own_batches=False)["fast"] is True
 
 
 def test_a_recipe_leaves_device_and_precision_to_the_machine(trained, tmp_path):

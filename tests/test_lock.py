@@ -170,3 +170,14 @@ def test_under_torchrun_the_first_process_holds_it(tmp_path):
     done = two_processes(tmp_path / "run", max_steps=2)
     assert done.returncode == 0, done.stderr[-3000:]
     assert not (tmp_path / "run" / "lock").exists()
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
+    """The file behind it would be overwritten."""
+    target = tmp_path / "precious"
+    target.write_text("mine")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "lock").symlink_to(target)
+    with pytest.raises(RuntimeError, match="lock is a link: remove it"):
+        RunLock(tmp_path / "run").acquire()
+    assert target.read_text() == "mine"

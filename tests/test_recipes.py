@@ -11,7 +11,7 @@ from transformer_lib.cli import main
 from transformer_lib.cli.options import NOT_OFFERED, fields_of, parsers
 from transformer_lib.cli.training import recipe_options
 from transformer_lib.runs import recipes
-from transformer_lib.runs.pretrained import run_info
+from transformer_lib.runs.pretrained import results_dir, run_info
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = [*recipes.RECIPES, "multi30k-de-en"]
@@ -144,6 +144,19 @@ def test_differences_are_named(train, told):
     recipe = recipes.find("multi30k-de-en")
     recipe = replace(recipe, train=replace(recipe.train, **train))
     assert recipes.differences(recipe, run_info("multi30k-de-en")) == told
+
+
+SHIPPED = sorted(path.parent.name for path in results_dir().glob("*/config.json"))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_recorded_run_can_be_trained_again(name, capsys):
+    """Today's code knows each of its settings, and the command takes them."""
+    config = json.loads((results_dir() / name / "config.json").read_text(encoding="utf-8"))
+    assert not recipes.differences(recipes.find(name), config)
+    assert set(config["train"]) <= {field.name for field in fields(TrainConfig)}
+    options = parsers()[0].parse_args(["train", "--like", name])
+    assert options.like == name and recipe_options(name, own_batches=False)["max_steps"]
 
 
 def test_what_is_no_recipe_is_named():

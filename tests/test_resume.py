@@ -78,25 +78,6 @@ def test_other_ways_to_train_resume_as_well(tmp_path, monkeypatch, setting):
     assert_same_run(tmp_path / "broken", tmp_path / "unbroken")
 
 
-def test_a_run_from_before_fast_was_a_setting_goes_on_with_it(tmp_path):
-    """Those runs were trained with what it now asks for."""
-    run(tmp_path, max_steps=4, fast=True)
-    path = tmp_path / "config.json"
-    config = json.loads(path.read_text())
-    del config["train"]["fast"], config["train"]["optimizer"]
-    config["train"]["both_directions"] = 0  # a setting that is gone, with what changed nothing
-    path.write_text(json.dumps(config))
-    (tmp_path / "checksums.json").unlink()
-    with pytest.raises(ValueError, match="fast = True, not False"):
-        run(tmp_path)
-    run(tmp_path, fast=True)
-    config["train"]["both_directions"] = 2
-    path.write_text(json.dumps(config))
-    (tmp_path / "checksums.json").unlink()
-    with pytest.raises(ValueError, match="both_directions = 2, a setting that is gone"):
-        run(tmp_path, fast=True)
-
-
 @pytest.mark.parametrize("steps", [(1,), (5,), (8,), (9,), (12,), (3, 4, 7, 11)])
 def test_ctrl_c_saves_and_loses_nothing(unbroken, tmp_path, monkeypatch, capsys, steps):
     """At odd steps no checkpoint is due: the extra one must not enter the final average."""

@@ -6,6 +6,7 @@ sentences: many short ones or few long ones, for the same work.
 
 import random
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -107,21 +108,32 @@ class Batches:
     """An endless stream of batches, epoch after epoch, whose place can be saved.
 
     columns: for each input of the loss, one list of ids per example. lengths: what the sampler
-    goes by. counts: how many tokens of each example the loss counts.
+    goes by. counts: how many tokens of each example the loss counts. The last `extra` examples
+    take part in the first `extra_epochs` only.
     """
 
     def __init__(
-        self, columns: list[list], lengths: list, counts: list[int], max_tokens: int, seed: int
+        self,
+        columns: list[list],
+        lengths: list,
+        counts: list[int],
+        max_tokens: int,
+        seed: int,
+        extra: int = 0,
+        extra_epochs: int = 0,
     ):
-        self.columns, self.counts = columns, counts
-        self.sampler = TokenBatchSampler(lengths, max_tokens, shuffle=True, seed=seed)
+        self.columns, self.counts, self.extra_epochs = columns, counts, extra_epochs
+        sampler = partial(TokenBatchSampler, max_tokens=max_tokens, shuffle=True, seed=seed)
+        self.sampler = sampler(lengths[: len(lengths) - extra])
+        self.with_extra = sampler(lengths) if extra else self.sampler
         self.epoch, self.next_batch, self.per_epoch = 0, 0, 1
 
     def __iter__(self) -> Iterator[list[int]]:
         """Each batch as the numbers of its examples: cheap to pass over."""
         while True:
-            self.sampler.set_epoch(self.epoch)
-            batches = self.sampler.batches()
+            sampler = self.with_extra if self.epoch < self.extra_epochs else self.sampler
+            sampler.set_epoch(self.epoch)
+            batches = sampler.batches()
             self.per_epoch = len(batches)
             for batch in batches[self.next_batch :]:
                 self.next_batch += 1

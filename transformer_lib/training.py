@@ -30,16 +30,28 @@ from transformer_lib.runs.progress import Meter, ProgressBar
 from transformer_lib.runs.signals import StopRequest
 from transformer_lib.runs.translation import describe, encode_split, greedy_bleu
 from transformer_lib.schedule import learning_rate
-from transformer_lib.tokenization import PAD, require_fit
+from transformer_lib.tokenization import BOS, PAD, require_fit
 
 
 def translation_batches(
-    sources: list[list[int]], targets: list[list[int]], max_tokens: int, seed: int
+    sources: list[list[int]],
+    targets: list[list[int]],
+    max_tokens: int,
+    seed: int,
+    both_directions: int = 0,
 ) -> Batches:
-    """Batches of (B, S) source and (B, T + 1) target ids; every target token but <bos> counts."""
+    """Batches of (B, S) source and (B, T + 1) target ids; every target token but <bos> counts.
+
+    both_directions: so many epochs at the start hold each pair a second time, with source and
+    target exchanged (Ding et al. 2021).
+    """
+    extra = len(sources) if both_directions else 0
+    if both_directions:
+        backwards = [target[1:] for target in targets], [[BOS, *source] for source in sources]
+        sources, targets = [*sources, *backwards[0]], [*targets, *backwards[1]]
     counts = [len(target) - 1 for target in targets]
     lengths = [(len(source), n) for source, n in zip(sources, counts, strict=True)]
-    return Batches([sources, targets], lengths, counts, max_tokens, seed)
+    return Batches([sources, targets], lengths, counts, max_tokens, seed, extra, both_directions)
 
 
 def translation_loss(model: nn.Module, batch: tuple[Tensor, ...], smoothing: float = 0.0) -> Tensor:
@@ -104,7 +116,9 @@ def train(
     loss = loss or (fast.translation_loss if config.fast else translation_loss)
     return fit(
         model,
-        translation_batches(sources, targets, config.max_tokens, config.seed),
+        translation_batches(
+            sources, targets, config.max_tokens, config.seed, config.both_directions
+        ),
         partial(loss, smoothing=config.label_smoothing),
         config, run_dir, validate if held_out else None, on_log,
         describe(pairs, data_info, sources, targets),

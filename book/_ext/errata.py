@@ -54,7 +54,7 @@ def markdown(found: list[dict]) -> str:
         chapter = f"the chapter {link}" if page in chapters() else link
         day = entry["date"]
         lines += [
-            f"({anchor(entry, found)})=", f"## {entry['claim']}", "",
+            f"({anchor(entry, found)})=", f"## “{entry['claim']}”", "",
             f"Corrected on {day.day} {day:%B %Y}, in {chapter}.", "",
             "The page said", f": {entry['before']}", "",
             "It says now", f": {entry['after']}", "",
@@ -85,7 +85,7 @@ def feed(found: list[dict], base: str, title: str) -> bytes:
     for entry in found:
         node = add(root, "entry")
         address = f"{base}{PAGE}.html#{anchor(entry, found)}"
-        add(node, "title", entry["claim"])
+        add(node, "title", f"Corrected: “{entry['claim']}”")
         add(node, "id", address)
         add(node, "link", rel="alternate", href=address, type="text/html")
         add(node, "updated", moment(entry["date"]))

@@ -40,5 +40,21 @@ def main(arguments: list[str] | None = None) -> int:
         return 141
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         if sys.stderr is not None:  # closed: print would write to stdout, among translations
-            print("error:", " ".join(str(error).split()), file=sys.stderr)  # torch's span lines
+            print("error:", in_words(error), file=sys.stderr)
         return 1
+
+
+def in_words(error: Exception) -> str:
+    """An error on one line. One of the operating system says which file, and what to do."""
+    name = getattr(error, "filename", None)
+    if isinstance(error, OSError) and name is not None and str(error).startswith("[Errno"):
+        advice = {
+            IsADirectoryError: "is a folder; give the name of a file.",
+            NotADirectoryError: "lies below a file, not below a folder; choose another name.",
+            FileNotFoundError: "is not there; check the name.",
+            FileExistsError: "is there already; choose another name.",
+            PermissionError: "may not be used; change its permissions, or choose another place.",
+        }
+        said = advice.get(type(error), f"cannot be used ({error.strerror}).")
+        return f"{name} {said}"
+    return " ".join(str(error).split())  # torch's span lines

@@ -67,6 +67,7 @@ HELP = {
     "max_steps": "updates of the weights",
     "max_tokens": "tokens in one batch, padding included",
     "accumulate": "batches whose gradients are added before an update",
+    "both_directions": "epochs at the start in which each pair is translated backwards, too",
     "schedule": "of the learning rate",
     "peak_lr": "highest rate; noam takes that of the paper's formula instead",
     "warmup": "updates",

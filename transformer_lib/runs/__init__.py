@@ -4,7 +4,7 @@
     checksums    what the files of a finished run hold: SHA-256
     lock         one run, one process
     checkpoint   weights and training state; reading them again
-    settings     what a run is, as its config.json says it; older runs too
+    settings     what a run is, as its config.json says it
     folder       the folder of a run: its log, its checkpoints, where it stopped, its result
     device       where to compute, and how exactly
     processes    several processes that train one model (torchrun)

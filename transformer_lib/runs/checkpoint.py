@@ -75,13 +75,8 @@ def load_weights(path: str | Path) -> dict[str, Tensor]:
     return tensors
 
 
-# What a tensor was called in runs from before its module had its present place.
-OLD_NAMES = {"position.table": "embed.positions.table"}
-
-
 def load_state(model: torch.nn.Module, state: dict[str, Tensor], where: str | Path) -> None:
     """Copy named tensors into the model, or say which do not fit."""
-    state = {OLD_NAMES.get(name, name): tensor for name, tensor in state.items()}
     own = model.state_dict()
     shared = {tensor.data_ptr(): name for name, tensor in own.items() if name in state}
     missing = [name for name in own if name not in state and own[name].data_ptr() not in shared]
@@ -196,6 +191,10 @@ def read_state(path: Path) -> dict:
         state = json.loads((path / "state.json").read_bytes())
         if not isinstance(state, dict):
             raise ValueError
+    except PermissionError as error:  # whole, as far as anybody knows
+        raise OSError(
+            f"{path / 'state.json'} cannot be read ({error.strerror}): change its permissions."
+        ) from None
     except (OSError, ValueError):
         raise _damaged(path, "state.json") from None
     if CHECKED & state.keys():

@@ -33,7 +33,7 @@ from transformer_lib.runs.files import (
 from transformer_lib.runs.lock import RunLock
 from transformer_lib.runs.processes import Processes
 from transformer_lib.runs.progress import Meter
-from transformer_lib.runs.settings import WATCHING, todays
+from transformer_lib.runs.settings import WATCHING, with_current_defaults
 
 # What checksums.json lists of a finished run, beside the files that make it.
 RESULT = ("config.json", "environment.json", "metrics.jsonl", "sentences.jsonl", checksums.WEIGHTS)
@@ -158,7 +158,7 @@ class RunFolder:
                     checksums.write(self.path, {*files, "config.json"})
             checksums.require(self.path, *files, "config.json")
         self.processes.wait()
-        before = todays(checkpoint.read_config(self.path), str(self.path))
+        before = with_current_defaults(checkpoint.read_config(self.path))
         self._require_same_run(before, settings)
         if first:
             with self._writing():

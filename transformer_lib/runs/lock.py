@@ -32,8 +32,12 @@ class RunLock:
         """Take the lock. Raises RuntimeError, naming the holder, if another process has it."""
         while self._handle is None:
             try:
-                handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+                # A link here would have the file behind it overwritten.
+                flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+                handle = os.open(self.path, flags, 0o644)
             except OSError as error:
+                if error.errno == errno.ELOOP:
+                    raise RuntimeError(f"{self.path} is a link: remove it first.") from None
                 if error.errno in (errno.EACCES, errno.EROFS):  # who cannot write spoils nothing
                     return
                 raise

@@ -13,7 +13,7 @@ from transformer_lib.data import Pairs
 from transformer_lib.guards import guard
 from transformer_lib.runs.files import read_json_lines
 from transformer_lib.runs.pretrained import results_dir, run_info
-from transformer_lib.runs.settings import WATCHING, todays
+from transformer_lib.runs.settings import WATCHING, with_current_defaults
 
 # Set by the tokenizer, or fixed.
 NOT_CHOSEN = {"vocab_size", "pad_id"}
@@ -102,7 +102,7 @@ def find(name: str | Path) -> Recipe:
         raise ValueError(
             f"{name} was not trained by this command: its config.json holds no recipe."
         )
-    about = todays(about, str(name))
+    about = with_current_defaults(about)
     batches = about["train"]["accumulate"] * about.get("processes", 1)  # in one update
     known = {"tokenizer": "bpe", "vocab_size": about["model"]["vocab_size"]} | data
     return Recipe(
@@ -119,7 +119,7 @@ def find(name: str | Path) -> Recipe:
 
 def differences(recipe: Recipe, config: dict) -> list[str]:
     """The settings in which a run's config.json trains another model than the recipe, as text."""
-    about = todays(config, "the run")
+    about = with_current_defaults(config)
     about["train"]["accumulate"] *= about.get("processes", 1)  # as for one process
     model = to_dict(recipe.model_config(about["model"]["vocab_size"]))
     told = {"model": model, "train": to_dict(recipe.train), "data": recipe.data}
