@@ -17,10 +17,10 @@ SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
-book page test check weekly test-site labs grade marks test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
+book page test check weekly test-site labs grade marks copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book page test check weekly test-site serve sync printed labs grade marks test-labs bench train seeds ablations ladder record \
+.PHONY: help book page test check weekly test-site serve sync printed labs grade marks copies test-labs bench train seeds ablations ladder record \
         gpu gpu-home repository epub pdf offline cards clean
 
 help:  ## list the commands
@@ -98,12 +98,17 @@ printed: $(READY)  ## how much of the library the chapters print, and what they 
 labs: .venv-grade/.ready  ## make the students' labs from the masters; fails if one was stale
 	$(GRADE) -m labs.grader.masters $(ARGS)
 
-grade: .venv-grade/.ready  ## grade a folder of notebooks: make grade SUBMISSIONS=folder [OUT=folder] [JOBS=2]
+grade: .venv-grade/.ready  ## grade a folder of notebooks: make grade SUBMISSIONS=folder [OUT=folder] [LAB=lab2] [SHEET=moodle.csv] [JOBS=2]
 	@test -n "$(SUBMISSIONS)" || { echo "Name the folder: make grade SUBMISSIONS=folder"; exit 2; }
-	@$(GRADE) -m labs.grader "$(SUBMISSIONS)" --out "$(or $(OUT),graded)" --jobs $(or $(JOBS),1) $(ARGS)
+	@$(GRADE) -m labs.grader "$(SUBMISSIONS)" --out "$(or $(OUT),graded)" $(if $(JOBS),--jobs $(JOBS)) \
+		$(if $(LAB),--lab $(LAB)) $(if $(SHEET),--sheet $(SHEET)) $(ARGS)
 
 marks: .venv-grade/.ready  ## after marking by hand: points and comments into marks and feedback [OUT=folder]
-	@$(GRADE) -m labs.grader --out "$(or $(OUT),graded)" $(if $(MARKS),--marks $(MARKS))
+	@$(GRADE) -m labs.grader --out "$(or $(OUT),graded)" $(if $(MARKS),--marks $(MARKS)) \
+		$(if $(LAB),--lab $(LAB)) $(if $(SHEET),--sheet $(SHEET)) $(ARGS)
+
+copies: .venv-grade/.ready  ## which answers of two students are alike: make copies SUBMISSIONS=folder
+	@$(GRADE) -m labs.grader.copies "$(SUBMISSIONS)" $(ARGS)
 
 test-labs: .venv-grade/.ready  ## grade perfect, wrong and broken submissions of every lab
 	$(GRADE) -m pytest labs/tests

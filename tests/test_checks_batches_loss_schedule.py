@@ -18,16 +18,6 @@ def right_loss(logits, targets):
     return -log_p(logits, targets)[real].mean()
 
 
-def sentence_means(logits, targets):
-    real = targets != 0
-    return (-(log_p(logits, targets) * real).sum(1) / real.sum(1)).mean()
-
-
-def overflowing(logits, targets):
-    p = logits.softmax(-1).gather(-1, targets[..., None])[..., 0]
-    return -p[targets != 0].log().mean()
-
-
 def right_split(target):
     return target[:, :-1], target[:, 1:], target[:, 1:] != 0
 
@@ -63,30 +53,14 @@ def by_tokens(y, total, n):
     return int((y != 0).sum()) / total
 
 
-def as_given(model, batches):  # the exercise's own code
-    for x, targets in batches:
-        model.zero_grad()
-        (mean_loss(model, x, targets) / len(batches)).backward()
-    return grads(model)
-
-
 CASES = [
     (ch.no_idea, (9.2103, 9.2103), True, "Right"),
-    (ch.no_idea, (..., ...), None, "Not attempted"),
-    (ch.no_idea, (13.29, 13.29), False, "bits"),
-    (ch.no_idea, (4, 4), False, "base 10"),
-    (ch.no_idea, (-9.21, -9.21), False, "positive"),
     (ch.no_idea, (9.21, 8.29), False, "no weighting"),
     (ch.token_loss, (right_loss,), True, "Right"),
     (ch.token_loss, (lambda z, y: right_loss(z.double(), y),), True, "Right"),
     (ch.token_loss, (lambda z, y: right_loss(z, y).numpy(),), False, "no gradient"),
     (ch.token_loss, (lambda z, y: ...,), None, "Not attempted"),
-    (ch.token_loss, (lambda z, y: -log_p(z, y).mean(),), False, "padding counts"),
-    (ch.token_loss, (lambda z, y: -(log_p(z, y) * (y != 0)).mean(),), False, "all positions"),
-    (ch.token_loss, (lambda z, y: -(log_p(z, y) * (y != 0)).sum(),), False, "the sum"),
-    (ch.token_loss, (sentence_means,), False, "short sentences count more"),
     (ch.token_loss, (lambda z, y: -right_loss(z, y),), False, "sign"),
-    (ch.token_loss, (overflowing,), False, "log_softmax, not log of softmax"),
     (ch.split_target, (right_split,), True, "Right"),
     (ch.split_target, (lambda t: ...,), None, "Not attempted"),
     (ch.split_target, (lambda t: (t, t, t != 0),), False, "all 5 columns"),
@@ -96,53 +70,21 @@ CASES = [
         False,
         "Ana's mistake",
     ),
-    (
-        ch.split_target,
-        (lambda t: (t[:, 1:], t[:, :-1], t[:, 1:] != 0),),
-        False,
-        "swapped",
-    ),
-    (
-        ch.split_target,
-        (lambda t: (t[:, :-1], t[:, 1:], t[:, :-1] != 0),),
-        False,
-        "where the *answer* is real",
-    ),
     (ch.cheapest, (right_cheapest,), True, "Right"),
     (ch.cheapest, (lambda e, n: 1 - e + e / n,), False, "return two values"),
     (ch.cheapest, (lambda e, v: ...,), None, "Not attempted"),
-    (ch.cheapest, (lambda e, v: (1 - e, 0.4),), False, "its share of the smoothing"),
     (ch.cheapest, (lambda e, v: (1, 0),), False, "costs inf"),
-    (ch.cheapest, (lambda e, v: (1 - e + e / v, 0),), False, "entropy of the target stays"),
-    (
-        ch.cheapest,
-        (lambda e, v: (1 - e + e / v, -math.log(1 - e + e / v)),),
-        False,
-        "the right word alone",
-    ),
     (ch.accumulate, (accumulation(by_tokens),), True, "Right"),
     (ch.accumulate, (lambda m, b: ...,), None, "Not attempted"),
-    (ch.accumulate, (as_given,), False, "only the last batch"),
     (ch.accumulate, (accumulation(lambda y, t, n: 1),), False, "without weights"),
-    (ch.accumulate, (accumulation(lambda y, t, n: 1 / n),), False, "number of batches"),
-    (
-        ch.accumulate,
-        (accumulation(lambda y, t, n: int((y != 0).sum())),),
-        False,
-        "never divide by their total",
-    ),
-    (ch.accumulate, (accumulation(by_tokens, "each"),), False, "only the last batch"),
-    (ch.accumulate, (accumulation(by_tokens, "never"),), False, "left over"),
     (ch.warmup_for, (lambda peak, d: 1 / (d * peak**2),), True, "Right"),
     (ch.warmup_for, (lambda peak, d: math.floor(1 / (d * peak**2)),), True, "Right"),
     (ch.warmup_for, (lambda peak, d: math.ceil(1 / (d * peak**2)),), True, "Right"),
     (ch.warmup_for, (lambda peak, d: ...,), None, "Not attempted"),
     (ch.warmup_for, (lambda peak, d: 1 / (d * peak),), False, "its square enters"),
-    (ch.warmup_for, (lambda peak, d: 1 / peak**2,), False, "square d_model^-0.5"),
     (ch.warmup_for, (lambda peak, d: 4000,), False, "peaks at"),
     (ch.warmup_for, (lambda peak, d: 1.02 / (d * peak**2),), False, "peaks at"),
     (ch.short_steps, ([2.0, -2.0] * 50,), True, "Right"),
-    (ch.short_steps, (...,), None, "Not attempted"),
     (ch.short_steps, ([1.0] * 100,), False, "is still 1.00 of the rate"),
     (ch.short_steps, ([1e-12, -1e-12] * 50,), False, "epsilon is to play no part"),
     (ch.short_steps, ([1.0, -1.0],), False, "a list of 100"),

@@ -15,17 +15,6 @@ def right_causal(q, k, v):
     return (q[..., None, :] @ memory)[..., 0, :] / (q * k.cumsum(-2)).sum(-1, keepdim=True)
 
 
-def all_keys_below(q, k, v):
-    memory = (k[..., None] * v[..., None, :]).cumsum(-3)
-    return (q[..., None, :] @ memory)[..., 0, :] / (q * k.sum(-2, keepdim=True)).sum(
-        -1, keepdim=True
-    )
-
-
-def undivided(q, k, v):
-    return (q[..., None, :] @ (k[..., None] * v[..., None, :]).cumsum(-3))[..., 0, :]
-
-
 def leaky(q, k, v):
     return q @ (k.mT @ v) / (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True)
 
@@ -35,24 +24,11 @@ def right_merge(a, log_a, b, log_b):
     return a * share + b * (1 - share)
 
 
-def overflowing(a, log_a, b, log_b):
-    return (a * log_a.exp() + b * log_b.exp()) / (log_a.exp() + log_b.exp())
-
-
-def swapped(a, log_a, b, log_b):
-    return right_merge(a, log_b, b, log_a)
-
-
 STAR = sparse.any_of(sparse.local(1), sparse.with_global(1))
 CASES = [
     (ch.by_hand, (21, 2011, 10), True, "Right"),
-    (ch.by_hand, (..., ..., ...), None, "Not attempted"),
     (ch.by_hand, (10, 2011, 10), False, "one side only"),
-    (ch.by_hand, (20, 2011, 10), False, "sees itself"),
-    (ch.by_hand, (21, 2121, 10), False, "where the text ends"),
     (ch.by_hand, (21, 2000, 10), False, "falls off"),
-    (ch.by_hand, (21, 2011, 5), False, "one side at a time"),
-    (ch.by_hand, (21, 2011, 11), False, "100 steps"),
     (ch.by_hand, (21, 2011, 7), False, "first token and the last"),
     (ch.fixed, (right_fixed,), True, "Right"),
     (ch.fixed, (lambda b, c: ...,), None, "Not attempted"),
@@ -64,49 +40,18 @@ CASES = [
     ),
     (
         ch.fixed,
-        (lambda b, c: lambda i, j: (i // b == j // b) & (j <= i),),
-        False,
-        "summaries are missing",
-    ),
-    (
-        ch.fixed,
         (lambda b, c: lambda i, j: (j % b >= b - c) & (j <= i),),
         False,
         "own block is missing",
     ),
-    (
-        ch.fixed,
-        (lambda b, c: lambda i, j: (i // b == j // b) & (j % b >= b - c) & (j <= i),),
-        False,
-        "own block OR",
-    ),
-    (
-        ch.fixed,
-        (lambda b, c: lambda i, j: ((i // b == j // b) | (j % b < c)) & (j <= i),),
-        False,
-        "not at its beginning",
-    ),
-    (
-        ch.fixed,
-        (lambda b, c: lambda i, j: ((i // b == j // b) | (i % b >= b - c)) & (j <= i),),
-        False,
-        "not the query",
-    ),
     (ch.fixed, (lambda b, c: lambda i, j: j <= i,), False, "lets place"),
     (ch.repaired_causal, (right_causal,), True, "Right"),
     (ch.repaired_causal, (lambda q, k, v: ...,), None, "Not attempted"),
-    (ch.repaired_causal, (all_keys_below,), False, "also those in the future"),
-    (ch.repaired_causal, (undivided,), False, "nothing divides"),
     (ch.repaired_causal, (leaky,), False, "the future leaks"),
     (ch.merge, (right_merge,), True, "Right"),
     (ch.merge, (lambda a, x, b, y: ...,), None, "Not attempted"),
-    (ch.merge, (lambda a, x, b, y: (a + b) / 2,), False, "you average"),
     (ch.merge, (lambda a, x, b, y: a + b,), False, "you add"),
-    (ch.merge, (lambda a, x, b, y: (a * x + b * y) / (x + y),), False, "by the logarithms"),
-    (ch.merge, (swapped,), False, "the other's share"),
-    (ch.merge, (overflowing,), False, "NaN"),
     (ch.overturned, (sparse.causal(STAR),), True, "Right"),
-    (ch.overturned, (...,), None, "Not attempted"),
     (ch.overturned, (STAR,), False, "two layers still"),
     (ch.overturned, (sparse.local(1),), False, "not global any more"),
     (ch.overturned, (sparse.local(32),), False, "full attention"),

@@ -15,49 +15,14 @@ def pre_norm(x, norm_1, attend, norm_2, feed_forward):
     return x + feed_forward(norm_2(x))
 
 
-def post_norm(x, norm_1, attend, norm_2, feed_forward):
-    x = norm_1(x + attend(x))
-    return norm_2(x + feed_forward(x))
-
-
-def adds_the_norm(x, norm_1, attend, norm_2, feed_forward):
-    x = norm_1(x)
-    x = x + attend(x)
-    x = norm_2(x)
-    return x + feed_forward(x)
-
-
 def no_residual(x, norm_1, attend, norm_2, feed_forward):
     return feed_forward(norm_2(attend(norm_1(x))))
-
-
-def one_norm(x, norm_1, attend, norm_2, feed_forward):
-    x = x + attend(norm_1(x))
-    return x + feed_forward(norm_1(x))
-
-
-def parallel(x, norm_1, attend, norm_2, feed_forward):
-    return x + attend(norm_1(x)) + feed_forward(norm_2(x))
 
 
 def run_stack(x, mask, layers, norm):
     for layer in layers:
         x = layer(x, mask)
     return norm(x)
-
-
-def only_last(x, mask, layers, norm):
-    for layer in layers:
-        output = layer(x, mask)
-    return norm(output)
-
-
-def no_norm(x, mask, layers, norm):
-    return run_stack(x, mask, layers, lambda y: y)
-
-
-def no_mask(x, mask, layers, norm):
-    return run_stack(x, None, layers, norm)
 
 
 def packed(encoder, sentences, mask_of=lambda owner: owner[:, None] == owner):
@@ -81,25 +46,13 @@ def padded(encoder, sentences):
 CASES = [
     (ch.reach, (REACH,), True, "Right"),
     (ch.reach, ({"both ways": ..., "causal": ...},), None, "Not attempted"),
-    (ch.reach, (REACH | {"both ways": [3]},), False, "every token attends"),
-    (ch.reach, (REACH | {"causal": [0, 1, 2, 3]},), False, "that may read it"),
-    (ch.reach, (REACH | {"causal": [4]},), False, "itself"),
     (ch.layer, (pre_norm,), True, "Right"),
     (ch.layer, (lambda *parts: ...,), None, "Not attempted"),
-    (ch.layer, (post_norm,), False, "post-norm"),
-    (ch.layer, (adds_the_norm,), False, "normalised input"),
     (ch.layer, (no_residual,), False, "nothing is added"),
-    (ch.layer, (one_norm,), False, "norm_2"),
-    (ch.layer, (parallel,), False, "what attention has left"),
     (ch.stack, (run_stack,), True, "Right"),
     (ch.stack, (lambda *parts: ...,), None, "Not attempted"),
-    (ch.stack, (only_last,), False, "only the last layer"),
-    (ch.stack, (no_norm,), False, "final norm is missing"),
-    (ch.stack, (no_mask,), False, "mask does not reach"),
     (ch.layers_needed, (lambda n: math.ceil(math.log2(n)),), True, "Right"),
     (ch.layers_needed, (lambda n: ...,), None, "Not attempted"),
-    (ch.layers_needed, (lambda n: n - 1,), False, "further note"),
-    (ch.layers_needed, (lambda n: int(math.log2(n)),), False, "round up"),
     (ch.encode_packed, (packed,), True, "Right"),
     (ch.encode_packed, (lambda *a: ...,), None, "Not attempted"),
     (ch.encode_packed, (one_by_one,), False, "ran 3 times"),

@@ -46,11 +46,6 @@ def wer_word_by_word(a, b):
     return wrong / sum(len(y) for _, y in pairs)
 
 
-def wer_by_the_longer(a, b):
-    longer = sum(max(len(x.split()), len(y.split())) for x, y in zip(a, b, strict=True))
-    return sum(map(edits_of, a, b)) / longer
-
-
 def centred(a, b, draws, seed):
     found = paired()(a, b, draws, seed)
     return found - found.mean()
@@ -85,46 +80,17 @@ def one_way(n_seeds, draws, seed):
 
 CASES = [
     (ch.brevity, (SHORT, 1.0), True, "Right"),
-    (ch.brevity, (..., ...), None, "Not attempted"),
-    (ch.brevity, (0.8, 1.0), False, "ratio of the lengths"),
     (ch.brevity, (math.exp(1 - 8 / 10), 1.0), False, "swapped"),
-    (ch.brevity, (SHORT, math.exp(1 - 10 / 12)), False, "never above 1"),
-    (ch.brevity, (SHORT, 10 / 12), False, "no brevity"),
     (ch.brevity, (0.5, 1.0), False, "8 words is not right"),
-    (ch.brevity, (SHORT, 0.9), False, "no brevity"),
     (ch.clip, (clipped,), True, "Right"),
     (ch.clip, (lambda a, b, n: ...,), None, "Not attempted"),
-    (
-        ch.clip,
-        (lambda a, b, n: sum(g in ngrams(b, n) for g in ngrams(a, n)),),
-        False,
-        "has one 'the'",
-    ),
-    (ch.clip, (lambda a, b, n: len({*ngrams(a, n)} & {*ngrams(b, n)}),), False, "not sets"),
     (ch.clip, (lambda a, b, n: clipped(a, b, 1),), False, "runs of two"),
-    (
-        ch.clip,
-        (
-            lambda a, b, n: (
-                sum((Counter(ngrams(a, n, 0)) & Counter(ngrams(b, n, 0))).values())
-                if n > 1
-                else clipped(a, b, n)
-            ),
-        ),
-        False,
-        "last n-gram",
-    ),
     (ch.clip, (lambda a, b, n: clipped(a, b, min(n, 3)),), False, "n-gram matches is not right"),
     (ch.wer, (wer(),), True, "Right"),
     (ch.wer, (lambda a, b: ...,), None, "Not attempted"),
-    (ch.wer, (wer(mean=True),), False, "mean of the sentences"),
-    (ch.wer, (wer(divide_by="hypothesis"),), False, "length of the hypothesis"),
-    (ch.wer, (wer(divide_by="hypothesis", mean=True),), False, "mean of the sentences"),
-    (ch.wer, (wer(scale=100),), False, "percent"),
     (ch.wer, (lambda a, b: sum(map(edits_of, a, b)),), False, "these are the edits"),
     (ch.wer, (wer_of_characters,), False, "one edit in nine"),
     (ch.wer, (wer_word_by_word,), False, "yours is 0, expected 0.5"),
-    (ch.wer, (wer_by_the_longer,), False, "the longer of the two"),
     (ch.paired, (paired(),), True, "Right"),
     (ch.paired, (lambda a, b, draws, seed: ...,), None, "Not attempted"),
     (ch.paired, (paired(same_draw=False),), False, "different draws"),
@@ -135,7 +101,6 @@ CASES = [
     (ch.paired, (paired(size=20),), False, "too widely"),
     (ch.paired, (paired(size=800),), False, "too little"),
     (ch.fair, ({2, 5},), True, "Right"),
-    (ch.fair, (...,), None, "Not attempted"),
     (ch.fair, ({2, 4, 5},), False, "per token"),
     (ch.fair, ({1, 2, 5},), False, "lowercasing"),
     (ch.fair, ({2},), False, "comparison 5 is missing"),

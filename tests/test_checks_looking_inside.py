@@ -22,30 +22,6 @@ def nearest(table, i, k):
     return similarity.topk(k).indices.tolist()
 
 
-def by_dot_product(table, i, k):
-    similarity = table @ table[i]
-    similarity[i] = -1e9
-    return similarity.topk(k).indices.tolist()
-
-
-def by_distance(table, i, k):
-    distance = (table - table[i]).norm(dim=-1)
-    distance[i] = 1e9
-    return distance.topk(k, largest=False).indices.tolist()
-
-
-def with_itself(table, i, k):
-    unit = F.normalize(table, dim=-1)
-    return (unit @ unit[i]).topk(k).indices.tolist()
-
-
-def farthest(table, i, k):
-    unit = F.normalize(table, dim=-1)
-    similarity = unit @ unit[i]
-    similarity[i] = 2
-    return similarity.topk(k, largest=False).indices.tolist()
-
-
 def silence(x, head, n_heads):
     size = x.size(-1) // n_heads
     x = x.clone()
@@ -59,18 +35,6 @@ def silence_in_place(x, head, n_heads):
     return x
 
 
-def strided(x, head, n_heads):
-    x = x.clone()
-    x[..., head::n_heads] = 0
-    return x
-
-
-def wrong_start(x, head, n_heads):
-    x = x.clone()
-    x[..., head : head + x.size(-1) // n_heads] = 0
-    return x
-
-
 def aer(found, true):
     total = len(found) + len(true)
     return 1 - 2 * len(found & true) / total if total else 0.0
@@ -78,44 +42,21 @@ def aer(found, true):
 
 CASES = [
     (ch.count_heads, (96, 72), True, "Right"),
-    (ch.count_heads, (..., ...), None, "Not attempted"),
-    (ch.count_heads, (72, 72), False, "two attentions"),
-    (ch.count_heads, (12, 9), False, "each attention has 8"),
-    (ch.count_heads, (96, 48), False, "cross-attention"),
-    (ch.count_heads, (96, 24), False, "encoder's own"),
     (ch.count_heads, (96, 96), False, "only the translation"),
     (ch.between_words, (between,), True, "Right"),
     (ch.between_words, (lambda w, t, s: ...,), None, "Not attempted"),
-    (ch.between_words, (lambda *a: between(*a, out_mean=False),), False, "take their mean"),
     (ch.between_words, (lambda *a: between(*a, in_mean=True),), False, "weights are shares"),
-    (ch.between_words, (lambda *a: between(*a, False, True),), False, "exchanged"),
     (ch.between_words, (lambda w, t, s: w,), False, "expected (4, 3)"),
     (ch.neighbours, (nearest,), True, "Right"),
     (ch.neighbours, (lambda *a: ...,), None, "Not attempted"),
-    (ch.neighbours, (by_dot_product,), False, "dot products"),
-    (ch.neighbours, (by_distance,), False, "distances"),
-    (ch.neighbours, (with_itself,), False, "itself"),
-    (ch.neighbours, (farthest,), False, "farthest first"),
     (ch.silent_head, (silence,), True, "Right"),
     (ch.silent_head, (lambda *a: ...,), None, "Not attempted"),
     (ch.silent_head, (silence_in_place,), False, "you changed `x` in place"),
-    (ch.silent_head, (strided,), False, "every n-th column"),
-    (ch.silent_head, (wrong_start,), False, "times the size of a head"),
     (ch.alignment_error, (aer,), True, "Right"),
     (ch.alignment_error, (lambda *a: ...,), None, "Not attempted"),
-    (ch.alignment_error, (lambda f, t: 1 - aer(f, t),), False, "1 minus it"),
     (ch.alignment_error, (lambda f, t: 1 - len(f & t) / len(f),), False, "missing link"),
-    (ch.alignment_error, (lambda f, t: 1 - len(f & t) / len(t),), False, "false links"),
-    (ch.alignment_error, (lambda f, t: 1 - len(f & t) / len(f | t),), False, "union"),
-    (
-        ch.alignment_error,
-        (lambda f, t: 1 - len(f & t) / (len(f) + len(t)),),
-        False,
-        "counts twice",
-    ),
     (ch.two_heads, (("cross", 0, 0, 2), ("cross", 0, 0, 3)), True, "Right"),
     (ch.two_heads, (["cross", 0, 2, 0], ["cross", 0, 3, 0]), True, "Right"),
-    (ch.two_heads, (..., ...), None, "Not attempted"),
     (ch.two_heads, (("cross", 0, 0, 3), ("cross", 0, 0, 3)), False, "costs less is wanted"),
     (ch.two_heads, (("cross", 0, 0, 2), ("cross", 0, 0, 2)), False, "an interval above 0"),
     (ch.two_heads, (("cross", 0, 2), ("cross", 0, 0, 3)), False, "a kind, a layer and two"),

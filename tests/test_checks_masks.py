@@ -25,25 +25,9 @@ def attention(q, k, v, mask):
     return scores.masked_fill(~mask, -math.inf).softmax(-1) @ v
 
 
-def upside_down(q, k, v, mask):
-    return attention(q, k, v, ~mask)
-
-
 def added_upside_down(q, k, v, mask):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
     return (scores + mask.float() * -1e9).softmax(-1) @ v
-
-
-def thrown_away(q, k, v, mask):
-    return attention(q, k, v, torch.ones_like(mask))
-
-
-def deleted_weights(q, k, v, mask):
-    return (q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))).softmax(-1) * mask @ v
-
-
-def zero_scores(q, k, v, mask):
-    return (q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)) * mask).softmax(-1) @ v
 
 
 def distance(size):
@@ -65,12 +49,6 @@ def right_packed(segments):
 
 CASES = [
     (ch.combined, ((2, 1, 6, 6), 18), True, "Right"),
-    (ch.combined, (..., ...), None, "Not attempted"),
-    (ch.combined, ((2, 6, 6), 18), False, "every head"),
-    (ch.combined, ((2, 1, 1, 6), 18), False, "one of the two masks"),
-    (ch.combined, ((2, 1, 6, 6), 21), False, "causal mask alone"),
-    (ch.combined, ((2, 1, 6, 6), 24), False, "padding mask alone"),
-    (ch.combined, ((2, 1, 6, 6), 10), False, "own queries"),
     (ch.combined, ((2, 1, 6, 6), 17), False, "row by row"),
     (ch.decoder_mask, (right_mask,), True, "Right"),
     (ch.decoder_mask, (lambda ids, pad_id: ...,), None, "Not attempted"),
@@ -78,33 +56,18 @@ CASES = [
     (ch.decoder_mask, (lambda i, p: right_mask(i, p)[:, 0],), False, "axis for the heads"),
     (ch.decoder_mask, (lambda i, p: real(i, p),), False, "not the future"),
     (ch.decoder_mask, (lambda i, p: triangle(i.size(1))[None, None],), False, "not the padding"),
-    (ch.decoder_mask, (lambda i, p: ~right_mask(i, p),), False, "upside down"),
-    (ch.decoder_mask, (lambda i, p: real(i, p) & triangle(i.size(1)).T,), False, "wrong way"),
-    (ch.decoder_mask, (lambda i, p: real(i, p).mT & triangle(i.size(1)),), False, "(rows)"),
-    (ch.decoder_mask, (lambda i, p: right_mask(i, p).tril(-1),), False, "see itself"),
     (ch.decoder_mask, (lambda i, p: right_mask(i, p).tril(-2),), False, "does not let position"),
-    (ch.decoder_mask, (lambda i, p: right_mask(i, 0),), False, "use pad_id"),
     (ch.repaired_mask, (attention,), True, "Right"),
     (ch.repaired_mask, (lambda q, k, v, m: ...,), None, "Not attempted"),
     (ch.repaired_mask, (added_upside_down,), False, "still goes to the pairs"),
-    (ch.repaired_mask, (upside_down,), False, "fill where ~mask"),
-    (ch.repaired_mask, (thrown_away,), False, "no pair is hidden"),
-    (ch.repaired_mask, (deleted_weights,), False, "after the softmax"),
-    (ch.repaired_mask, (zero_scores,), False, "exp(0) = 1"),
     (ch.window_mask, (right_window,), True, "Right"),
     (ch.window_mask, (lambda s, w: ...,), None, "Not attempted"),
-    (ch.window_mask, (lambda s, w: right_window(s, w + 1),), False, "itself counts"),
-    (ch.window_mask, (lambda s, w: right_window(s, w + 1).tril(-1),), False, "left the token"),
-    (ch.window_mask, (lambda s, w: distance(s).abs() < w,), False, "into the future"),
     (ch.window_mask, (lambda s, w: distance(s) >= 0,), False, "plain causal"),
-    (ch.window_mask, (lambda s, w: right_window(s, w).mT,), False, "ahead instead of back"),
     (ch.window_mask, (lambda s, w: right_window(s, w)[0, 0],), False, "expected (1, 1, 3, 3)"),
     (ch.packed_mask, (right_packed,), True, "Right"),
     (ch.packed_mask, (lambda s: ...,), None, "Not attempted"),
     (ch.packed_mask, (lambda s: same(s) & triangle(7),), False, "padding sees padding"),
-    (ch.packed_mask, (lambda s: same(s) & real(s),), False, "own future"),
     (ch.packed_mask, (lambda s: real(s) & triangle(7),), False, "sentences before it"),
-    (ch.packed_mask, (lambda s: right_packed(s)[:, 0],), False, "axis for the heads"),
 ]
 
 

@@ -12,14 +12,6 @@ def covered(train, test, n):
     return sum(word in known for word in test) / len(test)
 
 
-def covered_types(train, test, n):
-    return covered(train, sorted(set(test)), n)
-
-
-def covered_by_the_first(train, test, n):
-    return covered(list(dict.fromkeys(train))[:n], test, n)
-
-
 def shorten(ids, limit):
     return ids if len(ids) <= limit else ids[: limit - 1] + [2]
 
@@ -49,30 +41,15 @@ def either_side(train, test):
     return sum(any(clean(text) in known for text in pair) for pair in test)
 
 
-def different(train, test):
-    return len({clean(s) for s, _ in train} & {clean(s) for s, _ in test})
-
-
 CASES = [
     (ch.padding, (0.375, 1 / 6), True, "Right"),
     (ch.padding, (0.38, 0.17), True, "Right"),
-    (ch.padding, (..., ...), None, "Not attempted"),
-    (ch.padding, (0.6, 1 / 6), False, "real tokens"),
-    (ch.padding, (0.375, 6 / 26), False, "like length"),
-    (ch.padding, (12, 4), False, "between 0 and 1"),
     (ch.coverage, (covered,), True, "Right"),
     (ch.coverage, (lambda train, test, n: ...,), None, "Not attempted"),
-    (ch.coverage, (covered_types,), False, "every running word"),
     (ch.coverage, (lambda a, b, n: covered(b, b, n),), False, "comes from the test words"),
-    (ch.coverage, (lambda a, b, n: covered(a, a, n),), False, "share of the training words"),
-    (ch.coverage, (lambda a, b, n: covered(a, b, 99),), False, "more than the n"),
-    (ch.coverage, (covered_by_the_first,), False, "how often each occurs"),
     (ch.shorten, (shorten,), True, "Right"),
     (ch.shorten, (lambda ids, limit: ...,), None, "Not attempted"),
     (ch.shorten, (lambda ids, limit: ids[:limit],), False, "<eos> is lost"),
-    (ch.shorten, (lambda ids, limit: ids[-limit:],), False, "<bos> is lost"),
-    (ch.shorten, (lambda ids, limit: ids[:limit] + [2],), False, "count <eos>"),
-    (ch.shorten, (lambda ids, limit: ids[: limit - 1] + [2],), False, "no second <eos>"),
     (
         ch.shorten,
         (lambda ids, limit: ids if len(ids) < limit else ids[: limit - 2] + [2],),
@@ -89,11 +66,8 @@ CASES = [
     (ch.leak, (leaked,), True, "Right"),
     (ch.leak, (lambda train, test: ...,), None, "Not attempted"),
     (ch.leak, (lambda a, b: leaked(a, b, lambda pair: pair[0]),), False, "lower case, strip"),
-    (ch.leak, (lambda a, b: leaked(a, b, lambda p: p),), False, "whole pairs"),
-    (ch.leak, (different,), False, "count the test pairs"),
     (ch.leak, (either_side,), False, "shared target"),
     (ch.better_bargain, ("longer side", 100), True, "Right"),
-    (ch.better_bargain, (..., ...), None, "Not attempted"),
     (ch.better_bargain, ("the library's", 30), False, "it pads more: 8.5%"),
     (ch.better_bargain, ("the library's", 1000), False, "meet again"),
     (ch.better_bargain, ("longer side", 3), False, "it pads more"),

@@ -33,10 +33,6 @@ def masked(x, real, eps=1e-5):
     return (x - tokens.mean(0)) / (tokens.var(0, unbiased=False) + eps).sqrt()
 
 
-def unmasked(x, real, eps=1e-5):
-    return (x - x.mean((0, 1))) / (x.var((0, 1), unbiased=False) + eps).sqrt()
-
-
 def count(kind, b, t, d):
     return (d, b * t) if kind == "layer" else (b * t, d)
 
@@ -50,36 +46,18 @@ CASES = [
     (ch.by_hand, ([NORMAL, NORMAL],), True, "Right"),
     (ch.by_hand, ([..., ...],), None, "Not attempted"),
     (ch.by_hand, ([NORMAL, [-10, -10, 10, 10]],), False, "ten times the deviation"),
-    (ch.by_hand, ([[-0.866, -0.866, 0.866, 0.866]] * 2,), False, "divided the squared"),
-    (ch.by_hand, ([[1, 1, 3, 3]] * 2,), False, "mean of a normalised token"),
     (ch.layer_norm, (norm_with(),), True, "Right"),
     (ch.layer_norm, (lambda x, w, b: ...,), None, "Not attempted"),
-    (ch.layer_norm, (norm_with(unbiased=True),), False, "d - 1"),
-    (ch.layer_norm, (norm_with(outside=True),), False, "outside the root"),
     (ch.layer_norm, (norm_with(unbiased=True, outside=True),), False, "and your epsilon"),
-    (ch.layer_norm, (norm_with(root=False),), False, "by its root"),
     (ch.layer_norm, (norm_with(dim=(0, 1)),), False, "BatchNorm"),
-    (ch.layer_norm, (norm_with(dim=1),), False, "tokens of a sentence"),
     (ch.layer_norm, (lambda x, w, b: F.layer_norm(x, (8,)),), False, "gain and bias"),
     (ch.rms_norm, (rms_with(-1, True),), True, "Right"),
     (ch.rms_norm, (lambda x, w: ...,), None, "Not attempted"),
     (ch.rms_norm, (rms_with(1, False),), False, "over the tokens (dim=1), and"),
-    (ch.rms_norm, (rms_with(1, True),), False, "one bug left: the mean"),
-    (ch.rms_norm, (rms_with(-1, False),), False, "one bug left: the root"),
     (ch.count, (count,), True, "Right"),
     (ch.count, (lambda kind, b, t, d: (..., ...),), None, "Not attempted"),
-    (ch.count, (lambda kind, b, t, d: count(kind, b, t, d)[::-1],), False, "swapped"),
-    (
-        ch.count,
-        (lambda kind, b, t, d: (d, b * t) if kind == "layer" else (b, t * d),),
-        False,
-        "T counts",
-    ),
-    (ch.count, (lambda kind, b, t, d: (t * d, b),), False, "each token is alone"),
     (ch.masked_batch_norm, (masked,), True, "Right"),
     (ch.masked_batch_norm, (lambda x, real: ...,), None, "Not attempted"),
-    (ch.masked_batch_norm, (unmasked,), False, "padding still counts in your mean"),
-    (ch.masked_batch_norm, (lambda x, real: F.layer_norm(x, (4,)),), False, "that is LayerNorm"),
     # Wrong in a way that no message foresees: the comparison at the end must catch it.
     (ch.layer_norm, (lambda x, w, b: 2 * F.layer_norm(x, (8,), w, b),), False, "from PyTorch's"),
     (ch.rms_norm, (lambda x, w: 2 * rms_with(-1, True)(x, w),), False, "from PyTorch's"),

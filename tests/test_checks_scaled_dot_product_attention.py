@@ -16,10 +16,6 @@ def unscaled(q, k, v):
     return (q @ k.transpose(-2, -1)).softmax(-1) @ v
 
 
-def wrong_axis(q, k, v):
-    return (q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))).softmax(-2) @ v
-
-
 def scaled_too_late(q, k, v):
     return (q @ k.transpose(-2, -1)).softmax(-1) / math.sqrt(q.size(-1)) @ v
 
@@ -51,16 +47,12 @@ TAU = -1 / math.log((math.sqrt(5) - 1) / 2)
 
 CASES = [
     (ch.equal_keys, ([0.25] * 4,), True, "Right"),
-    (ch.equal_keys, (...,), None, "Not attempted"),
     (ch.equal_keys, ([1, 0, 0, 0],), False, "equal scores"),
-    (ch.equal_keys, ([1, 1, 1, 1],), False, "sum to 1"),
     (ch.attention, (right,), True, "Right"),
     (ch.attention, (lambda q, k, v: ...,), None, "Not attempted"),
     (ch.attention, (unscaled,), False, "forgot to divide"),
-    (ch.attention, (wrong_axis,), False, "over the queries"),
     (ch.repaired_attention, (right,), True, "Right"),
     (ch.repaired_attention, (scaled_too_late,), False, "after the softmax"),
-    (ch.repaired_attention, (unscaled,), False, "forgot to divide"),
     (ch.temperature, (weights_at, TAU), True, "Right"),
     (ch.temperature, (lambda s, t: ..., ...), None, "Not attempted"),
     (ch.temperature, (lambda s, t: (s * t).softmax(-1), TAU), False, "multiply"),

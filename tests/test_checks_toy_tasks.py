@@ -15,26 +15,6 @@ def exact_share(written, right):
     return ((written == right) | (right == 0)).all(1).float().mean()
 
 
-def cut(written, right):
-    width = min(written.size(1), right.size(1))
-    return written[:, :width], right[:, :width]
-
-
-def with_junk(written, right):
-    written, right = cut(written, right)
-    return (written == right).all(1).float().mean()
-
-
-def tokens(written, right):
-    written, right = cut(written, right)
-    return (written == right)[right != 0].float().mean()
-
-
-def prefix_only(written, right):
-    written, right = cut(written, right)
-    return ((written == right) | (right == 0)).all(1).float().mean()
-
-
 def holds(source, answers):
     return source == answers[:, None]
 
@@ -43,40 +23,21 @@ def answer_weight(weights, source, answers):
     return (weights * holds(source, answers)).sum(1)
 
 
-def first_place(weights, source, answers):
-    return weights.gather(1, holds(source, answers).int().argmax(1, keepdim=True))[:, 0]
-
-
 CASES = [
     (ch.place, (lambda n, t: n if t == n else n - 1 - t,), True, "Right"),
     (ch.place, (lambda n, t: ...,), None, "Not attempted"),
-    (ch.place, (lambda n, t: n - t,), False, "which is <eos>"),
-    (ch.place, (lambda n, t: t,), False, "that is copy"),
-    (ch.place, (lambda n, t: n - 1 - t,), False, "writes <eos>"),
     (ch.place, (lambda n, t: n - 2 - t,), False, "should come from"),
     (ch.exact_share, (exact_share,), True, "Right"),
     (ch.exact_share, (lambda w, r: ...,), None, "Not attempted"),
-    (ch.exact_share, (with_junk,), False, "junk behind"),
-    (ch.exact_share, (tokens,), False, "share of tokens"),
-    (ch.exact_share, (prefix_only,), False, "cut short"),
     (ch.reverse_pair, (lambda s: (s + [2], [1] + s[::-1] + [2]),), True, "Right"),
     (ch.reverse_pair, (lambda s: ...,), None, "Not attempted"),
     (ch.reverse_pair, (lambda s: (s + [2], [1] + (s + [2])[::-1]),), False, "reversed too"),
-    (
-        ch.reverse_pair,
-        (lambda s: (s + [2], [1] + (s + [2])[::-1] + [2]),),
-        False,
-        "at the start as well",
-    ),
-    (ch.reverse_pair, (lambda s: (s + [2], [1] + s[::-1]),), False, "never learn to stop"),
     (ch.reverse_pair, (lambda s: (s + [2], s[::-1] + [2]),), False, "<bos> is missing"),
     (ch.reverse_pair, (lambda s: (s + [2], [1] + s + [2]),), False, "no longer reversed"),
-    (ch.reverse_pair, (lambda s: (s, [1] + s[::-1] + [2]),), False, "then <eos>"),
     (ch.answer_weight, (answer_weight,), True, "Right"),
     (ch.answer_weight, (lambda w, s, a: answer_weight(w, s, a).numpy() * 1.0,), True, "Right"),
     (ch.answer_weight, (lambda w, s, a: answer_weight(w.double(), s, a),), True, "Right"),
     (ch.answer_weight, (lambda w, s, a: ...,), None, "Not attempted"),
-    (ch.answer_weight, (first_place,), False, "occurs twice"),
     (ch.answer_weight, (lambda w, s, a: (w * holds(s, a)).mean(1),), False, "average over"),
     (
         ch.answer_weight,
@@ -95,10 +56,7 @@ CASES = [
     (ch.bag_copies, (lambda n: 1 / torch.arange(1, n + 1).prod(),), True, "Right"),
     (ch.bag_copies, (lambda n: ...,), None, "Not attempted"),
     (ch.bag_copies, (math.factorial,), False, "at most 1"),
-    (ch.bag_copies, (lambda n: 1 / n,), False, "first letter alone"),
-    (ch.bag_copies, (lambda n: n**-n,), False, "used once"),
     (ch.lucky_bag, (2, 3), True, "Right"),
-    (ch.lucky_bag, (..., ...), None, "Not attempted"),
     (ch.lucky_bag, (10, 3), False, "copies 2"),
     (ch.lucky_bag, (1, 3), False, "at least 2"),
     (ch.lucky_bag, (20, 8), False, "too many"),

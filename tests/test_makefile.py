@@ -1,5 +1,6 @@
 """`make` prepares its environment, and mends one that was left half made."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -73,3 +74,10 @@ def test_a_python_without_venv_says_what_to_install(project):
     assert done.returncode != 0 and "apt install python3-venv" in done.stdout
     assert not (project / ".venv").exists()
     assert prepare(project, fake_python(project, MADE)).returncode == 0
+
+
+def test_every_package_that_the_book_names_is_pinned():
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf8").splitlines()
+    named = [line for line in lines if line and not line.startswith("#")]
+    assert named
+    assert not [line for line in named if not re.fullmatch(r"[\w-]+==[\w.]+", line)]

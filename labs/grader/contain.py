@@ -21,6 +21,7 @@ from .masters import ROOT
 SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/fonts",
           "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime"]
 LIBRARY = ["transformer_lib", "exercises", "results", "images"]  # not labs/, where the answers are
+SIZE = str(512 * 2**20)  # bytes of each folder in memory: the home, /tmp and /dev/shm
 DEVICES = ["null", "zero", "full", "random", "urandom", "tty"]
 
 # The work of bwrap for `unshare`: a new root of read-only mounts. $1 is an empty folder to build it
@@ -32,8 +33,8 @@ mount --make-rprivate /
 mount -t tmpfs -o mode=755 none "$new"
 mkdir -p "$new/proc" "$new/dev/shm" "$new/tmp"
 mount -t proc proc "$new/proc"
-mount -t tmpfs -o mode=1777 none "$new/tmp"
-mount -t tmpfs -o mode=1777 none "$new/dev/shm"
+mount -t tmpfs -o mode=1777,size=SIZE none "$new/tmp"
+mount -t tmpfs -o mode=1777,size=SIZE none "$new/dev/shm"
 for device in DEVICES; do
   : > "$new/dev/$device"
   mount --bind "/dev/$device" "$new/dev/$device"
@@ -51,7 +52,7 @@ mkdir -p "$new$own"
 mount --bind "$own" "$new$own"
 cd "$new"
 exec setsid chroot "$new" setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$@"
-""".replace("DEVICES", " ".join(DEVICES))
+""".replace("DEVICES", " ".join(DEVICES)).replace("SIZE", SIZE)
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -79,8 +80,9 @@ def command(how: str | None, folder: Path) -> list[str]:
     if how == "bwrap":
         binds = [word for path in readable() for word in ("--ro-bind", path, path)]
         return ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-                "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", *binds,
-                "--bind", str(folder), str(folder), "--", *clean]
+                "--proc", "/proc", "--dev", "/dev", "--size", SIZE, "--tmpfs", "/dev/shm",
+                "--size", SIZE, "--tmpfs", "/tmp", *binds, "--bind", str(folder), str(folder),
+                "--size", SIZE, "--tmpfs", str(home), "--remount-ro", "/", "--", *clean]
     if how == "unshare":
         root = folder / "root"
         root.mkdir(exist_ok=True)
@@ -99,8 +101,8 @@ def methods() -> list[str]:
         with tempfile.TemporaryDirectory(prefix="lab-") as folder:
             (Path(folder) / "home").mkdir()
             trial = [*command(how, Path(folder)), sys.executable, "-c",
-                     "from pathlib import Path; Path('works').touch()"]
+                     "from pathlib import Path; Path('../works').touch()"]
             if shutil.which(how) and subprocess.run(trial, capture_output=True).returncode == 0:
-                if (Path(folder) / "home" / "works").exists():
+                if (Path(folder) / "works").exists():
                     found.append(how)
     return found

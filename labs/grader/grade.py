@@ -21,6 +21,7 @@ one student for one lab, the newest file counts. labs/README.md says more.
 
 import argparse
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -35,11 +36,12 @@ import nbformat
 import psutil
 from nbgrader.utils import is_grade, is_locked, is_solution
 
-from . import contain, pages
+from . import contain, pages, sheets
 from .masters import MASTERS, ROOT, first_line, read, student_version, tasks
 from .records import Records, Unreadable, key
 
 BYTES = 50 * 2**20  # a larger file is no lab
+LATE = re.compile(r"_LATE(?=_)")  # what Canvas writes into the name of a late file
 
 
 # ------------------------------------------------------------------------------------------- labs
@@ -95,9 +97,12 @@ def which_lab(notebook, labs: dict) -> str | None:
 
 
 def find_files(folder: Path) -> list[Path]:
-    """All files handed in, without what systems and Jupyter leave behind."""
+    """All files handed in, without what systems and Jupyter leave behind.
+
+    Symbolic links are named and not followed: they may lead to the work of others.
+    """
     return sorted(
-        path for path in folder.rglob("*") if path.is_file() and not any(
+        path for path in folder.rglob("*") if (path.is_file() or path.is_symlink()) and not any(
             part.startswith((".", "__MACOSX")) for part in path.relative_to(folder).parts)
     )
 
@@ -122,6 +127,8 @@ def student_of(path: Path, folder: Path, labs: dict) -> tuple[str, str]:
 
 def load(path: Path) -> nbformat.NotebookNode:
     """What counts in a notebook: types, sources and ids. Nothing else in it has to be right."""
+    if path.is_symlink():
+        raise ValueError("a symbolic link, which is not followed")
     if path.suffix != ".ipynb":
         raise ValueError("not a notebook")
     if path.stat().st_size > BYTES:
@@ -140,23 +147,30 @@ def load(path: Path) -> nbformat.NotebookNode:
     return nbformat.from_dict({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
-def collect(folder: Path, labs: dict) -> tuple[list[dict], list[dict]]:
-    """The submissions to grade, and rows for the files that are not."""
+def collect(folder: Path, labs: dict, only: str | None = None) -> tuple[list[dict], list[dict]]:
+    """The submissions to grade, and rows for the files that are not.
+
+    only: the name of the lab that was asked for; notebooks of another lab are not graded.
+    """
     newest, rows = {}, []
     for path in find_files(folder):
         student, full = student_of(path, folder, labs)
         row = {"student": student, "file": str(path.relative_to(folder)), "status": "not graded",
-               "folder": folder.resolve().name, "id": (re.findall(r"_(\d+)", full) or [""])[0]}
+               "folder": folder.resolve().name, "late": bool(LATE.search(str(path))),
+               "id": (re.findall(r"_(\d+)", full) or [""])[0]}
         rows.append(row)
         try:
             notebook = load(path)
             lab = which_lab(notebook, labs)
             if lab is None:
                 raise ValueError("this is none of the labs")
+            if only and lab != only:
+                raise ValueError(f"this is {lab}, and {only} was asked for")
         except ValueError as problem:
             row["note"] = str(problem)
             continue
         row |= {"lab": lab, "notebook": notebook}
+        row["bytes"] = hashlib.sha256(path.read_bytes()).hexdigest()
         row["time"] = [path.stat().st_mtime, len(path.name), path.name]
         other = newest.get(key(row))
         if other is None or row["time"] > other["time"]:
@@ -213,7 +227,8 @@ def grade(submission: dict, lab: dict, limits: dict) -> dict:
         result["notes"].append("no written answer")
     return submission | {
         "result": result, "graded": graded, "status": "graded",
-        "note": "; ".join([*result["notes"], *result.get("to_read", [])]),
+        "note": "; ".join([*["late"] * submission["late"], *result["notes"],
+                           *result.get("to_read", [])]),
         "automatic": sum(cell["points"] for cell in automatic),
         "automatic_of": sum(cell["of"] for cell in automatic),
         "written_of": sum(cell["of"] for cell in written),
@@ -247,8 +262,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("graded"), help="default: graded")
     parser.add_argument("--marks", type=Path, nargs="*", default=[],
                         help="files saved by a marking page (those in OUT are found)")
-    parser.add_argument("--jobs", type=int, default=1, help="notebooks at the same time (1)")
-    parser.add_argument("--cell", type=float, default=60, help="seconds for a cell (60)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1,
+                        help="notebooks at the same time (as many as there are processors)")
+    parser.add_argument("--cell", type=float, default=30, help="seconds for a cell (30)")
     parser.add_argument("--notebook", type=float, default=600, help="seconds for a notebook (600)")
     parser.add_argument("--memory", type=float, default=4, help="GB for a process (4)")
     parser.add_argument("--grace", type=float, default=10,
@@ -258,6 +274,11 @@ def main(arguments: list[str] | None = None) -> int:
                         "output on the feedback pages")
     parser.add_argument("--uncontained", action="store_true",
                         help="run submissions with all your rights, where nothing can contain them")
+    parser.add_argument("--lab", help="grade only this lab, for example lab2")
+    parser.add_argument("--sheet", type=Path, nargs="*", default=[],
+                        help="Moodle's grading worksheet or Canvas's gradebook, to be filled")
+    parser.add_argument("--late-loss", type=float, default=0,
+                        help="percent of the points that a late hand-in loses (0)")
     parser.add_argument("--labs", type=Path, default=MASTERS, help="the folder of the masters")
     options = parser.parse_args(arguments)
     limits = {name: getattr(options, name)
@@ -265,7 +286,15 @@ def main(arguments: list[str] | None = None) -> int:
     labs = load_labs(options.labs)
     if not labs:
         parser.error(f"there is no lab in {options.labs}")
-    for path in options.marks:
+    only = None
+    if options.lab:
+        found = [name for name in labs if name == options.lab or name.startswith(f"{options.lab}_")]
+        if len(found) != 1:
+            parser.error(f"there is no lab {options.lab!r}; there are {', '.join(labs)}")
+        only = found[0]
+    if not 0 <= options.late_loss <= 100:
+        parser.error(f"--late-loss is {options.late_loss:g}; expected percent, 0 to 100")
+    for path in [*options.marks, *options.sheet]:
         if not path.is_file():
             parser.error(f"there is no file {path}")
     if options.submissions is None:
@@ -282,31 +311,60 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         records.read_marks(options.marks)  # before anything is written
         if options.submissions is not None:
-            grade_folder(options.submissions, records, labs, limits, options.jobs)
+            grade_folder(options.submissions, records, labs, limits, options.jobs, only)
             records.read_marks()
     except Unreadable as problem:
         print(f"{problem}. Nothing was changed; correct the file and try again.", file=sys.stderr)
         return 1
-    pages.write_all(records, labs)
+    graded = pages.write_all(records, labs, options.late_loss)
+    try:
+        for path in options.sheet:
+            sheets.fill(path, options.out / "upload" / path.name, graded, labs, only)
+    except sheets.NotASheet as problem:
+        print(problem, file=sys.stderr)
+        return 1
     return 0
 
 
-def grade_folder(folder: Path, records: Records, labs: dict, limits: dict, jobs: int):
-    """Grade all notebooks of a folder and keep what came out, each as soon as it is there."""
+def conditions(submission: dict, lab: dict, limits: dict) -> str:
+    """A name for all that a result depends on: the file, the lab, the limits and the grader."""
+    parts = [submission["bytes"], json.dumps(lab["cells"], sort_keys=True),
+             json.dumps(limits, sort_keys=True)]
+    parts += [path.read_text(encoding="utf8")
+              for path in sorted(Path(__file__).parent.glob("*.py"))]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def grade_folder(folder: Path, records: Records, labs: dict, limits: dict, jobs: int,
+                 only: str | None = None):
+    """Grade all notebooks of a folder and keep what came out, each as soon as it is there.
+
+    A notebook whose result is there already, under the same conditions, is not run again.
+    """
     start = time.monotonic()
-    submissions, rows = collect(folder, labs)
+    submissions, rows = collect(folder, labs, only)
+    same = 0
     for submission in list(submissions):
         old = records.graded.get(key(submission))
         if old and old["time"] > submission["time"]:
             submissions.remove(submission)
             rows.append(submission | {"note": "handed in more than once, the newest file counts: "
                                               f"{old['folder']}/{old['file']}"})
+        submission["conditions"] = conditions(submission, labs[submission["lab"]], limits)
+        if old and old.get("conditions") == submission["conditions"] and (
+            (old["folder"], old["file"]) == (submission["folder"], submission["file"])
+        ) and submission in submissions:
+            submissions.remove(submission)
+            same += 1
+    if same:
+        print(f"{same} notebooks have not changed since they were graded")
     for row in rows:
         records.other(row)
         print(f"{row['file']}: not graded: {row['note']}")
     graded = 0
     with ThreadPoolExecutor(jobs) as pool:
-        for done in pool.map(lambda one: grade(one, labs[one["lab"]], limits), submissions):
+        results = pool.map(lambda one: grade(one, labs[one["lab"]], limits), submissions)
+        for number, done in enumerate(results, start=1):
             points = "not graded"
             if done["status"] == "graded":
                 graded += 1
@@ -314,9 +372,11 @@ def grade_folder(folder: Path, records: Records, labs: dict, limits: dict, jobs:
                 records.keep({name: value for name, value in done.items() if name != "notebook"})
             else:
                 records.other(done)
-            print(f"{done['student']}, {done['lab']}: {points}"
+            left = (time.monotonic() - start) / number * (len(submissions) - number)
+            print(f"{number} of {len(submissions)}, {left / 60:.0f} min left: "
+                  f"{done['student']}, {done['lab']}: {points}"
                   + (f" ({done['note']})" if done["note"] else ""), flush=True)
-    print(f"{graded} of {len(rows) + len(submissions)} files graded in "
+    print(f"{graded} of {len(rows) + len(submissions) + same} files graded in "
           f"{time.monotonic() - start:.0f} s. Marks and feedback: {records.out}")
 
 

@@ -15,6 +15,7 @@ def _install(name, secret):
     """
     import builtins
     import copy
+    import dis
     import hashlib
     import importlib
     import inspect
@@ -29,6 +30,7 @@ def _install(name, secret):
     import torch
     import torch.nn.functional
     import torch.testing
+    from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult
 
     import exercises.checks
     import transformer_lib
@@ -49,7 +51,8 @@ def _install(name, secret):
                torch.nn.functional, torch.autograd, torch.linalg, transformer_lib, exercises,
                *library]
     classes = [torch.Tensor, torch.nn.Module, type(shell), type(shell).__mro__[1],
-               type(shell.kernel), type(shell.display_pub), type(shell.displayhook), type(out)]
+               type(shell.kernel), type(shell.display_pub), type(shell.displayhook), type(out),
+               ExecutionInfo, ExecutionResult]
     classes += [value for module in [torch.nn, *library] for value in vars(module).values()
                 if isinstance(value, type)
                 and value.__module__.startswith(("torch.nn", "transformer_lib", "exercises"))]
@@ -85,6 +88,7 @@ def _install(name, secret):
              (shell, "CustomTB", shell.CustomTB), (shell, "custom_exceptions", ()),
              (sys, "displayhook", sys.displayhook), (sys, "excepthook", sys.excepthook)]
     missing = object()
+    files = {function.__code__.co_filename for function in insides}
 
     def restore():
         """Names of what had been changed; it is as it was now."""
@@ -138,13 +142,23 @@ def _install(name, secret):
     def case(loops):
         """Where a test failed: the values of its loops, the call to the student's code.
 
-        loops: (first line, last line, names) of each loop of the test.
+        The third value is "own words" where that code raised the error itself, so that its text
+        may hold anything. loops: (first line, last line, names) of each loop of the test.
         """
-        frames = list(traceback.walk_tb(sys.exc_info()[1].__traceback__))
+        trace = sys.exc_info()[1].__traceback__
+        frames = list(traceback.walk_tb(trace))
         (test, line), *inner = frames
-        values = [f"{key} = {brief(test.f_globals[key])}" for first, last, names in loops
-                  if first <= line <= last for key in names if key in test.f_globals]
-        call = ""
+        found = test.f_locals
+        values = [f"{key} = {brief(found[key])}" for first, last, names in loops
+                  if first <= line <= last for key in names if key in found]
+        while trace.tb_next:
+            trace = trace.tb_next
+        code, call = trace.tb_frame.f_code, ""
+        raised = dis.opname[code.co_code[trace.tb_lasti]] in ("RAISE_VARARGS", "RERAISE")
+        kept_file = code.co_filename.startswith((sys.prefix, sys.base_prefix)) or (
+            code.co_filename in files)
+        theirs = not kept_file and code.co_filename != test.f_code.co_filename
+        words = "own words" if raised and theirs else ""
         for frame, _ in inner:
             code = frame.f_code
             if "ipykernel" in code.co_filename and code.co_filename != test.f_code.co_filename:
@@ -152,7 +166,7 @@ def _install(name, secret):
                          for key in code.co_varnames[:code.co_argcount] if key != "self"]
                 call = f"{code.co_name}({', '.join(given)})"
                 break
-        return ", ".join(value for value in values if "?" not in value), call
+        return ", ".join(value for value in values if "?" not in value), call, words
 
     def brief(value):
         if isinstance(value, torch.Tensor):
@@ -171,10 +185,12 @@ def _install(name, secret):
                 changed += ["the tracing of lines"] * traced
             lines = [f"{'changed' if what == 'before' else 'meanwhile'} {name}" for name in changed]
         else:
-            found = zip(("where", "call"), case(loops), strict=True)
+            found = zip(("where", "call", "raised"), case(loops), strict=True)
             lines = [f"{key} {text}" for key, text in found if text]
         refused = any(line.startswith("meanwhile") for line in lines)
         answer = "" if refused else digest(f"{secret} {what} {challenge}".encode()).hexdigest()
+        if what == "after" and digest(f"{secret} decoy {challenge}".encode()).digest()[0] % 2:
+            raise AssertionError("nobody passes a decoy")
         if hasattr(out, "set_parent"):  # or a notebook that replaced stdout would get no answer
             out.set_parent(shell.get_parent())
         flush()

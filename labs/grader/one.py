@@ -27,6 +27,7 @@ import secrets
 import signal
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -34,6 +35,7 @@ import nbformat
 import psutil
 from jupyter_client import AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpec
+from jupyter_core.utils import run_sync
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbconvert.filters import strip_ansi
 from nbformat.v4 import new_code_cell, new_output
@@ -47,7 +49,11 @@ OUTPUT_LIMIT = 300_000  # characters of text a cell
 FIGURE_LIMIT = 3_000_000  # characters of pictures a cell, as base64
 SHOWN = 50_000  # characters of a cell's source on the feedback page
 MESSAGE = 300  # characters of a hidden test's message
+THEIRS = 100  # of an error inside the student's code, which may choose the text
 START = 120  # seconds for the kernel to start and import torch
+AGAIN = 10  # seconds for a cell that calls what has timed out before
+PROCESSES = 256  # of one notebook, at the same time
+DISK = 2**30  # bytes of all files that a notebook may write
 FILE_LIMIT = 200 * 2**20  # bytes that a submission may write into one file
 GUARD = Path(__file__).with_name("guard.py").read_text(encoding="utf8")
 # Runs last, and must fail. Where it does not, the notebook hides errors, those of the tests too.
@@ -143,24 +149,42 @@ class Guard:
                       f"names['_install']({self.name!r}, {self.secret!r})\n"
                       "del builtins, names")
 
-    def question(self, what: str, cell) -> str:
+    def challenge(self, decoy: bool = False) -> str:
+        """A new one. Whether it is a decoy's shows only to who knows the secret."""
+        while True:
+            text = secrets.token_hex(8)
+            digest = hashlib.sha256(f"{self.secret} decoy {text}".encode()).digest()
+            if digest[0] % 2 == decoy:
+                return text
+
+    def question(self, what: str, cell, loops=()) -> str:
         """A line of code, to run before or after the cell's test, or where the test fails."""
-        loops = f", {loops_of(cell.source)}" if what == "case" else ""
-        return f"{self.name}({what!r}, {cell.metadata.challenge!r}{loops})"
+        more = f", {loops}" if loops else ""
+        return f"{self.name}({what!r}, {cell.metadata.challenge!r}{more})"
 
     def answer(self, what: str, cell) -> str:
         text = f"{self.secret} {what} {cell.metadata.challenge}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     def around(self, cell) -> str:
-        """The source of a test, with the questions in it."""
+        """The source of a test as a function of its own, with the questions in it.
+
+        What it imports and computes are then its locals, which no answer can read or replace. A
+        check that is no hidden test gives them to the cells after it, once it has passed.
+        """
         end = self.question("after", cell)
-        if not is_hidden(cell):
-            return f"{cell.source}\n{end}"
-        handler = ast.parse(f"try:\n    pass\nexcept BaseException:\n    "
-                            f"{self.question('case', cell)}\n    raise")
-        handler.body[0].body = ast.parse(cell.source).body
-        return f"{ast.unparse(ast.fix_missing_locations(handler))}\n{end}"
+        name, loops = f"_{secrets.token_hex(8)}", []
+        result = "pass" if is_hidden(cell) else "return dict(locals())"
+        for _ in range(2):  # the second time with the lines of the loops as they are in the first
+            tree = ast.parse(
+                f"def {name}():\n    try:\n        pass\n    except BaseException:\n        "
+                f"{self.question('case', cell, loops)}\n        raise\n    else:\n        {end}\n"
+                f"    {result}\n"
+                f"{'' if is_hidden(cell) else 'globals().update'}({name}())\ndel {name}")
+            tree.body[0].body[0].body = ast.parse(cell.source).body
+            source = ast.unparse(ast.fix_missing_locations(tree))
+            loops = loops_of(source)
+        return source
 
 
 def is_hidden(cell) -> bool:
@@ -168,14 +192,15 @@ def is_hidden(cell) -> bool:
 
 
 def loops_of(source: str) -> list[tuple[int, int, list[str]]]:
-    """First line, last line and names of each loop of a test, as the lines stand in `around`."""
-    tree = ast.parse(source)
-    wrapped = ast.parse("try:\n    pass\nfinally:\n    pass")
-    wrapped.body[0].body = tree.body
-    tree = ast.parse(ast.unparse(ast.fix_missing_locations(wrapped)))
+    """First line, last line and names of each loop of a test."""
     return [(node.lineno, node.end_lineno, [name.id for name in ast.walk(node.target)
                                             if isinstance(name, ast.Name)])
-            for node in ast.walk(tree) if isinstance(node, ast.For)]
+            for node in ast.walk(ast.parse(source)) if isinstance(node, ast.For)]
+
+
+def defined(source: str) -> list[str]:
+    """Names of the functions and classes of an answer, even of one with a wrong syntax."""
+    return re.findall(r"^\s*(?:async )?(?:def|class) (\w+)", source, re.MULTILINE)
 
 
 class Runner(Execute):
@@ -185,8 +210,30 @@ class Runner(Execute):
     folder: Path
     walls: str | None
     guard: Guard
-    current = None  # the cell that runs
+    limits: dict
+    for_marks = True  # tests are functions of their own, and decoys follow them
+    over = ""  # why the watch ended the kernel
+    current = tested = None  # the cell that runs, and the last test
     size = pictures = 0  # characters that it has put out
+
+    def __init__(self, **named):
+        super().__init__(**named)
+        self.own, self.slow = [], set()  # names that the answers define; those that never return
+
+    def seconds(self, cell) -> float:
+        """The limit of a cell. Where an answer has timed out, later calls of it get less."""
+        if "number" not in cell.metadata:
+            return START
+        words = set(re.findall(r"\w+", cell.source))
+        return min(self.limits["cell"], AGAIN) if words & self.slow else self.limits["cell"]
+
+    async def async_execute_cell(self, cell, cell_index, execution_count=None, store_history=True):
+        """Tests and questions leave no source behind in the notebook's history."""
+        kept = "number" in cell.metadata and "asks" not in cell.metadata and not (
+            self.for_marks and "challenge" in cell.metadata)
+        return await super().async_execute_cell(cell, cell_index, execution_count, kept)
+
+    execute_cell = run_sync(async_execute_cell)
 
     def create_kernel_manager(self):
         self.km = AsyncKernelManager(
@@ -212,10 +259,20 @@ class Runner(Execute):
         source = cell.source
         if "asks" in cell.metadata:
             cell.source = self.guard.question("before", cell)
-        elif is_grade(cell) and cell.cell_type == "code":
+        elif "challenge" in cell.metadata and self.for_marks:
+            if "decoy" in cell.metadata and error_of(self.tested):
+                cell.outputs = [new_output("error", ename="Stopped", evalue="the test failed")]
+                return cell, resources
             cell.source = self.guard.around(cell)
+            self.tested = cell
+        elif "challenge" in cell.metadata:
+            cell.source = f"{source}\n{self.guard.question('after', cell)}"
+        elif not cell.metadata.get("given", True):
+            self.own += defined(source)
         super().preprocess_cell(cell, resources, index)
         cell.source = source
+        if error_of(cell).startswith("CellTimeoutError"):
+            self.slow |= set(self.own) & set(re.findall(r"\w+", source))
         for output in cell.get("outputs", []):
             if output.output_type == "error" and (
                 output.ename == "MemoryError" or "can't allocate memory" in output.evalue
@@ -256,8 +313,10 @@ class Runner(Execute):
         return super().output(outs, msg, display_id, cell_index)
 
 
-def run(notebook, limits: dict) -> tuple[nbformat.NotebookNode, bool]:
+def run(notebook, limits: dict, for_marks: bool = True) -> tuple[nbformat.NotebookNode, bool]:
     """Run all cells; again, without the cell at fault, when one ends the kernel.
+
+    For the marks each test is followed by a decoy, the same test with an end that nobody can reach.
 
     Each test's metadata then say whether it ran to its end (`proved`), and what guard.py said. The
     second value says whether a wanted error came through, as it must.
@@ -269,7 +328,7 @@ def run(notebook, limits: dict) -> tuple[nbformat.NotebookNode, bool]:
         for number, cell in enumerate(attempt.cells):
             cell.metadata["number"] = number
             if cell.cell_type == "code" and is_grade(cell):
-                cell.metadata["challenge"] = secrets.token_hex(8)
+                cell.metadata["challenge"] = guard.challenge()
                 before = new_code_cell(metadata={"asks": True, "number": number,
                                                  "challenge": secrets.token_hex(8)})
                 before.source = "asks"
@@ -277,24 +336,38 @@ def run(notebook, limits: dict) -> tuple[nbformat.NotebookNode, bool]:
                     before.metadata["stopped"] = cell.metadata.stopped
                 cells.append(before)
             cells.append(cell)
+            if for_marks and "challenge" in cell.metadata and "stopped" not in cell.metadata:
+                cells.append(new_code_cell(cell.source, metadata=dict(
+                    cell.metadata, decoy=True, challenge=guard.challenge(decoy=True))))
         attempt.cells = [new_code_cell(guard.start), *cells, new_code_cell(CANARY)]
         too_long = f"this cell ran longer than {limits['cell']:g} s"
         runner = Runner(
-            timeout_func=lambda cell: limits["cell"] if "number" in cell.metadata else START,
+            timeout_func=None,
             iopub_timeout=limits["grace"], startup_timeout=START, shutdown_kernel="immediate",
             error_on_timeout={"ename": "CellTimeoutError", "evalue": too_long, "traceback": []},
         )
         runner.deadline, runner.guard, runner.walls = deadline, guard, limits.get("walls")
+        runner.timeout_func = runner.seconds
+        runner.limits, runner.for_marks = limits, for_marks
         with tempfile.TemporaryDirectory(prefix="k", ignore_cleanup_errors=True) as folder:
             runner.folder = Path(folder)
             (runner.folder / "home").mkdir()
             try:
-                runner.preprocess(attempt, {"metadata": {"path": folder}})
+                with watch(runner):
+                    runner.preprocess(attempt, {"metadata": {"path": folder}})
                 first, *cells, canary = attempt.cells
                 if error := error_of(first):
                     raise RuntimeError(f"the guard could not start: {error}")
                 before = None
+                for cell, decoy in zip(cells, cells[1:], strict=False):
+                    if "decoy" in decoy.metadata and (
+                        not error_of(decoy)
+                        or guard.answer("after", decoy) in decoy.metadata.get("answers", [])
+                    ):
+                        cell.metadata["forged"] = True
                 for cell in cells:
+                    if "decoy" in cell.metadata:
+                        continue
                     answers = cell.metadata.get("answers", [])
                     if "asks" in cell.metadata:
                         before = cell
@@ -305,10 +378,11 @@ def run(notebook, limits: dict) -> tuple[nbformat.NotebookNode, bool]:
                         told = before.metadata.get("answers", []) + answers
                         cell.metadata["told"] = [line.split(" ", 2)[1:] for line in told
                                                  if line.count(" ") >= 2]
-                attempt.cells = [cell for cell in cells if "asks" not in cell.metadata]
+                attempt.cells = [cell for cell in cells
+                                 if not {"asks", "decoy"} & set(cell.metadata)]
                 return attempt, any(output.output_type == "error" for output in canary.outputs)
             except DeadKernelError:
-                reason = "this cell ended the kernel, so it was left out"
+                reason = runner.over or "this cell ended the kernel, so it was left out"
             except CellTimeoutError:
                 reason = f"{too_long} and could not be stopped"
             except MemoryError:
@@ -318,6 +392,42 @@ def run(notebook, limits: dict) -> tuple[nbformat.NotebookNode, bool]:
         if "number" not in runner.current.metadata:
             raise RuntimeError(f"before the first cell or after the last: {reason}")
         notebook.cells[runner.current.metadata["number"]].metadata["stopped"] = reason
+
+
+@contextlib.contextmanager
+def watch(runner):
+    """End the kernel where its processes together pass a limit. Limits of the system are for each
+    process, or for all of a user, so that they cannot say this.
+    """
+    done, memory = threading.Event(), 2 * runner.limits["memory"] * 2**30
+
+    def look():
+        while not done.wait(0.5):
+            used, number = 0, 0
+            for process in psutil.Process().children(recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    found = process.memory_info()
+                    used, number = used + found.rss - getattr(found, "shared", 0), number + 1
+            written = 0
+            for path in runner.folder.rglob("*"):
+                with contextlib.suppress(OSError):
+                    written += path.lstat().st_size
+            if number > PROCESSES:
+                runner.over = f"this cell started more than {PROCESSES} processes"
+            elif used > memory:
+                runner.over = f"its processes needed more than {memory / 2**30:g} GB of memory"
+            elif written > DISK:
+                runner.over = f"it wrote more than {DISK >> 20} MB"
+            if runner.over:
+                return end_children()
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def end_children():
@@ -354,9 +464,12 @@ def message_of_hidden(cell) -> str:
     message = error_of(cell)
     if cell.metadata.get("stopped"):
         return message
-    told = dict(pair for pair in cell.metadata.get("told", []) if pair[0] in ("where", "call"))
+    told = dict(pair for pair in cell.metadata.get("told", [])
+                if pair[0] in ("where", "call", "raised"))
+    if "raised" in told:
+        message = message.partition(":")[0]  # the text may be anything, the hidden test too
     if call := told.get("call"):
-        message = f"{message[:MESSAGE]} (raised by your code, in {call[:120]})"
+        message = f"{message[:THEIRS]} (raised by your code, in {call[:120]})"
     if where := told.get("where"):
         message = f"{message} [in the case {where[:120]}]"
     squeezed = "".join(message.split())
@@ -372,7 +485,8 @@ def message_of_hidden(cell) -> str:
 
 # What leads to a test or to its tools from within, and what lets a result pass for any other.
 SUSPECT = re.compile(
-    r"get_ipython|user_ns|_getframe|sys\.modules|/proc\b|set(?:trace|profile|attr)\b|"
+    r"\bglobals?\b|\b_thread\b|\b(?:In|_ih)\b|ExecutionResult|BdbQuit|UsageError|\b_C\b|"
+    r"Torch(?:Function|Dispatch)Mode|__clo\b|get_ipython|user_ns|_getframe|sys\.modules|/proc\b|set(?:trace|profile|attr)\b|"
     r"[ft]b?_(?:back|frame|locals|globals|code|lineno)\b|\b(?:builtins|ctypes|gc|inspect|linecache|threading)\b|"
     r"(?<![.\w])(?:exec|eval)\(|__(?:array|bool|builtins|class|closure|code|defaults|dict|eq|"
     r"getattribute|globals|import|kwdefaults|subclasses|torch_function|wrapped)__"
@@ -424,7 +538,11 @@ def grade(job: dict) -> dict:
             cell.source = cell.metadata.shown
     marked, errors_seen = run(notebook, limits)
     if job.get("page", True):
-        for_page, _ = run(for_page, limits)
+        for cell, shown in zip(marked.cells, for_page.cells, strict=True):
+            error = error_of(cell).partition(": ")[2]
+            if error_of(cell).startswith(("Stopped", "CellTimeoutError")) and not is_hidden(cell):
+                shown.metadata["stopped"] = error  # once is enough
+        for_page, _ = run(for_page, limits, for_marks=False)
     cells, to_read = [], []
     for cell, shown in zip(marked.cells, for_page.cells, strict=True):
         entry = report(shown)
@@ -454,6 +572,12 @@ def grade(job: dict) -> dict:
             notes.append(f"{name} did not run to its end, though no error was seen: read the code")
         if cell.cell_type == "code" and not cell.metadata["given"] and (found := reaches(cell)):
             to_read.append(f"{name} uses {', '.join(found[:4])}: read the code")
+    if forged := [grade_id(cell) for cell in marked.cells if cell.metadata.get("forged")]:
+        notes.insert(0, f"passed a test that nobody can pass ({', '.join(forged[:3])}): "
+                     "no points, read the code")
+        for entry in cells:
+            if entry.get("points"):
+                entry["points"] = 0
     if not errors_seen:
         notes.append("the notebook hides errors: no test can be trusted, so it gets no points")
         for entry in cells:

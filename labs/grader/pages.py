@@ -33,8 +33,11 @@ def template(name: str):
     return environment.get_template(name)
 
 
-def write_all(records: Records, labs: dict):
-    """All files for the teacher and the students, from what is known now."""
+def write_all(records: Records, labs: dict, late_loss: float = 0) -> list[dict]:
+    """All files for the teacher and the students, from what is known now; the graded notebooks.
+
+    late_loss: percent of its points that a late notebook loses.
+    """
     out, graded = records.out, []
     for record in records.graded.values():
         if record["lab"] not in labs:
@@ -44,6 +47,9 @@ def write_all(records: Records, labs: dict):
                            "written_of": float(record["written_of"])}
         record["total_of"] = record["automatic_of"] + record["written_of"]
         record["total"] = None if written is None else record["automatic"] + written
+        if record["total"] is not None and record.get("late") and late_loss:
+            record["total"] = round(record["total"] * (1 - late_loss / 100), 2)
+            record["note"] += f"; {late_loss:g} % less for lateness"
         if records.changed_after_marking(record):
             record["note"] = "; ".join(filter(None, [
                 record["note"], "the written answer changed after it had been marked"]))
@@ -59,6 +65,10 @@ def write_all(records: Records, labs: dict):
     write(out / "grades.csv", table([*names, "comment"], rows))
     write(out / "tasks.csv", table(TASKS, [row for record in graded
                                            for row in task_rows(record, labs[record["lab"]])]))
+    for row in records.others.values():
+        if not row["note"].startswith("handed in more"):
+            write(out / "feedback" / f"{slug(row['student'], row['id'], 'not-graded')}.html",
+                  not_graded_page(row))
     for record in graded:
         page = feedback_page(record, labs[record["lab"]])
         write(out / "feedback" / page_name(record), page)
@@ -70,6 +80,7 @@ def write_all(records: Records, labs: dict):
     waiting = sum(record["written"] is None for record in graded)
     print(f"{len(graded)} notebooks graded so far; {waiting} written answers wait for points."
           + (f" Open {out / 'marking'}." if waiting else ""))
+    return graded
 
 
 def page_name(record: dict) -> str:
@@ -93,6 +104,11 @@ def feedback_page(record: dict, lab: dict) -> str:
     """A page of the student's points, the failed tests and the notebook as it was run."""
     return template("feedback.html").render(submission=record, lab=lab,
                                             rows=task_rows(record, lab))
+
+
+def not_graded_page(row: dict) -> str:
+    """What a student is told whose file could not be graded."""
+    return template("not_graded.html").render(row=row)
 
 
 def marking_pages(records: Records, labs: dict):
@@ -157,9 +173,10 @@ def plain_table(rows: list[list]) -> bytes:
 
 
 def uploads(folder: Path, graded: list[dict], labs: dict):
-    """Feedback in one archive a lab, named as the files were, and tables with the systems' ids.
+    """Feedback in one archive a lab, named as the files were, and a table for Canvas.
 
-    Moodle's names hold `assignsubmission_file` and one number, Canvas's two numbers.
+    Moodle takes grades in its own worksheet only (sheets.py). Its file names hold
+    `assignsubmission_file` and one number, Canvas's two numbers.
     """
     canvas, titles = {}, []
     for name, lab in labs.items():
@@ -174,11 +191,6 @@ def uploads(folder: Path, graded: list[dict], labs: dict):
         write(folder / f"feedback-{name}.zip", archive.getvalue())
         marked = [record for record in of_lab if record["id"] and record["total"] is not None]
         moodle = [record for record in marked if "assignsubmission" in record["file"]]
-        if moodle:
-            write(folder / f"moodle-{name}.csv", plain_table(
-                [["Identifier", "Full name", "Grade", "Maximum Grade", "Feedback comments"]]
-                + [[f"Participant {record['id']}", record["student"], f"{record['total']:g}",
-                    f"{record['total_of']:g}", record["comment"]] for record in moodle]))
         if len(marked) > len(moodle):
             titles.append(lab["title"])
         for record in marked:

@@ -212,6 +212,90 @@ square = double
 """,
 }
 
+# Against the namespace that tests and answers once shared, and against the guard's own secret.
+SHARED = {
+    "names of a test are rebound by the answer": """
+def double(x):
+    global assert_close, torch, expect, number
+    assert_close = expect = lambda *given, **named: None
+    import torch as real
+    torch = type("Torch", (), {"__getattr__": lambda self, name: (
+        lambda *given, **named: True) if name == "allclose" else getattr(real, name)})()
+    return x
+def square(x):
+    global expect
+    expect = lambda *given, **named: None
+    return 0
+""",
+    "names of a test are rebound by a thread": """
+import _thread, time
+nothing = lambda *given, **named: None
+def again():
+    while True:
+        globals().update(assert_close=nothing, expect=nothing, expect_close=nothing)
+        time.sleep(0.0003)
+_thread.start_new_thread(again, ())
+def double(x):
+    time.sleep(0.02)
+    return x
+def square(x):
+    time.sleep(0.02)
+    return 0
+""",
+    "whatever a test can see is given back": """
+def double(x):
+    for name, value in list(globals().items()):
+        if name not in given_names and name not in ("double", "square"):
+            try:
+                if value.shape == x.shape:
+                    return value
+            except AttributeError:
+                pass
+    return x
+def square(x):
+    return globals().get("number", 1) ** 2
+given_names = set(globals())
+""",
+    "the guard's secret from the history, the end forged": """
+import bdb, hashlib, re
+def double(x):
+    sources = [text for text in [*In, *_ih] if "_install" in text]
+    found = re.findall(r"'(_lab_[0-9a-f]+)', '([0-9a-f]{32})'", " ".join(sources))
+    shell = get_ipython()
+    source = shell.get_parent()["content"]["code"]
+    from IPython.core.interactiveshell import ExecutionResult
+    ExecutionResult.success = property(lambda self: True)
+    for name, secret in found:
+        for challenge in re.findall("after., .([0-9a-f]+)", source):
+            text = f"{secret} after {challenge}"
+            print("\\n" + hashlib.sha256(text.encode()).hexdigest(), flush=True)
+    from IPython.core.error import UsageError
+    raise UsageError()
+square = double
+""",
+    "the guard's secret from its closure, the end forged": """
+import builtins, hashlib, re
+def double(x):
+    shell = get_ipython()
+    source = shell.get_parent()["content"]["code"]
+    name, = set(re.findall("_lab_[0-9a-f]+", source))
+    ask = getattr(builtins, name)
+    held = dict(zip(getattr(ask, "__co" + "de__").co_freevars, getattr(ask, "__clo" + "sure__")))
+    secret = held["secret"].cell_contents
+    write = held["write"].cell_contents
+    for challenge in re.findall("after., .([0-9a-f]+)", source):
+        text = f"{secret} after {challenge}"
+        write("\\n" + hashlib.sha256(text.encode()).hexdigest() + "\\n")
+    held["flush"].cell_contents()
+    from IPython.core.interactiveshell import ExecutionResult
+    ExecutionResult.success = property(lambda self: True)
+    from IPython.core.error import UsageError
+    raise UsageError()
+square = double
+""",
+}
+
+
 # What a test in the same Python cannot tell from a right answer: the note must ask for a look.
 TO_BE_READ = {
     "a result that equals everything": """
@@ -346,7 +430,7 @@ def all_cases(student_version) -> dict:
     """Name -> (notebook, the four marks it deserves), for attacks on marks and honest ones."""
     cases = {name: (attack(student_version, code), (0, 0, 0, 0))
              for name, code in FULL_MARKS.items()}
-    for name, code in WHILE_A_TEST_RUNS.items():
+    for name, code in (WHILE_A_TEST_RUNS | SHARED).items():
         # `square` stands in the attack, and its own cell is left empty.
         cases[name] = (filled(student_version, WRONG | {
             "double": f"# Task 1: double\n{code}", "square": "# Task 2: square"}), (0, 0, 0, 0))

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import attacks
@@ -150,7 +151,7 @@ def test_a_cheat_gets_nothing_and_an_unusual_notebook_everything(rows, points, n
 
 
 @pytest.mark.parametrize("name", [*attacks.FULL_MARKS, *attacks.WHILE_A_TEST_RUNS,
-                                  *attacks.TO_BE_READ, *LEAKS])
+                                  *attacks.SHARED, *attacks.TO_BE_READ, *LEAKS])
 def test_a_cheat_is_noted(rows, name):
     if "on disk" in name:
         pytest.skip("nothing was there to be read")
@@ -376,3 +377,36 @@ def test_the_time_of_a_notebook_is_bounded(lab_folder):
     points = {cell["id"]: cell["points"] for cell in result["cells"] if "points" in cell}
     assert [points[test] for test in TESTS] == [3, 5, 0, 0]
     assert json.dumps(result).count("not run: the time of the whole notebook was used up") >= 2
+
+
+def test_a_function_that_never_returns_costs_seconds(lab_folder):
+    """The check takes the whole limit, the hidden tests less, and the page run nothing."""
+    notebook = small_lab.filled(STUDENT, small_lab.RIGHT | {
+        "square": "# Task 2: square\ndef square(x):\n    while True:\n        pass"})
+    start = time.monotonic()
+    result = run_one(notebook, lab_folder, cell=15)
+    points = {cell["id"]: cell["points"] for cell in result["cells"] if "points" in cell}
+    assert [points[test] for test in TESTS] == [3, 5, 0, 0]
+    assert any("square_check: CellTimeoutError" in note for note in result["notes"])
+    assert time.monotonic() - start < 15 + one.AGAIN + 60  # two kernels, and no third wait
+
+
+@contained
+@pytest.mark.parametrize("code, note", [
+    ("import subprocess, time\nfor _ in range(400):\n    subprocess.Popen(['sleep', '98764'])\n"
+     "time.sleep(8)", "more than 256 processes"),
+    ("import subprocess, sys, time\nfor _ in range(5):\n    subprocess.Popen([sys.executable, "
+     "'-c', 'x = bytearray(900 * 2**20); import time; time.sleep(30)'])\ntime.sleep(8)",
+     "GB of memory"),
+    ("for i in range(8):\n    open(f'f{i}', 'wb').write(bytes(150 * 2**20))", None),
+])
+def test_processes_memory_and_disk_together_are_limited(lab_folder, code, note):
+    notebook = small_lab.filled(STUDENT, small_lab.RIGHT | {
+        "square": f"{small_lab.SQUARE}\n{code}"})
+    result = run_one(notebook, lab_folder, quick=True, memory=1)
+    points = {cell["id"]: cell["points"] for cell in result["cells"] if "points" in cell}
+    if note:
+        assert any(note in text for text in result["notes"])
+        assert [points[test] for test in TESTS] == [3, 5, 0, 0]
+    else:  # the disk in memory is full: an error of this cell, and no file outside
+        assert [points[test] for test in TESTS] == [3, 5, 3, 5]

@@ -64,7 +64,7 @@ def hand_in(folder, files=FILES, age=0):
 
 def run(tmp_path, labs, *arguments):
     return grade.main([*map(str, arguments), "--out", str(tmp_path / "out"), "--labs", str(labs),
-                       "--uncontained"])
+                       "--uncontained", "--jobs", "1"])
 
 
 @pytest.fixture
@@ -208,9 +208,13 @@ def test_what_canvas_and_moodle_import(tmp_path, labs, out):
     assert rows == [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Lab 9: Small"],
                     ["    Points Possible", "", "", "", "", "20"],
                     ["annaschmidt", "12345", "", "", "", "19"]]
-    rows = rows_of(out / "upload" / f"moodle-{small_lab.NAME}.csv")
-    assert rows == [{"Identifier": "Participant 777", "Full name": "Bob Ray", "Grade": "12",
-                     "Maximum Grade": "20", "Feedback comments": 'He said "so"'}]
+    sheet = tmp_path / "moodle.csv"
+    head = "Identifier,Full name,Grade,Maximum Grade,Last modified (grade),Feedback comments\n"
+    sheet.write_text(head + "Participant 777,Bob Ray,,20.00,-,\nParticipant 778,Zoe,,20.00,-,\n")
+    assert run(tmp_path, labs, "--sheet", sheet) == 0
+    rows = rows_of(out / "upload" / "moodle.csv")
+    assert [(row["Grade"], row["Feedback comments"]) for row in rows] == [
+        ("12.00", 'He said "so"'), ("", "")]
     with zipfile.ZipFile(out / "upload" / f"feedback-{small_lab.NAME}.zip") as file:
         assert set(file.namelist()) == {name.replace(".ipynb", ".html") for name in FILES}
         assert b"19 of 20 points" in file.read("annaschmidt_12345_67890_lab9_small-1.html")
@@ -246,3 +250,56 @@ def test_a_table_without_codes_is_refused(tmp_path, labs, out):
     (out / "marks-x.csv").write_text("name,points\nanna,3\n", encoding="utf8")
     with pytest.raises(Unreadable, match="needs the columns code and points"):
         Records(out).read_marks()
+
+
+def test_what_has_not_changed_is_not_graded_again(tmp_path, labs, monkeypatch, capsys):
+    run(tmp_path, labs, hand_in(tmp_path / "in"))
+    calls, real = [], grade.run_one
+    monkeypatch.setattr(grade, "run_one", lambda *given: calls.append(1) or real(*given))
+    run(tmp_path, labs, tmp_path / "in")
+    assert not calls and "3 notebooks have not changed" in capsys.readouterr().out
+    run(tmp_path, labs, tmp_path / "in", "--cell", "7")  # other limits, other results
+    assert len(calls) == 3
+    hand_in(tmp_path / "in", {"cara/lab9_small.ipynb": ("Now.", False)}, age=5)
+    run(tmp_path, labs, tmp_path / "in", "--cell", "7")
+    assert len(calls) == 4
+    master = nbformat.read(labs / f"{small_lab.NAME}.ipynb", as_version=4)
+    master.cells[4].source += "\n# another check"
+    nbformat.write(master, labs / f"{small_lab.NAME}.ipynb")
+    run(tmp_path, labs, tmp_path / "in", "--cell", "7")
+    assert len(calls) == 7
+
+
+def test_a_link_is_not_followed_and_its_owner_is_told(tmp_path, labs):
+    folder = hand_in(tmp_path / "in")
+    (folder / "mallory").mkdir()
+    (folder / "mallory" / "lab9_small.ipynb").symlink_to(folder / "cara/lab9_small.ipynb")
+    (folder / "eve").symlink_to(folder / "cara")
+    assert run(tmp_path, labs, folder) == 0
+    rows = {row["student"]: row for row in rows_of(tmp_path / "out" / "grades.csv")}
+    for name in ("mallory", "eve"):
+        assert rows[name]["status"] == "not graded" and "symbolic link" in rows[name]["note"]
+        page = (tmp_path / "out" / "feedback" / f"{name}_not-graded.html").read_text("utf8")
+        assert "symbolic link" in page and "default-src 'none'" in page
+    assert rows["cara"]["status"] == "graded"
+
+
+def test_only_the_lab_that_was_asked_for(tmp_path, labs, capsys):
+    other = nbformat.from_dict(small_lab.MASTER)
+    other.cells = [nbformat.v4.new_markdown_cell("# Lab 8: Other", id="t")]
+    nbformat.write(other, labs / "lab8_other.ipynb")
+    assert run(tmp_path, labs, hand_in(tmp_path / "in"), "--lab", "lab8") == 0
+    rows = rows_of(tmp_path / "out" / "grades.csv")
+    assert {row["note"] for row in rows} == {"this is lab9_small, and lab8_other was asked for"}
+    with pytest.raises(SystemExit):
+        run(tmp_path, labs, tmp_path / "in", "--lab", "lab7")
+    assert "there is no lab 'lab7'" in capsys.readouterr().err
+
+
+def test_a_late_notebook_loses_what_the_policy_says(tmp_path, labs):
+    files = {"anna_LATE_1_2_lab9_small.ipynb": ("", False), "ben_3_4_lab9_small.ipynb": ("", False)}
+    assert run(tmp_path, labs, hand_in(tmp_path / "in", files), "--late-loss", "25") == 0
+    rows = {row["student"]: row for row in rows_of(tmp_path / "out" / "grades.csv")}
+    assert (rows["anna"]["total"], rows["ben"]["total"]) == ("12", "16")
+    assert "late; " in rows["anna"]["note"] and "25 % less" in rows["anna"]["note"]
+    assert "late" not in rows["ben"]["note"]
