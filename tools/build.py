@@ -3,7 +3,7 @@
     python -m tools.build                 execute what is not up to date, then build every page
     python -m tools.build --page masks    the same with one page, into a site of its own
 
-Every page is built anew, and any warning is an error: a build that takes over pages
+Every page is built anew, two at a time, and any warning is an error: a build that takes over pages
 from the last one would take over their warnings in silence. With one page, links to the others lead
 nowhere, so there a warning is only shown. CI=true forgets outputs that an earlier build has kept.
 """
@@ -50,7 +50,7 @@ def build(site: Path, toc: Path, **options) -> int:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--page", help="the beginning of a page's name: only this one")
-    parser.add_argument("--jobs", type=int, default=2, help="kernels at a time (default: 2)")
+    parser.add_argument("--jobs", type=int, default=2, help="at a time (default: 2)")
     options = parser.parse_args(arguments)
     if options.page:
         page = find_page(options.page)
@@ -68,7 +68,8 @@ def main(arguments: list[str] | None = None) -> int:
     if execute.main([*fresh, f"--jobs={options.jobs}"]):
         return 1
     strictly = {"warningiserror": True, "keep_going": True}
-    stopped = build(SITE, ROOT / "_toc.yml", **strictly)
+    jobs = options.jobs + 1  # when Sphinx writes pages, one of them only hands out the work
+    stopped = build(SITE, ROOT / "_toc.yml", jobs=jobs, **strictly)
     return int(bool(stopped))
 
 
