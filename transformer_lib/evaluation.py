@@ -60,7 +60,9 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> Scores:
 # ------------------------------------------------------------------------------- BLEU from scratch
 
 
-def bleu(hypotheses: Sequence[Sequence], references: Sequence[Sequence], tokenize: str = "none") -> float:
+def bleu(
+    hypotheses: Sequence[Sequence], references: Sequence[Sequence], tokenize: str = "none"
+) -> float:
     """Corpus BLEU in percent (Papineni et al. 2002), equal to sacrebleu's.
 
     BLEU is the geometric mean of four precisions, those of n-grams of one to four words, times a
