@@ -37,7 +37,7 @@ class Scores:
     signature: str  # sacrebleu's settings and version, without which a score means little
 
 
-def score(hypotheses: list[str], references: list[str]) -> Scores:
+def score(hypotheses: Sequence[str], references: Sequence[str]) -> Scores:
     """The scores to report, each over the whole corpus.
 
     hypotheses, references: lists of detokenised strings, one reference per sentence.
@@ -60,7 +60,9 @@ def score(hypotheses: list[str], references: list[str]) -> Scores:
 # ------------------------------------------------------------------------------- BLEU from scratch
 
 
-def bleu(hypotheses: list, references: list, tokenize: str = "none") -> float:
+def bleu(
+    hypotheses: Sequence[Sequence], references: Sequence[Sequence], tokenize: str = "none"
+) -> float:
     """Corpus BLEU in percent (Papineni et al. 2002), equal to sacrebleu's.
 
     BLEU is the geometric mean of four precisions, those of n-grams of one to four words, times a
@@ -75,7 +77,7 @@ def bleu(hypotheses: list, references: list, tokenize: str = "none") -> float:
     return float(bleu_from_counts(np.sum(counts, axis=0)))
 
 
-def bleu_counts(hypothesis: list[str], reference: list[str]) -> np.ndarray:
+def bleu_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> np.ndarray:
     """What one sentence adds to corpus BLEU: 10 integers.
 
     hypothesis, reference: lists of tokens. Returns (10,): for n = 1..4 the hypothesis's n-grams
@@ -118,7 +120,7 @@ def _ngrams(tokens, n):
 
 
 def lowercased_tokenised_bleu(
-    hypotheses: list[str], references: list[str], language: str
+    hypotheses: Sequence[str], references: Sequence[str], language: str
 ) -> float:
     """BLEU as older papers report it: lowercased, punctuation normalised, tokenised by Moses.
 
@@ -172,8 +174,8 @@ class Interval:
 
 
 def bootstrap(
-    hypotheses: list[str],
-    references: list[str],
+    hypotheses: Sequence[str],
+    references: Sequence[str],
     n: int = 1000,
     seed: int = 0,
     metric: str = "bleu",
@@ -199,9 +201,9 @@ class Comparison:
 
 
 def paired_bootstrap(
-    a: list[str],
-    b: list[str],
-    references: list[str],
+    a: Sequence[str],
+    b: Sequence[str],
+    references: Sequence[str],
     n: int = 1000,
     seed: int = 0,
     metric: str = "bleu",
@@ -266,7 +268,7 @@ def _rate(counts):
 
 
 def sentence_scores(
-    hypotheses: list[str], references: list[str], metric: str = "chrf"
+    hypotheses: Sequence[str], references: Sequence[str], metric: str = "chrf"
 ) -> list[float]:
     """One score per sentence, as a list: for sorting and browsing, not for averaging.
 
@@ -289,7 +291,7 @@ class Group:
 
 
 def breakdown(
-    hypotheses: list[str], references: list[str], keys: Sequence, metric: str = "bleu"
+    hypotheses: Sequence[str], references: Sequence[str], keys: Sequence, metric: str = "bleu"
 ) -> list[Group]:
     """The corpus score of each group of sentences.
 
