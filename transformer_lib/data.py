@@ -36,6 +36,8 @@ def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pai
         except (ImportError, ConnectionError) as error:
             print(f"Multi30k is not at hand ({error})")
             return load_parallel("mini", src, tgt)
+    if not isinstance(source, str) and not hasattr(source, "__fspath__"):
+        raise TypeError(f"source is {source!r}; expected a name such as 'multi30k', or a folder.")
     source = str(source)
     if source == "multi30k":
         splits, origin = multi30k.load(src, tgt)

@@ -6,15 +6,13 @@ from collections.abc import Iterable
 
 # What a parameter of this name may be, in every public function or in the one that is named.
 PARAMETERS = {
-    **dict.fromkeys(
-        ("d_model", "n_heads", "d_ff", "d_head", "n_classes", "max_len", "max_tokens", "beam_size"),
-        {"at_least": 1},
-    ),
-    **dict.fromkeys(("eps", "base", "rotary_base"), {"above": 0, "below": math.inf}),
+    **dict.fromkeys(("d_model", "n_heads", "d_ff", "d_head", "n_classes"), {"at_least": 1}),
+    "eps": {"at_least": 0, "below": math.inf},
+    **dict.fromkeys(("base", "rotary_base"), {"above": 0, "below": math.inf}),
     **dict.fromkeys(("start", "warmup", "at_most", "n_segments"), {"at_least": 0}),
     "learning_rate.step": {"at_least": 0},
     "cooldown.step": {"below": math.inf},
-    **dict.fromkeys(("momentum", "dropout", "dropout_p"), {"at_least": 0, "below": 1}),
+    **dict.fromkeys(("dropout", "dropout_p", "Muon.momentum"), {"at_least": 0, "below": 1}),
 }
 
 
