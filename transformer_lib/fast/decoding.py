@@ -13,7 +13,6 @@ from transformer_lib.embeddings import Embed
 from transformer_lib.fast.training import for_onednn
 from transformer_lib.models.transformer import Transformer
 
-
 WORTH_COMPILING = 200  # sentences: fewer take less time than the C compiler
 
 
