@@ -13,20 +13,19 @@ from transformer_lib.embeddings import Embed
 from transformer_lib.fast.training import for_onednn
 from transformer_lib.models.transformer import Transformer
 
-WORTH_COMPILING = 200  # sentences: fewer take less time than the C compiler
 
-
-def for_decoding(model: nn.Module, sentences: int = 1) -> nn.Module:
+def for_decoding(model: nn.Module, sentences: int = 1, worth_compiling: int = 200) -> nn.Module:
     """The fastest model that decodes this many sentences to the same ids, built from `model`.
 
-    On a CPU that's a DecodingModel, and for many sentences a CompiledModel where there is a C
-    compiler. Elsewhere, and for models that neither of them knows, it is `model` itself.
+    On a CPU that's a DecodingModel, and from `worth_compiling` sentences on (fewer take less time
+    than the C compiler) a CompiledModel, where there is a C compiler. Elsewhere, and for models
+    that neither of them knows, it is `model` itself.
     """
     from transformer_lib.fast import compiled  # it builds on this module
 
     if next(model.parameters()).device.type != "cpu" or refusal(model):
         return model
-    if sentences >= WORTH_COMPILING and not compiled.refusal(model):
+    if sentences >= worth_compiling and not compiled.refusal(model):
         return compiled.CompiledModel(model)
     return DecodingModel(model)
 
