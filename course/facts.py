@@ -4,12 +4,16 @@
 an item prints. Expressions come from this repository's own YAML, never from a reader.
 """
 
+import json
 import math
+from pathlib import Path
 
 import torch
 from torch import nn
 
 from transformer_lib import ModelConfig, Transformer
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def parameters(module: nn.Module) -> int:
@@ -45,9 +49,16 @@ def adam_first_step(gradient: float, rate: float) -> float:
     return abs(weight.item())
 
 
+def bleu_from_layer(layer: int) -> float:
+    """The shipped translator's recorded BLEU, its decoder handed one encoder layer's output."""
+    path = ROOT / "results" / "beyond" / "encoder-decoders-layers.json"
+    runs = json.loads(path.read_text(encoding="utf8"))["runs"]
+    return next(run for run in runs if run["group"] == "handed")["bleu_by_layer"][str(layer)]
+
+
 def value(expression: str) -> float:
     """The number that an expression gives."""
     names = {k: v for k, v in vars(math).items() if not k.startswith("_")}
     names |= {f.__name__: f for f in (parameters, largest_weight, word_matrix_share, layer_work,
-                                      adam_first_step, round, sum, range)}
+                                      adam_first_step, bleu_from_layer, round, sum, range)}
     return float(eval(expression, {"__builtins__": {}, "torch": torch, "nn": nn} | names))
