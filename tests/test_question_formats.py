@@ -109,13 +109,13 @@ def test_cards_are_one_an_item(tmp_path):
 
 
 def test_signs_that_gift_reads_as_its_own_survive():
-    option = bank.Option("a = {b} ~ c", "1: yes", right=True)
+    option = bank.Option("a = b ~ c", "1: yes", right=True)
     wrong = bank.Option("x_y", "no", belief="b", source="conjectured")
     item = bank.Item("odd", ITEMS[0].chapter, "g", "Is `f(a={1})` so?", (option, wrong), "training")
     question = gift_parser.parseFile(io.StringIO(export.gift([item])))[0]
     answers = question.answers.answers
     assert [answer.select for answer in answers] == [True, False]
-    assert answers[0].answer.replace("\\", "") == "a = {b} ~ c"
+    assert answers[0].answer.replace("\\", "") == "a = b ~ c"
     assert answers[0].feedback.replace("\\", "") == "1: yes"
-    sharp = dataclasses.replace(item, question="C# and = and {?")  # the parser stumbles over it
+    sharp = dataclasses.replace(item, question="C# and = and {?")  # that parser stumbles there
     assert r"C\# and \= and \{?" in export.gift([sharp])
