@@ -33,7 +33,7 @@ def german(captions: list[str]) -> list[str]:
             if inside[slip] < TIMES * (inside[word] + opening[word]):
                 known.add(word)
         elif inside[word] or not inside[small]:
-            # A small word with a capital inside a caption comes from a headline ("Ein Mann In ...").
+            # Small words have a capital inside a caption in headlines ("Ein Mann In ...").
             if inside[word] * TIMES > inside[small]:
                 known.add(word)
     return sorted(known)
