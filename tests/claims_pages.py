@@ -43,4 +43,6 @@ def told(name: str, cells, recorded: dict, folder: Path, monkeypatch):
             if hasattr(value, "to_dict"):
                 chart = value.to_dict()
                 charts.append((chart["title"], chart["description"]))
+            elif hasattr(value, "_repr_html_"):  # a table
+                print(value._repr_html_())
     return text.getvalue(), charts

@@ -233,6 +233,14 @@ def test_matrix_shades_columns_of_unlike_units_apart():
     assert apart == ["66", "33", "1a", "66"]
 
 
+def test_a_table_has_a_heading_for_each_column_and_a_name_for_each_row():
+    page = visualize.table(["loss", "after"], [["Ana & Ben", 0.5]], "two <runs>").data
+    assert page.count('scope="col"') == 2 and '<th scope="row">Ana &amp; Ben</th>' in page
+    assert "<td>0.5</td>" in page and "two &lt;runs&gt;" in page
+    with pytest.raises(ValueError, match="1 cells for 2 columns"):
+        visualize.table(["a", "b"], [["alone"]])
+
+
 def test_matrix_names_mistakes():
     with pytest.raises(ValueError, match=r"3 row_labels .* shape \(2, 2\), which has 2 rows"):
         visualize.matrix(torch.eye(2), ["a", "b", "c"])

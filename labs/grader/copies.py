@@ -41,7 +41,9 @@ def pairs(texts: dict[str, str], given: str) -> list[tuple[float, str, str]]:
             path = Path(folder) / f"{name}.py"
             path.write_text(text, encoding="utf8")
             more = {} if boilerplate is None else {"boilerplate": boilerplate}
-            return CodeFingerprint(str(path), 20, 6, encoding="utf-8", **more)
+            # A window of 1 keeps every fingerprint. Larger ones keep some, chosen by Python's
+            # hash of strings, so that shares would differ from one process to the next.
+            return CodeFingerprint(str(path), 20, 1, encoding="utf-8", **more)
 
         stub = fingerprint("given", given).hashes
         prints = {name: fingerprint(number, text, list(stub))

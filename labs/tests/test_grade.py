@@ -162,7 +162,8 @@ def test_a_cheat_is_noted(rows, name):
 def test_no_answer_of_ours_needs_to_be_read():
     for path in masters.MASTERS.glob("lab*.ipynb"):
         for cell in masters.read(path).cells:
-            assert not masters.is_solution(cell) or one.reaches(cell) == [], cell.source
+            if cell.cell_type == "code" and masters.is_solution(cell):
+                assert one.reaches(cell) == [], cell.source
 
 
 @pytest.mark.parametrize("name", LEAKS)

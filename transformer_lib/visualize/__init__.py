@@ -3,7 +3,8 @@
 Everything visual is decided here, once: the colour of each role, the chart theme, and how a figure
 describes itself to somebody who cannot see it. The chapters only call these functions.
 
-- `matrix` shows a small tensor as a table of numbers, `show_image` a diagram of `images/`.
+- `matrix` shows a small tensor as a table of numbers, `table` findings in words,
+  `show_image` a diagram of `images/`.
 - `attention_heatmap`, `line_chart` and `result_grid` are Altair charts that answer to mouse and
   keyboard.
 - `head_view`, `model_view` and `neuron_view` show attention with BertViz.
@@ -22,7 +23,7 @@ from transformer_lib.visualize.curves import LiveCurve, line_chart
 from transformer_lib.visualize.diagrams import show_image
 from transformer_lib.visualize.grids import result_grid
 from transformer_lib.visualize.live import LIVE, guess, live_figure
-from transformer_lib.visualize.numbers import matrix
+from transformer_lib.visualize.numbers import matrix, table
 from transformer_lib.visualize.stills import attention_squares, bars, curve, sentences
 from transformer_lib.visualize.theme import (
     DARK_COLOURS,
@@ -57,5 +58,6 @@ __all__ = [
     "result_grid",
     "sentences",
     "show_image",
+    "table",
     "use_theme",
 ]

@@ -1,4 +1,4 @@
-"""Tensors as numbers: a small table, shaded by size."""
+"""Tensors as numbers: a small table, shaded by size; and findings as a table of words."""
 
 import html
 import math
@@ -97,6 +97,33 @@ def matrix(
         '<figure style="margin:0.5em 0">'
         '<div style="display:flex;flex-wrap:wrap;gap:1em;overflow-x:auto" tabindex="0">'
         f"{''.join(tables)}</div><figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def table(columns, rows, caption=None):
+    """What was found, as a table: a row for each thing compared.
+
+    columns: the headings. rows: of each, its name and then the cells, as text or numbers already
+    formatted. Returns an IPython HTML object. Raises ValueError for a row of another length.
+    """
+    from IPython.display import HTML
+
+    rows = [[str(cell) for cell in row] for row in rows]
+    for row in rows:
+        if len(row) != len(columns):
+            raise ValueError(f"got {len(row)} cells for {len(columns)} columns: {row}.")
+    head = "".join(f'<th scope="col">{html.escape(str(column))}</th>' for column in columns)
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(row[0])}</th>'
+        + "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:])
+        + "</tr>"
+        for row in rows
+    )
+    below = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+    return HTML(
+        '<figure style="margin:0.5em 0"><div style="overflow-x:auto" tabindex="0">'
+        f'<table class="table" style="width:auto"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>{below}</figure>"
     )
 
 
