@@ -6,6 +6,7 @@ early leaves a fair table. `keep` copies two models of seed 0 to results/beyond/
 """
 
 import random
+import shutil
 import time
 from functools import partial
 from pathlib import Path
@@ -21,17 +22,20 @@ from transformer_lib.beyond.encoders import (
     ReplacedTokens,
     distillation_loss,
     factorise,
+    guessing_loss,
     mask_tokens,
     masked_loss,
     replaced_loss,
+    sentence_pairs,
     share_layers,
     start_from,
     two_texts,
 )
-from transformer_lib.config import BOS, EOS, UNK, ModelConfig, TrainConfig
+from transformer_lib.config import BOS, EOS, UNK, ModelConfig, TrainConfig, to_dict
 from transformer_lib.corpora import mini
 from transformer_lib.data import load_parallel
 from transformer_lib.models.classifier import Classifier, MaskedLanguageModel
+from transformer_lib.runs.files import write_json
 from transformer_lib.tokenization import load_tokenizer, train_tokenizer
 from transformer_lib.training import fit
 
@@ -40,6 +44,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 RUNS = ROOT / "runs" / "beyond" / "encoder-only"
 RESULTS = ROOT / "results" / "beyond" / "encoder-only.json"
+KEPT = RESULTS.with_suffix("")
 SIZES = {
     "d_model": 64, "n_heads": 4, "d_ff": 128, "n_encoder_layers": 2, "n_decoder_layers": 2,
     "dropout": 0.0, "max_len": 128, "positional": "learned", "activation": "gelu",
@@ -303,6 +308,26 @@ def replaced(data, seed, kind, updates=600):
     return trained | {"flops_per_update": cost[kind], "right": found}
 
 
+def masks(data, seed, kind):
+    """Few captions, many epochs: masks drawn once, or anew each time."""
+    model, few = masked_model(data, seed), data.train[:2000]
+    if kind == "dynamic":
+        columns, loss = [few], LOSS
+    else:
+        generator = torch.Generator().manual_seed(seed)
+        spoilt = [mask_tokens(torch.tensor([ids]), model.config.vocab_size - 1, RATE,
+                              generator=generator) for ids in few]
+        columns = [few, [read[0].tolist() for read, _ in spoilt],
+                   [chosen[0].long().tolist() for _, chosen in spoilt]]
+
+        def loss(model, batch):
+            ids, read, chosen = batch
+            return guessing_loss(model, read, ids, chosen.bool())
+
+    trained = learn(data, f"masks-{kind}", seed, model, columns, loss, 600)
+    return trained | {"gap": gap(model, data), "captions": len(few)}
+
+
 def student(data, seed, kind):
     """One layer instead of two, taught by the text alone or by the larger model as well."""
     teacher = pretrained(data, seed).requires_grad_(False)
@@ -341,6 +366,25 @@ def smaller(data, seed, kind):
     return trained | {"gap": gap(model, data), "parameters": numbers}
 
 
+def pairs(data, seed, task, order):
+    """Which of two pair tasks can be solved without the order of the words?"""
+    def halves(texts):
+        ids = [data.english.encode(text.lower().rstrip(" .")).ids for text in texts]
+        return [(one[: len(one) // 2], one[len(one) // 2 :]) for one in ids if len(one) > 7]
+
+    def rows(split, number):
+        made = sentence_pairs(halves([en for _, en in data.pairs[split]]), task, number)
+        return [(ids, [label], segments) for first, second, label in made
+                for ids, segments in [two_texts(first, second)]]
+
+    torch.manual_seed(seed)
+    model = Classifier(data.config(positional="learned" if order else "none"), 2, n_segments=2)
+    columns = [list(column) for column in zip(*rows("train", seed), strict=True)]
+    name = f"pairs-{task}-{'order' if order else 'bag'}"
+    trained = learn(data, name, seed, model, columns, label_loss, 300, 2e-3)
+    return trained | {"right": right_labels(model, rows("validation", 0))}
+
+
 EXPERIMENTS = {
     "base": (base, [("both",), ("left",)]),
     "head": (head, [(s, n) for n in (300, 3000) for s in ("scratch", "pretrained")]),
@@ -350,7 +394,19 @@ EXPERIMENTS = {
     "replaced, longer": (partial(replaced, updates=3000), [("masked",), ("replaced",)]),
     "student": (student, [("alone",), ("taught",)]),
     "smaller": (smaller, [("plain",), ("shared",), ("factorised",)]),
+    "masks": (masks, [("static",), ("dynamic",)]),
+    "pairs": (pairs, [(task, order) for task in ("next", "order") for order in (True, False)]),
 }
+
+
+def keep(data):
+    """The weights of the two models that the chapter asks to fill gaps."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for name in ("both", "left"):
+        weights = data.runs / f"base-{name}-0" / "model.safetensors"
+        shutil.copy(weights, KEPT / f"{name}.safetensors")
+    shutil.copy(data.runs / "english.json", KEPT / "tokenizer.json")
+    write_json(KEPT / "config.json", {"model": to_dict(data.config()), "data": data.source})
 
 
 def record_all(source: str = "mini"):
