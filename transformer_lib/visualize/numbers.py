@@ -114,7 +114,8 @@ def table(columns, rows, caption=None):
             raise ValueError(f"got {len(row)} cells for {len(columns)} columns: {row}.")
     head = "".join(f'<th scope="col">{html.escape(str(column))}</th>' for column in columns)
     body = "".join(
-        f'<tr><th scope="row">{html.escape(row[0])}</th>'
+        f'<tr><th scope="row" style="border-bottom-width:1px;border-bottom-color:inherit">'
+        f"{html.escape(row[0])}</th>"
         + "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:])
         + "</tr>"
         for row in rows
@@ -122,7 +123,7 @@ def table(columns, rows, caption=None):
     below = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
     return HTML(
         '<figure style="margin:0.5em 0"><div style="overflow-x:auto" tabindex="0">'
-        f'<table class="table" style="width:auto"><thead><tr>{head}</tr></thead>'
+        f'<table class="table table-sm" style="width:auto"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>{below}</figure>"
     )
 
