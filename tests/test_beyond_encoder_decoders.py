@@ -417,6 +417,12 @@ def test_what_the_page_says_of_the_parts_of_pretraining_holds():
         assert max(alone) < 0.5 < 0.7 < together < 1
 
 
+def test_a_t5_whose_heads_are_wider_than_ours_is_refused_with_a_reason():
+    given = {"d_kv": 128, "num_heads": 32, "d_model": 1024}
+    with pytest.raises(ValueError, match="32 heads of width 128, 4096 in all"):
+        t5_config(given)
+
+
 # ---- two tags -----------------------------------------------------------------------------------
 
 
