@@ -44,7 +44,7 @@ from transformer_lib.runs.files import write_json
 PAGE = "19_encoder_only"
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "results" / "beyond" / "encoder-doubts.json"
-KEPT = ROOT / "results" / "beyond" / "encoder-only"
+KEPT = ROOT / "results" / "beyond" / "encoder-captions"
 SHORT = 600
 
 
