@@ -156,4 +156,11 @@ def guessing(settings: dict) -> float:
     return math.log(2) if settings["part"] == "pairs" else math.log(WORDS)
 
 
-GATE = Gate(chance=guessing, arms=("arm", "copies"), edge={"copies": {3}})
+GATE = Gate(
+    chance=guessing,
+    arms=("arm", "copies"),
+    edge={"rate": (1e-3, 1e-3), "copies": {3}},
+    did_not_learn=(
+        ({"part": "pairs", "rate": 2e-3}, "neither arm learns anything at a rate of 0.002"),
+    ),
+)
