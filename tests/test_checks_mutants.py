@@ -23,7 +23,7 @@ from tools import mutants as engine
 
 ROOT = Path(__file__).resolve().parents[1]
 
-SOLUTIONS = sorted((ROOT / "book" / "solutions").glob("[0-9][0-9]_*.ipynb"))
+SOLUTIONS = sorted((ROOT / "book" / "solutions").glob("[0-9][0-9]*_*.ipynb"))
 
 
 def check_calls(tree):

@@ -1,10 +1,11 @@
-"""What the chapter on normalisation says is made from a recording, and the page makes that."""
+"""What the chapters on normalisation and on pre-norm and post-norm say is made from a recording."""
 
-import contextlib
+import ast
 import copy
-import io
+import html
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,27 @@ from recordings.claims import normalization
 ROOT = Path(__file__).resolve().parents[1]
 
 
-PAGE = json.loads((ROOT / "book" / f"{normalization.PAGE}.ipynb").read_text(encoding="utf8"))
-SOURCE = {cell["id"]: "".join(cell["source"]) for cell in PAGE["cells"]}
+PAGES = [
+    json.loads((ROOT / "book" / f"{name}.ipynb").read_text(encoding="utf8"))
+    for name in (normalization.PAGE, normalization.NEXT_PAGE)
+]
+SOURCE = {cell["id"]: "".join(cell["source"]) for page in PAGES for cell in page["cells"]}
 # The cells that draw and tell what is recorded, with those that they need.
-FIRST = ("c89e7e40",)
-TELLS = ("wander-recorded-07", "83c65fcf", "length-says-07", "captions-says-07",
-         "norms-multi30k-07", "deep-figure-07", "deep-says-07", "stall-figure-07",
-         "stall-says-07", "post-norm-says-07")
+FIRST = ("c89e7e40", "imports-07a", "records-07a")
+TELLS = (
+    "wander-recorded-07",
+    "83c65fcf",
+    "length-says-07",
+    "captions-says-07",
+    "norms-multi30k-07",
+    "deep-figure-07",
+    "deep-says-07",
+    "stall-figure-07",
+    "stall-says-07",
+    "stall-shares-07a",
+    "stall-elsewhere-07a",
+    "post-norm-says-07",
+)
 NEEDS = {"83c65fcf": ("d2855bef", "e04ea784"), "stall-figure-07": ("1a160e18",)}
 
 
@@ -35,20 +50,36 @@ def found(recorded, part, **settings):
     return [r for r in recorded["records"] if wanted <= r["settings"].items()]
 
 
+def rows_of(table):
+    """The rows of a table, a line each: its cells, with bars between."""
+    rows = re.findall(r"<tr><th scope=.row.*?</tr>", table, re.S)
+    return [html.unescape(re.sub("<[^>]+>", "|", row)) for row in rows]
+
+
 @pytest.fixture
 def told(tmp_path, monkeypatch):
-    """What the page prints for a recording: a function from the recording to the text."""
+    """What the pages tell of a recording, a line a row: a function from the recording to them."""
 
     def tell(recorded, cells=TELLS):
         (tmp_path / "claims").mkdir(exist_ok=True)
         (tmp_path / "claims" / "normalization.json").write_text(json.dumps(recorded))
         (tmp_path / "ablations.json").write_bytes((ROOT / "results/ablations.json").read_bytes())
         monkeypatch.setenv("RESULTS_DIR", str(tmp_path))
-        names, text = {}, io.StringIO()
-        with contextlib.redirect_stdout(text):
-            for cell in (*FIRST, *(part for c in cells for part in (*NEEDS.get(c, ()), c))):
-                exec(compile(SOURCE[cell], cell, "exec"), names)
-        return text.getvalue()
+        names, lines = {}, []
+        for cell in (*FIRST, *(part for c in cells for part in (*NEEDS.get(c, ()), c))):
+            *body, last = ast.parse(SOURCE[cell]).body
+            exec(compile(ast.Module([*body, last], []), cell, "exec"), names)
+            if "says" in cell or cell in (
+                "stall-shares-07a",
+                "stall-elsewhere-07a",
+                "norms-multi30k-07",
+            ):
+                table = eval(compile(ast.Expression(last.value), cell, "eval"), names)
+                lines += rows_of(table.data) if hasattr(table, "data") else []
+            if cell in ("wander-recorded-07", "83c65fcf", "deep-figure-07", "stall-figure-07"):
+                chart = eval(compile(ast.Expression(last.value), cell, "eval"), names).to_dict()
+                lines.append(chart["description"])
+        return lines
 
     return tell
 
@@ -105,7 +136,7 @@ def test_the_first_loss_by_length_is_made_again(recorded, norm):
 @pytest.mark.parametrize("norm", ["layer", "rms", "batch"])
 def test_the_first_sizes_are_made_again(recorded, norm, norm_first):
     (r,) = found(recorded, "sizes", norm=norm, norm_first=norm_first, seed=0)
-    training = normalization.page.deep_training(norm, norm_first, 0, **normalization.SIZES)
+    training = normalization.next_page.deep_training(norm, norm_first, 0, **normalization.SIZES)
     loss, sizes = next(training)
     assert loss == pytest.approx(r["losses"][0], rel=1e-3)
     for name, values in sizes.items():
@@ -117,18 +148,18 @@ def test_the_first_loss_of_each_change_is_made_again(recorded):
         s = r["settings"]
         schedule, touch, _ = normalization.CHANGES[s["change"]]
         normalization.torch.manual_seed(1)
-        net = normalization.page.Reverser(s["norm_first"], 6)
+        net = normalization.next_page.Reverser(s["norm_first"], 6)
         if touch:
             touch(net)
         rates = schedule(s["rate"])
-        loss = normalization.page.train_reverser(net, rates[:1], 1)[0]
+        loss = normalization.next_page.train_reverser(net, rates[:1], 1)[0]
         assert loss == pytest.approx(r["first_loss"], rel=1e-3)
         last = rates.count(1e-5) + rates.count(0.0)
         assert math.ceil((len(rates) - last) / 10) == len(r["curve"])
 
 
 def test_a_held_sublayer_adds_no_more_than_it_may():
-    net = normalization.page.Reverser(False, 2)
+    net = normalization.next_page.Reverser(False, 2)
     free = normalization.added(net)
     normalization.hold(net, 0.1)
     assert free > 0.3 and normalization.added(net) <= 0.1 + 1e-5
@@ -138,33 +169,39 @@ def test_a_held_sublayer_adds_no_more_than_it_may():
 
 
 def test_the_numbers_on_the_page_are_those_of_the_file(recorded, told):
-    text = told(recorded)
-    one = [r["curves"]["one length"] for r in
-           found(recorded, "length", norm="batch", by_length=True, rate=0.003)]
-    own = "in use, averages of this length"
-    for mode in ("training mode", "in use", own):
-        assert spans([curve[mode][-1] for curve in one]) in text
+    lines = told(recorded)
+    one = [
+        r["curves"]["one length"]
+        for r in found(recorded, "length", norm="batch", by_length=True, rate=0.003)
+    ]
+    own = "at inference, averages of this length"
+    for mode in ("training mode", "at inference", own):
+        assert any(spans([curve[mode][-1] for curve in one]) in line for line in lines)
     for why, change in (
-        ("the first steps are a jump", "three tiny steps first"),
+        ("the first updates are a jump", "three tiny steps first"),
         ("Adam's averages are empty", "60 steps at rate 0 first"),
         ("it only needs longer", "four times the steps"),
         ("the sublayers drown the path", "sublayers add at most 0.3"),
     ):
-        losses = [r["last"] for r in found(recorded, "stall", change=change, norm_first=False,
-                                           layers=6, rate=0.01)]
+        losses = [
+            r["last"]
+            for r in found(recorded, "stall", change=change, norm_first=False, layers=6, rate=0.01)
+        ]
         assert len(losses) == len(normalization.SEEDS)
-        (line,) = [line for line in text.splitlines() if why in line]
-        assert f"learned {sum(x < math.log(12) / 2 for x in losses)} of {len(losses)} runs" in line
+        (line,) = [line for line in lines if f"|{why}|" in line]
+        good = sum(x < math.log(12) / 2 for x in losses)
+        assert f"|{good} of {len(losses)}|" in line and spans(losses) in line
+        assert ("survives" if good else "refuted") in line
 
 
 def test_another_recording_is_told_otherwise(recorded, told):
-    """Every sentence follows the numbers: no finding is written by hand."""
-    text, other = told(recorded), copy.deepcopy(recorded)
+    """Every row follows the numbers: no finding is written by hand."""
+    lines, other = told(recorded), copy.deepcopy(recorded)
     for r in other["records"]:
         part = r["settings"]["part"]
         if part == "wander":
             for orders in r["places"].values():
-                orders["like lengths"] = orders["single tokens"]
+                orders["similar lengths"] = orders["single tokens"]
         if part == "length":
             if "counted anew" in r["curves"]:
                 r["curves"]["counted anew"] = 0.77
@@ -174,7 +211,7 @@ def test_another_recording_is_told_otherwise(recorded, told):
                         curves[mode] = [1.25] * len(curves[mode])
         if part == "captions":
             r |= {"distance": 0.77, "tokens": 777.0}
-            for where in ("like lengths", "mixed"):
+            for where in ("similar lengths", "mixed"):
                 r[where] = dict.fromkeys(r[where], 9.87)
         if part == "sizes":
             r["sizes"] = {name: [[1.0] * 24] * len(rows) for name, rows in r["sizes"].items()}
@@ -183,22 +220,32 @@ def test_another_recording_is_told_otherwise(recorded, told):
         if part == "stall":
             r["depends"], r["added"] = r["depends"] + 2, [x + 2 for x in r["added"]]
     changed = told(other)
-    same = {line for line in text.splitlines() if any(x.isdigit() for x in line)}
-    same &= set(changed.splitlines())
-    # Headings say what is measured; the BLEU of whole translators is recorded elsewhere.
-    assert not [line for line in same if line[-1] not in ":." and "BLEU" not in line
-                and "Learned, post-norm" not in line]
-    assert "do not show that the length is the cause" in changed and "survives" in changed
-    assert "the sublayers drown the path   learned 0 of 3 runs without it: refuted" in changed
+    # The BLEU and chrF of whole translators are recorded elsewhere.
+    same = [
+        line
+        for line in set(lines) & set(changed)
+        if "Norm|" not in line
+        and "post-norm|" not in line
+        and "|BLEU|" not in line
+        and "|chrF|" not in line
+    ]
+    assert not same and len(lines) > 40
+    assert any(
+        "the sublayers drown the path|" in x and "|0 of 3|" in x and "refuted" in x
+        for x in changed
+    )
+    assert any("survives" in line for line in changed)
 
 
 def test_bleu_and_chrf_disagree_about_batchnorm(recorded, told):
-    text = told(recorded, ("wander-recorded-07", "norms-multi30k-07"))
-    line = next(x for x in text.splitlines() if x.startswith("BatchNorm, pre-norm against"))
-    bleu, chrf = line.split("; ")
-    assert bleu.endswith("worse") and chrf.endswith("cannot be told apart")
-    line = next(x for x in text.splitlines() if x.startswith("LayerNorm, post-norm against"))
-    assert all(part.endswith("worse") for part in line.split("; "))
+    lines = told(recorded, ("wander-recorded-07", "norms-multi30k-07"))
+    verdicts = {
+        line.split("|")[2]: re.findall("worse|cannot be told apart", line)
+        for line in lines
+        if "LayerNorm" in line or "BatchNorm" in line
+    }
+    assert verdicts["BatchNorm"] == ["worse", "cannot be told apart"]
+    assert verdicts["LayerNorm, post-norm"] == ["worse", "worse"]
 
 
 def test_the_findings_hold_in_every_seed(recorded):
@@ -206,22 +253,33 @@ def test_the_findings_hold_in_every_seed(recorded):
     for seed in normalization.SEEDS:
         (batch,) = found(recorded, "length", norm="batch", by_length=True, seed=seed, rate=0.003)
         modes = {mode: curve[-1] for mode, curve in batch["curves"]["one length"].items()}
-        assert modes["in use"] > math.log(11) > 10 * modes["training mode"]
-        assert modes["in use, averages of this length"] < modes["in use"] / 10
+        assert modes["at inference"] > math.log(11) > 10 * modes["training mode"]
+        assert modes["at inference, averages of this length"] < modes["at inference"] / 10
         assert batch["curves"]["counted anew"] > math.log(11) / 2
 
 
 def test_the_findings_about_post_norm_hold_in_every_seed(recorded):
     def last(change, norm_first=False, layers=6, rate=0.01):
-        return [r["last"] for r in found(recorded, "stall", change=change, layers=layers,
-                                         norm_first=norm_first, rate=rate)]
+        return [
+            r["last"]
+            for r in found(
+                recorded, "stall", change=change, layers=layers, norm_first=norm_first, rate=rate
+            )
+        ]
 
     half = math.log(12) / 2
-    for change in ("nothing", "three tiny steps first", "60 steps at rate 0 first",
-                   "gradients of one length", "gradients times 100", "four times the steps"):
+    for change in (
+        "nothing",
+        "three tiny steps first",
+        "60 steps at rate 0 first",
+        "gradients of one length",
+        "gradients times 100",
+        "four times the steps",
+    ):
         assert min(last(change)) > half, f"refuted no more: {change}"
     for change in ("warm-up, 60 steps", "sublayers add at most 0.3", "sublayers start at 0.1"):
         assert max(last(change)) < half, f"post-norm does not learn: {change}"
+    assert max(last("nothing", rate=0.003)) < half
     for change in ("nothing", "sublayers start at 5"):
         assert max(last(change, True)) < half, f"pre-norm does not learn: {change}"
     assert max(last("nothing", layers=2)) < min(last("sublayers add at most 0.1", layers=2))
@@ -237,8 +295,10 @@ def test_the_findings_about_post_norm_hold_in_every_seed(recorded):
     # The stall belongs to a high rate, with Adam and without it, and does not last for ever.
     for rate in (0.03, 0.1):
         assert max(r["last"] for r in found(recorded, "sgd", rate=rate)) < half
-    stuck = {first: [r["last"] > half for r in found(recorded, "sgd", rate=0.3, norm_first=first)]
-             for first in (False, True)}
+    stuck = {
+        first: [r["last"] > half for r in found(recorded, "sgd", rate=0.3, norm_first=first)]
+        for first in (False, True)
+    }
     assert stuck == {False: [True, True, True], True: [True, False, False]}
     assert max(last("a tenth of the rate for 480")) < 0.01
     assert max(last("full rate for 30, then a tenth for 2,000")) < half

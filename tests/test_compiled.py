@@ -118,9 +118,9 @@ def test_its_weights_are_those_of_the_moment():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        (dict(norm_first=False), "pre-norm, LayerNorm and ReLU alone"),
-        (dict(norm="rms"), "pre-norm, LayerNorm and ReLU alone"),
-        (dict(activation="gelu"), "pre-norm, LayerNorm and ReLU alone"),
+        (dict(norm_first=False), "only knows pre-norm, LayerNorm and ReLU"),
+        (dict(norm="rms"), "only knows pre-norm, LayerNorm and ReLU"),
+        (dict(activation="gelu"), "only knows pre-norm, LayerNorm and ReLU"),
         (dict(positional="rotary"), "rotary positions"),
     ],
 )
@@ -237,3 +237,21 @@ def test_the_shipped_translator_on_several_threads():
     finally:
         torch.set_num_threads(threads)
     assert outputs[0] == outputs[1]
+
+
+def test_translate_takes_it_for_many_sentences(monkeypatch):
+    """What users run is what the table of speed measures."""
+    translator, made = load_pretrained("multi30k-de-en"), []
+    texts = [german for german, _ in data.load_parallel("mini")["validation"][:6]]
+    expected = [it.text for it in translator.translate(texts, 2, attention=False)]
+    monkeypatch.setattr(fast.for_decoding, "__defaults__", (1, 6))
+
+    def noted(model):
+        made.append(model)
+        return CompiledModel(model)
+
+    monkeypatch.setattr(compiled, "CompiledModel", noted)
+    assert [it.text for it in translator.translate(texts, 2, attention=False)] == expected
+    assert made == [translator.model]
+    translator.translate(texts[:5], 2, attention=False)
+    assert len(made) == 1, "five sentences are too few"

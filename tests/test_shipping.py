@@ -36,10 +36,11 @@ def folder(tmp_path, monkeypatch):
     return folder
 
 
-def test_the_command_writes_the_file_of_the_page(tmp_path, capsys):
+@pytest.mark.parametrize("run", ["multi30k-de-en", "multi30k-en-de"])
+def test_the_command_writes_the_file_of_the_page(tmp_path, capsys, run):
     out = tmp_path / "shipped.bin"
-    assert main(["export", "multi30k-de-en", "--out", str(out)]) == 0
-    assert out.read_bytes() == (LIVE / "multi30k-de-en.bin").read_bytes()
+    assert main(["export", run, "--out", str(out)]) == 0
+    assert out.read_bytes() == (LIVE / f"{run}.bin").read_bytes()
     assert f"{out.stat().st_size:,} bytes" in capsys.readouterr().out
 
 

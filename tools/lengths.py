@@ -34,7 +34,8 @@ MEASURE = """
 const figures = [...document.querySelectorAll("article :is(.chart, .bertviz, .live-figure)")];
 const tops = figures.filter((figure) => figure.offsetHeight)
   .map((figure) => figure.getBoundingClientRect().top + scrollY);
-return [document.documentElement.scrollHeight, tops.length ? Math.min(...tops) : null];
+const extra = document.querySelector("#check-yourself")?.offsetHeight ?? 0;  // is read another time
+return [document.documentElement.scrollHeight - extra, tops.length ? Math.min(...tops) : null];
 """
 
 

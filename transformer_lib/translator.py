@@ -84,7 +84,7 @@ class Translator:
         if problem := self.problem(texts[longest]):
             raise ValueError(problem)
 
-        model = fast.for_decoding(self.model)  # the same ids in less time, where there is one
+        model = fast.for_decoding(self.model, len(sources))  # the same ids in less time
 
         def search(src_ids: Tensor):
             """Ids, score and cross-attention of each sentence."""

@@ -60,6 +60,32 @@
     text: { color: "currentColor" }, rule: { color: "currentColor" },
   };
 
+  // On a dark page more is lighter, as on a light one more is darker: the colours of less and more of
+  // visualize/theme.py, and those that take their place. Letters in such cells change sides as well.
+  const LIGHT = ["#f7f3e8", "#e0e8ea", "#b9d3e3", "#7fb3d3", "#3a8cbf", "#0f5c90", "#08304d"];
+  const DARK = ["#1b2129", "#1e3341", "#234b63", "#2c6a90", "#4592c0", "#86c1e4", "#dbeffa"];
+  const SWAPPED = { white: "black", black: "white" };
+  const isDark = () => document.documentElement.dataset.theme === "dark";
+  const shaded = (spec) => /"(heatmap|ramp|diverging)"|"rect"/.test(JSON.stringify({ ...spec, datasets: null, config: null }));
+
+  function darkened(part, name, inMark) {
+    if (Array.isArray(part)) return part.map((one) => darkened(one, name, inMark));
+    if (typeof part === "string") {
+      const place = LIGHT.indexOf(part.toLowerCase());
+      if (place >= 0) return DARK[place];
+      return name === "stroke" && part === "white" ? "#14181d" : part;
+    }
+    if (!part || typeof part !== "object") return part;
+    const out = {};
+    for (const [key, value] of Object.entries(part)) out[key] = ["data", "datasets"].includes(key) ? value : darkened(value, key);
+    const ink = part.condition?.value;
+    if (name === "color" && SWAPPED[ink] && SWAPPED[part.value]) {
+      out.condition = { ...out.condition, value: SWAPPED[ink] };
+      out.value = SWAPPED[part.value];
+    }
+    return out;
+  }
+
   // A copy of a specification in which no legend has a number of columns of its own.
   function withoutColumns(part, name) {
     if (Array.isArray(part)) return part.map((one) => withoutColumns(one));
@@ -133,16 +159,37 @@
     });
   }
 
+  // Charts with shades of more and less are drawn again when the page turns dark or light.
+  const themed = [];
+  new MutationObserver(() => themed.forEach((redraw) => redraw())).observe(
+    document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+
+  async function embed(box, spec, options) {
+    const [fitted, config] = fitTo(box.clientWidth, spec);
+    const result = await vegaEmbed(box, isDark() ? darkened(fitted) : fitted, { renderer: "svg", actions: false, config, ...options });
+    makeReadable(box);
+    if (box.querySelector(".vega-bind")) announce(box);
+    return result;
+  }
+
   function drawChart(box, spec, options) {
     whenNear(box, async () => {
       try {
         await loadInOrder(...VEGA);
         // Vega measures its labels when it draws, so their font must be there.
         await Promise.allSettled(["12px Inter", "bold 15px Inter"].map((font) => document.fonts.load(font, "a▁")));
-        const [fitted, config] = fitTo(box.clientWidth, spec);
-        await vegaEmbed(box, fitted, { renderer: "svg", actions: false, config, ...options });
-        makeReadable(box);
-        if (box.querySelector(".vega-bind")) announce(box);
+        let shown = await embed(box, spec, options), dark = isDark();
+        if (shaded(spec)) {
+          themed.push(async () => {
+            if (dark === isDark()) return;
+            dark = isDark();
+            const names = new Set((spec.params ?? []).map(({ name }) => name));
+            const state = shown.view.getState({ signals: (name) => names.has(name), data: () => false });
+            shown.finalize();
+            shown = await embed(box, spec, options);
+            shown.view.setState(state);
+          });
+        }
         box.style.minHeight = "";  // what was kept free for it; drawn smaller on a phone, it needs less
         box.dataset.drawn = "yes";
         box.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));  // for scrollable.js

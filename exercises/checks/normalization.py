@@ -300,7 +300,7 @@ def masked_batch_norm(x, real):
 
 
 @judged(
-    7,
+    6,
     hint="BatchNorm uses two numbers of each feature, and padding can have the same two",
     example=lambda x: x.clone(),
 )

@@ -27,6 +27,7 @@ CHAPTERS = {  # page: its name
     "05_tokens_and_embeddings": "Tokens and embeddings",
     "06_positional_encodings": "Positional encodings",
     "07_normalization": "Normalisation",
+    "07a_pre_norm_and_warm_up": "Pre-norm, post-norm and warm-up",
     "08_feed_forward_and_residuals": "Feed-forward and residuals",
     "09_encoder": "The encoder",
     "10_decoder": "The decoder",
@@ -349,7 +350,8 @@ specimen(
     confused_with=("final-norm-forgotten", "norm-unbiased", "layers-in-a-list"),
 )
 specimen(
-    "final-norm-forgotten", "The norm behind the last layer is forgotten", "07_normalization",
+    "final-norm-forgotten", "The norm behind the last layer is forgotten",
+    "07a_pre_norm_and_warm_up",
     ("        return self.norm(x)\n\n\nclass Embedding", "        return x\n\n\nclass Embedding"),
     looks="Training loss {loss}. Right translations: {share}. The first loss is {first:.1f}; in "
           "health it is {healthy[first]:.1f}.",

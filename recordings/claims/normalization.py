@@ -1,4 +1,4 @@
-"""Record what the chapter on normalisation claims.
+"""Record what the chapters on normalisation and on pre-norm and post-norm claim.
 
     make record ONLY=normalization
 
@@ -27,10 +27,10 @@ from transformer_lib.tokenization import encode_pairs, train_tokenizer
 UNIGRAM = 6.0  # nats per piece of captions, at 2,000 pieces
 
 OUT = RESULTS / "normalization.json"
-PAGE = "07_normalization"
+PAGE, NEXT_PAGE = "07_normalization", "07a_pre_norm_and_warm_up"
 SEEDS = (0, 1, 2)
 FEW = (0,)  # for what only asks whether a finding holds elsewhere
-page = SimpleNamespace(**page_code(PAGE))
+page, next_page = (SimpleNamespace(**page_code(name)) for name in (PAGE, NEXT_PAGE))
 
 
 def chance(settings: dict) -> float:
@@ -98,8 +98,8 @@ def length(norm: str, by_length: bool, seed: int, size: int, rate: float) -> dic
                 if mode in page.MODES[:2]:
                     judge(model, "mixed", mixed, mode)
     if norm == "batch":
-        judge(counted_anew(model, by_length), "one length", one, "in use")
-        curves["counted anew"] = curves["one length"]["in use"].pop()
+        judge(counted_anew(model, by_length), "one length", one, "at inference")
+        curves["counted anew"] = curves["one length"]["at inference"].pop()
     return {"steps": STEPS, "first_loss": first, "curves": curves}
 
 
@@ -174,7 +174,7 @@ def captions(norm: str, by_length: bool, seed: int) -> dict:
     if norms:
         found["distance"] = sum(distances) / len(distances)  # from the averages, in deviations
         found["tokens"] = sum(lengths) / len(lengths)
-    for where in ("like lengths", "mixed"):
+    for where in ("similar lengths", "mixed"):
         test = caption_batches("validation", where != "mixed", 7)
         modes = page.MODES[:2] if norms else page.MODES[1:2]
         found[where] = {mode: page.test_loss(model, test, mode) for mode in modes}
@@ -189,7 +189,7 @@ UPDATES = (1, 2, 3, 5, 8, 12, 18, 25, 32, 40)
 
 def sizes(norm: str, norm_first: bool, seed: int) -> dict:
     """Activation, gradient and update of each layer, encoder first, at some of the updates."""
-    training = page.deep_training(norm, norm_first, seed, **SIZES)
+    training = next_page.deep_training(norm, norm_first, seed, **SIZES)
     kept, losses = {}, []
     for update, (loss, found) in zip(range(1, UPDATES[-1] + 1), training, strict=False):
         losses.append(loss)
@@ -281,7 +281,7 @@ LOOKS = (0, 3, 10, 30, 60, 119)  # steps at which the sizes of the sublayers are
 @torch.no_grad()
 def depends(net):
     """Share of the output that changes with the input: 0 if every input gives the same."""
-    ids = torch.randint(page.SYMBOLS, (256, page.LENGTH), generator=torch.manual_seed(0))
+    ids = torch.randint(next_page.SYMBOLS, (256, next_page.LENGTH), generator=torch.manual_seed(0))
     y = net.encoder(net.embed(ids) + net.position)  # (256, T, D)
     return (y.var(0).mean() / y.pow(2).mean()).item()
 
@@ -295,10 +295,12 @@ def added(net):
         hooks += [
             residual.register_forward_pre_hook(lambda _, a, kept=stream: kept.update(x=a[0])),
             residual.dropout.register_forward_hook(
-                lambda _, __, y, kept=stream: shares.append(page.rms(y) / page.rms(kept["x"]))
+                lambda _, __, y, kept=stream: shares.append(
+                    next_page.rms(y) / next_page.rms(kept["x"])
+                )
             ),
         ]
-    ids = torch.randint(page.SYMBOLS, (64, page.LENGTH), generator=torch.manual_seed(0))
+    ids = torch.randint(next_page.SYMBOLS, (64, next_page.LENGTH), generator=torch.manual_seed(0))
     net.encoder(net.embed(ids) + net.position)
     for hook in hooks:
         hook.remove()
@@ -309,7 +311,7 @@ def stall(norm_first: bool, layers: int, rate: float, change: str, seed: int) ->
     """One training of the reverser, with one thing changed."""
     schedule, touch, on_gradients = CHANGES[change]
     torch.manual_seed(seed)
-    net, rates = page.Reverser(norm_first, layers), schedule(rate)
+    net, rates = next_page.Reverser(norm_first, layers), schedule(rate)
     if touch:
         touch(net)
     shares, step = [], iter(range(-rates.count(0.0) - rates.count(1e-5), len(rates)))
@@ -320,7 +322,7 @@ def stall(norm_first: bool, layers: int, rate: float, change: str, seed: int) ->
         if on_gradients:
             on_gradients(net)
 
-    curve = page.train_reverser(net, rates, seed, change=before_step)
+    curve = next_page.train_reverser(net, rates, seed, change=before_step)
     first = curve[0]
     curve = [loss for loss, r in zip(curve, rates, strict=True) if r > 1e-5]  # what moved
     return {
@@ -335,9 +337,9 @@ def stall(norm_first: bool, layers: int, rate: float, change: str, seed: int) ->
 def sgd(norm_first: bool, layers: int, rate: float, seed: int) -> dict:
     """Plain gradients with momentum in place of Adam, for twice as long."""
     torch.manual_seed(seed)
-    net = page.Reverser(norm_first, layers)
+    net = next_page.Reverser(norm_first, layers)
     optimizer = torch.optim.SGD(net.parameters(), momentum=0.9)
-    curve = page.train_reverser(net, 2 * plain(rate), seed, optimizer)
+    curve = next_page.train_reverser(net, 2 * plain(rate), seed, optimizer)
     return {"first_loss": curve[0], "last": sum(curve[-10:]) / 10}
 
 

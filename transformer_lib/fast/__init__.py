@@ -5,7 +5,7 @@ part on, and Translator takes the DecodingModel; tests hold each equal to what t
 
     training   a loss without its logits, cheap dropout, oneDNN's products
     decoding   a model laid out for decoding, and a batch on each thread
-    compiled   its steps by a program in C, decoder.c
+    compiled   its steps by a program in C, decoder.c, where many sentences are translated
 """
 
 from transformer_lib.fast.decoding import DecodingModel, for_decoding, parallel_map, refusal

@@ -55,7 +55,7 @@ def refusal(model: nn.Module) -> str:
         return reason
     config = model.config
     if not config.norm_first or config.norm != "layer" or config.activation != "relu":
-        return "the program in C knows pre-norm, LayerNorm and ReLU alone"
+        return "the program in C only knows pre-norm, LayerNorm and ReLU"
     if any(p.dtype != torch.float32 or p.device.type != "cpu" for p in model.parameters()):
         return "its weights are not float32 numbers of the CPU"
     found = library()

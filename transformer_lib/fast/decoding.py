@@ -14,10 +14,20 @@ from transformer_lib.fast.training import for_onednn
 from transformer_lib.models.transformer import Transformer
 
 
-def for_decoding(model: nn.Module) -> nn.Module:
-    """What to decode with in this model's place: a DecodingModel if it is on a CPU and known."""
-    on_cpu = next(model.parameters()).device.type == "cpu"
-    return DecodingModel(model) if on_cpu and not refusal(model) else model
+def for_decoding(model: nn.Module, sentences: int = 1, worth_compiling: int = 200) -> nn.Module:
+    """The fastest model that decodes this many sentences to the same ids, built from `model`.
+
+    On a CPU that's a DecodingModel, and from `worth_compiling` sentences on (fewer take less time
+    than the C compiler) a CompiledModel, where there is a C compiler. Elsewhere, and for models
+    that neither of them knows, it is `model` itself.
+    """
+    from transformer_lib.fast import compiled  # it builds on this module
+
+    if next(model.parameters()).device.type != "cpu" or refusal(model):
+        return model
+    if sentences >= worth_compiling and not compiled.refusal(model):
+        return compiled.CompiledModel(model)
+    return DecodingModel(model)
 
 
 def refusal(model: nn.Module) -> str:

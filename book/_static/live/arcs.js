@@ -1,6 +1,6 @@
 // Two rows of words and the lines of attention between them, in the manner of the cover.
 // Wide: German above, English below. Narrow: two columns. Words are buttons, lines are drawn behind.
-import { h, svg, plain, startsWord, percent, roving, sides, newPlaces } from "./shared.js";
+import { h, svg, model, plain, languageName, startsWord, percent, roving, sides, newPlaces } from "./shared.js";
 
 const FAINTEST = 0.05;  // weights below are not drawn, as on the cover
 let count = 0;
@@ -8,8 +8,8 @@ let count = 0;
 // onword(position), onsource(position): a word was chosen; onpeek({row} | null): pointed at.
 export function makeArcs({ onword, onsource = null, lang = { src: "de", tgt: "en" }, columns = null, labels = {} }) {
   const lines = svg("svg", { class: "live-lines", "aria-hidden": "true" });
-  const source = h("div", { class: "live-words live-source", role: "group", "aria-label": labels.source ?? "German pieces, as the model reads them" });
-  const target = h("div", { class: "live-words live-target", role: "group", "aria-label": labels.target ?? "English pieces, as the model writes them: choose one to see its bets and its lines" });
+  const source = h("div", { class: "live-words live-source", role: "group", "aria-label": labels.source ?? "" });
+  const target = h("div", { class: "live-words live-target", role: "group", "aria-label": labels.target ?? "" });
   const element = h("div", { class: "live-arcs" }, lines, source, target);
   const id = `live-gradient-${count++}`;
   let shown = null, peek = null;
@@ -43,6 +43,8 @@ export function makeArcs({ onword, onsource = null, lang = { src: "de", tgt: "en
   // view: {result, before, kind, weights (rows x columns), at, from}
   function draw(view) {
     shown = view;
+    source.setAttribute("aria-label", labels.source ?? `${languageName(model.src)} pieces, as the model reads them`);
+    target.setAttribute("aria-label", labels.target ?? `${languageName(model.tgt)} pieces, as the model writes them: choose one to see its probabilities and its lines`);
     words(source, view.result.source.pieces, "source", view.result, null);
     words(target, view.result.target.pieces, "target", view.result,
       view.before && view.before !== view.result ? view.before.target.pieces : null);

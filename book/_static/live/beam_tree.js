@@ -1,5 +1,5 @@
 // The beam as a tree, step by step: prefixes that are kept, those that lost (grey), the winner (bold).
-import { h, svg, model, plain, listed, percent, calm } from "./shared.js";
+import { h, svg, model, plain, listed, percent, calm, unescaped } from "./shared.js";
 
 const COLUMN = 132, ROW = 30;
 
@@ -14,7 +14,7 @@ export function makeBeamTree({ ask, set, lang }) {
   const table = h("details", { class: "live-details" }, h("summary", {}, "As a table"));
   const element = h("div", { class: "live-tree" }, h("div", { class: "live-knobs live-open" }, width.element, penalty.element,
     h("label", {}, h("span", {}, "Steps shown"), steps, stepText), play), note, canvas, table);
-  let result = null, timer = null, asked = "";
+  let result = null, timer = null, asked = "", penaltyNow = 1;
 
   function slider(label, min, max, step, name) {
     const output = h("output", {});
@@ -36,7 +36,8 @@ export function makeBeamTree({ ask, set, lang }) {
   async function draw({ state, text, switches }) {
     width.show(state.beamSize);
     penalty.show(state.penalty ?? model.info?.lengthPenalty ?? 1);
-    const question = JSON.stringify([text, state.beamSize, state.penalty, switches]);
+    penaltyNow = state.penalty ?? model.info?.lengthPenalty ?? 1;
+    const question = JSON.stringify([model.src, text, state.beamSize, state.penalty, switches]);
     if (asked === question) return;
     asked = question;
     note.textContent = "Searching …";
@@ -79,15 +80,16 @@ export function makeBeamTree({ ask, set, lang }) {
       labels.push(svg("g", { class: `live-leaf live-${fate}` },
         svg("title", {}, `${plain(one.piece)}: ${percent(Math.exp(one.logp))}, so far ${one.total.toFixed(2)}${one.finished ? `, score ${one.score.toFixed(3)}` : ""}`),
         svg("text", { x: b.x, y: b.y + 4, lang: lang.tgt }, (fate === "winner" ? "★ " : one.finished ? "■ " : "") + clip(listed(one.piece))),
-        svg("text", { x: b.x + COLUMN - 38, y: b.y + 4, class: "live-tree-number" }, one.total.toFixed(1))));
+        svg("text", { x: b.x + COLUMN - 38, y: b.y + 4, class: "live-tree-number" }, one.finished ? `${one.total.toFixed(1)} → ${one.score.toFixed(2)}` : one.total.toFixed(1))));
     });
     const w = COLUMN * (levels.length + 1) + 8, height = 34 + ROW * rows;
     canvas.replaceChildren(svg("svg", { width: w, height, viewBox: `0 0 ${w} ${height}`, role: "img", "aria-label": note.textContent }, drawn, labels));
-    canvas.scrollTo({ left: w, behavior: calm() ? "auto" : "smooth" });
+    // Whole, it shows where it begins; step by step, what has just come.
+    canvas.scrollTo({ left: shown === Number(steps.max) ? 0 : w, behavior: calm() ? "auto" : "smooth" });
     const level = levels.at(-1), alive = level.hypotheses.filter((one) => one.kept && !one.finished);
     note.textContent = shown < Number(steps.max)
       ? `Step ${shown}: of ${level.hypotheses.length} candidates ${alive.length} go on. A number is the sum of log-probabilities so far.`
-      : `The winner (★): “${result.text}”. ■ marks others that ended; grey ones lost. A number is the sum of log-probabilities so far.`;
+      : `The winner (★): “${unescaped(result.text)}” A number is the sum of log-probabilities so far. ■ marks what else ended; behind an end stands the score that decides, the sum divided by its length to the power ${penaltyNow}. Grey ones lost.`;
     canvas.firstChild.setAttribute("aria-label", note.textContent);
     table.replaceChildren(table.querySelector("summary"), h("table", {}, h("thead", {}, h("tr", {}, ["step", "piece", "sum", "fate"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, levels.flatMap((one) => one.hypotheses.map((leaf, i) => h("tr", {}, h("td", {}, String(one.step + 1)), h("td", { lang: lang.tgt }, plain(leaf.piece)),

@@ -18,9 +18,9 @@ export function makeBets({ set, force, lang }) {
   const draws = h("div", { class: "live-knobs" }, Object.values(knobs).map((k) => k.element),
     h("button", { type: "button", class: "live-button live-again", onclick: () => set({ method: "sample", seed: 1 + Math.floor(Math.random() * 1e6) }) }, "Draw again"));
   const method = h("select", { class: "live-select", onchange: () => set({ method: method.value }) },
-    h("option", { value: "greedy" }, "the best bet, each time"), h("option", { value: "beam" }, "beam search"),
-    h("option", { value: "sample" }, "draw by lot"));
-  const element = h("section", { class: "live-bet", "aria-label": "The bets at one position" },
+    h("option", { value: "greedy" }, "the likeliest each time"), h("option", { value: "beam" }, "beam search"),
+    h("option", { value: "sample" }, "drawing at random"));
+  const element = h("section", { class: "live-bet", "aria-label": "The likeliest pieces at one position" },
     h("header", {}, step(-1, "The position before", "‹"), title, step(1, "The next position", "›")),
     list, note,
     h("label", { class: "live-method" }, "Choose by ", method), draws);
@@ -72,7 +72,7 @@ export function makeBets({ set, force, lang }) {
     const forced = at < state.prefix.length;
     note.textContent = forced ? "You forced this piece, or one after it. Undo: “Reset”."
       : comparable === false && before && before !== result && split >= 0 ? "What stands before has changed, so there is no bar to compare with."
-      : `All other pieces of the vocabulary share ${percent(Math.max(0, rest))}. Choose one: it is written, and the rest anew.`;
+      : `All other pieces of the vocabulary share ${percent(Math.max(0, rest))}. Choose a piece: it’s written here, and the rest anew.`;
     method.value = state.method;
     knobs.t.show(state.temperature);
     knobs.k.show(state.topK);

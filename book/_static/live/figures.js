@@ -23,11 +23,6 @@
     if (!document.querySelector(`link[href="${link.href}"]`)) document.head.append(link);
   }
 
-  // What comes takes more room than what stands here: the page must not jump when it comes.
-  function hold(box) {
-    if (box.dataset.live.startsWith("figure_")) box.style.minHeight = innerWidth < 600 ? "34rem" : "26rem";
-  }
-
   function start(box) {
     if (box.dataset.started) return;
     box.dataset.started = "yes";
@@ -42,6 +37,7 @@
 
   function prepare(box) {
     if (location.protocol === "file:") {
+      box.dataset.still = "yes";
       explain(box, "Opened from disk, a browser may not run this figure. In the folder of the site run "
         + "`python -m http.server`, and open `http://localhost:8000` in your browser.");
       return;
@@ -49,7 +45,6 @@
     const alone = ["figure_merges", "figure_plane", "figure_train", "figure_film", "figure_path", "attention_view"].includes(box.dataset.live);
     const first = box.dataset.first ?? (alone ? "" : "examples.json");
     if (first) early(first);
-    hold(box);
     const observer = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       observer.disconnect();

@@ -1,6 +1,6 @@
 // What the live figures of the chapters have in common: a German sentence, what the model writes,
 // a row of controls, and one line that says what happened. Each figure adds its own part.
-import { h, model, megabytes, letters, startsWord, steady, surprise, newPlaces } from "./shared.js";
+import { h, model, megabytes, shownLetters, startsWord, steady, surprise, newPlaces } from "./shared.js";
 
 export const lang = { get src() { return model.src; }, get tgt() { return model.tgt; } };
 
@@ -47,8 +47,8 @@ export function frame(root, { text, label = "German sentence", controls = [], pa
   // Lines of output with a name each: [["in order", result], ...]; what differs from the first is marked.
   function show(rows) {
     output.replaceChildren(...rows.map(([name, result, before]) => {
-      const pieces = result.target.pieces.filter((piece) => piece !== "<eos>"), fresh = before ? newPlaces(before.target.pieces, pieces) : new Set();
-      return h("div", { class: "live-output" }, h("small", {}, name), h("p", { lang: lang.tgt }, pieces.length ? pieces.flatMap((piece, i) => [startsWord(piece) && i ? " " : "", fresh.has(i) ? h("mark", {}, letters(piece)) : letters(piece)]) : "(it stops at once)"));
+      const pieces = result.target.pieces.filter((piece) => piece !== "<eos>"), fresh = before ? newPlaces(before.target.pieces, pieces) : new Set(), spelt = shownLetters(pieces);
+      return h("div", { class: "live-output" }, h("small", {}, name), h("p", { lang: lang.tgt }, pieces.length ? pieces.flatMap((piece, i) => [startsWord(piece) && i ? " " : "", fresh.has(i) ? h("mark", {}, spelt[i]) : spelt[i]]) : "(it stops at once)"));
     }));
   }
   return { update, show, input, says, box, get text() { return input.value.trim(); } };

@@ -1,6 +1,6 @@
 // Every head of the model as a picture of its attention: three grids, a row for each layer.
 // Pointing previews a head, a click pins it, x switches it off.
-import { h, KINDS, KIND_NAMES, KIND_EXPLAINED, headName, percent, plain, roving, sides } from "./shared.js";
+import { h, model, KINDS, KIND_NAMES, explained, headName, percent, plain, roving, sides } from "./shared.js";
 
 const SIZE = 44;  // pixels of a thumbnail
 
@@ -13,7 +13,7 @@ export function makeHeads({ set, peek, toggle, scan }) {
     cells = {}, grids = {}, bars = {};
     element.replaceChildren(...KINDS.map((kind) => {
       const grid = h("div", { class: "live-grid", role: "group", style: `--heads:${heads}`,
-        "aria-label": `${KIND_NAMES[kind]}: ${KIND_EXPLAINED[kind]}; a row is a layer. Arrows move, Enter pins, x switches off` });
+        "aria-label": `${KIND_NAMES[kind]}: ${explained(kind)}; a row is a layer. Arrows move, Enter pins, x switches off` });
       for (let layer = 0; layer < result.attention[kind].length; layer++) {
         grid.append(h("button", { type: "button", class: "live-row", title: `All heads of layer ${layer}: off or on`,
           "aria-pressed": "false", "data-block": `${kind}.${layer}`, "aria-label": `Switch off layer ${layer} of “${KIND_NAMES[kind]}”`,
@@ -37,7 +37,7 @@ export function makeHeads({ set, peek, toggle, scan }) {
       bars[kind] = h("button", { type: "button", class: "live-button live-block", "aria-pressed": "false", "data-block": kind,
         onclick: () => toggle("blocks", kind) }, "All off");
       return h("section", { class: `live-kind live-kind-${kind}`, id: `live-kind-${kind}` },
-        h("header", {}, h("h4", {}, KIND_NAMES[kind]), h("span", {}, KIND_EXPLAINED[kind].split(" (")[0]), bars[kind]), grid);
+        h("header", {}, h("h4", {}, KIND_NAMES[kind]), h("span", {}, explained(kind).split(" (")[0]), bars[kind]), grid);
     }));
   }
 
@@ -47,7 +47,7 @@ export function makeHeads({ set, peek, toggle, scan }) {
     const { state, result, scanned } = view;
     if (!result) return;
     // A reader's own model may have other numbers of layers and heads.
-    const sizes = KINDS.map((kind) => result.attention[kind].length).join() + "x" + result.attention.cross[0].length;
+    const sizes = KINDS.map((kind) => result.attention[kind].length).join() + "x" + result.attention.cross[0].length + model.src;
     if (shape !== sizes) build(result);
     shape = sizes;
     const ink = getComputedStyle(element).getPropertyValue("--live-ink").trim() || "0, 96, 154";

@@ -80,7 +80,7 @@ export function makeDepth({ ask, lang, set }) {
     table.replaceChildren(h("table", { class: "live-depth" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "after"), final.map((piece, i) => h("th", { scope: "col", lang: lang.tgt },
       h("button", { type: "button", class: "live-link", "aria-pressed": String(i === at), onclick: () => set({ at: i }) }, plain(piece)))))),
     h("tbody", {}, layers.map((layer, l) => h("tr", {}, h("th", { scope: "row" }, `layer ${l}`),
-      layer.top.map((best, i) => h("td", { lang: lang.tgt, class: best[0].piece === final[i] ? "live-right" : "", style: `--p:${best[0].p.toFixed(3)}` },
+      layer.top.map((best, i) => h("td", { lang: lang.tgt, class: best[0].piece === final[i] ? "live-settled" : "", style: `--p:${best[0].p.toFixed(3)}` },
         plain(best[0].piece), h("small", {}, percent(best[0].p)))))))));
   }
   return { element, draw };
@@ -92,7 +92,7 @@ export function makeTable({ lang }) {
   function draw({ result, kind, weights, name }) {
     const { queries, keys } = sides(result, kind);
     element.replaceChildren(h("table", { class: "live-numbers" }, h("caption", {}, `${name}: each row shares out 100 % over the columns`),
-      h("thead", {}, h("tr", {}, h("th", {}), keys.map((piece) => h("th", { scope: "col", lang: kind === "decoder" ? lang.tgt : lang.src }, plain(piece))))),
+      h("thead", {}, h("tr", {}, h("td", {}), keys.map((piece) => h("th", { scope: "col", lang: kind === "decoder" ? lang.tgt : lang.src }, plain(piece))))),
       h("tbody", {}, queries.map((piece, q) => h("tr", {}, h("th", { scope: "row", lang: kind === "encoder" ? lang.src : lang.tgt }, plain(piece)),
         keys.map((_, k) => { const w = weights[q * keys.length + k]; return h("td", { style: `--p:${w.toFixed(3)}` }, w < 0.005 ? "" : Math.round(100 * w)); }))))));
   }

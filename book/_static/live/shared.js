@@ -3,11 +3,15 @@
 
 export const KINDS = ["encoder", "decoder", "cross"];
 export const KIND_NAMES = { encoder: "reads", decoder: "writes", cross: "looks back" };
-export const KIND_EXPLAINED = {
-  encoder: "German looks at German (encoder self-attention)",
-  decoder: "English looks at the English before it (decoder self-attention)",
-  cross: "English looks at German (cross-attention)",
+export const LANGUAGES = { de: "German", en: "English" };
+export const languageName = (code) => LANGUAGES[code] ?? code;
+export const explained = (kind) => {
+  const [from, to] = [languageName(model.src), languageName(model.tgt)];
+  return { encoder: `${from} looks at ${from} (encoder self-attention)`,
+    decoder: `${to} looks at the ${to} before it (decoder self-attention)`,
+    cross: `${to} looks at ${from} (cross-attention)` }[kind];
 };
+const FILES = { de: "multi30k-de-en.bin", en: "multi30k-en-de.bin" };  // by the language that they read
 const BASE = new URL("./", import.meta.url);
 
 // h("button", {class: "chip", onclick: f, "aria-pressed": "true"}, "text", node, ...)
@@ -39,6 +43,17 @@ export const percent = (p) => (p >= 0.9995 ? "100 %" : p < 0.0005 ? "0 %" : p < 
 // "▁" marks where a word begins. On the page a gap does, since few fonts have the character.
 export const letters = (piece) => piece.replaceAll("▁", "");
 export const plain = (piece) => letters(piece) || "␣";
+// The captions of the training data write "&" as "&amp;", and so does the model: three pieces, one sign.
+export function shownLetters(pieces) {
+  const shown = pieces.map(letters);
+  for (let i = 0; i + 2 < shown.length; i++) {
+    if (shown[i] === "&" && /^(amp|lt|gt|quot)$/.test(shown[i + 1]) && shown[i + 2] === ";") {
+      shown.splice(i, 3, { amp: "&", lt: "<", gt: ">", quot: '"' }[shown[i + 1]], "", "");
+    }
+  }
+  return shown;
+}
+export const unescaped = (text) => text.replace(/&\s?(amp|lt|gt|quot)\s?;/g, (_, name) => ({ amp: "&", lt: "<", gt: ">", quot: '"' }[name]));
 export const startsWord = (piece) => piece.startsWith("▁") || piece === "<eos>";
 export const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -127,8 +142,9 @@ class Model extends EventTarget {
 
   get layers() { return this.info?.config.n_decoder_layers ?? this.records?.layers ?? 4; }
   get heads() { return this.info?.config.n_heads ?? this.records?.heads ?? 4; }
-  get src() { return this.info?.src ?? "de"; }
-  get tgt() { return this.info?.tgt ?? "en"; }
+  get src() { return this.info?.src ?? this.wanted; }
+  get tgt() { return this.info?.tgt ?? (this.wanted === "de" ? "en" : "de"); }
+  wanted = "de";   // the language that the next model of ours reads
   get dk() { return this.info ? this.info.config.d_model / this.info.config.n_heads : 32; }
 
   async examples() {
@@ -145,19 +161,23 @@ class Model extends EventTarget {
     this.dispatchEvent(Object.assign(new Event("change"), details));
   }
 
+  // The model that reads this language, in the place of the one that is there.
+  use(src) {
+    if (src === this.wanted && !this.own) return this.load();
+    this.wanted = src;
+    this.#loading = null;
+    return this.load();
+  }
+
   // Load the weights once: of this site, or of a file that the reader gives.
   load(file = null) {
-    if (file) {
-      this.#loading = null;
-    } else if (this.state === "failed") {
-      this.#loading = null;
-    }
+    if (file || this.state === "failed") this.#loading = null;
     this.#loading ??= (async () => {
       const before = { live: this.#live, info: this.info, state: this.state };
       this.#report("loading", { loaded: 0, total: 0 });
       try {
         const { LiveModel } = await import("./client.js");
-        const live = new LiveModel(file ?? new URL("multi30k-de-en.bin", BASE));
+        const live = new LiveModel(file ?? new URL(FILES[this.wanted], BASE));
         this.info = await live.load(({ loaded, total }) => this.#report("loading", { loaded, total }));
         before.live?.terminate();
         this.#live = live;
@@ -166,8 +186,8 @@ class Model extends EventTarget {
         this.#report("ready");
       } catch (error) {
         this.error = error;
-        if (file && before.live) {   // the reader's file is no model: keep the one that is there
-          Object.assign(this, { info: before.info });
+        if (before.live) {   // the reader's file is no model, or the other direction didn't come: keep the one that is there
+          Object.assign(this, { info: before.info, wanted: before.info.src });
           this.#loading = Promise.resolve();
           this.#report("ready");
         } else {
@@ -183,7 +203,7 @@ class Model extends EventTarget {
   async translate(text, options = {}) {
     const simple = !options.switches && !options.prefix?.length && (options.method ?? "greedy") === "greedy"
       && !options.tree;
-    if (simple && this.state !== "ready") {
+    if (simple && this.state !== "ready" && this.wanted === "de") {
       const examples = await this.examples().catch(() => []);
       const record = examples.find((example) => example.sentence === text.trim());
       if (record) return unpack(record);

@@ -1,16 +1,18 @@
 // Nine steps that drive the translator. Each asks for a guess before it shows what happens.
 // Guesses stay in the reader's browser. What is said afterwards is made of the model's own numbers.
-import { h, plain, percent, difference, weightsOf } from "./shared.js";
+import { h, plain, percent, difference, unescaped, weightsOf } from "./shared.js";
 
 const DOGS = "Zwei Hunde spielen im Schnee.";
 const WOMAN = "Eine Frau, die einen roten Hut trägt, liest ein Buch.";
 const BUS = "Viele Menschen warten auf den Bus.";
 const STORE = "attention-step-by-step.story";
-const clean = { heads: [], blocks: [], positions: false, causal: false, prefix: [], method: "greedy", pin: null, from: null, tab: null };
-const quote = (text) => `“${text}”`;
+const PARK = "Ein alter Mann schläft auf einer Bank im Park.";
+const clean = { src: "de", heads: [], blocks: [], positions: false, causal: false, prefix: [], method: "greedy", pin: null, from: null, tab: null };
+const quote = (text) => `“${unescaped(text)}”`;
 
 // setup: the state at the question. reveal: the state at the answer. right: the option that holds,
-// judged from what the model did. told: one or two sentences about it.
+// judged from what the model did. told: one or two sentences about it. show: the part that the
+// answer speaks of. more: something that the reader can try then, with a sentence about it.
 export const STEPS = [
   { title: "Pieces", chapter: ["05_tokens_and_embeddings", "Tokens and embeddings"],
     ask: "The model has hardly met a Quokka. How does it read the word?",
@@ -18,12 +20,12 @@ export const STEPS = [
     setup: { ...clean, text: DOGS }, reveal: { text: "Ein Quokka fährt Einrad.", at: 1 },
     right: (now) => (now.source.pieces.includes("<unk>") ? 0 : now.source.pieces.includes("▁Q") ? 1 : 2),
     told: (now) => `It reads ${now.source.pieces.slice(1, 4).map(plain).join(" + ")}, and writes ${quote(now.text)}` },
-  { title: "Bets", chapter: ["15_decoding", "Decoding"],
-    ask: "Here it wrote “play” for “spielen”. How sure was it?",
+  { title: "Probabilities", chapter: ["15_decoding", "Decoding"],
+    ask: "Here it wrote “sleeping” for “schläft”. How sure was it?",
     options: ["More than 90 %", "About 70 %", "Less than half"],
-    setup: { ...clean, text: DOGS, at: 0 }, reveal: { at: 2 },
-    right: (now) => { const p = now.steps[2].top[0].p; return p > 0.9 ? 0 : p >= 0.5 ? 1 : 2; },
-    told: (now) => { const [a, b] = now.steps[2].top; return `${quote(plain(a.piece))} had ${percent(a.p)}, ${quote(plain(b.piece))} ${percent(b.p)}. A translation is a chain of such bets: see the bars.`; } },
+    setup: { ...clean, text: PARK, at: 0 }, reveal: { at: 3, view: "bets" }, show: ".live-bet",
+    right: (now) => { const p = now.steps[3].top[0].p; return p > 0.9 ? 0 : p >= 0.5 ? 1 : 2; },
+    told: (now) => { const [a, b] = now.steps[3].top; return `${quote(plain(a.piece))} had ${percent(a.p)}, ${quote(plain(b.piece))} ${percent(b.p)}. A translation is a chain of such choices: the bars show them.`; } },
   { title: "Looking back", chapter: ["10_decoder", "The decoder"],
     ask: "German puts the verb “trägt” behind the hat. The model writes “wearing” as its third word. Where does its head 2.3 look then?",
     options: ["At the third piece, the comma", "Ahead, at “trägt”", "At “Frau”"],
@@ -35,13 +37,15 @@ export const STEPS = [
     options: ["It breaks", "A word changes", "Nothing"],
     setup: { ...clean, text: DOGS, at: 2 }, reveal: { heads: ["cross.3.1"], pin: "cross.3.1" },
     right: (now, before) => { const d = difference(before, now); return d.same ? 2 : changed(before, now) > 3 ? 0 : 1; },
-    told: (now, before) => { const d = difference(before, now); return d.same ? `The sentence stays, word for word. The largest shift of a bet: ${quote(d.word)} from ${percent(d.was)} to ${percent(d.is)}. Heads stand in for each other.` : `It now says ${quote(now.text)}`; } },
+    told: (now, before) => { const d = difference(before, now); return d.same ? `The sentence stays, word for word. The largest shift of a probability: ${quote(d.word)} from ${percent(d.was)} to ${percent(d.is)}. Heads stand in for each other.` : `It now says ${quote(now.text)}`; } },
   { title: "Blind it", chapter: ["18_looking_inside", "Looking inside"],
     ask: "Now all 16 heads that look back at the German go dark. It cannot see your sentence at all. What does it write?",
     options: ["Nothing", "Letters without sense", "A fluent sentence about something else"],
     setup: { ...clean, text: DOGS, at: 2 }, reveal: { blocks: ["cross"] },
     right: (now) => (now.text.length < 3 ? 0 : now.text.split(" ").length > 4 ? 2 : 1),
-    told: (now) => `${quote(now.text)} That is what it writes for every sentence now: what it expects of captions as such. The English comes from the decoder, the *content* from looking back.`.replaceAll("*", "") },
+    told: (now) => `${quote(now.text)} That is what it expects of captions as such. The English comes from the decoder, the content from looking back.`,
+    more: { offer: "Does it write that for another sentence?", state: { text: WOMAN, at: 2 },
+      told: (now, first) => (now.text === first.text ? `For ${quote(WOMAN)}, too, it writes exactly that.` : `For ${quote(WOMAN)} it writes ${quote(now.text)}`) } },
   { title: "Blind the reader", chapter: ["09_encoder", "The encoder"],
     ask: "Looking back is on again. Instead no German word may look at another: 16 heads of the encoder off. And now?",
     options: ["Again something else entirely", "Broken English", "Almost the same sentence"],
@@ -55,17 +59,17 @@ export const STEPS = [
     right: (now) => (now.target.pieces.length < 5 ? 2 : now.target.pieces[3]?.endsWith("ing") ? 1 : 0),
     told: (now) => `${quote(now.text)} It reads its own output, whoever wrote it. Choose other bars and see.` },
   { title: "The beam", chapter: ["15_decoding", "Decoding"],
-    ask: "Beam search keeps five beginnings alive and chooses at the end. Will it agree with the best bet each time?",
+    ask: "Beam search keeps five beginnings alive and chooses at the end. Will it agree with taking the likeliest piece each time?",
     options: ["Yes, word for word", "No, it finds another sentence"],
-    setup: { ...clean, text: BUS, at: 2 }, reveal: { method: "beam", tab: "beam" },
+    setup: { ...clean, text: BUS, at: 2 }, reveal: { method: "beam", tab: "beam", view: "beam" }, show: ".live-lower",
     right: (now, before, greedy) => (greedy.text === now.text ? 0 : 1),
-    told: (now, before, greedy) => (greedy.text === now.text ? `Both write ${quote(now.text)}` : `The best bets wrote ${quote(greedy.text)} The beam: ${quote(now.text)}`) + " The tree below shows what it gave up on the way." },
+    told: (now, before, greedy) => (greedy.text === now.text ? `Both write ${quote(now.text)}` : `Piece by piece it wrote ${quote(greedy.text)} The beam: ${quote(now.text)}`) + " The tree below shows what it gave up on the way." },
   { title: "Your sentence", chapter: ["17_evaluation", "Evaluation"], own: true,
-    ask: "Now type a German sentence of your own, far from any photograph: about money, or love. How sure will it be, on average?",
+    ask: "Type a German sentence of your own, far from any photograph: about money, or love. How sure will it be, on average?",
     options: ["Above 75 %, like half of all captions", "Between 50 and 75 %", "Below 50 %, like hardly a caption"],
     setup: { ...clean }, reveal: {},
     right: (now) => (now.confidence > 0.75 ? 0 : now.confidence >= 0.5 ? 1 : 2),
-    told: (now) => `${quote(now.text)} Its bets had ${percent(now.confidence)} on average. It always says something: it has no way to say “I do not know”.` },
+    told: (now) => `${quote(now.text)} On average it gave the pieces that it wrote ${percent(now.confidence)}. It always says something: it has no way to say “I don’t know”.` },
 ];
 
 const rowOf = (now) => { const s = now.source.pieces.length; return [...weightsOf(now, "cross", 2, 3).slice(2 * s, 3 * s)]; };
@@ -93,6 +97,7 @@ export function makeStory(tool) {
     start.textContent = Object.keys(guesses).length && !open ? "Go on with the nine steps" : "Show me, in nine steps";
     card.hidden = !open;
     start.hidden = open;
+    tool.asking(open && step !== 9);
     if (!open) return;
     const plan = STEPS[step - 1];
     render(plan, null);
@@ -101,6 +106,12 @@ export function makeStory(tool) {
     if (focus) await tool.apply(plan.setup);
     if (mine === turn && guesses[step] !== undefined && !plan.own && focus) render(plan, null);
     if (plan.own && focus) tool.focusInput();
+  }
+
+  // The last step asks about a sentence of the reader's own: no guess before there is one.
+  const canned = [DOGS, WOMAN, BUS, PARK];
+  function typed(text) {
+    if (STEPS[step - 1]?.own) card.querySelectorAll(".live-options button").forEach((option) => { option.disabled = canned.includes(text.trim()) || text.trim().split(/\s+/).length < 2; });
   }
 
   async function guess(plan, option) {
@@ -112,11 +123,20 @@ export function makeStory(tool) {
     try {
       const seen = await tool.apply(plan.reveal, plan);
       if (mine !== turn) return;
-      render(plan, { option, right: plan.right(seen.now, seen.before, seen.greedy), told: plan.told(seen.now, seen.before, seen.greedy) });
+      tool.asking(false);
+      render(plan, { seen, option, right: plan.right(seen.now, seen.before, seen.greedy), told: plan.told(seen.now, seen.before, seen.greedy) });
       card.querySelector(".live-next")?.focus({ preventScroll: true });
+      if (plan.show) tool.reveal(plan.show);
     } catch (error) {
       if (mine === turn) answer.textContent = `This step needs the model. ${error.message}`;
     }
+  }
+
+  async function tryMore(plan, first) {
+    const mine = ++turn, answer = card.querySelector(".live-answer");
+    card.querySelector(".live-more-try").disabled = true;
+    const { now } = await tool.apply(plan.more.state);
+    if (mine === turn) answer.append(` ${plan.more.told(now, first)}`);
   }
 
   function render(plan, outcome) {
@@ -135,9 +155,11 @@ export function makeStory(tool) {
         type: "button", class: "live-button" + (outcome?.right === i ? " live-true" : ""), "aria-pressed": String((outcome?.option ?? null) === i),
         onclick: () => guess(plan, i) }, (outcome?.right === i ? "✓ " : outcome && outcome.option === i ? "✕ " : "") + option)))),
       h("p", { class: "live-answer", role: "status" }, outcome ? `${outcome.option === outcome.right ? "As you guessed. " : "Not so. "}${outcome.told}`
-        : guesses[step] !== undefined ? `Last time you guessed: ${plan.options[guesses[step]]}. Guess again.` : "Guess first."));
+        : guesses[step] !== undefined ? `Last time you guessed: ${plan.options[guesses[step]]}. Guess again.` : plan.own ? "Type first, then guess." : "Guess first."),
+      outcome && plan.more ? h("button", { type: "button", class: "live-button live-more-try", onclick: () => tryMore(plan, outcome.seen.now) }, plan.more.offer) : "");
+    if (!outcome) typed(tool.text());
   }
 
   if (Object.keys(guesses).length) start.textContent = "Go on with the nine steps";
-  return { element, start, go };
+  return { element, start, go, typed };
 }

@@ -1,6 +1,7 @@
 // The translator page: its state, its address, its layout. The parts draw; this file decides.
-import { h, model, KINDS, KIND_NAMES, headName, megabytes, percent, plain, letters, startsWord, weightsOf,
-  difference, surprise, roving, steady, newPlaces } from "./shared.js";
+import { h, model, KINDS, KIND_NAMES, headName, megabytes, percent, plain, shownLetters, unescaped, languageName, startsWord,
+  weightsOf, difference, surprise, roving, steady, newPlaces } from "./shared.js";
+import { advise, loadWords, neverRead, sentences } from "./input.js";
 import { makeArcs } from "./arcs.js";
 import { makeHeads } from "./heads.js";
 import { makeBets } from "./bets.js";
@@ -10,7 +11,10 @@ import { makeStory } from "./story.js";
 
 const FIRST = "Zwei Hunde spielen im Schnee.";
 const SIZE = 2.9e6;  // bytes of the shipped file, told before it is loaded
-const fresh = () => ({ text: FIRST, heads: new Set(), blocks: new Set(), positions: false, causal: false,
+const FIRST_IN = { de: FIRST, en: "Two dogs play in the snow." };
+const ENGLISH = ["Two dogs play in the snow.", "A woman in a red hat is reading a book.", "A boy in a blue T-shirt jumps into the water.",
+  "An old man is sleeping on a bench in the park.", "A quokka rides a unicycle.", "Yesterday I lost my keys."];
+const fresh = () => ({ src: "de", text: FIRST, heads: new Set(), blocks: new Set(), positions: false, causal: false,
   pin: null, at: null, from: null, prefix: [], method: "greedy", beamSize: 5, penalty: null,
   temperature: 1, topK: 0, topP: 1, seed: 1, tab: null, story: 0, view: "look" });
 
@@ -19,7 +23,8 @@ const fresh = () => ({ text: FIRST, heads: new Set(), blocks: new Set(), positio
 export function write(state) {
   const address = new URLSearchParams(), plainState = fresh();
   const put = (name, value, usual) => { if (value !== usual && value !== "" && value !== null) address.set(name, value); };
-  put("de", state.text, plainState.text);
+  put(state.src, state.text, FIRST_IN[state.src]);
+  if (state.src !== "de" && !address.has(state.src)) address.set(state.src, state.text);   // the direction itself
   put("off", [...state.blocks, ...state.heads].join(","), "");
   put("without", ["positions", "causal"].filter((name) => state[name]).join(","), "");
   for (const [short, name] of SHORT) put(short, state[name], plainState[name]);
@@ -32,7 +37,7 @@ const SHORT = [["pin", "pin"], ["at", "at"], ["from", "from"], ["by", "method"],
 
 export function read(hash) {
   const state = fresh(), address = new URLSearchParams(hash.replace(/^#/, ""));
-  if (address.has("de")) state.text = address.get("de").slice(0, 2000);
+  for (const src of ["de", "en"]) if (address.has(src)) Object.assign(state, { src, text: address.get(src).slice(0, 2000) });
   for (const name of (address.get("off") ?? "").split(",")) {
     if (/^(encoder|decoder|cross)\.\d+\.\d+$/.test(name)) state.heads.add(name);
     else if (/^(encoder|decoder|cross)(\.\d+)?$/.test(name)) state.blocks.add(name);
@@ -69,32 +74,41 @@ export function nameOfSwitches({ heads, blocks, positions, causal }) {
 // ---- the page ---------------------------------------------------------------------------
 
 export async function mount(root, { base }) {
-  const state = read(location.hash);
+  const state = read(location.hash), examples = await model.examples().catch(() => []);
   let result = null, before = null, scanned = null, peeked = null, busy = false, again = false, dirty = null, waiting = [];
+  let words = null, advice = null, apart = null;
   const lang = { get src() { return model.src; }, get tgt() { return model.tgt; } };
   const cache = new Map();
 
   // -- parts
   const input = h("textarea", { class: "live-input", rows: 1, lang: "de", spellcheck: "false", autocapitalize: "sentences", autocomplete: "off",
-    enterkeyhint: "done", "aria-label": "German sentence", placeholder: "Type a German sentence" });
+    enterkeyhint: "done", id: "live-typed" });
+  const labels = { input: h("label", { class: "live-side-name", for: "live-typed" }), output: h("span", { class: "live-side-name" }) };
+  const turn = h("button", { type: "button", class: "live-button live-turn", onclick: () => direction(state.src === "de" ? "en" : "de") });
   const status = h("p", { class: "live-status" });
   const progress = h("progress", { max: 1, value: 0, hidden: true, "aria-label": "Loading the model" });
   const retry = h("button", { type: "button", class: "live-button", hidden: true, onclick: () => load().then(compute).catch(() => {}) }, "Try again");
   const spoken = h("p", { class: "live-says", role: "status", "aria-live": "polite" });
+  const aid = h("button", { type: "button", class: "live-button live-aid", hidden: true, onclick: help });
   const output = h("p", { class: "live-result" });
+  const each = h("ol", { class: "live-apart", hidden: true });
+  const how = h("p", { class: "live-how" });
   const was = h("p", { class: "live-was" });
   const chips = h("div", { class: "live-examples", role: "group", "aria-label": "Example sentences" });
   const caption = h("p", { class: "live-caption" });
   const arcs = makeArcs({ lang, onword: (at) => set({ at }), onsource: (from) => set({ from: state.from === from ? null : from }) });
   const heads = makeHeads({ set, toggle, peek: (name) => { peeked = name; drawStage(); } });
   const bets = makeBets({ set, lang, force: (at, bet) => set({ prefix: [...result.target.ids.slice(0, at), bet.id], at: Math.min(at + 1, 200), forced: plain(bet.piece), method: state.method === "beam" ? "greedy" : state.method }) });
+  const blind = h("button", { type: "button", class: "live-button live-blind", "aria-pressed": "false", title: "Switch off every head that looks back at the input",
+    onclick: () => toggle("blocks", "cross") }, "Blind it");
+  const share = h("button", { type: "button", class: "live-button", onclick: copyLink }, "Copy link");
   const panels = {
     beam: ["Beam tree", makeBeamTree({ ask, set, lang })],
     inside: ["Inside one head", makeInsideHead({ ask, lang })],
     depth: ["Depth", makeDepth({ ask, lang, set })],
     numbers: ["Numbers", makeTable({ lang })],
   };
-  const story = makeStory({ apply, remember: (step) => { state.story = step; address(); }, focusInput: () => input.focus(),
+  const story = makeStory({ apply, asking: (on) => tool.classList.toggle("live-asking", on), reveal, text: () => state.text, remember: (step) => { state.story = step; address(); }, focusInput: () => input.focus(),
     chapterAddress: (name) => new URL(`../../book/${name}.html`, base).href });
 
   const button = (text, action, properties = {}) => h("button", { type: "button", class: "live-button", onclick: action, ...properties }, text);
@@ -104,43 +118,44 @@ export async function mount(root, { base }) {
   const pinned = h("div", { class: "live-pinned", hidden: true }, h("strong", {}), pinOff, only, unpin);
   const matter = button("Which heads matter for my sentence?", scan);
   const positions = button("Positions", () => set({ positions: !state.positions }), { "aria-pressed": "true", title: "Take the positions away: the model no longer knows the order" });
-  const causal = button("Causal mask", () => set({ causal: !state.causal }), { "aria-pressed": "true", title: "Let every word look at later ones" });
+  const causal = button("Causal mask", () => set({ causal: !state.causal }), { "aria-pressed": "true", title: "Let every word look at later ones, where there are any" });
   const reset = button("Reset", () => set({ heads: new Set(), blocks: new Set(), positions: false, causal: false, prefix: [], method: "greedy", temperature: 1, topK: 0, topP: 1 }), { class: "live-button live-reset" });
   const tabs = h("div", { class: "live-tabs", role: "tablist", "aria-label": "More of the machine" },
     Object.entries(panels).map(([name, [title]], i) => h("button", { type: "button", role: "tab", id: `live-tab-${name}`, "aria-controls": "live-panel", "aria-selected": "false",
       tabindex: i ? -1 : 0, class: "live-tab", onclick: () => set({ tab: state.tab === name ? null : name }) }, title)));
   roving(tabs, ".live-tab");
   const panel = h("div", { class: "live-panel", id: "live-panel", role: "tabpanel", hidden: true });
-  const views = h("div", { class: "live-views", role: "group", "aria-label": "Parts of the page" }, [["look", "Look"], ["heads", "Heads"], ["bets", "Bets"], ["beam", "Beam"]].map(([name, title]) =>
+  const views = h("div", { class: "live-views", role: "group", "aria-label": "Parts of the page" }, [["look", "Look"], ["heads", "Heads"], ["bets", "Next piece"], ["beam", "More"]].map(([name, title]) =>
     h("button", { type: "button", class: "live-tab", "data-view": name, "aria-pressed": "false", onclick: () => { set({ view: name, tab: name === "beam" ? state.tab ?? "beam" : state.tab }); } }, title)));
   const file = h("input", { type: "file", accept: ".bin", class: "live-file", id: "live-own", onchange: () => file.files[0] && own(file.files[0]) });
   const about = h("p", { class: "live-note live-about" });
 
-  root.replaceChildren(h("div", { class: "live-translator live", "data-view": "look" },
+  const tool = h("div", { class: "live-translator live", "data-view": "look" },
     story.element,
-    h("div", { class: "live-top" }, input, h("div", { class: "live-written-line" }, output, was)),
-    h("div", { class: "live-actions" }, button("Surprise me", () => { input.value = ""; set({ text: surprise(), prefix: [], at: null, from: null }); input.value = state.text; grow(); }), story.start),
+    h("div", { class: "live-top" }, h("div", { class: "live-typed" }, labels.input, input), h("div", { class: "live-typed" }, labels.output, h("div", { class: "live-written-line" }, output, was)), each),
+    h("div", { class: "live-actions" }, blind, story.start, reset),
     chips,
-    h("div", { class: "live-line-row" }, spoken, status, progress, retry),
+    h("div", { class: "live-line-row" }, spoken, aid, status, progress, retry),
+    how,
     views,
     h("div", { class: "live-main" },
       h("div", { class: "live-stage" }, arcs.element, caption),
-        h("div", { class: "live-heads-part" }, h("div", { class: "live-bar-row" }, pinned, h("div", { class: "live-common" }, matter, h("span", { class: "live-toggles" }, positions, causal), reset)), heads.element,
+        h("div", { class: "live-heads-part" }, h("div", { class: "live-bar-row" }, pinned, h("div", { class: "live-common" }, matter, h("span", { class: "live-toggles" }, positions, causal))), heads.element,
           h("p", { class: "live-note live-hint" }, "A row is a layer, a square a head, counted from 0 as in the code. In a square a row is a word that asks, a column a word that is asked. Point to preview, click to pin, ", h("kbd", {}, "x"), " to switch off.")),
       h("div", { class: "live-right" }, bets.element)),
     h("div", { class: "live-lower" }, tabs, panel),
-    h("div", { class: "live-drop" }, h("label", { for: "live-own", class: "live-button" }, "Run a model of your own"), file,
+    h("div", { class: "live-drop" }, share, turn, h("label", { for: "live-own", class: "live-button" }, "Run a model of your own"), file,
       h("span", { class: "live-note" }, "Choose the file that your notebook exported, or drop it anywhere on this page. It stays in your browser.")),
-    about));
-  const tool = root.firstChild, stay = steady(tool);
+    about);
+  const stay = steady(tool);
 
   // -- events
   let typing = null;
   input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => set({ text: input.value.replace(/\n/g, " "), prefix: [], at: null, from: null }), 40); grow(); });
   input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); clearTimeout(typing); set({ text: input.value, prefix: [] }); } });
-  input.addEventListener("focus", () => load().catch(() => {}));
+  input.addEventListener("focus", () => { load().catch(() => {}); loadWords().then((found) => { words = found; }).catch(() => {}); });
   tool.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.pin) set({ pin: null }); });
-  const grow = () => { input.style.height = "auto"; input.style.height = `${input.scrollHeight + 2}px`; };
+  const grow = () => { input.style.height = "auto"; input.style.height = `${input.scrollHeight + 4}px`; };
   for (const kind of ["dragenter", "dragover"]) window.addEventListener(kind, (event) => { if ([...event.dataTransfer.types].includes("Files")) { event.preventDefault(); tool.classList.add("live-dropping"); } });
   window.addEventListener("dragleave", (event) => { if (!event.relatedTarget) tool.classList.remove("live-dropping"); });
   window.addEventListener("drop", (event) => { tool.classList.remove("live-dropping"); const dropped = event.dataTransfer.files[0]; if (dropped) { event.preventDefault(); own(dropped); } });
@@ -157,8 +172,11 @@ export async function mount(root, { base }) {
       status.textContent = `Loading the model: ${megabytes(event.loaded ?? 0)} of ${megabytes(total)}`;
     } else if (model.state === "failed") {
       status.textContent = `The model could not be loaded: ${model.error.message} The examples above still work.`;
+      label();
     } else {
       status.textContent = "";
+      if (!model.own) state.src = model.src;
+      label();
       describe();
     }
   });
@@ -168,7 +186,7 @@ export async function mount(root, { base }) {
     try {
       await model.load(chosen);
       cache.clear();
-      input.lang = model.src;
+      label();
       set({ heads: new Set(), blocks: new Set(), pin: null, prefix: [], at: null });
       say(`Your model ${model.info.name} is here: ${model.info.parameters.toLocaleString("en")} numbers.`);
     } catch (error) {
@@ -223,12 +241,29 @@ export async function mount(root, { base }) {
   async function once() {
     const text = state.text.trim(), asked = dirty ?? {};
     dirty = null;
-    if (!text) { say("Type a German sentence, or choose one of the examples."); output.replaceChildren(); tool.classList.add("live-empty"); return; }
-    tool.classList.remove("live-empty");
+    story.typed(state.text);
+    if (!text) { nothing(`Type a ${languageName(state.src)} sentence, or choose one of the examples.`); return; }
+    if (!model.own && state.src !== model.src) await model.use(state.src);
+    const recorded = state.src === "de" && state.method === "greedy" && !switchesOf(state) && !state.prefix.length && examples.some((example) => example.sentence === text);
+    if (!recorded) await load();
+    tool.dataset.unknown = "";
+    advice = null;
     if (model.state === "ready") {
-      const { unknown } = await model.ask("tokenize", text);
+      const { unknown, tooLong, ids } = await model.ask("tokenize", text);
       tool.dataset.unknown = unknown.join("");
+      if (!model.own) {
+        words ??= await loadWords().catch(() => null);
+        if (words) advice = advise(text, words, model.src);
+      }
+      if (tooLong) {
+        const longest = model.info.config.max_len, parts = sentences(text).length;
+        nothing(`This text has ${ids.length} pieces, and the model reads at most ${longest}. ${parts > 1 ? "Have its sentences translated one by one." : "Shorten it."}`);
+        if (parts > 1) offer({ kind: "several", offer: "Translate them one by one" });
+        return;
+      }
     }
+    tool.classList.remove("live-empty");
+    if (apart && apart.text !== text) apart = null;
     const drawing = { method: state.method, beamSize: state.beamSize, lengthPenalty: state.penalty ?? undefined,
       ...(state.method === "sample" ? { temperature: state.temperature, topK: state.topK || undefined, topP: state.topP < 1 ? state.topP : undefined, seed: state.seed } : {}) };
     const switches = switchesOf(state), prefix = state.prefix;
@@ -239,6 +274,75 @@ export async function mount(root, { base }) {
     if (state.pin) { const [kind, layer, head] = state.pin.split("."); if (!now.attention[kind]?.[layer]?.[head]) state.pin = null; }
     redraw();
     speak(text, asked, switches);
+    offer(switches ? null : advice);
+  }
+
+  // No sentence that could be translated: the last one goes away.
+  function nothing(why) {
+    say(why);
+    offer(null);
+    each.hidden = true;
+    output.replaceChildren();
+    was.style.visibility = "hidden";
+    how.textContent = "";
+    tool.classList.add("live-empty");
+  }
+
+  // What the reader's sentence needs, at one click.
+  function offer(what) {
+    advice = what;
+    aid.hidden = !what;
+    aid.textContent = what?.offer ?? "";
+  }
+  function help() {
+    const { kind, text } = advice;
+    if (kind === "language") direction(state.src === "de" ? "en" : "de", state.text);
+    else if (kind === "several") oneByOne();
+    else type(text);
+  }
+  function type(text, more = {}) {
+    input.value = text;
+    grow();
+    set({ text, prefix: [], at: null, from: null, ...more });
+  }
+  async function direction(src, text = FIRST_IN[src]) {
+    aid.hidden = true;
+    type(text, { src, heads: new Set(), blocks: new Set(), positions: false, causal: false, pin: null, method: "greedy" });
+    await settled();
+    input.focus();
+  }
+  async function oneByOne() {
+    const whole = state.text, parts = sentences(whole);
+    aid.disabled = true;
+    try {
+      await load();
+      const found = [];
+      for (const part of parts) found.push((await ask("translate", part, { attention: false, slot: "apart" })).text);
+      apart = { text: whole };
+      each.replaceChildren(...parts.map((part, i) => h("li", {}, h("button", { type: "button", class: "live-link", lang: lang.tgt, title: "Look at this one", onclick: () => type(part) }, unescaped(found[i])))));
+      each.hidden = false;
+      output.replaceChildren();
+      how.textContent = "";
+      tool.classList.add("live-empty");
+      say(`${parts.length} sentences, each translated by itself. Choose one to look inside.`);
+      offer(null);
+    } catch (error) { say(error.message); }
+    aid.disabled = false;
+  }
+  async function copyLink() {
+    try { await navigator.clipboard.writeText(location.href); share.textContent = "Copied"; }
+    catch { prompt("The address of what you see:", location.href); }
+    setTimeout(() => { share.textContent = "Copy link"; }, 1600);
+  }
+  function label() {
+    const [from, to] = [languageName(model.src), languageName(model.tgt)];
+    input.lang = model.src;
+    input.placeholder = `Type a ${from} sentence`;
+    labels.input.textContent = from;
+    labels.output.textContent = to;
+    turn.hidden = Boolean(model.own);
+    turn.textContent = `Translate ${to} to ${from} instead`;
+    if (chips.dataset.src !== model.src) fillChips();
   }
 
   async function remembered(text, options) {
@@ -255,7 +359,8 @@ export async function mount(root, { base }) {
     tool.classList.add("live-failed");
     if (["WeightsMissing", "Damaged"].includes(error.name) || model.state === "failed") {
       say("Without the model only the examples can be shown.");
-    } else say(error.message);
+    } else if (error.name === "Empty") nothing(error.message);
+    else say(error.message);
     waiting.splice(0).forEach((resolve) => resolve(error));
   }
 
@@ -263,15 +368,31 @@ export async function mount(root, { base }) {
   function say(text) { if (spoken.textContent !== text) spoken.textContent = text; }
   function speak(text, asked, switches) {
     const names = nameOfSwitches(state), records = model.records;
+    const met = words && !model.own ? neverRead(text, words, model.src) : null;
     if (tool.dataset.unknown) say(`The model has never seen ${[...tool.dataset.unknown].map((c) => `“${c}”`).join(", ")}: it reads <unk> there.`);
+    else if (state.causal && !state.heads.size && !state.blocks.size && !state.positions) unmasked(text);
     else if (asked.forced) say(`With “${asked.forced}” forced it writes: ${result.text}`);
     else if (switches) {
       const d = difference(before, result);
       const shift = `“${d.word}” ${d.is < d.was ? "falls" : "rises"} from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}`;
       say(`Without ${names} ${d.same ? `the sentence stays; ${shift}.` : `it writes something else: ${shift}.`}`);
-    } else if (records && result.confidence < records.usual && !model.own) {
-      say(`It is unsure: its bets have ${percent(result.confidence)} on average. This model has only read captions of photographs. 95 of 100 new captions reach ${percent(records.usual)}; of ${records.elsewhere.n} sentences about other things, ${records.elsewhere.usual} did.`);
-    } else say(`Its bets have ${percent(result.confidence)} on average.`);
+    } else if (advice) say(advice.says);
+    else if (records && result.confidence < records.usual && !model.own && model.src === "de") {
+      say(`It is guessing: ${met ? `${met[0].toLowerCase()}${met.slice(1, -1)}, and ` : ""}it has only read captions of photographs. On average it gave the pieces that it wrote ${percent(result.confidence)}.`);
+    } else say(`${met ? met + " " : ""}On average it gave the pieces that it wrote a probability of ${percent(result.confidence)}.`);
+  }
+
+  // What the causal mask does it does in training, where the whole sentence is there at once.
+  async function unmasked(text) {
+    const target = before.target.ids, loss = (layers) => -layers.at(-1).p.reduce((sum, p) => sum + Math.log(p), 0) / target.length;
+    const stays = before.text === result.text;
+    try {
+      const masked = loss(await ask("depth", text, { targetIds: target, slot: "masked" }));
+      const bare = loss(await ask("depth", text, { targetIds: target, switches: { causal: true }, slot: "bare" }));
+      if (!state.causal) return;
+      say(`While it writes, no later word exists, so the mask hides nothing from the newest word and the sentence ${stays ? "stays" : "changes only a little"}. `
+        + `The mask's work is in training, where the whole sentence is there at once: reread like that, its loss is ${masked.toFixed(2)} a piece with the mask and ${bare.toFixed(2)} without. It has never learnt to read with later words in sight.`);
+    } catch (error) { if (error.name !== "Superseded") say(error.message); }
   }
 
   async function scan() {
@@ -286,7 +407,7 @@ export async function mount(root, { base }) {
       const all = KINDS.flatMap((kind) => scanned[kind].flatMap((layer, l) => layer.map((s, n) => ({ ...s, name: `${l}.${n}`, kind }))));
       const most = all.reduce((a, b) => (b.shift > a.shift ? b : a)), decide = all.filter((s) => s.changed).length;
       drawAll();
-      say(`Each of ${all.length} heads was switched off alone: ${decide} change the sentence. Most shifts head ${most.name} of “${KIND_NAMES[most.kind]}”, by ${(100 * most.shift).toFixed(1)} points a piece.`);
+      say(`Each of ${all.length} heads was switched off alone: ${decide} change the sentence. The largest shift is that of head ${most.name} of “${KIND_NAMES[most.kind]}”: ${(100 * most.shift).toFixed(1)} points a piece.`);
     } catch (error) { if (error.name !== "Superseded") say(error.message); }
     matter.disabled = false;
     drawAll();
@@ -301,8 +422,9 @@ export async function mount(root, { base }) {
     arcs.draw({ result, before, kind, weights, at: atNow(), from: state.from });
     const silent = state.blocks.has(kind) || state.blocks.has(`${kind}.${layer}`) || state.heads.has(name);
     arcs.element.classList.toggle("live-silent", silent);
-    caption.textContent = silent ? "Switched off: it looks, but nothing of what it sees is handed on." : name ? `Head ${headName(name)}: ${kind === "encoder" ? "German looks at German" : kind === "decoder" ? "each English word looks at what is written before it" : "English looks at German"}${peeked && peeked !== state.pin ? " (preview)" : ""}. ${arcs.element.dataset.note ?? ""}`
-      : `Where each English word looks in the German: layer ${layer}, the mean of its heads. Point at a word; choose one for its bets.`;
+    const [from, to] = [languageName(lang.src), languageName(lang.tgt)];
+    caption.textContent = silent ? "Switched off: it looks, but nothing of what it sees is handed on." : name ? `Head ${headName(name)}: ${kind === "encoder" ? `${from} looks at ${from}` : kind === "decoder" ? `each ${to} word looks at what is written before it` : `${to} looks at ${from}`}${peeked && peeked !== state.pin ? " (preview)" : ""}. ${arcs.element.dataset.note ?? ""}`
+      : `Where each ${to} word looks in the ${from}: layer ${layer}, the mean of its heads. Point at a word; choose one to see what else it could have been.`;
     return { kind, weights, name: name ? `Head ${headName(name)} of “${KIND_NAMES[kind]}”` : `Cross-attention of layer ${layer}, mean of its heads` };
   }
   const atNow = () => Math.max(0, Math.min(state.at ?? telling(), result.steps.length - 1));
@@ -321,13 +443,14 @@ export async function mount(root, { base }) {
     tool.dataset.view = state.view;
     output.lang = lang.tgt;
     const fresh = before === result ? new Set() : newPlaces(before.target.pieces, result.target.pieces);
-    output.replaceChildren(...result.target.pieces.slice(0, result.target.pieces.at(-1) === "<eos>" ? -1 : undefined).flatMap((piece, i) => {
-      return [startsWord(piece) && i ? " " : "", fresh.has(i) ? h("mark", {}, letters(piece)) : letters(piece)];
-    }));
+    const written = result.target.pieces.slice(0, result.target.pieces.at(-1) === "<eos>" ? -1 : undefined), spelt = shownLetters(written);
+    each.hidden = true;
+    output.replaceChildren(...written.flatMap((piece, i) => [startsWord(piece) && i ? " " : "", fresh.has(i) ? h("mark", {}, spelt[i]) : spelt[i]]));
+    tellHow();
     if (!result.target.pieces.length || result.target.pieces[0] === "<eos>") output.textContent = "(it stops at once)";
     const other = before !== result && before.text !== result.text;
     was.style.visibility = other ? "visible" : "hidden";
-    was.replaceChildren("before: ", h("span", { lang: lang.tgt }, before.text));
+    was.replaceChildren("before: ", h("span", { lang: lang.tgt }, unescaped(before.text)));
     const stage = drawStage(), text = state.text.trim(), switches = switchesOf(state) ?? undefined;
     heads.draw({ state, result, scanned });
     bets.draw({ state: { ...state, at: atNow() }, result, before });
@@ -343,6 +466,8 @@ export async function mount(root, { base }) {
     positions.textContent = `Positions: ${state.positions ? "off" : "on"}`;
     causal.setAttribute("aria-pressed", String(!state.causal));
     causal.textContent = `Causal mask: ${state.causal ? "off" : "on"}`;
+    blind.setAttribute("aria-pressed", String(state.blocks.has("cross")));
+    blind.textContent = state.blocks.has("cross") ? "Let it see again" : "Blind it";
     reset.disabled = !switches && !state.prefix.length && state.method === "greedy";
     for (const tab of views.children) tab.setAttribute("aria-pressed", String(tab.dataset.view === state.view));
     chips.querySelectorAll("button").forEach((chip) => chip.setAttribute("aria-pressed", String(chip.dataset.text === text)));
@@ -356,6 +481,14 @@ export async function mount(root, { base }) {
     Promise.resolve(part.draw({ state, text, result, switches, at: atNow(), ...stage })).catch((error) => { if (error.name !== "Superseded") say(error.message); });
   }
 
+  // Which way of choosing made this sentence, beside the command line's.
+  function tellHow() {
+    const other = state.method === "greedy" ? "beam" : "greedy";
+    how.replaceChildren(h("span", {}, state.method === "sample" ? "Each piece drawn at random, by its probability." : state.method === "beam" ? `Beam search, ${state.beamSize} beginnings at once${state.beamSize === 5 ? ", as the command line does; its weights are rounded here, so a close call may fall the other way" : ""}.`
+      : "Greedy: the likeliest piece each time, so that you can follow every choice. The command line uses beam search with 5."),
+    h("button", { type: "button", class: "live-link", onclick: () => set({ method: other, prefix: [], ...(other === "beam" ? { beamSize: 5 } : {}) }) }, other === "beam" ? "Try beam 5" : "Back to greedy"));
+  }
+
   function describe() {
     const info = model.info;
     about.replaceChildren(info ? `${model.own ? "Your model" : "The model of this book"}: ${info.parameters.toLocaleString("en")} numbers, ${megabytes(info.bytes)}, running in this page. Nothing you type leaves it. `
@@ -365,8 +498,15 @@ export async function mount(root, { base }) {
   const lines = root.dataset.lines ? h("span", {}, `The whole Transformer is ${root.dataset.lines} lines of JavaScript.`) : null;
 
   // -- the story drives the tool through this
+  // Bring a part of the tool to the reader's eyes.
+  function reveal(css) {
+    const part = tool.querySelector(css);
+    part?.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+  }
+
   async function apply(patch, plan = null) {
     const next = { ...patch };
+    if (next.text) input.value = next.text;
     for (const name of ["heads", "blocks"]) if (next[name]) next[name] = new Set(next[name]);
     const forced = next.force;
     delete next.force;
@@ -384,14 +524,19 @@ export async function mount(root, { base }) {
   const settled = () => (busy ? new Promise((resolve) => { waiting.push(resolve); }) : Promise.resolve());
 
   // -- begin: the recorded sentences are there at once
+  function fillChips() {
+    const src = model.src, list = src === "en" ? ENGLISH.map((sentence, i) => ({ sentence, inDomain: i < 5 })) : examples;
+    chips.dataset.src = src;
+    chips.replaceChildren(...list.map((example) => h("button", { type: "button", class: "live-chip", lang: src, "data-text": example.sentence, "aria-pressed": "false",
+      title: example.inDomain ? "" : "Unlike anything that it has read", onclick: () => type(example.sentence) },
+      example.sentence, example.inDomain ? null : h("small", { lang: "en" }, "no caption"))),
+    src === "de" ? h("button", { type: "button", class: "live-chip live-surprise", onclick: () => type(surprise()) }, "Surprise me") : "");
+  }
+  if (!model.info) model.wanted = state.src;
   input.value = state.text;
+  label();
   describe();
-  try {
-    const examples = await model.examples();
-    chips.replaceChildren(...examples.map((example) => h("button", { type: "button", class: "live-chip", lang: "de", "data-text": example.sentence, "aria-pressed": "false",
-      title: example.inDomain ? "" : "Unlike anything that it has read", onclick: () => { input.value = example.sentence; grow(); set({ text: example.sentence, prefix: [], at: null, from: null }); } },
-      example.sentence, example.inDomain ? null : h("small", { lang: "en" }, "no caption"))));
-  } catch { chips.textContent = "The recorded examples could not be loaded."; }
+  root.replaceChildren(tool);   // whole, in one frame: what stands below keeps its place
   grow();
   await compute();
   if (state.story) story.go(state.story, false);

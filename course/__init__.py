@@ -1,0 +1,1 @@
+"""What a teacher takes: questions, slides, exams and the calendar. See course/README.md."""

@@ -1,0 +1,132 @@
+"""Checks for the chapter on pre-norm, post-norm and warm-up."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from exercises.checks import Part, exercise, values
+
+
+def _walk():
+    """Add 24 independent vectors of variance 1 to one of variance 1, and look at the last sum."""
+    x = torch.randn(20_000, 64)
+    for _ in range(24):
+        before, added = x, torch.randn_like(x)
+        x = before + added
+    size, share = x.std().item(), (added.std() / before.std()).item()
+    return {"size": round(size, 2), "share": round(share, 3)}
+
+
+growing_path = values(
+    1,
+    "growing_path",
+    measure=_walk,
+    hint="variances of independent vectors add up; give a pair of numbers",
+    packed=True,
+    size=Part(
+        5.0,
+        "one vector was there and 24 were added; the RMS is the root of the variance",
+        {
+            "that is the variance, 25; the RMS is its root": 25.0,
+            "you counted the 24 that were added; what was there at the start counts, too": (
+                math.sqrt(24)
+            ),
+            "the sizes do not add up, the variances do: the vectors point in random directions": (
+                24.0
+            ),
+            "the variance grows by 1 a sublayer; it does not double": 2.0**12,
+        },
+        tolerance=0.004,
+    ),
+    share=Part(
+        1 / math.sqrt(24),
+        "the last vector has size 1; before it, the path holds 24 vectors",
+        {
+            "compare with the path before the last sum, not after it": 1 / 5,
+            "those are variances; the share of sizes is the root of that": 1 / 24,
+            "you divided the path by what is added; divide what is added by the path": (
+                math.sqrt(24)
+            ),
+        },
+        tolerance=0.0015,
+    ),
+)
+
+
+def _layer_parts(B=2, T=4, D=8):
+    w_1, w_2 = torch.randn(2, D, D)
+    places = torch.randn(T, T).softmax(-1)
+
+    def attention(y):
+        return places @ y @ w_1
+
+    def network(y):
+        return (y @ w_2).relu()
+
+    def norm_1(y):
+        return F.layer_norm(y, (D,), torch.linspace(0.5, 1.5, D))
+
+    def norm_2(y):
+        return F.layer_norm(y, (D,), torch.linspace(2.0, 1.0, D))
+
+    return 3 * torch.randn(B, T, D) + 1, attention, network, norm_1, norm_2
+
+
+def _post(x, attention, network, norm_1, norm_2):
+    x = norm_1(x + attention(x))
+    return norm_2(x + network(x))
+
+
+@exercise(
+    2,
+    inputs=_layer_parts,
+    vary=(dict(B=3, T=5, D=6), dict(B=1, T=3, D=7)),
+    given=0xD16A2AF5,
+    wrong="the result is not that of two pre-norm sublayers, one after the other",
+    shape="a layer keeps the shape",
+    in_place="write x = x + ..., not x += ...",
+    gradients=True,
+    slips={
+        "the first sum adds the normalised x; add the x that came in": (
+            lambda x, attention, network, norm_1, norm_2: (
+                lambda y: y + network(norm_2(y))
+            )(norm_1(x) + attention(norm_1(x)))
+        ),
+        "both sums add a normalised x; add what the sublayer's norm was given": (
+            lambda x, attention, network, norm_1, norm_2: (
+                lambda y: norm_2(y) + network(norm_2(y))
+            )(norm_1(x) + attention(norm_1(x)))
+        ),
+        "that is post-norm; here each norm comes before its sublayer": _post,
+        "attention reads x itself; it must read norm_1(x)": (
+            lambda x, attention, network, norm_1, norm_2: (
+                lambda y: y + network(norm_2(y))
+            )(x + attention(x))
+        ),
+        "the two norms have changed places": (
+            lambda x, attention, network, norm_1, norm_2: (
+                lambda y: y + network(norm_1(y))
+            )(x + attention(norm_2(x)))
+        ),
+        "the network reads the sum without norm_2": (
+            lambda x, attention, network, norm_1, norm_2: (
+                lambda y: y + network(y)
+            )(x + attention(norm_1(x)))
+        ),
+        "the first sum is missing: x itself must be in it": (
+            lambda x, attention, network, norm_1, norm_2: (
+                lambda y: y + network(norm_2(y))
+            )(attention(norm_1(x)))
+        ),
+        "the two sublayers read the same x; the network reads what attention has added to": (
+            lambda x, attention, network, norm_1, norm_2: (
+                x + attention(norm_1(x)) + network(norm_2(x))
+            )
+        ),
+    },
+)
+def pre_norm_layer(x, attention, network, norm_1, norm_2):
+    read = norm_1(x)
+    between = x + attention(read)
+    return between + network(norm_2(between))
