@@ -21,7 +21,7 @@ book page test check weekly test-site labs grade marks copies test-labs bench se
 
 .DEFAULT_GOAL = help
 .PHONY: help book page test check weekly test-site serve sync printed labs grade marks copies test-labs bench train seeds ablations ladder record \
-        gpu gpu-home repository epub pdf offline cards questions clean
+        gpu gpu-home repository epub pdf offline cards questions slides clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -87,6 +87,9 @@ cards: $(READY)  ## glossary, notation and shapes as cards for Anki, _build/atte
 
 questions: $(READY)  ## the question bank for Canvas (QTI), Moodle (XML, GIFT) and Anki, in _build/course
 	$(BIN)/python -m course.export
+
+slides: $(READY)  ## a deck for each session, in _build/course/slides: make slides SESSION=3 ARGS=--pdf
+	$(BIN)/python -m course.slides $(SESSION) $(ARGS)
 
 serve: $(READY)  ## show the built site at http://127.0.0.1:8000
 	@test -f $(SITE) || $(MAKE) book

@@ -114,6 +114,7 @@ def test_the_order_bought_dearly_holds():
     }
     loose, exact = rows["longer side", 1000], rows["the library's", 1000]
     assert loose["again"] < exact["again"] / 3 and max(loose["padding"]) < 0.1
+    assert f"{loose['again']:.0%} {exact['again']:.0%} {max(loose['padding']):.0%}" == "10% 43% 6%"
     assert all(max(exact["padding"]) < max(r["padding"]) for r in rows.values() if r is not exact)
 
 

@@ -1,5 +1,10 @@
 """Adam for all, or Muon for the layers' matrices: what a step is."""
 
+import os
+import platform
+import subprocess
+import sys
+
 import pytest
 import torch
 from conftest import random_ids, tiny_model
@@ -41,6 +46,37 @@ def test_all_directions_are_stretched_alike(shape):
     gradient = rotation(shape[0])[:, :16] @ stretches @ rotation(shape[1])[:16]
     stretched = torch.linalg.svdvals(orthogonalize(gradient[None])[0])[:16]
     assert 0.6 < stretched.min() and stretched.max() < 1.3
+
+
+@pytest.mark.parametrize("has_bf16", [True, False])
+def test_products_are_bf16_only_where_the_device_multiplies_it(monkeypatch, has_bf16):
+    """An old GPU refuses batched products of bf16, and a processor with AVX2 only emulates them."""
+    monkeypatch.setattr(optimizers, "multiplies_bf16", lambda device: has_bf16)
+    kinds = set()
+
+    class Watched(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+            if "bmm" in str(operation):
+                kinds.update(x.dtype for x in args)
+            return operation(*args, **(kwargs or {}))
+
+    torch.manual_seed(0)
+    gradient = torch.randn(2, 24, 12)
+    with Watched():
+        step = orthogonalize(gradient)
+    assert kinds == {torch.bfloat16 if has_bf16 else torch.float32} and step.dtype == gradient.dtype
+    monkeypatch.setattr(optimizers, "multiplies_bf16", lambda device: not has_bf16)
+    assert far(step, orthogonalize(gradient)) < 0.05  # the same step, whatever the device
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the limit is oneDNN's, for x86")
+def test_a_processor_that_only_emulates_bf16_does_not_count():
+    """AVX2 has no bf16; AVX512 without its bf16 part widens every number first."""
+    code = ("import torch; from transformer_lib.runs.device import multiplies_bf16; "
+            "print(multiplies_bf16(torch.device('cpu')))")
+    limited = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX2"}
+    ran = subprocess.run([sys.executable, "-c", code], env=limited, capture_output=True, text=True)
+    assert ran.stdout.strip() == "False", ran.stderr
 
 
 def test_a_turned_gradient_gives_a_turned_step():

@@ -1,7 +1,9 @@
 """What a reader sees while a model trains, and the numbers below it."""
 
 import json
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ from torch import nn
 
 from transformer_lib import ModelConfig, TrainConfig, Transformer, data, tokenization, training
 from transformer_lib import visualize as pictures
+from transformer_lib.fast import training as training_part
 from transformer_lib.runs import card, speed
 from transformer_lib.runs.files import read_json_lines
 from transformer_lib.runs.pretrained import find_run
@@ -122,6 +125,22 @@ def test_the_line_below_the_curve_says_how_fast_and_how_long():
     assert f"<p>{watch.status()}</p>" in curve.below
 
 
+def test_a_run_speaks_early_where_it_is_asked_to():
+    """At the first entry from each look on, and at no other; the first sentence at all of them."""
+    curve = pictures.LiveCurve("step", ("loss",))
+    curve.drawn_at = 1e18
+    watch = Watch("nowhere", CONFIG, lambda texts: [f"said {watch.reached}"] * len(texts),
+                  ["eins", "zwei"], curve, looks=(3, 4, 9, 100, 110, 120, 130))
+    watch.path = Path(os.devnull)
+    for step in (2, 4, 6, 10, *range(90, 150, 10)):
+        watch({"step": step, "loss": 1.0, "seconds": 1.0, "tokens_per_second": 9.0})
+    looked = [4, 10, 100, 110, 120, 130]
+    assert [*watch.said] == looked
+    first, second = curve.below.split(">zwei<")
+    assert [at for at in looked if f"said {at}<" in first] == looked
+    assert [at for at in looked if f"said {at}<" in second] == [4, 100, 110, 130]
+
+
 def test_sentences_are_shown_at_their_moments():
     told = [("25", ["a", "b & c"]), ("50", ["d" * 200, "e"])]
     drawn = pictures.stills.moments(["<ein>", "zwei"], told)
@@ -154,9 +173,33 @@ def test_operations_grow_with_the_batch_and_hold_attention():
     assert long > 2.0 * short  # attention's share grows with the square of the length
 
 
-def test_a_product_is_measured():
-    one = speed.product_speed(64, 32, 32, torch.device("cpu"), seconds=0.02)
-    assert 1e6 < one < 1e15
+@pytest.mark.parametrize("fast", [False, True])
+def test_the_product_that_is_measured_is_the_one_that_trains(fast, monkeypatch):
+    """With `fast` a run multiplies through oneDNN, which may take half the time of the other."""
+    inside = []
+    monkeypatch.setattr(training_part, "_onednn_product", lambda a, b: inside.append(a) or a + 1)
+    monkeypatch.setattr(training_part, "for_onednn", lambda *matrices: not inside)
+    one = speed.product_speed(64, 32, 32, torch.device("cpu"), seconds=0.02, fast=fast)
+    assert 1e6 < one < 1e15 and bool(inside) == fast
+
+
+def test_launches_are_what_is_computed():
+    x = torch.ones(3, 4)
+    assert speed.launches(lambda: (x @ x.T).relu().view(9).sum()) == 3
+    assert speed.launches(lambda: None) == 0
+
+
+@pytest.mark.parametrize(("name", "change", "same", "updates"), [
+    ("multi30k-de-en-short", {}, True, 3000),
+    ("multi30k-de-en", {}, True, 6250),
+    ("multi30k-de-en-short", {"peak_lr": 0.1}, False, 6250),
+])
+def test_a_run_is_held_to_seeds_of_its_own_recipe(name, change, same, updates):
+    about = json.loads((find_run(name) / "config.json").read_text(encoding="utf-8"))
+    about["train"] |= change
+    scores, made, of_it = card._recorded(about, "multi30k", "test")
+    assert (made, of_it, len(scores)) == (updates, same, 3)
+    assert card._recorded(about, "mini", "test") == ([], 0, False)
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(40.4, "40 s"), (720, "12 min"), (12600, "3.5 h")])
@@ -176,6 +219,7 @@ def test_the_card_of_a_run_that_goes_on_says_so(tmp_path, tokenizer, pairs):
     assert (tmp_path / "card.json").exists() and not (tmp_path / "scores.json").exists()
     go_on(tmp_path, tokenizer, pairs)
     ended = card.run_card(tmp_path, pairs, list, "test", 12)
+    assert not ended.same_recipe and ended.recorded == []  # none of these pairs are recorded
     assert ended.planned == 0 and "training  12 updates on mini" in str(ended)
     card.keep_scores(tmp_path, ended, 5, 1.0)
     assert read_json_lines(tmp_path / "sentences.jsonl")[-1]["step"] == 12

@@ -6,13 +6,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$PWD/book/_extra/vendor
 tests=$PWD/tests/browser
+slides=$PWD/course/slides/reveal
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 npm install --silent --no-audit --no-fund --prefix . \
   vega@6.4.0 vega-lite@6.4.1 vega-embed@7.3.0 d3@5.7.0 jquery@3.8.0 mathjax@3.2.2 axe-core@4.14.1 \
   @fontsource-variable/source-serif-4@5.3.1 @fontsource-variable/inter@5.3.0 \
-  @fontsource-variable/jetbrains-mono@5.3.0
+  @fontsource-variable/jetbrains-mono@5.3.0 reveal.js@5.2.1
 
 rm -rf "$target"
 mkdir -p "$target"/{vega,d3,jquery,mathjax,fonts}
@@ -31,6 +32,7 @@ for name in source-serif-4 inter jetbrains-mono; do
 done
 cp @fontsource-variable/source-serif-4/files/source-serif-4-latin-wght-italic.woff2 "$target/fonts"
 cp axe-core/axe.min.js "$tests/axe.min.js"  # MPL 2.0, used by tests/browser/test_site.py alone
+cp reveal.js/dist/{reset.css,reveal.css,reveal.js} reveal.js/plugin/notes/notes.js reveal.js/LICENSE "$slides"
 # Source maps are not served: take out the comments that name them.
-sed -i 's|^//# sourceMappingURL=.*$||' "$target"/*/*.js "$tests/axe.min.js"
+sed -i 's|^//# sourceMappingURL=.*$||' "$target"/*/*.js "$tests/axe.min.js" "$slides"/re*.js "$slides/notes.js"
 du -sh "$target"

@@ -9,6 +9,7 @@ from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.config import TrainConfig
 from transformer_lib.feed_forward import FeedForward
 from transformer_lib.guards import guard
+from transformer_lib.runs.device import multiplies_bf16
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
@@ -67,9 +68,9 @@ def orthogonalize(matrices: Tensor, rounds: int = 5) -> Tensor:
 
     Newton and Schulz's iteration: a polynomial that lifts the stretches (singular values), the
     smallest most of all, to between 0.7 and 1.2. It takes products alone, no decomposition, and
-    bf16 is exact enough. matrices: (N, A, B) -> the same shape.
+    bf16 is exact enough, where the device multiplies it. matrices: (N, A, B) -> the same shape.
     """
-    x = matrices.bfloat16()
+    x = matrices.bfloat16() if multiplies_bf16(matrices.device) else matrices.float()
     if tall := x.size(-2) > x.size(-1):
         x = x.mT  # the smaller product of the two
     x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)  # all singular values at most 1

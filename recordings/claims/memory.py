@@ -1,4 +1,4 @@
-"""Record what the first chapter claims of recurrent models: `make record ONLY=memory`.
+"""Record what the page on recurrence says of one vector: `make record ONLY=memory`.
 
 A sentence is repeated through one vector, or with attention, by length and steps. The experiment is
 the one that the page prints, in its cells tagged `recorded`. Resumable; half a minute a seed on one
@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "memory.json"
-PAGE = "01_why_attention"
+PAGE = "recurrence"
 SEEDS = (0, 1, 2)
 page = SimpleNamespace(**page_code(PAGE))
 

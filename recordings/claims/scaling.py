@@ -18,8 +18,14 @@ page = SimpleNamespace(**page_code(PAGE))
 GATE = Gate(
     chance=0.139, arms=("scores",), edge={"d_k": (None, 256)},
     did_not_learn=(
-        ({"scores": "not divided"}, "without the division most runs with 64 numbers or more"),
-        ({"start": 2.0}, "started at twice the usual size, some runs fail under either division"),
+        (
+            {"scores": "not divided"},
+            "without the division, most runs at the higher rate with 64 numbers or more",
+        ),
+        (
+            {"start": 2.0},
+            "if the weights start at twice the usual size, some runs under either division",
+        ),
         (
             {"scores": "divided", "d_k": 1024, "rate": 0.03},
             "at the higher rate, one seed in three doesn't learn within 500 steps",

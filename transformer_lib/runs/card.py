@@ -31,6 +31,7 @@ class RunCard:
     n_parts: int = 0
     planned: int = 0  # updates, if the run has not ended
     recorded_updates: int = 0  # of each of those seeds
+    same_recipe: bool = False  # whether those seeds were trained by the run's own recipe
 
     def __str__(self):
         lines = [f"Run card of {self.run}"]
@@ -55,7 +56,10 @@ class RunCard:
         if self.recorded:
             scores = ", ".join(f"{score:.1f}" for score in self.recorded)
             each = f", {self.recorded_updates:,} updates each" if self.recorded_updates else ""
-            lines.append(_wrapped(f"{scores}: the book's recorded seeds{each}", "  beside    "))
+            recipe = "of this recipe" if self.same_recipe else "of another recipe"
+            lines.append(
+                _wrapped(f"{scores}: the book's recorded seeds {recipe}{each}", "  beside    ")
+            )
         for one in self.sentences:
             lines += [
                 "",
@@ -111,7 +115,7 @@ def run_card(
     curve = read_json_lines(run_dir / "metrics.jsonl")
     updates, planned = max(entry["step"] for entry in curve), config["train"]["max_steps"]
     data = getattr(pairs, "source", "your pairs")
-    recorded, recorded_updates = _recorded(config["data"], data, split)
+    recorded, recorded_updates, same_recipe = _recorded(config, data, split)
     step = max(1, len(sources) // shown)
     card = RunCard(
         run=run_dir.name,
@@ -131,6 +135,7 @@ def run_card(
         signature=scores.signature.split(";")[0],
         recorded=recorded,
         recorded_updates=recorded_updates,
+        same_recipe=same_recipe,
         curve=curve,
         **told,
     )
@@ -156,15 +161,22 @@ def keep_scores(run_dir: str | Path, card: RunCard, beam_size: int, length_penal
         write_json(run_dir / "scores.json", scores)
 
 
-def _recorded(about: dict, data: str, split: str) -> tuple[list[float], int]:
-    """Scores of the seeds of the recorded run between the same languages, on the same data, and
-    how many updates they made."""
+def _recorded(about: dict, data: str, split: str) -> tuple[list[float], int, bool]:
+    """Scores of recorded seeds of this run's recipe, or of the long run where none are recorded;
+    how many updates they made; and whether it is this run's recipe."""
+    from transformer_lib.runs import recipes
     from transformer_lib.runs.pretrained import results_dir
 
-    folder = results_dir() / f"multi30k-{about.get('src')}-{about.get('tgt')}"
-    if data != "multi30k" or not (folder / "seeds.json").exists():
-        return [], 0
-    seeds = json.loads((folder / "seeds.json").read_text(encoding="utf-8"))["seeds"]
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    scores = [seed[split]["bleu"] for seed in seeds if split in seed]
-    return scores, config["train"]["max_steps"]
+    if data != "multi30k":
+        return [], 0, False
+    long = f"multi30k-{about['data'].get('src')}-{about['data'].get('tgt')}"
+    folders = {name: results_dir() / name for name in (f"{long}-short", long)}
+    found = {name: path for name, path in folders.items() if (path / "seeds.json").exists()}
+    same = [name for name in found if not recipes.differences(recipes.find(name), about)]
+    for name in (*same, long):
+        if name in found:
+            seeds = json.loads((found[name] / "seeds.json").read_text(encoding="utf-8"))["seeds"]
+            config = json.loads((found[name] / "config.json").read_text(encoding="utf-8"))
+            scores = [seed[split]["bleu"] for seed in seeds if split in seed]
+            return scores, config["train"]["max_steps"], name in same
+    return [], 0, False

@@ -73,8 +73,19 @@ def uses_bf16(precision: str, device: torch.device) -> bool:
 
 
 def multiplies_bf16(device: torch.device) -> bool:
-    """Whether bf16 is worth while here: a GPU before compute capability 8.0 only emulates it."""
-    return device.type != "cuda" or torch.cuda.is_bf16_supported(including_emulation=False)
+    """Whether the device itself multiplies bf16, so that rounding to it saves time.
+
+    GPUs before compute capability 8.0 (a T4, a V100) and processors without AVX512-BF16, AMX or
+    Arm's BF16 only emulate it, at up to ten times the time of float32. Apple's GPU: float32.
+    """
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type != "cpu":
+        return False
+    x86 = platform.machine().lower() in ("x86_64", "amd64")
+    # oneDNN also says yes where it widens bf16 to float32 first (AVX512 without its bf16 part).
+    own = not x86 or getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
+    return own and torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 def environment(device: torch.device) -> dict:

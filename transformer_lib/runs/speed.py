@@ -6,8 +6,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from transformer_lib.fast import products
 from transformer_lib.guards import guard
 from transformer_lib.runs.device import uses_bf16
 
@@ -25,6 +27,23 @@ def update_flops(
     return counter.get_total_flops()
 
 
+def launches(update: Callable[[], object]) -> int:
+    """How many operations a call hands to the device, one after the other: all that torch computes
+    in it, forward and backward; views, which compute nothing, are left out."""
+    counter = _Launches()
+    with counter:
+        update()
+    return counter.n
+
+
+class _Launches(TorchDispatchMode):
+    n = 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        self.n += not operation.is_view
+        return operation(*args, **(kwargs or {}))
+
+
 def product_speed(
     rows: int,
     inner: int,
@@ -32,22 +51,24 @@ def product_speed(
     device: torch.device,
     precision: str = "auto",
     seconds: float = 0.3,
+    fast: bool = False,
 ) -> float:
     """FLOP a second of the product of (rows, inner) and (inner, columns) random numbers here, the
-    best of several measurements within about so many seconds."""
-    half = uses_bf16(precision, device) and device.type != "cpu"
+    best of several measurements within about so many seconds. It is the product that a run with
+    this TrainConfig.precision and TrainConfig.fast multiplies by."""
+    bf16 = uses_bf16(precision, device)
+    half = bf16 and device.type != "cpu"
     kind = {"device": device, "dtype": torch.bfloat16 if half else torch.float32}
     a, b = torch.randn(rows, inner, **kind), torch.randn(inner, columns, **kind)
-    result = torch.empty(rows, columns, **kind)
 
     def measured(times: int) -> float:
         begin = time.perf_counter()
         for _ in range(times):
-            torch.mm(a, b, out=result)
+            result = torch.mm(a, b)
         float(result[0, 0])  # waits for the device
         return time.perf_counter() - begin
 
-    with torch.no_grad():
+    with torch.no_grad(), products(device, bf16, fast):
         measured(3)
         times = max(1, int(0.1 * seconds / max(measured(1), 1e-6)))
         best, end = float("inf"), time.perf_counter() + seconds

@@ -23,9 +23,10 @@ class Watch:
     """Pass it to `training.train` as on_log.
 
     translate: texts in, texts out, by the model that trains. sentences: what is translated at each
-    validation. curve: a visualize.LiveCurve. flops: operations of one target token; peak: what a
-    product of matrices reaches here, in FLOP a second. stop_after: the update after which the run
-    is stopped as by Ctrl-C; None: it goes to its end.
+    validation, and at the first entry of the log from each of the updates `looks` on; the first
+    sentence is shown at every look, the others at a few. curve: a visualize.LiveCurve. flops:
+    operations of one target token; peak: what a product of matrices reaches here, in FLOP a second.
+    stop_after: the update after which the run is stopped as by Ctrl-C; None: it goes to its end.
     """
 
     def __init__(
@@ -38,10 +39,11 @@ class Watch:
         flops: float = 0.0,
         peak: float = 0.0,
         stop_after: int | None = None,
+        looks: tuple[int, ...] = (),
     ):
         self.path, self.config, self.translate = Path(run_dir) / NAME, config, translate
         self.sentences, self.curve, self.stop_after = sentences, curve, stop_after
-        self.flops, self.peak = flops, peak
+        self.flops, self.peak, self.looks = flops, peak, looks
         self.speeds: list[tuple[float, float]] = []  # (tokens, updates) a second
         self.logged = self.reached = 0
         self.said: dict[int, list[str]] = {}  # update -> translations
@@ -60,12 +62,13 @@ class Watch:
 
     def __call__(self, entry: dict) -> None:
         """An entry of the log."""
-        step = self.reached = entry["step"]
+        before, step = self.reached, entry["step"]
+        self.reached = step
         if "tokens_per_second" in entry and step > self.logged:
             updates = (step - self.logged) / entry["seconds"] if self.logged else 0.0
             self.speeds.append((entry["tokens_per_second"], updates))
             self.logged = step
-        if "validation_loss" in entry:
+        if "validation_loss" in entry or any(before < look <= step for look in self.looks):
             self.said[step] = self.translate(self.sentences)
             checksums.write_lines(self.path, [
                 dict(zip(ROW, (at, self.sentences, texts), strict=True))
@@ -105,8 +108,11 @@ class Watch:
     def _below(self) -> str:
         from transformer_lib.visualize.stills import moments
 
-        shown = some(sorted(at for at in self.said if at <= self.reached), 4)
+        looked = sorted(at for at in self.said if at <= self.reached)
         text = f"<p>{self.status()}</p>"
-        if not shown:
-            return text
-        return text + moments(self.sentences, [(f"{at:,}", self.said[at]) for at in shown])
+        # The first sentence is followed closely, the others at a few moments.
+        for part, most in ((slice(0, 1), 10), (slice(1, None), 4)):
+            if looked and self.sentences[part]:
+                shown = [(f"{at:,}", self.said[at][part]) for at in some(looked, most)]
+                text += moments(self.sentences[part], shown)
+        return text

@@ -1,0 +1,5 @@
+import sys
+
+from course.slides import main
+
+sys.exit(main())
