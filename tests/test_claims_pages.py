@@ -134,6 +134,9 @@ def test_what_the_pages_say_of_scores_heads_and_positions_holds():
         assert low <= min(found) and max(found) <= high
     assert max(values(*circle, 250, **alone)) < min(values(*circle, 1000, **alone)) < 0.9
 
+    without = values(*circle, 1000, heads=2, reader="network without ReLU")
+    assert 0.73 < min(without) and max(without) < 0.87
+
     for steps in (100, 200, 400):
         drowned = {"positions": "sinusoidal", "size": 0.02}
         assert max(values("positions", "right", steps, **drowned)) < 0.4

@@ -16,6 +16,8 @@ SENTENCE = (12.5, 19.5)  # words, on average
 HABITS = 12  # per 10,000 words, at most
 CONTRACTIONS, YOU = 3, 5  # per 1,000 words, at least
 
+LOOKED_UP = {"book/glossary.md"}  # read by the entry: definitions don't address anybody
+
 # What a reader of these chapters must be able to search for.
 TERMS = {
     "02_scaled_dot_product_attention": ["softmax", "gradient", "variance", "dot product"],
@@ -54,7 +56,7 @@ def test_an_edited_page_does_not_sound_translated(page):
     length = it.mean_sentence
     assert SENTENCE[0] <= length <= SENTENCE[1], f"{length:.1f} words in a sentence, on average"
     assert it.per(it.contractions, 1000) >= CONTRACTIONS, "hardly a contraction: nobody talks so"
-    assert it.per(it.you, 1000) >= YOU, "the page hardly speaks to its reader"
+    assert page in LOOKED_UP or it.per(it.you, 1000) >= YOU, "the page hardly speaks to its reader"
 
 
 @pytest.mark.parametrize("chapter", TERMS)

@@ -206,19 +206,37 @@ def multi_query(q, k, v):
     return weights @ values
 
 
+NEAR = 0.1  # of the mean over the seeds: a prediction this close is right
+
+
 @judged(
     7,
     hint="look at the panel of the network, at the last steps",
-    example={"heads": 2, "reader": "network", "steps": 1000},
+    example={"heads": 2, "reader": "network", "steps": 1000, "without_relu": 0.8},
 )
 def fewer_heads(setting):
+    names = ("heads", "reader", "steps", "without_relu")
     expect(
-        isinstance(setting, dict) and set(setting) == {"heads", "reader", "steps"},
-        'give a dictionary with "heads", "reader" and "steps"',
+        isinstance(setting, dict) and set(setting) == set(names),
+        'give a dictionary with "heads", "reader", "steps" and "without_relu"',
     )
-    right = outcomes("questions", "circle", "right", **setting)
+    square = {name: setting[name] for name in names[:3]}
+    right = outcomes("questions", "circle", "right", **square)
     expect(setting["heads"] < 4, "that are four heads; the claim falls with fewer")
     expect(
         min(right) >= 0.95,
         f"there the seeds get {min(right):.0%} to {max(right):.0%}; each must get 95 % or more",
     )
+    share = setting["without_relu"]
+    number = isinstance(share, int | float) and not isinstance(share, bool)
+    expect(
+        number and 0 <= share <= 1,
+        f"the square is right; now predict a share between 0 and 1, you gave {share!r}",
+    )
+    found = outcomes("questions", "circle", "right", **square | {"reader": "network without ReLU"})
+    expect(
+        abs(share - sum(found) / len(found)) <= NEAR,
+        f"the square is right, the prediction {share:.0%} is not within 10 points: with nothing "
+        "between them, two linear maps in a row are one linear map. Where does the figure show it?",
+    )
+    return f"without the ReLU, the seeds get {min(found):.0%} to {max(found):.0%}"

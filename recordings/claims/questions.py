@@ -23,14 +23,14 @@ GATE = Gate(
 
 QUESTIONS = "four questions"  # fewer are easy, and the page shows them
 HEADS = (1, 2, 4, 8)
-READERS = ("linear map", "network")
+READERS = {"linear map": False, "network": True, "network without ReLU": "linear"}
 LOOKS = (250, 500, 1000)  # steps
 
 
 def circle(heads: int, reader: str, seed: int) -> dict:
     """Share of right answers on circles that were not trained on, at some of the steps."""
     offsets = page.QUESTIONS[QUESTIONS]
-    training = page.neighbour_training(heads, offsets, seed, reader == "network")
+    training = page.neighbour_training(heads, offsets, seed, READERS[reader])
     first, *right = [
         page.share_right(net, offsets)
         for step, net in zip(range(1, LOOKS[-1] + 1), training, strict=False)
@@ -41,4 +41,8 @@ def circle(heads: int, reader: str, seed: int) -> dict:
 
 def grid():
     """(settings, function) of every cell."""
-    return seed_by_seed("circle", circle, SEEDS, heads=HEADS, reader=READERS)
+    *readers, control = READERS
+    return [
+        *seed_by_seed("circle", circle, SEEDS, heads=HEADS, reader=readers),
+        *seed_by_seed("circle", circle, SEEDS, heads=(2,), reader=(control,)),
+    ]
