@@ -31,18 +31,19 @@ EXERCISE = re.compile(r"^\*\*Exercise \d+", re.MULTILINE)
 def listed() -> list[tuple[str, list[str]]]:
     """(caption, pages) of _toc.yml in its order, patterns written out."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
-    found = []
-    for part in toc["parts"]:
+
+    def walk(entries: list[dict]) -> list[str]:
         pages: list[str] = []
-        for entry in part["chapters"]:
+        for entry in entries:
             if "glob" in entry:
                 files = (path.relative_to(ROOT) for path in ROOT.glob(entry["glob"]))
                 pages += sorted(path.with_suffix("").as_posix() for path in files
                                 if path.suffix in (".ipynb", ".md"))
             else:
-                pages.append(entry["file"])
-        found.append((part["caption"], pages))
-    return found
+                pages += [entry["file"], *walk(entry.get("sections", []))]
+        return pages
+
+    return [(part["caption"], walk(part["chapters"])) for part in toc["parts"]]
 
 
 @functools.cache
