@@ -55,11 +55,14 @@ class Item:
         return " ".join([self.question, *said, self.after])
 
 
+NUMBER = r"^\d\d[a-z]?_"  # in front of a chapter's name; a letter only sorts the folder
+
+
 @functools.cache
 def chapters(root: Path = ROOT) -> dict[str, str]:
     """{name without number: file name without ending} of the numbered chapters, in order."""
-    found = sorted((root / "book").glob("[0-9][0-9]_*.ipynb"))
-    return {path.stem[3:]: path.stem for path in found}
+    found = sorted((root / "book").glob("[0-9][0-9]*_*.ipynb"))
+    return {re.sub(NUMBER, "", path.stem): path.stem for path in found}
 
 
 @functools.cache
@@ -77,7 +80,7 @@ def load(folder: Path = FOLDER) -> tuple[Item, ...]:
 
 def of_chapter(chapter: str) -> list[Item]:
     """The items of a chapter, named with or without its number."""
-    return [item for item in load() if item.chapter == re.sub(r"^\d\d_", "", chapter)]
+    return [item for item in load() if item.chapter == re.sub(NUMBER, "", chapter)]
 
 
 def on_the_page(chapter: str) -> list[Item]:
