@@ -60,9 +60,15 @@ NUMBER = r"^\d\d[a-z]?_"  # in front of a chapter's name; a letter only sorts th
 
 @functools.cache
 def chapters(root: Path = ROOT) -> dict[str, str]:
-    """{name without number: file name without ending} of the numbered chapters, in order."""
+    """{name without number: file name without ending} of the numbered chapters, in order.
+
+    A chapter with a letter behind its number, which was once part of another, is among them if
+    there are questions about it.
+    """
     found = sorted((root / "book").glob("[0-9][0-9]*_*.ipynb"))
-    return {re.sub(NUMBER, "", path.stem): path.stem for path in found}
+    asked = {item.chapter for item in load()}
+    named = {re.sub(NUMBER, "", path.stem): path.stem for path in found}
+    return {name: stem for name, stem in named.items() if stem[2] == "_" or name in asked}
 
 
 @functools.cache
