@@ -13,7 +13,6 @@ BOOK = Path(__file__).resolve().parents[1] / "book"
 PRINT_ONLY = {
     "12_batches_loss_schedule", "13_toy_tasks", "14_multi30k_data", "15_decoding",
     "19_encoder_only", "20_decoder_only", "21_vision_transformer", "22_encoder_decoders",
-    "23_cheaper_attention", "24_longer_memory", "24a_less_depth", "25_acting",
 }
 HEADING = "## Common mistakes"
 
