@@ -55,20 +55,16 @@ class Item:
         return " ".join([self.question, *said, self.after])
 
 
-NUMBER = r"^\d\d[a-z]?_"  # in front of a chapter's name; a letter only sorts the folder
+def bare(name: str) -> str:
+    """A chapter's file name without its number, which may have a letter behind it."""
+    return re.sub(r"^\d\d[a-z]?_", "", name)
 
 
 @functools.cache
 def chapters(root: Path = ROOT) -> dict[str, str]:
-    """{name without number: file name without ending} of the numbered chapters, in order.
-
-    A chapter with a letter behind its number, which was once part of another, is among them if
-    there are questions about it.
-    """
+    """{name without number: file name without ending} of the numbered chapters, in order."""
     found = sorted((root / "book").glob("[0-9][0-9]*_*.ipynb"))
-    asked = {item.chapter for item in load()}
-    named = {re.sub(NUMBER, "", path.stem): path.stem for path in found}
-    return {name: stem for name, stem in named.items() if stem[2] == "_" or name in asked}
+    return {bare(path.stem): path.stem for path in found}
 
 
 @functools.cache
@@ -86,7 +82,7 @@ def load(folder: Path = FOLDER) -> tuple[Item, ...]:
 
 def of_chapter(chapter: str) -> list[Item]:
     """The items of a chapter, named with or without its number."""
-    return [item for item in load() if item.chapter == re.sub(NUMBER, "", chapter)]
+    return [item for item in load() if item.chapter == bare(chapter)]
 
 
 def on_the_page(chapter: str) -> list[Item]:
