@@ -104,16 +104,13 @@ def told(tmp_path, monkeypatch):
         names, text = {}, io.StringIO()
         with contextlib.redirect_stdout(text):
             for cell in TELLS[grid]:
-                *lines, last = ast.parse(source[cell]).body
-                exec(compile(ast.Module(lines, []), cell, "exec"), names)
-                if not isinstance(last, ast.Expr):
-                    exec(compile(ast.Module([last], []), cell, "exec"), names)
-                    continue
-                value = eval(compile(ast.Expression(last.value), cell, "eval"), names)
-                if hasattr(value, "data") and "<tbody>" in str(value.data):  # a table, row by row
-                    body = value.data.partition("<tbody>")[2]
-                    for row in body.split("</tr>"):
-                        print(re.sub("<[^>]*>", " ", row))
+                exec(compile(source[cell], cell, "exec"), names)
+                last = ast.parse(source[cell]).body[-1]
+                if isinstance(last, ast.Expr):
+                    value = eval(compile(ast.Expression(last.value), cell, "eval"), names)
+                    if hasattr(value, "_repr_html_"):  # a table
+                        for row in re.findall("<tr>.*?</tr>", value.data, re.S):
+                            print(re.sub("<[^>]+>", "|", row) + ":" * ("<td>" not in row))
         return text.getvalue()
 
     return tell
