@@ -133,6 +133,7 @@ def test_every_listed_page_exists():
 MACHINERY = {
     "config.to_dict": "a configuration as JSON",
     "config.from_dict": "a configuration from JSON",
+    "config._Vocabulary": "one field, so that it comes first",
     "run_size": "reads BOOK_SCALE",
     "one_file": "the whole once more, on a page of its own",
 }

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from recordings.claims import one_vector, residuals, warm_up
+from transformer_lib.scoring.verdict import BETTER, compare_runs
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -69,6 +70,24 @@ def test_the_shares_of_sentences_are_shares():
         for shares in r["whole"]:
             assert list(shares) == [str(n) for n in range(2, one_vector.page.LONGEST + 1)]
             assert all(0 <= share <= 1 for share in shares.values())
+
+
+def test_one_vector_learns_long_sentences_later_and_is_not_full():
+    """More updates and more numbers help it; a row for each token is far ahead of both."""
+
+    def eight(squeeze, width, updates):
+        runs = found(one_vector, squeeze=squeeze, width=width)
+        return {
+            r["settings"]["seed"]: r["whole"][r["steps"].index(updates)]["8"]
+            for r in runs if updates in r["steps"]
+        }
+
+    vector, longer, wider = eight(True, 32, 600), eight(True, 32, 1200), eight(True, 64, 600)
+    rows = eight(False, 32, 600)
+    assert max(vector.values()) < 0.065 and min(rows.values()) > 0.785
+    for better in (longer, wider):
+        assert compare_runs(better, vector).word == BETTER and max(better.values()) < 0.2
+        assert compare_runs(rows, better).word == BETTER
 
 
 @pytest.fixture

@@ -949,6 +949,7 @@ ACTIONS = {  # figure: what a reader does, and what must hold afterwards
     "figure_decoding": (None, "document.querySelectorAll('.live-bets li').length > 4"),
     "figure_merges": ("Quokka", "document.querySelectorAll('.live-merges li:last-child .live-token').length > 1"),
     "figure_patch": (None, "document.querySelectorAll('.live-output').length === 3"),
+    "figure_memory": ("The word's own row", "/\\bman\\b/.test(document.querySelector('.live-output:last-child p')?.textContent) && document.querySelectorAll('.live-memory-row[aria-pressed=\"true\"]').length === 1"),
     "figure_film": ("Play", "/After (?!25 )[0-9]+ updates/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-film-cell').length > 20"),
     "figure_train": ("Play", "/Update [1-9][0-9]+ /.test(document.querySelector('.live-train-numbers').textContent) && document.querySelector('.live-train-loss')"),
     "figure_plane": ("three", "document.querySelector('.live-plane-shares .live-this').textContent.startsWith('three')"),
@@ -1019,6 +1020,28 @@ def test_another_sentences_noun_is_put_where_it_is_said_to_be(browser, address):
             "menu.dispatchEvent(new Event('change'))")
     page.wait("document.querySelector('.live-says').textContent.includes('“Frau” was put where “<eos>” stood')", "another place")
     assert page.js(written)[:2] == [here, there] and page.js(written)[2] != mixed
+
+
+def test_rows_of_the_memory_are_exchanged_and_put_back(browser, address):
+    """By a button, by two clicks and by dragging; the word's own row carries the word."""
+    page = visit(browser, address + "book/figure_memory.html")
+    wrote = "document.querySelector('.live-output:last-child p').textContent"
+    first = "document.querySelector('.live-output p').textContent"
+    row = "document.querySelectorAll('.live-memory')[{}].children[1]"
+    page.wait("document.querySelectorAll('.live-output').length === 3", "three sentences")
+    page.press("All other rows")
+    page.wait("document.querySelector('.live-says').textContent.startsWith('7 rows are')", "seven rows")
+    assert "dog" in page.js("return " + wrote)
+    page.press("Put all back")
+    page.wait(f"{wrote} === {first}", "all back")
+    for act in (f"{row.format(1)}.click(); {row.format(0)}.click()",
+                f"{row.format(1)}.dispatchEvent(new DragEvent('dragstart')); {row.format(0)}.dispatchEvent(new DragEvent('drop'))"):
+        page.js(act)
+        page.wait(f"/\\bman\\b/.test({wrote}) && document.querySelector('.live-says').textContent.startsWith('One row is')", "his row")
+        page.js(f"{row.format(0)}.click()")
+        page.wait(f"{wrote} === {first}", "put back")
+    page.js("const box = document.querySelectorAll('.live-input')[1]; box.value = 'Eine Frau schläft.'; box.dispatchEvent(new Event('input'))")
+    page.wait("document.querySelectorAll('.live-memory')[1].children.length === 5", "the other sentence's rows")
 
 
 def test_the_numbers_inside_a_head_make_its_shares(browser, address):
