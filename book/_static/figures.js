@@ -20,8 +20,8 @@
     for (const path of paths) await load(path);
   }
 
-  // Call `draw` once, when `element` is near the screen, or when the browser has nothing else to do:
-  // a page may be printed at any time, and printing waits for no download.
+  // Call `draw` once, when `element` is near the screen, or, once the reader has moved, when the browser
+  // has nothing else to do (idle.js): a page may be printed at any time, and printing waits for no download.
   const waiting = [];
   function whenNear(element, draw) {
     const observer = new IntersectionObserver((entries) => {
@@ -38,12 +38,7 @@
     waiting.push(start);
   }
 
-  const idle = window.requestIdleCallback ?? ((callback) => setTimeout(callback, 200));
-  function drawNext() {
-    const start = waiting.shift();
-    if (start) Promise.resolve(start()).catch(() => {}).then(() => idle(drawNext));
-  }
-  window.addEventListener("load", () => setTimeout(() => idle(drawNext), 1000));
+  window.bookIdle?.(() => (waiting.length ? Promise.resolve(waiting.shift()()) : null));
 
   // ---- Altair ----------------------------------------------------------------------------
 
@@ -204,8 +199,11 @@
   window.addEventListener("load", () => {
     const eager = () => document.querySelectorAll(".bertviz iframe").forEach((frame) => { frame.loading = "eager"; });
     window.addEventListener("beforeprint", eager);
-    setTimeout(() => idle(eager), 1500);
+    window.bookIdle?.(() => { eager(); return null; });
   });
 
+  // The page has asked for its charts before this script came.
+  const asked = window.bookFigures?.asked ?? [];
   window.bookFigures = { drawChart };
+  for (const call of asked) drawChart(...call);
 })();

@@ -47,6 +47,7 @@ SKELETON = """<!doctype html><html lang="en" data-theme="light"><head><meta char
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>The page</title>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/_static/palette.css">
 <link rel="stylesheet" href="/_static/custom.css">
+<link rel="stylesheet" href="/_static/front.css">
 <link rel="stylesheet" href="/_static/live/live.css"></head><body class="bd-main"
 style="background: var(--pst-color-background)">
 <main class="bd-content"><div class="bd-article-container"><article class="bd-article">
@@ -737,6 +738,56 @@ def test_the_story_from_end_to_end(translator):
     assert not translator.errors()
 
 
+def test_the_sentences_that_break_it_do(browser, address):
+    """Each link of the page "Play" leads to the sentence that it quotes."""
+    cases = re.findall(r'data-writes="([^"]+)"><a href="translator.html#([^"]+)">.*?“([^”]+)”</a>', raw_html("play.md"))
+    assert len(cases) >= 6 and all(writes == quoted for writes, _, quoted in cases)
+    page = visit(browser, address + "book/translator.html")
+    for writes, state, _ in cases:
+        page.js("location.hash = arguments[0]", state.replace("&amp;", "&"))
+        page.wait(f"document.querySelector('.live-result').textContent === {json.dumps(writes)}", writes)
+
+
+def test_a_lecture_is_stepped_by_arrows(browser, address):
+    """?present: nothing but the tool, in letters of 24 px; the first arrow answers, the second goes on."""
+    page = visit(browser, address + "book/translator.html?present")
+    page.wait("document.querySelector('.live-card strong')?.textContent.startsWith('1 of 9')", "the first step")
+    assert page.js("return getComputedStyle(document.documentElement).fontSize") == "24px"
+    page.idle()
+    ActionChains(browser).send_keys(Keys.ARROW_RIGHT).perform()
+    page.wait("document.querySelector('.live-options .live-true')", "the answer")
+    page.idle()
+    ActionChains(browser).send_keys(Keys.ARROW_RIGHT).perform()
+    page.wait("document.querySelector('.live-card strong').textContent.startsWith('2 of 9')", "the second step")
+    ActionChains(browser).send_keys(Keys.ARROW_LEFT).perform()
+    page.wait("document.querySelector('.live-card strong').textContent.startsWith('1 of 9')", "back")
+    page.js("localStorage.clear()")
+
+
+def test_a_sentence_is_ruined_with_few_heads(translator):
+    """The game counts heads and what is left; a hint switches off the head that matters most."""
+    translator.press("Ruin it")
+    translator.wait("/^0 heads off, 100 % of the sentence left/.test(document.querySelector('.live-ruin-score').textContent)", "the start")
+    translator.press("Give me a hint")
+    translator.wait("/^1 head off, /.test(document.querySelector('.live-ruin-score').textContent)", "one head", 60)
+    assert len(translator.all(".live-off")) == 1
+    translator.press("All on again")
+    translator.press("All off", ".live-kind-cross")
+    translator.wait("/^16 heads off, [0-9]+ % of the sentence left. Ruined!/.test(document.querySelector('.live-ruin-score').textContent)", "ruin")
+    assert int(re.search(r"(\d+) %", translator.text(".live-ruin-score"))[1]) < 50
+    assert "Your best for this sentence: 16 heads" in translator.text(".live-ruin .live-note")
+    translator.js("localStorage.clear()")
+
+
+def test_a_picture_of_the_translation_is_made(translator):
+    size = translator.browser.execute_async_script(
+        "const done = arguments[0]; import('/_static/live/card.js').then(async ({ drawCard }) => {"
+        "const { model, weightsOf } = await import('/_static/live/shared.js'); const result = await model.translate('Zwei Hunde spielen im Schnee.');"
+        "const blob = await drawCard({ result, weights: weightsOf(result, 'cross', 1), switches: '', lang: ['German', 'English'] });"
+        "const image = await createImageBitmap(blob); done([blob.type, image.width, image.height, blob.size]) })")
+    assert size[:3] == ["image/png", 1200, 630] and size[3] > 20_000
+
+
 # ---- the address -----------------------------------------------------------------------------------
 
 
@@ -1166,7 +1217,7 @@ def test_without_positions_every_order_is_the_same(browser, address):
     page.press("Silence the positions")
     for _ in range(3):
         page.press("Shuffle")
-        page.wait("/same sentence, and the same bets/.test(document.querySelector('.live-says').textContent)",
+        page.wait("/same sentence, and the same probabilities/.test(document.querySelector('.live-says').textContent)",
                   "the same sentence")
 
 
