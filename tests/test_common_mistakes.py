@@ -12,7 +12,6 @@ BOOK = Path(__file__).resolve().parents[1] / "book"
 # Pages whose mistakes only print what they do. The list may only get shorter.
 PRINT_ONLY = {
     "12_batches_loss_schedule", "13_toy_tasks",
-    "23_cheaper_attention", "24_longer_memory_less_depth", "25_acting",
 }
 HEADING = "## Common mistakes"
 
