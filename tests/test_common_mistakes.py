@@ -11,7 +11,7 @@ import pytest
 BOOK = Path(__file__).resolve().parents[1] / "book"
 # Pages whose mistakes only print what they do. The list may only get shorter.
 PRINT_ONLY = {
-    "12_batches_loss_schedule", "13_toy_tasks",
+    "13_toy_tasks",
 }
 HEADING = "## Common mistakes"
 
