@@ -1298,6 +1298,25 @@ def test_more_is_darker_on_paper_and_lighter_in_the_dark(browser, address):
         assert all(abs(a - b) > 200 for a, b in zip(cells, letters, strict=True)), "letters on their cell"
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_chart_spans_its_column_in_letters_of_their_size(browser, address, width):
+    """A chart of one view is made for the width that there is, not shrunk to it."""
+    spec = {
+        "data": {"values": [{"x": i, "y": i * i, "kind": "a series"} for i in range(9)]}, "width": 620, "height": 200,
+        "mark": "line", "config": {"axis": {"labelFontSize": 12, "titleFontSize": 13}},
+        "encoding": {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}, "color": {"field": "kind"}},
+    }
+    Handler.more["heat"] = re.sub(r'drawChart\(document.getElementById\("heat"\), .*, \{\}\)',
+                                  lambda _: f'drawChart(document.getElementById("heat"), {json.dumps(spec)}, {{}})', heat_map())
+    page = visit(browser, address + "book/heat.html", width=width)
+    page.wait("document.querySelector('#heat[data-drawn]')", "the chart")
+    room, drawn, smallest = page.js(
+        "const box = document.querySelector('#heat'), svg = box.querySelector('svg'), scale = svg.getBoundingClientRect().width / svg.getAttribute('width');"
+        "return [box.clientWidth, svg.getBoundingClientRect().width, Math.min(...[...svg.querySelectorAll('text')].filter((one) => one.textContent)"
+        ".map((one) => parseFloat(getComputedStyle(one).fontSize))) * scale]")
+    assert abs(drawn - room) < 8 and smallest >= 9.9, (room, drawn, smallest)
+
+
 def test_radio_buttons_of_a_chart_can_be_hit(browser, address):
     Handler.more["heat"] = heat_map()
     page = visit(browser, address + "book/heat.html", width=390)

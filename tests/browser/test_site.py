@@ -515,7 +515,7 @@ def test_narrow_pages_have_no_button_over_the_sliders(browser, address):
 
 @pytest.mark.parametrize("page", CHART_PAGES)
 def test_charts_fit_a_phone(browser, address, page):
-    """Only what is wider than 1 / 0.6 of the screen may still scroll in its box."""
+    """Letters shrink to 85 % at most; only what is then still too wide scrolls in its box."""
     open_page(browser, address + page, PHONE)
     sizes = browser.execute_script(
         "return [...document.querySelectorAll('.chart')].map(chart => [chart.clientWidth,"
@@ -523,7 +523,7 @@ def test_charts_fit_a_phone(browser, address, page):
         "chart.querySelector('svg').getBoundingClientRect().width])"
     )
     for room, natural, drawn in sizes:
-        assert drawn <= max(room, 0.6 * natural) + 1, (room, natural, drawn)
+        assert drawn <= max(room, 0.85 * natural) + 1, (room, natural, drawn)
 
 
 CHAPTERS = [page for page in PAGES if re.match(r"book/\d\d[a-z]?_", page)]
