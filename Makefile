@@ -21,7 +21,7 @@ book page test check weekly test-site labs grade marks copies test-labs bench se
 
 .DEFAULT_GOAL = help
 .PHONY: help book page test check weekly test-site serve sync printed labs grade marks copies test-labs bench train seeds ablations ladder record \
-        gpu gpu-home repository epub pdf offline cards questions slides clean
+        gpu gpu-home repository epub pdf offline cards questions slides exams clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -90,6 +90,9 @@ questions: $(READY)  ## the question bank for Canvas (QTI), Moodle (XML, GIFT) a
 
 slides: $(READY)  ## a deck for each session, in _build/course/slides: make slides SESSION=3 ARGS=--pdf
 	$(BIN)/python -m course.slides $(SESSION) $(ARGS)
+
+exams: $(READY)  ## two written exams with marking schemes and a list for an oral one, in _build/course; PDF through Chromium
+	$(BIN)/python -m course.exams
 
 serve: $(READY)  ## show the built site at http://127.0.0.1:8000
 	@test -f $(SITE) || $(MAKE) book

@@ -55,11 +55,16 @@ class Item:
         return " ".join([self.question, *said, self.after])
 
 
+def bare(name: str) -> str:
+    """A chapter's file name without its number, which may have a letter behind it."""
+    return re.sub(r"^\d\d[a-z]?_", "", name)
+
+
 @functools.cache
 def chapters(root: Path = ROOT) -> dict[str, str]:
     """{name without number: file name without ending} of the numbered chapters, in order."""
-    found = sorted((root / "book").glob("[0-9][0-9]_*.ipynb"))
-    return {path.stem[3:]: path.stem for path in found}
+    found = sorted((root / "book").glob("[0-9][0-9]*_*.ipynb"))
+    return {bare(path.stem): path.stem for path in found}
 
 
 @functools.cache
@@ -77,7 +82,7 @@ def load(folder: Path = FOLDER) -> tuple[Item, ...]:
 
 def of_chapter(chapter: str) -> list[Item]:
     """The items of a chapter, named with or without its number."""
-    return [item for item in load() if item.chapter == re.sub(r"^\d\d_", "", chapter)]
+    return [item for item in load() if item.chapter == bare(chapter)]
 
 
 def on_the_page(chapter: str) -> list[Item]:

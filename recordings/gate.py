@@ -47,21 +47,19 @@ OLD = {
     "claims/warm_up": ("12_batches_loss_schedule", NO_CURVE),
     "claims/wirings": ("10_decoder", NO_CURVE),
     "beyond/acting": ("25_acting", NO_CURVE),
-    "beyond/adaptive-steps": ("24_longer_memory_less_depth", NO_CURVE),
+    "beyond/adaptive-steps": ("24a_less_depth", NO_CURVE),
     "beyond/attention-cost": ("23_cheaper_attention", "timed on one machine"),
-    "beyond/early-leaving": ("24_longer_memory_less_depth", NO_CURVE),
+    "beyond/early-leaving": ("24a_less_depth", NO_CURVE),
     "beyond/encoder-decoders-denoising": ("22_encoder_decoders", NO_TOKENS),
-    "beyond/encoder-decoders-layers": ("22_encoder_decoders", NO_TOKENS),
-    "beyond/encoder-decoders-tags": ("22_encoder_decoders", NO_TOKENS),
+    "beyond/encoder-decoders-layers": ("which_layers", NO_TOKENS),
+    "beyond/encoder-decoders-tags": ("many_directions", NO_TOKENS),
     "beyond/encoder-only": ("19_encoder_only", NO_TOKENS),
     "beyond/far-links": ("23_cheaper_attention", NO_CURVE),
     "beyond/modern-parts": ("20_decoder_only", NO_CURVE),
-    "beyond/neighbours": ("24_longer_memory_less_depth", NO_CURVE),
     "beyond/one-stream-mini": ("20_decoder_only", NO_TOKENS),
     "beyond/one-stream-multi30k": ("20_decoder_only", NO_TOKENS),
-    "beyond/recall": ("24_longer_memory_less_depth", NO_CURVE),
+    "beyond/recall": ("24_longer_memory", NO_CURVE),
     "beyond/scaling": ("scaling", NO_CURVE),
-    "beyond/spans": ("24_longer_memory_less_depth", NO_CURVE),
     "beyond/vision": ("21_vision_transformer", NO_CURVE),
 }
 
@@ -80,6 +78,7 @@ class Gate:
     did_not_learn: [(settings, words of the page), ...] of arms of which some or all runs stay at
     chance.
     differs: "parameters", "updates" or "tokens" -> words of the page that admit the difference.
+    began: where a loss says nothing (rewards): whether a record shows that its run began to learn.
     """
 
     chance: float | Callable[[dict], float] | None = None
@@ -88,10 +87,11 @@ class Gate:
     measures: tuple[str, ...] = ()
     did_not_learn: tuple[tuple[dict, str], ...] = ()
     differs: dict[str, str] = field(default_factory=dict)
+    began: Callable[[dict], bool] | None = None
 
     @property
     def trains(self) -> bool:
-        return self.chance is not None
+        return self.chance is not None or self.began is not None
 
     def lacks(self, record: dict) -> bool:
         """Whether a record has to be made again to be complete."""
@@ -105,7 +105,9 @@ class Gate:
 
 
 def learned(record: dict, gate: Gate) -> bool:
-    """Whether the training loss ended below the loss of guessing by MARGIN."""
+    """Whether the training loss ended below the loss of guessing by MARGIN, or as `began` says."""
+    if gate.began is not None:
+        return gate.began(record)
     return record["run"]["curve"][-1][1] < (1 - MARGIN) * gate.guessing(record["settings"])
 
 

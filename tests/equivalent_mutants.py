@@ -209,7 +209,7 @@ EQUIVALENT = {
     "encoder_decoders": {
         "return (20, 0.3, 0.3) | 20 -> 21": "another text that overturns the sentence",
     },
-    "longer_memory_less_depth": {
+    "longer_memory": {
         "DOG, CAT = (7, 8) | 7 -> 0": "the numbers of the words are free",
         "DOG, CAT = (7, 8) | 8 -> 9": "the numbers of the words are free",
         "DOG, CAT = (7, 8) | 8 -> 0": "the numbers of the words are free",

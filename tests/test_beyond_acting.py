@@ -13,6 +13,7 @@ from transformer_lib.beyond import corridor, families, gates
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoder import Decoder
 from transformer_lib.models.decision_transformer import DecisionTransformer
+from transformer_lib.scoring.verdict import compare_runs
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = BlockConfig(16, 2, 32, 0, 3, dropout=0.0, max_len=40)
@@ -398,44 +399,113 @@ def test_the_recorded_runs_are_whole(recorded):
         assert "asked" not in row or len(row["asked"]) == len(row["got"])
 
 
-def test_what_the_page_says_of_gates_holds(recorded):
+def found_the_turn(rows, wanted):
+    """Updates until the right turn is 90 percent likely, by seed."""
+    rows = [row for row in rows if wanted.items() <= row.items()]
+    return [next((u for u, _, t in row["curve"] if t >= 0.9), math.inf) for row in rows]
+
+
+def test_what_the_page_says_of_the_control_holds(recorded):
+    usual = {"rate": 0.001, "layers": 4, "warmup": 1, "entropy": 0.05}
+    found = {
+        signal: [
+            u for residual in ("post-norm", "pre-norm", "gate 2", "gate 0")
+            for u in found_the_turn(
+                recorded["corridor"], usual | {"signal": signal, "residual": residual}
+            )
+        ]
+        for signal in ("told", "earned")
+    }
+    assert len(found["told"]) == len(found["earned"]) == 12
+    assert (min(found["told"]), max(found["told"])) == (50, 75)
+    assert (min(found["earned"]), max(found["earned"])) == (125, 275)
+
+
+def test_what_the_page_says_of_the_bias_holds(recorded):
     usual = {"signal": "earned", "rate": 0.001, "layers": 4, "warmup": 1, "entropy": 0.05}
-    never = math.inf
+    found = {
+        bias: found_the_turn(recorded["corridor"], usual | {"residual": f"gate {bias}"})
+        for bias in (-2, 0, 2, 4)
+    }
+    assert sorted(found[-2]) == [300, math.inf, math.inf]  # of runs of 300 updates
+    means = {bias: statistics.mean(found[bias]) for bias in (0, 2, 4)}
+    assert {k: round(v) for k, v in means.items()} == {0: 183, 2: 142, 4: 192}
 
-    def needed(residual, **change):
-        """Updates until the right turn is 90 percent likely, by seed."""
-        wanted = usual | change | {"residual": residual}
-        rows = [row for row in recorded["corridor"] if wanted.items() <= row.items()]
-        rows.sort(key=lambda row: row["seed"])
-        assert [row["seed"] for row in rows] == [0, 1, 2], wanted
-        return [next((u for u, _, t in row["curve"] if t >= 0.9), never) for row in rows]
 
-    def ahead(one, other):
-        """In how many seeds one comes first, and in how many the other does."""
-        both = list(zip(one, other, strict=True))
-        return sum(a < b for a, b in both), sum(a > b for a, b in both)
+def gates_found(entropy, residual, width):
+    path = ROOT / "results" / "beyond" / "gates.json"
+    records = json.loads(path.read_text())["records"]
+    return {
+        r["settings"]["seed"]: r["found"] or math.inf for r in records
+        if (r["settings"]["entropy"], r["settings"]["residual"], r["settings"]["width"])
+        == (entropy, residual, width)
+    }
 
-    closed = needed("gate 2")
-    open_gate, shut = needed("gate -2"), needed("gate 4")
-    assert open_gate.count(never) == 2 and ahead(closed, open_gate) == (3, 0)
-    assert ahead(closed, shut) == (3, 0) == ahead(shut, open_gate)
-    for change in ({"rate": 0.003}, {"rate": 0.0005}, {"layers": 8}, {"warmup": 100}):
-        assert needed("post-norm", **change).count(never) == 1
-    rates = [{"rate": rate} for rate in (0.0005, 0.001, 0.003)]
-    for change in (*rates, {"layers": 1}, {"layers": 8}):
-        assert never not in needed("pre-norm", **change)
-    for change in rates[1:]:
-        for other in ("post-norm", "pre-norm", "gate 0"):
-            assert ahead(needed(other, **change), needed("gate 2", **change))[0] == 0
-    assert ahead(needed("gate 2", rate=0.0005), needed("gate 0", rate=0.0005))[0] == 0
-    tap = needed("output gate 2")
-    assert ahead(tap, closed)[0] == 0
-    assert abs(statistics.mean(tap) - statistics.mean(needed("pre-norm"))) < 25
-    for other in ("post-norm", "pre-norm"):
-        won, lost = ahead(needed("gate 2", layers=1), needed(other, layers=1))
-        assert won <= lost
-        assert ahead(needed("gate 2", layers=8), needed(other, layers=8)) == (3, 0)
-    assert ahead(needed("post-norm"), needed("post-norm", warmup=100)) == (2, 0)
-    less = {name: needed(name, entropy=0.01).count(never) for name in ("post-norm", "pre-norm")}
-    assert less == {"post-norm": 1, "pre-norm": 2}
-    assert not any(never in needed(name, entropy=0.01) for name in ("gate 2", "gate 0"))
+
+def test_what_the_page_says_of_gates_holds():
+    usual, less = 0.05, 0.01
+    small = [("pre-norm", 32), ("gate 2", 20)]
+    large = [("pre-norm", 52), ("gate 2", 32)]
+    found = {(e, *arm): gates_found(e, *arm) for e in (usual, less) for arm in small + large}
+    found[usual, "post-norm", 32] = gates_found(usual, "post-norm", 32)
+    assert all(len(seeds) == 9 for seeds in found.values())
+    assert max(max(x.values()) for k, x in found.items() if k[0] == usual) <= 300
+    means = {k: statistics.mean(x.values()) for k, x in found.items()}
+    never = [k for k, x in found.items() for u in x.values() if u == math.inf]
+    assert sorted(never) == [(less, "pre-norm", 32), (less, "pre-norm", 52)]
+    said = {("gate 2", 20): 203, ("pre-norm", 32): 189, ("pre-norm", 52): 147, ("gate 2", 32): 147}
+    assert {arm: round(means[usual, *arm]) for arm in said} == said
+    found_late = sorted(found[less, "pre-norm", 32].values())
+    assert sum(u <= 300 for u in found_late) == 3 and found_late[-2:] == [975, math.inf]
+    assert statistics.median(found[less, "pre-norm", 52].values()) == 200
+    gated = found[less, "gate 2", 20].values()
+    assert (min(gated), max(gated), max(found[less, "gate 2", 32].values())) == (175, 275, 275)
+    # Parameters buy speed: the larger of each residual against the smaller.
+    larger, smaller = (
+        {k: (found[usual, *a][k] + found[usual, *b][k]) / 2 for k in range(9)}
+        for a, b in (large, small)
+    )
+    both = compare_runs(larger, smaller, better="lower")
+    assert both.word == "better"
+    assert [round(-x) for x in (both.difference, both.high, both.low)] == [49, 21, 76]
+    plain = compare_runs(found[usual, "pre-norm", 52], found[usual, "pre-norm", 32], "lower")
+    assert [round(-x) for x in (plain.difference, plain.high, plain.low)] == [42, -5, 89]
+    for a, b in (small, large):  # and at equal size no residual is ahead
+        assert compare_runs(found[usual, *a], found[usual, *b], "lower").word not in "better worse"
+    # A gate buys reliability: within 300 updates, at equal size.
+    within = {arm: sum(u <= 300 for u in found[less, *arm].values()) for arm in small}
+    a, b = within["gate 2", 20], within["pre-norm", 32]
+    assert (a, b) == (9, 3) and round(fisher(a, 9, b, 9), 3) == 0.009
+
+
+def fisher(a, n_a, b, n_b):
+    """The two-sided p of Fisher's exact test for a of n_a against b of n_b."""
+    def probability(x):
+        return math.comb(n_a, x) * math.comb(n_b, a + b - x) / math.comb(n_a + n_b, a + b)
+
+    likely = [probability(x) for x in range(n_a + 1) if 0 <= a + b - x <= n_b]
+    return sum(p for p in likely if p <= probability(a) * (1 + 1e-9))
+
+
+def test_what_the_page_says_of_wishes_holds(recorded):
+    def runs(model="decision", data="all", context=acting.CONTEXT):
+        wanted = {"model": model, "data": data, "context": context}
+        return [run for run in recorded["cartpole"] if wanted.items() <= run.items()]
+
+    def got(rows, asked, key="got"):
+        return statistics.mean(x for r in rows for x in r[key][r["asked"].index(asked)])
+
+    def cloned(data):
+        return round(statistics.mean(x for r in runs("cloning", data) for x in r["got"]))
+
+    off = statistics.mean(abs(got(runs(), a) - a) for a in runs()[0]["asked"] if a <= 200)
+    assert round(off) == 3 and (round(got(runs(), 200)), round(got(runs(), 250))) == (197, 199)
+    assert (cloned("all"), cloned("best 10 %"), cloned("best 10 % of below 100")) == (96, 194, 92)
+    assert round(got(runs(), 50, "got_without_counting")) == 127
+    for asked in (25, 50, 100, 150):
+        assert abs(got(runs(context=1), asked) - asked) < 8
+    nobody_good = runs(data="below 100")
+    assert round(got(nobody_good, 125)) == 112
+    assert sorted(round(got([run], 250)) for run in nobody_good) == [84, 136, 158]
+    share = sum(r == acting.LIMIT for r in recorded["data"]["returns"]) / 500
+    assert round(share, 2) == 0.22

@@ -20,6 +20,8 @@ from transformer_lib.beyond import (
     routing,
     sparse,
 )
+from transformer_lib.beyond.learning import learn
+from transformer_lib.feed_forward import FeedForward
 from transformer_lib.runs.pretrained import results_dir
 
 T, BLOCK = 64, 8
@@ -445,8 +447,7 @@ def test_every_mechanism_learns_in_the_reader(name):
     model = far_links.reader(name)
     batch = far_links.draw(2, 128, 24, torch.Generator().manual_seed(0))
     before = [p.clone() for p in model.parameters() if p.numel()]
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    losses = [far_links.training_step(model, optimizer, batch) for _ in range(8)]
+    losses = learn(model, lambda: far_links.answer_loss(model, batch), 8, 0.01)
     assert losses[-1] < losses[0]
     after = [p for p in model.parameters() if p.numel()]
     assert not any(torch.equal(*pair) for pair in zip(before, after, strict=True))
@@ -460,12 +461,10 @@ def test_an_unknown_mechanism_is_refused_by_name():
 
 def test_longformer_s_questions_see_everything_and_the_others_do_not():
     inner = far_links.QuestionsGlobal(128, window=2, n_asked=1)
-    torch.manual_seed(0)
-    q, k, v = torch.randn(3, 1, 1, 128, 8)
     asked = torch.zeros(1, 128, dtype=torch.bool)
     asked[0, 60] = True
-    mask = sparse.any_of(sparse.local(2), lambda i, j: (i == 60) | (j == 60))
-    torch.testing.assert_close(inner(q, k, v, asked), full(q, k, v, sparse.as_mask(mask, 128)))
+    rule = sparse.any_of(sparse.local(2), lambda i, j: (i == 60) | (j == 60))
+    assert torch.equal(inner(asked), sparse.as_mask(rule, 128))
 
 
 def test_the_arithmetic_counted_is_the_arithmetic_done():
@@ -519,7 +518,7 @@ def test_the_recorded_grid_is_of_today_s_mechanisms():
     assert {run["mechanism"] for run in runs} == set(far_links.NAMES)
     for run in runs:
         model = far_links.reader(run["mechanism"], 128, run["n_facts"], run["budget"])
-        assert run["cells"] == pytest.approx(model.attention[0].attend.cells, abs=1e-3)
+        assert run["cells"] == pytest.approx(model.cells, rel=1e-3)
         assert len(run["same_updates"]) == len(run["same_flops"]) == 8
 
 
@@ -534,16 +533,71 @@ def test_what_the_page_says_of_far_links_holds():
 
     found = {name: right(name) for name in far_links.NAMES}
     assert all(len(seeds) == 3 for seeds in found.values())
-    for name in ("full", "Longformer", "Reformer", "Routing"):
-        assert min(found[name]) > 0.9 and min(right(name, rate=0.001)) > 0.8
-    for name in ("ETC", "BigBird"):
-        assert max(found[name]) < 0.25 and max(right(name, budget=96)) < 0.5
-    assert max(right("Routing", budget=96)) < min(found["Routing"]) - 0.4
+
+    def percent(name, **change):
+        return round(100 * sum(right(name, **change)) / len(right(name, **change)))
+
+    means = {name: percent(name) for name in far_links.NAMES}
+    said = {"ETC": 13, "BigBird": 15, "Longformer": 100, "Reformer": 96, "all routed": 97,
+            "linear": 79, "Linformer": 7, "full": 100}
+    assert said.items() <= means.items(), means
+    assert [percent(name, budget=96) for name in ("ETC", "BigBird", "all routed")] == [41, 43, 39]
     assert max(found["RFA"]) < 0.1
     *others, best = sorted(found["Performer"])
-    assert max(others) < 0.15 < best < 0.5 < max(right("Performer", budget=96))
-    assert max(right("RFA", budget=96)) < 0.1
-    assert min(found["linear"]) > 0.6 and max(right("linear", rate=0.001)) < 0.1
-    assert max(found["Linformer"]) < 0.1
+    assert max(others) < 0.15 and round(100 * best) == 41
+    assert (percent("Routing"), percent("Routing", budget=96)) == (91, 40)
     solved = {n for n in far_links.NAMES if min(right(n, rate=0.001)) > 0.5}
-    assert solved == {"full", "Longformer", "Reformer", "Routing"}
+    assert solved == {"full", "Longformer", "Reformer", "Routing", "all routed"}
+    assert max(right("linear", rate=0.001)) < 0.1
+    same = {
+        n: [sum(r[key]) / 8 for r in recorded("far-links")["runs"]
+            if (usual | {"mechanism": n}).items() <= r.items()]
+        for n in far_links.NAMES for key in ("same_flops",)
+    }
+    for name, values in same.items():
+        assert abs(100 * sum(values) / len(values) - 100 * sum(found[name]) / 3) < 14
+
+
+def test_causal_hashing_and_routing_are_full_causal_attention_at_their_limit(qkv):
+    q, k, v = qkv
+    mask = masks.causal_mask(T)
+    hashed = lsh.lsh_attention(q, v, 1, T, causal=True)
+    torch.testing.assert_close(hashed, lsh.shared_attention(q, v, mask))
+    one = torch.nn.functional.normalize(torch.randn(q.size(1), 1, q.size(-1)), dim=-1)
+    routed = routing.routing_attention(q, k, v, one, T, causal=True)
+    torch.testing.assert_close(routed, full(q, k, v, mask))
+
+
+def test_later_values_never_reach_earlier_places(qkv):
+    q, k, v = qkv
+    later = v.clone()
+    later[:, :, -1] += 1
+    four = torch.nn.functional.normalize(torch.randn(q.size(1), 4, q.size(-1)), dim=-1)
+
+    def hashed(v):
+        generator = torch.Generator().manual_seed(0)
+        return lsh.lsh_attention(q, v, 4, T // 4, 2, generator, causal=True)
+
+    def routed(v):
+        return routing.routing_attention(q, k, v, four, T // 4, causal=True)
+
+    for attend in (hashed, routed):
+        assert torch.equal(attend(v)[:, :, :-1], attend(later)[:, :, :-1])
+
+
+def test_a_network_in_chunks_gives_the_same_numbers_from_a_narrower_hidden_layer():
+    network, x, widest = FeedForward(8, 32), torch.randn(2, 20, 8), []
+    network.expand.register_forward_hook(lambda *given: widest.append(given[2].size(1)))
+    torch.testing.assert_close(reversible.Chunked(network, 6)(x), network(x))
+    assert widest == [6, 6, 6, 2, 20]
+
+
+def test_the_routing_transformer_has_a_local_head_and_a_routed_one(qkv):
+    attention = far_links.RoutedAttention(
+        16, 2, length=T, n_clusters=1, members=T, n_local=1, window=3
+    ).eval()
+    q, k, v = (x[:, :2, :, :8] for x in qkv)
+    found, _ = attention.attend(q, k, v)
+    near = full(q, k, v, sparse.as_mask(sparse.local(3), T))
+    torch.testing.assert_close(found[:, 0], near[:, 0])
+    torch.testing.assert_close(found[:, 1], full(q, k, v)[:, 1])

@@ -21,6 +21,7 @@ from transformer_lib.beyond.families import (
     load_gpt2,
 )
 from transformer_lib.beyond.one_stream import (
+    CausalTwoPart,
     PrefixLanguageModel,
     TwoPartLanguageModel,
     stream_batches,
@@ -158,6 +159,21 @@ def test_with_equal_weights_the_two_parts_are_one_model():
                 parameter.add_(0.1)
         moved = (changed(ids) - one(ids))[0].abs().amax(-1) > 1e-6
         assert moved[:4].all() == before and moved[:4].any() == before and moved[4:].all() == after
+
+
+@torch.no_grad()
+def test_the_causal_stream_may_have_weights_for_each_part_too():
+    one, two = model_of(LanguageModel), model_of(CausalTwoPart)
+    state = one.state_dict()
+    two.load_state_dict({
+        name: state[name.replace("of_source.", "").replace("of_rest.", "")]
+        for name in two.state_dict()
+    })
+    ids = torch.tensor([[5, 6, 7, EOS, BOS, 9]])
+    assert_equal(two(ids), one(ids))
+    other = torch.tensor([[5, 6, 8, EOS, BOS, 9]])
+    assert_equal(two(other)[:, :2], two(ids)[:, :2])
+    assert (model_of(TwoPartLanguageModel)(other) - model_of(TwoPartLanguageModel)(ids))[:, 0].any()
 
 
 # ---- published weights --------------------------------------------------------------------------

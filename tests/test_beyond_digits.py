@@ -34,11 +34,24 @@ def test_shuffled_patches_come_back_by_the_inverse_order():
     assert torch.equal(moved[:, :, :2, :2], images[:, :, y : y + 2, x : x + 2])
 
 
-def test_a_shift_moves_by_at_most_one_pixel():
+@pytest.mark.parametrize("shift", [digits.shift, digits.shift_batch])
+def test_a_shift_moves_by_at_most_one_pixel(shift):
     image = torch.zeros(1, 1, 8, 8)
     image[..., 4, 4] = 1
-    seen = {tuple(digits.shift(image)[0, 0].nonzero()[0].tolist()) for _ in range(200)}
+    seen = {tuple(shift(image)[0, 0].nonzero()[0].tolist()) for _ in range(200)}
     assert seen == {(y, x) for y in (3, 4, 5) for x in (3, 4, 5)}
+
+
+def test_each_picture_takes_a_step_of_its_own_or_all_take_one():
+    images = torch.arange(40 * 64.0).view(40, 1, 8, 8) + 1
+    torch.manual_seed(0)
+    moved, together = digits.shift(images), digits.shift_batch(images)
+    steps = [{(y, x) for y in (-1, 0, 1) for x in (-1, 0, 1)
+              if torch.equal(picture[0, 1:7, 1:7], old[0, 1 + y : 7 + y, 1 + x : 7 + x])}
+             for picture, old in zip(moved, images, strict=True)]
+    assert all(len(step) == 1 for step in steps) and len(set.union(*steps)) > 5
+    assert len({(after - before)[0, 3, 3].item()
+                for after, before in zip(together, images, strict=True)}) == 1
 
 
 def test_the_networks_have_about_equally_many_parameters():

@@ -22,6 +22,7 @@ from transformer_lib.beyond.denoising import (
     text_infilling,
     token_deletion,
     token_masking,
+    two_tags,
 )
 from transformer_lib.beyond.layer_memory import reads_layers
 from transformer_lib.beyond.relative_bias import (
@@ -414,3 +415,32 @@ def test_what_the_page_says_of_the_parts_of_pretraining_holds():
         parts = ("embeddings", "encoder", "decoder", "without cross-attention")
         *alone, together = [(of[f"infill: {p}"][seed] - none) / (whole - none) for p in parts]
         assert max(alone) < 0.5 < 0.7 < together < 1
+
+
+def test_a_t5_whose_heads_are_wider_than_ours_is_refused_with_a_reason():
+    given = {"d_kv": 128, "num_heads": 32, "d_model": 1024}
+    with pytest.raises(ValueError, match="32 heads of width 128, 4096 in all"):
+        t5_config(given)
+
+
+# ---- two tags -----------------------------------------------------------------------------------
+
+
+def test_two_tags_take_the_source_and_the_place_of_bos():
+    read, written = two_tags([[5, 6, EOS], [7, EOS]], [[BOS, 8, EOS], [BOS, 9, 9, EOS]], 90, 91)
+    assert read == [[90, 5, 6, EOS], [90, 7, EOS]]
+    assert written == [[91, 8, EOS], [91, 9, 9, EOS]]
+
+
+@torch.no_grad()
+def test_the_encoder_does_not_learn_from_two_tags_what_will_be_written():
+    torch.manual_seed(0)
+    model = Transformer(tiny_config(dropout=0.0)).eval()
+    both = [two_tags([[5, 6, EOS]], [[BOS, 8, EOS]], 10, tag) for tag in (11, 12)]
+    memories = [model.encode(torch.tensor(read)) for read, _ in both]
+    assert torch.equal(*memories)
+    first = [greedy_decode(model, torch.tensor(both[0][0]), 5, bos_id=tag) for tag in (11, 12, 11)]
+    assert torch.equal(first[0], first[2])
+    logits = [model(torch.tensor(read), torch.tensor([w[:-1] for w in written]))
+              for read, written in both]
+    assert not torch.allclose(*logits)

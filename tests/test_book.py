@@ -133,6 +133,7 @@ def test_every_listed_page_exists():
 MACHINERY = {
     "config.to_dict": "a configuration as JSON",
     "config.from_dict": "a configuration from JSON",
+    "config._Vocabulary": "one field, so that it comes first",
     "run_size": "reads BOOK_SCALE",
     "one_file": "the whole once more, on a page of its own",
 }
@@ -468,3 +469,19 @@ def test_the_bibliography_can_be_read():
     assert len(set(keys)) == len(keys)
     for key, entry in zip(keys, entries, strict=True):
         assert entry.count("{") == entry.count("}"), f"{key}: a brace is missing"
+
+
+def test_cells_that_the_slides_show_are_there():
+    """A deck of course/slides/decks.yml names cells of the chapters: name another, or drop it."""
+    from course import slides
+
+    missing = [problem for deck in slides.load() for problem in slides.problems(deck)]
+    assert not missing, "mend course/slides/decks.yml:\n" + "\n".join(missing)
+
+
+def test_chapters_have_questions():
+    """A new or renamed chapter: give it items in course/questions, or rename their `chapter`."""
+    from course import bank
+
+    gone = {item.chapter for item in bank.load()} - set(bank.chapters())
+    assert not gone, f"course/questions has items of chapters that are gone: {sorted(gone)}"

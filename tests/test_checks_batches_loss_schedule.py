@@ -91,7 +91,7 @@ CASES = [
     (ch.without_warm_up, (False, 0.001), True, "Right"),
     (ch.without_warm_up, (..., 0.01), None, "Not attempted"),
     (ch.without_warm_up, (False, 0.01), False, "warm-up is ahead in every seed"),
-    (ch.without_warm_up, (False, 0.005), False, "rate is 0.005; recorded are 0.001"),
+    (ch.without_warm_up, (False, 0.02), False, "rate is 0.02; recorded are 0.001"),
     (ch.without_warm_up, (0.98, 0.01), False, "norm_first is 0.98; recorded are False"),
     (ch.without_warm_up, (True, 0.001), False, "not the two together"),
 ]

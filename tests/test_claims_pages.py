@@ -294,22 +294,31 @@ def test_what_the_page_says_beyond_the_training_length_holds():
 
 
 def test_a_window_mends_rotary_positions_and_not_the_sinusoids():
-    def far(kind, name, low=96, high=128):
-        """The mean loss of these places, of each seed, after 300 steps."""
-        wanted = {"part": "window", "positions": kind, "steps": 300}.items()
+    def loss(kind, width, low=96, high=128, steps=300):
+        """The mean loss of these places, of each seed, read through a window of this width."""
+        wanted = {"part": "windows", "positions": kind, "steps": steps}.items()
         runs = [r for r in recording("beyond")["records"] if wanted <= r["settings"].items()]
-        places = slice(low // 8, high // 8)
-        return {r["settings"]["seed"]: sum(r[name][places]) / len(r[name][places]) for r in runs}
+        at = {r["settings"]["seed"]: r["by_window"][r["windows"].index(width)] for r in runs}
+        return {seed: sum(x[low // 8 : high // 8]) / ((high - low) // 8) for seed, x in at.items()}
 
-    inside = {kind: far(kind, "loss", 16, 32) for kind in ("rotary", "alibi", "sinusoidal", "none")}
+    def mean(found):
+        return round(sum(found.values()) / len(found), 2)
+
+    kinds, widths = ("rotary", "alibi", "sinusoidal", "none"), (4, 8, 16, 24, 32, 40, 48, 64, 128)
+    inside = {kind: loss(kind, 128, 16, 32) for kind in kinds}
     for seed in (0, 1, 2):
-        assert far("rotary", "loss")[seed] > inside["rotary"][seed] + 0.8
-        assert far("rotary", "windowed")[seed] < inside["rotary"][seed] + 0.05
-        assert abs(far("alibi", "windowed")[seed] - far("alibi", "loss")[seed]) < 0.05
-        assert far("sinusoidal", "windowed")[seed] > inside["sinusoidal"][seed] + 0.4
+        for width in (8, 16, 24, 32):
+            assert loss("rotary", width)[seed] < inside["rotary"][seed] + 0.05
+        for width in (40, 48, 64, 128):
+            assert loss("rotary", width)[seed] > inside["rotary"][seed] + 0.15
+        for width in widths:
+            assert abs(loss("alibi", width)[seed] - loss("alibi", 128)[seed]) < 0.05
+            assert loss("sinusoidal", width)[seed] > inside["sinusoidal"][seed] + 0.15
     for kind in ("alibi", "sinusoidal", "none"):
-        rotary, other = far("rotary", "windowed"), far(kind, "windowed")
-        assert compare_runs(rotary, other, "lower").word == BETTER
+        assert compare_runs(loss("rotary", 32), loss(kind, 32), "lower").word == BETTER
+    said = [mean(loss("rotary", 32)), mean(inside["rotary"]), mean(loss("rotary", 128))]
+    assert said == [1.68, 1.67, 2.64]
+    assert [mean(loss("rotary", w, steps=1000)) for w in (32, 128)] == [1.29, 3.36]
 
 
 def test_a_stack_without_sums_needs_the_start_that_sums_bring():
@@ -363,6 +372,7 @@ def test_what_the_page_says_of_wirings_holds():
                 for name in (wiring, "last")
             )
             assert max(found) > min(paper) and max(paper) > min(found)
+            assert compare_runs(found, paper, among=15).word == TIE
     assert max(values("wirings", "right", 600, wiring="no self", rate=0.004)) > 0.98
 
 

@@ -11,9 +11,7 @@ import pytest
 BOOK = Path(__file__).resolve().parents[1] / "book"
 # Pages whose mistakes only print what they do. The list may only get shorter.
 PRINT_ONLY = {
-    "12_batches_loss_schedule", "13_toy_tasks", "14_multi30k_data", "15_decoding",
-    "19_encoder_only", "20_decoder_only", "21_vision_transformer", "22_encoder_decoders",
-    "23_cheaper_attention", "24_longer_memory_less_depth", "25_acting",
+    "13_toy_tasks",
 }
 HEADING = "## Common mistakes"
 

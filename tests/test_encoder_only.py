@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recordings.beyond import encoder_only
+from transformer_lib.beyond.deberta import Deberta, from_deberta
 from transformer_lib.beyond.encoders import (
     FactorisedEmbedding,
+    LeftOnly,
     ReplacedTokens,
     disentangled_scores,
     distillation_loss,
@@ -318,7 +320,7 @@ def test_the_recorded_weights_find_as_many_hidden_tokens_as_recorded():
     known = {en for _, en in mini_corpus()["train"]}
     new = [en for _, en in mini_corpus(seed=1)["train"] if en not in known][:300]
     data = SimpleNamespace(held_out=[[BOS, *tokenizer.encode(en).ids, EOS] for en in new])
-    for name, make in (("both", MaskedLanguageModel), ("left", encoder_only.LeftOnly)):
+    for name, make in (("both", MaskedLanguageModel), ("left", LeftOnly)):
         path = encoder_only.KEPT / f"{name}.safetensors"
         model = make(ModelConfig(**config["model"]))
         load_state(model, load_weights(path), path)
@@ -330,7 +332,7 @@ def test_the_recorded_weights_find_as_many_hidden_tokens_as_recorded():
 @torch.no_grad()
 def test_left_only_hears_nothing_behind_and_no_padding():
     torch.manual_seed(0)
-    model = encoder_only.LeftOnly(ModelConfig(20, 16, 4, 24, 2, 0, dropout=0.0)).eval()
+    model = LeftOnly(ModelConfig(20, 16, 4, 24, 2, 0, dropout=0.0)).eval()
     ids = torch.randint(4, 20, (2, 7))
     other = ids.clone()
     other[:, 4:] = torch.randint(4, 20, (2, 3))
@@ -338,3 +340,55 @@ def test_left_only_hears_nothing_behind_and_no_padding():
     torch.testing.assert_close(model(other)[:, :4], model(ids)[:, :4])
     torch.testing.assert_close(model(padded)[:, :7], model(ids))
     assert not torch.allclose(model(other)[:, 4:], model(ids)[:, 4:])
+
+
+# ------------------------------------------------------------------------------------------ DeBERTa
+
+
+def places_apart(released=True, absolute=False, seed=0, **changes):
+    torch.manual_seed(seed)
+    sizes = dict(dropout=0.0, max_len=32, positional="none", activation="gelu", norm_first=False,
+                 eps=1e-7, scale_embeddings=False)
+    config = ModelConfig(50, 32, 4, 64, 2, **sizes | changes)
+    return Deberta(config, reach=6, absolute=absolute, released=released).eval()
+
+
+@torch.no_grad()
+def test_deberta_with_copied_weights_gives_the_same_logits_as_released():
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    theirs = transformers.DebertaForMaskedLM(transformers.DebertaConfig(
+        vocab_size=50, hidden_size=32, num_attention_heads=4, num_hidden_layers=2,
+        intermediate_size=64, max_position_embeddings=32, relative_attention=True,
+        max_relative_positions=6, pos_att_type=["c2p", "p2c"], position_biased_input=False,
+        type_vocab_size=0,
+    )).eval()
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    ids = torch.randint(4, 50, (3, 15), generator=torch.Generator().manual_seed(0))
+    ids[1, 10:] = 0
+    expected = theirs(ids, attention_mask=(ids != 0).long()).logits[ids != 0]
+    found = {}
+    for released in (True, False):
+        ours = places_apart(released)
+        ours.load_state_dict(from_deberta(theirs.state_dict(), ours.config))
+        found[released] = (ours(ids)[ids != 0] - expected).abs().max().item()
+    assert found[True] < 1e-5 < 1e-3 < found[False]
+
+
+@torch.no_grad()
+def test_places_apart_know_distances_and_no_places():
+    """All tokens moved on by one: the hidden states move with them, unless places come at the end.
+
+    Padding stands on both sides, so that no token gains or loses a neighbour.
+    """
+    text = torch.randint(4, 50, (1, 7), generator=torch.Generator().manual_seed(1))
+    one, two = F.pad(text, (0, 2)), F.pad(text, (1, 1))
+    model = places_apart()
+    torch.testing.assert_close(model.encode(one)[:, :7], model.encode(two)[:, 1:8])
+    last = places_apart(absolute=True)
+    torch.testing.assert_close(last.encode(one)[:, :7], last.encode(two)[:, 1:8])
+    torch.nn.init.normal_(last.places)
+    assert (last.encode(one)[:, :7] - last.encode(two)[:, 1:8]).abs().max() > 0.1
+    with pytest.raises(ValueError, match="'none'"):
+        places_apart(positional="learned")

@@ -8,7 +8,17 @@ import torch
 from torch.testing import assert_close
 
 from transformer_lib.attention import scaled_dot_product_attention
-from transformer_lib.beyond import adaptive_depth, arrows, distance, memory, neighbours, recall
+from transformer_lib.beyond import (
+    adaptive_depth,
+    arrows,
+    distance,
+    far_links,
+    memory,
+    neighbours,
+    recall,
+)
+from transformer_lib.beyond.exchange import exchange
+from transformer_lib.beyond.learning import learn
 from transformer_lib.beyond.sparse import as_mask, layers_to_hear_all
 from transformer_lib.cache import DecoderCache
 from transformer_lib.config import BlockConfig, ModelConfig
@@ -19,6 +29,7 @@ from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.positional import AlibiBias
 from transformer_lib.runs.pretrained import load_pretrained, results_dir
+from transformer_lib.scoring.verdict import compare_runs
 from transformer_lib.training import translation_loss
 
 SIZES = {"d_model": 16, "n_heads": 4, "d_ff": 32, "n_encoder_layers": 2, "n_decoder_layers": 3,
@@ -118,6 +129,11 @@ def test_compressed_memories_reach_farther_in_as_many_places(ids):
     assert_close(memories[0][:, :4], x[:, -12:-4].unflatten(1, (4, 2)).mean(2))
 
 
+def test_segments_that_do_not_fit_the_rate_are_refused(ids):
+    with pytest.raises(ValueError, match="multiples of the rate"):
+        memory.CompressiveLanguageModel(config(), 8, 4, rate=4).read(ids, 6)
+
+
 @pytest.mark.parametrize("kind", ["attention", "auto"])
 def test_compression_losses_teach_the_compression_alone(ids, kind):
     model = memory.CompressiveLanguageModel(config(), 8, 4, rate=2)
@@ -200,7 +216,7 @@ def test_a_memorizing_model_with_its_gate_closed_is_recurrent(ids):
     model.load_state_dict(plain.state_dict(), strict=False)
     assert not torch.allclose(model.read(ids, 4), plain.read(ids, 4), atol=1e-3)
     with torch.no_grad():
-        model.gate.fill_(-1e4)
+        model.decoder.layers[-1].self_attention.gate.fill_(-1e4)
     assert_close(model.read(ids, 4), plain.read(ids, 4), atol=1e-5, rtol=1e-5)
 
 
@@ -209,7 +225,7 @@ def test_an_open_gate_reads_only_what_was_found(ids):
     other = ids.clone()
     other[:, 18] = 4 + (other[:, 18] - 3) % 26  # near, for the last segment of four
     for gate, reads in ((-1e4, True), (0.0, True), (1e4, False)):
-        model.gate.data.fill_(gate)
+        model.decoder.layers[-1].self_attention.gate.data.fill_(gate)
         moved = (model.read(other, 4) - model.read(ids, 4))[:, -1].abs().max() > 1e-6
         assert moved == reads
 
@@ -221,11 +237,17 @@ def test_a_memorizing_model_reaches_the_beginning(ids):
     assert (model.read(other, 4) - model.read(ids, 4))[:, -1].abs().max() > 1e-6
 
 
+def distances(weight, height):
+    attention = distance.DistanceAttention(32, 4)
+    attention.weight.data.copy_(weight)
+    attention.height.data.copy_(height)
+    return attention
+
+
 def test_a_factor_of_weight_zero_leaves_the_scores():
     q, k, v = torch.rand(3, 2, 4, 6, 8).unbind(0)  # no score below 0
-    zero, height = torch.zeros(4, 1, 1), torch.randn(4, 1, 1)
     mask = causal_mask(6)
-    ours = distance.distance_attention(q, k, v, zero, height, mask)
+    ours, _ = distances(torch.zeros(4, 1, 1), torch.randn(4, 1, 1)).attend(q, k, v, mask)
     assert_close(ours, scaled_dot_product_attention(q, k, v, mask)[0])
 
 
@@ -236,8 +258,16 @@ def test_scores_below_zero_are_cut_off_and_the_rest_multiplied():
     for b, h, i, j in torch.cartesian_prod(*map(torch.arange, scores.shape)).tolist():
         factor = 2 / (1 + math.exp(-weight[h].item() * abs(i - j)))
         scores[b, h, i, j] = max(0.0, (q[b, h, i] @ k[b, h, j]).item() / math.sqrt(8)) * factor
-    ours = distance.distance_attention(q, k, v, weight, height)
+    ours, weights = distances(weight, height).attend(q, k, v, need_weights=True)
     assert_close(ours, scores.softmax(-1) @ v, atol=1e-5, rtol=1e-5)
+    assert_close(weights, scores.softmax(-1), atol=1e-5, rtol=1e-5)
+
+
+def test_a_factor_refuses_a_bias_on_the_scores():
+    model = LanguageModel(config("alibi"))
+    exchange(model.decoder, distance.DistanceAttention)
+    with pytest.raises(ValueError, match="no ALiBi"):
+        model(torch.ones(1, 4, dtype=torch.long))
 
 
 def test_the_factor_is_one_at_distance_zero_and_tends_to_its_bound():
@@ -257,23 +287,46 @@ def test_a_term_without_slope_leaves_the_scores():
     assert_close(scaled_dot_product_attention(q, k, v, alibi(6, 6))[0], full)
 
 
-def test_full_spans_are_full_attention(ids):
-    plain = LanguageModel(config("none")).eval()
-    spans = distance.with_spans(LanguageModel(config("none")), 24).eval()
-    spans.load_state_dict(plain.state_dict(), strict=False)
-    for layer in spans.decoder.layers:
-        layer.self_attention.share.data.fill_(1.0)
-    assert_close(spans.decode(ids), plain.decode(ids), atol=1e-5, rtol=1e-5)
+KINDS = {
+    "spans": (distance.SpanAttention, {"longest": 24, "start": 1.0}),
+    "neighbours": (neighbours.MemorizingAttention, {"n": 3}),  # nothing to search: all is near
+}
 
 
-def test_a_short_span_is_a_window(ids):
-    masked = Masked(config("none")).eval()
+@pytest.mark.parametrize("positional", ["rotary", "alibi", "sinusoidal", "learned", "none"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_attention_keeps_all_that_the_model_had(ids, positional, kind):
+    """At its limit each is the model it was put into: positions, grouped heads and no biases."""
+    plain = LanguageModel(config(positional, n_kv_heads=2, bias=False)).eval()
+    changed = with_weights_of(plain)
+    attention, settings = KINDS[kind]
+    exchange(changed.decoder, attention, **settings)
+    assert_close(changed.decode(ids), plain.decode(ids), atol=1e-5, rtol=1e-5)
+    cache = DecoderCache(3)
+    steps = [changed.decode(part, cache) for part in ids.split(1, dim=1)]
+    assert_close(torch.cat(steps, dim=1), plain.decode(ids), atol=1e-5, rtol=1e-5)
+
+
+def test_an_exchange_keeps_dropout_and_mode():
+    model = LanguageModel(config("rotary", attention_dropout=0.4)).eval()
+    exchange(model.decoder, distance.SpanAttention, longest=24)
+    attention = model.decoder.layers[0].self_attention
+    assert attention.dropout == 0.4 and not attention.training
+
+
+def test_an_exchange_refuses_what_it_would_drop():
+    model = LanguageModel(config())
+    exchange(model.decoder, distance.SpanAttention, longest=24)
+    with pytest.raises(ValueError, match="SpanAttention already"):
+        exchange(model.decoder, distance.DistanceAttention)
+
+
+@pytest.mark.parametrize("positional", ["rotary", "alibi", "none"])
+def test_a_short_span_is_a_window(ids, positional):
+    masked = Masked(config(positional)).eval()
     masked.links = as_mask(lambda i, j: (j <= i) & (i - j <= 6), 24)
-    spans = distance.with_spans(LanguageModel(config("none")), 24).eval()
-    spans.load_state_dict(masked.state_dict(), strict=False)
-    for layer in spans.decoder.layers:
-        layer.self_attention.share.data.fill_(0.25)
-        layer.self_attention.ramp = 0.5
+    spans = with_weights_of(masked, LanguageModel)
+    exchange(spans.decoder, distance.SpanAttention, longest=24, ramp=0.5, start=0.25)
     assert_close(spans.decode(ids), masked.decode(ids), atol=1e-5, rtol=1e-5)
 
 
@@ -286,7 +339,7 @@ def test_the_edge_of_a_span_is_soft():
 
 
 def test_a_price_shortens_spans():
-    attention = distance.SpanAttention(16, 4, 24)
+    attention = distance.SpanAttention(16, 4, longest=24)
     attention.spans().mean().backward()
     assert (attention.share.grad > 0).all()
 
@@ -435,7 +488,7 @@ def test_a_skipped_layer_keeps_keys_for_later():
     memory_, caches = torch.randn(2, 4, 16), [DecoderCache(1).layers[0] for _ in range(2)]
     for _ in range(2):
         layer(x, memory_, None, None, caches[0])
-        adaptive_depth.propagate(layer, x, caches[1].own)
+        memory.write_down(layer, x, caches[1].own)
     assert_close(caches[0].own.keys, caches[1].own.keys)
     assert_close(caches[0].own.values, caches[1].own.values)
 
@@ -566,16 +619,15 @@ def test_recall_asks_for_what_was_told_before():
     assert len(asked) == 40
     for b, t in asked:
         told = ids[b, t - distances[b, t]]
-        assert distances[b, t] > 0 and told // 17 == ids[b, t] // 17 != recall.NOISE
-        assert told % 17 == answers[b, t] and ids[b, t] % 17 == recall.ASKED
+        assert distances[b, t] > 0 and told // 17 == ids[b, t] // 17 != far_links.NOISE
+        assert told % 17 == answers[b, t] and ids[b, t] % 17 == far_links.ASKED
 
 
 @pytest.mark.parametrize("name", recall.NAMES)
 def test_every_reader_learns_something(name):
     model, generator = recall.reader(name, 64), torch.Generator().manual_seed(0)
-    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     batch = recall.draw(2, 64, 8, generator)
-    losses = [recall.training_step(model, optimizer, batch) for _ in range(12)]
+    losses = learn(model, lambda: recall.answer_loss(model, batch), 12, 0.01)
     assert losses[-1] < losses[0]
     assert len(recall.right_by_distance(model, recall.draw(8, 64, 8, generator), 4)) == 4
 
@@ -588,33 +640,96 @@ def recorded(name):
     return {(run["arm"], run["seed"]): run for run in found["runs"]}
 
 
-def test_what_the_page_says_of_spans_holds():
-    runs = recorded("spans")
-    seeds = (0, 1, 2)
-    for (arm, _), run in runs.items():
-        if arm.startswith("learned 0."):  # at a price
-            assert not any(x for layer in run["spans"] for x in layer), arm
-    for control in ("", ", places", ", longer"):
-        for seed in seeds:
-            learned, short, long = (
-                runs[f"{what}{control}", seed]["bits"]
-                for what in ("learned 0.001", "fixed 8", "fixed 128")
-            )
-            assert learned < short < long, (control, seed)
-    for seed in seeds:
-        assert runs["learned 0.001", seed]["bits"] < runs["learned 0", seed]["bits"]
-        assert runs["fixed 8", seed]["bits"] < runs["fixed 24", seed]["bits"]
-        assert runs["fixed 24", seed]["bits"] < runs["fixed 128", seed]["bits"]
+
+
+
+def test_what_the_page_says_of_spans_and_factors_holds():
+    records = json.loads((results_dir() / "beyond" / "spans.json").read_text())["records"]
+    bits = {}
+    for r in records:
+        settings = r["settings"]
+        if settings["rate"] == 0.003:
+            arm = settings["positions"], settings["attention"]
+            bits.setdefault(arm, {})[settings["seed"]] = r["bits"]
+        assert not any(x for layer in r.get("spans", ()) for x in layer)
+        assert all(x < 0 for layer in r.get("weights", ()) for x in layer)
+
+    def mean(*arm, look=1):
+        return round(sum(x[look] for x in bits[arm].values()) / len(bits[arm]), 2)
+
+    assert all(len(found) == 3 for found in bits.values())
+    assert mean("none", "full") == 3.16 and mean("alibi", "full") == 2.61
+    assert mean("none", "factor") == 2.37 and mean("rotary", "full") == 2.30
+    assert mean("rotary", "learned") == 2.24
+    assert (mean("rotary", "learned", look=0), mean("rotary", "full", look=0)) == (2.74, 2.87)
+
+    def ahead(arm, look):
+        one, other = ({k: v[look] for k, v in bits[a].items()} for a in (arm, ("rotary", "full")))
+        found = compare_runs(one, other, better="lower")
+        return found.word, round(-found.difference, 2)
+
+    assert [ahead(("rotary", "learned"), look)[1] for look in (0, 1)] == [0.13, 0.06]
+    assert [ahead(("rotary", "window 16"), look)[1] for look in (0, 1)] == [0.09, 0.03]
+    assert ahead(("rotary", "learned"), 0)[0] == ahead(("rotary", "window 16"), 0)[0] == "better"
+
+
+def test_what_the_page_says_of_neighbours_holds():
+    records = json.loads((results_dir() / "beyond" / "neighbours.json").read_text())["records"]
+    found = [r for r in records if r["settings"]["rate"] == 0.004]
+    young, old = ([r for r in found if r["settings"]["updates"] == n] for n in (100, 300))
+    assert len(young) == len(old) == 3
+
+    def lower(runs, with_neighbours):
+        """By how many percent, on average over the seeds."""
+        return sum(100 * (1 - with_neighbours(r) / r["alone"]) for r in runs) / len(runs)
+
+    def store(name):
+        return lambda r: r["stores"][name]["test"]
+
+    def rounded(runs, *names):
+        return [round(lower(runs, store(name))) for name in names]
+
+    assert rounded(old, "both", "unseen", "seen", "tenth", "random places") == [33, 29, 25, 13, -1]
+    assert rounded(young, "both") == [54]
+    alone = [round(sum(r["alone"] for r in runs) / 3, 1) for runs in (young, old)]
+    assert alone == [110.1, 59.0]
+    for name, found in (("nearest", 4.1), ("random", -1.6)):
+        assert round(lower(old, lambda r, name=name: r["gate"][name]), 1) == found
+    named = [round(100 * sum(r["stores"][n]["named"] for r in old) / 3)
+             for n in ("both", "random places")]
+    assert named == [68, 26]
+    for r in old:
+        by = {name: r["stores"][name]["test"] for name in ("both", "unseen", "seen", "tenth")}
+        assert list(by.values()) == sorted(by.values()) and by["tenth"] < r["alone"]
+        assert r["gate"]["nearest"] < r["alone"] < r["stores"]["random places"]["test"] * 1.01
+
+
+def test_what_the_page_says_of_recall_holds():
+    runs = recorded("recall")
+
+    def percent(arm, *bins):
+        found = [runs[arm, seed]["right"][b] for seed in (0, 1, 2) for b in bins]
+        return round(100 * sum(found) / len(found))
+
+    assert [percent("recurrent", b) for b in (1, 2)] == [89, 19]
+    assert max(percent("recurrent", b) for b in range(3, 8)) <= 8
+    assert [percent("mean", b) for b in (2, 3)] == [39, 27]
+    middle = {arm: percent(arm, 2, 3) for arm in ("recurrent", "mean", "attention", "auto")}
+    assert middle == {"recurrent": 13, "mean": 33, "attention": 28, "auto": 9}
+    assert percent("memorizing", *range(8)) == 99
 
 
 def test_what_the_page_says_of_steps_holds():
     runs = recorded("adaptive-steps")
-    prices = ("0", "0.01", "0.03", "0.1", "0.3")
-    for seed in (0, 1, 2):
-        steps = [sum(runs[price, seed]["steps"]) for price in prices]
-        assert runs["0", seed]["steps"][-1] > runs["0", seed]["steps"][0]  # at no price at all
-        assert steps[0] > steps[3] > steps[4]
-        assert sum(runs["0.3", seed]["right"]) < sum(runs["0.1", seed]["right"])
+
+    def mean(key, price, which=range(5)):
+        found = [runs[price, seed][key][i] for seed in (0, 1, 2) for i in which]
+        return sum(found) / len(found)
+
+    assert round(mean("steps", "0", [4]) - mean("steps", "0", [0]), 1) == 3.5
+    assert [round(mean("steps", p), 1) for p in ("0", "0.1", "0.3")] == [3.9, 2.2, 1.6]
+    assert [round(100 * mean("right", p), 1) for p in ("0", "0.1", "0.3")] == [95.2, 99.7, 81.8]
+    assert round(mean("steps", "0.1", [4]), 1) == 3.0
 
 
 def test_what_the_page_says_of_leaving_early_holds():
@@ -647,3 +762,14 @@ def test_what_the_page_says_of_leaving_early_holds():
     assert max(steady.values()) < 0.75
     lost = {arm: cut[4]["bleu"] - cut[2]["bleu"] for arm, cut in cuts.items()}
     assert lost["trained"] < 5 < 10 < lost["solved"]
+    said = {arm: [round(100 * x) for x in run["agreement"][:3]] for arm, run in runs.items()}
+    assert said == {"solved": [48, 82, 89], "trained": [65, 86, 90]}
+    assert [round(100 * x) for x in runs["solved"]["naive_agreement"][:3]] == [7, 50, 88]
+    full = {arm: round(run["full"]["validation"], 1) for arm, run in runs.items()}
+    assert full == {"solved": 42.0, "trained": 42.1}
+    assert {arm: round(x, 1) for arm, x in lost.items()} == {"solved": 11.6, "trained": 3.9}
+    gap = next(p["validation"] for p in runs["solved"]["points"]
+               if p["measure"] == "gap" and p["threshold"] == 0.8)
+    deep = cuts["solved"][3]
+    found = [(v["layers"], v["bleu"], 100 * v["changed"]) for v in (gap, deep)]
+    assert [tuple(round(x, 1) for x in v) for v in found] == [(2.8, 39.3, 10.8), (3.0, 39.6, 18.4)]

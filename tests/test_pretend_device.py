@@ -41,6 +41,7 @@ from transformer_lib.beyond import (
     relative_bias,
     sparse,
 )
+from transformer_lib.beyond.exchange import exchange
 from transformer_lib.decoding import beam_search, greedy_decode, sample
 from transformer_lib.fast import translation_loss as fast_loss
 from transformer_lib.models.classifier import Classifier, MaskedLanguageModel
@@ -199,6 +200,14 @@ def test_the_attention_of_the_chapters(gpu):
 IDS = random_ids(3, 8)
 BLOCK = tiny_config(positional="learned")
 ROTARY = tiny_config(positional="rotary")
+
+
+def exchanged(attention, **settings):
+    model = LanguageModel(ROTARY)
+    exchange(model.decoder, attention, **settings)
+    return model
+
+
 QKV = torch.randn(3, 2, 4, 16, 8, generator=torch.Generator().manual_seed(0)).unbind()
 OTHERS = {
     "language model": (lambda: LanguageModel(ROTARY), [IDS]),
@@ -217,16 +226,13 @@ OTHERS = {
     ),
     "prefix": (lambda: one_stream.PrefixLanguageModel(BLOCK), [IDS]),
     "two parts": (lambda: one_stream.TwoPartLanguageModel(BLOCK), [IDS]),
-    "spans": (lambda: distance.with_spans(LanguageModel(BLOCK), 20), [IDS]),
+    "spans": (lambda: exchanged(distance.SpanAttention, longest=20), [IDS]),
     "memory": (lambda: memory.RecurrentLanguageModel(ROTARY, 4), [IDS]),
     "compressive": (lambda: memory.CompressiveLanguageModel(ROTARY, 4, 2, 2), [IDS]),
     "neighbours": (lambda: neighbours.MemorizingLanguageModel(ROTARY, 4, 2), [IDS]),
     "mixed memory": (lambda: layer_memory.reads_layers(BLOCK), [IDS, IDS]),
     "adaptive steps": (lambda: arrows.Follower(6, 3, 4), [IDS[:, :6] % 6, IDS[:, 0] % 3 + 1]),
-    "distances": (
-        lambda: distance.distance_attention,
-        [*QKV, torch.ones(4, 1, 1), torch.ones(4, 1, 1)],
-    ),
+    "distances": (lambda: exchanged(distance.DistanceAttention), [IDS]),
     "masked tokens": (
         lambda: lambda ids: encoders.mask_tokens(ids, 19, 0.5, generator=torch.manual_seed(0)),
         [IDS],

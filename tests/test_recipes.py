@@ -74,15 +74,18 @@ def test_the_notebook_trains_by_the_recipe(size, monkeypatch, mini):
         given.update(model=model.config, train=config, data=data_info)
 
     space = {"film": {"sources": []}, "flops": 1.0, "peak": 1.0}
-    first, folder, launch = notebook("2ce75d18", "run-folder", "10c70187")
+    first, folder, machinery, launch = notebook("2ce75d18", "run-folder", "watch-run", "10c70187")
     for cell in [first, *notebook("44950b45", "recipe-small", "3870b0de"), folder]:
         exec(cell, space)
-    exec(launch, space | {"train": train})
+    space["train"] = train
+    exec(machinery, space)
+    exec(launch, space)
     recipe = recipes.find("short")
     assert space["recipe"] == recipe and 'recipes.find("short")' in notebook("44950b45")[0]
     vocab_size = space["tokenizer"].get_vocab_size()
     assert given["model"] == recipe.model_config(vocab_size)
-    assert replace(given["train"], progress=True) == replace(recipe.train, progress=True)
+    shown = {"progress": True, "log_every": 20}  # what is only seen differs
+    assert replace(given["train"], **shown) == replace(recipe.train, **shown)
     assert given["data"] == recipe.data | {"source": "mini"}
 
 

@@ -111,12 +111,21 @@ class MultiHeadAttention(nn.Module):
         bias = self.positions.bias(q.size(-2), k.size(-2), start)  # (1, H, T_query, T_key)
         if bias is not None:
             mask = bias if mask is None else bias.masked_fill(~mask, -math.inf)
+        output, weights = self.attend(q, k, v, mask, need_weights)
+        return self.w_o(self.join_heads(output)), weights
+
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, need_weights=False
+    ) -> tuple[Tensor, Tensor | None]:
+        """What all heads do at once; the hook that other kinds of attention override.
+
+        q: (B, H, T_query, K); k, v: (B, H, T_key, K); mask: as above, or a float to add to the
+        scores. Returns (B, H, T_query, K), and the weights if need_weights.
+        """
         dropout_p = self.dropout if self.training else 0.0
         if need_weights:
-            output, weights = scaled_dot_product_attention(q, k, v, mask, dropout_p)
-        else:
-            output, weights = F.scaled_dot_product_attention(q, k, v, mask, dropout_p), None
-        return self.w_o(self.join_heads(output)), weights
+            return scaled_dot_product_attention(q, k, v, mask, dropout_p)
+        return F.scaled_dot_product_attention(q, k, v, mask, dropout_p), None
 
     def split_heads(self, x: Tensor) -> Tensor:
         """(B, T, D) -> (B, H, T, K): each head gets its own slice of the features."""

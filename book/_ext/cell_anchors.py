@@ -27,6 +27,7 @@ def add_anchors(app: Sphinx, doctree: nodes.document) -> None:
             if tags and cell.get("hide_mode"):  # the folded line says what is behind it
                 name = tags[0].removeprefix("lib:")
                 cell["prompt_show"], cell["prompt_hide"] = f"Show {name}", f"Hide {name}"
+                cell["classes"].append("library-cell")
 
 
 def anchors(page: str) -> set[str]:

@@ -189,8 +189,15 @@ def rewrite_body(body: str, root: str, outdir: Path, pagename: str) -> str:
         new = new.replace(wrong, right)
     if "bookFigures.drawChart" in new or 'class="bertviz"' in new:
         new = (
-            f'<script src="{root}_static/figures.js"></script>'
+            "<script>window.bookFigures = { asked: [], drawChart: (...call) =>"
+            " bookFigures.asked.push(call) };</script>"
+            f'<script defer src="{root}_static/figures.js"></script>'
             "<noscript><style>.chart, .bertviz { display: none }</style></noscript>\n" + new
+        )
+    if 'class="math' in new:  # MathJax is the heaviest file of the site: math.js asks for it
+        new += (
+            f'<script defer src="{root}_static/math.js"'
+            ' data-mathjax="../vendor/mathjax/tex-chtml-full.js"></script>'
         )
     return new
 
@@ -230,8 +237,7 @@ def on_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctre
     forks = app.parallel > 1 and multiprocessing.parent_process() is None
     run = in_a_process if forks else lambda function, *arguments: function(*arguments)
     context["body"] = run(rewrite_body, body, root, Path(app.outdir), pagename)
-    if 'class="math' not in context["body"]:  # MathJax is the heaviest file of the site
-        context["script_files"] = [s for s in context["script_files"] if "mathjax" not in told(s)]
+    context["script_files"] = [s for s in context["script_files"] if "tex-chtml" not in told(s)]
     for match in FOREIGN.finditer(context["body"]):
         logger.warning("%s loads %s from another host", pagename, match["url"])
 

@@ -20,8 +20,8 @@
     for (const path of paths) await load(path);
   }
 
-  // Call `draw` once, when `element` is near the screen, or when the browser has nothing else to do:
-  // a page may be printed at any time, and printing waits for no download.
+  // Call `draw` once, when `element` is near the screen, or, once the reader has moved, when the browser
+  // has nothing else to do (idle.js): a page may be printed at any time, and printing waits for no download.
   const waiting = [];
   function whenNear(element, draw) {
     const observer = new IntersectionObserver((entries) => {
@@ -38,12 +38,7 @@
     waiting.push(start);
   }
 
-  const idle = window.requestIdleCallback ?? ((callback) => setTimeout(callback, 200));
-  function drawNext() {
-    const start = waiting.shift();
-    if (start) Promise.resolve(start()).catch(() => {}).then(() => idle(drawNext));
-  }
-  window.addEventListener("load", () => setTimeout(() => idle(drawNext), 1000));
+  window.bookIdle?.(() => (waiting.length ? Promise.resolve(waiting.shift()()) : null));
 
   // ---- Altair ----------------------------------------------------------------------------
 
@@ -96,6 +91,20 @@
     return rest;
   }
 
+  // A chart of one view gets the width that there is: all of a phone's, and on a wide page the column's,
+  // in letters of the size that it was made with. Charts of several views keep theirs.
+  const NARROWEST = 340;  // a plot that was made narrower than this is meant to be
+  function sized(spec, room) {
+    const several = ["hconcat", "vconcat", "concat", "facet", "repeat"].some((way) => spec[way])
+      || /"(row|column|facet)":/.test(JSON.stringify({ ...spec, data: null, datasets: null, config: null }));
+    const grid = /"mark":("rect"|\{[^{}]*"type":"rect")/.test(JSON.stringify({ ...spec, data: null, datasets: null }));
+    // Words that stand in boxes as long as they are would run into one another.
+    const boxes = /"x2"/.test(JSON.stringify(spec.layer ?? spec.encoding ?? null)) && /"text"/.test(JSON.stringify(spec.layer ?? null));
+    if (several || typeof spec.width !== "number" || !room || (boxes && spec.width > room - 60)) return spec;
+    if (spec.width > room - 60 || (spec.width >= NARROWEST && !grid)) return { ...spec, width: room, autosize: { type: "fit-x", contains: "padding" } };
+    return spec;
+  }
+
   // On a phone charts that stand side by side go one below the other, the legend goes below the
   // chart, and a long title takes more than one line.
   function fitTo(width, spec) {
@@ -123,14 +132,14 @@
       for (const way of ["vconcat", "hconcat", "concat"]) if (part[way]) parts[way] = part[way].map(withLines);
       return { ...part, ...(title ? { title } : {}), ...parts };
     };
-    return [withLines(spec), { ...defaults, legend }];
+    return [sized(withLines(spec), width), { ...defaults, legend }];
   }
 
-  // Letters of 11 px may shrink to 60 %. A screen reader gets the description, not each mark.
+  // Letters of 12 px may shrink a little; then the chart scrolls. A screen reader gets the description, not each mark.
   function makeReadable(box) {
     const svg = box.querySelector("svg");
     if (!svg) return;
-    box.style.setProperty("--readable", Math.round(0.6 * svg.getAttribute("width")) + "px");
+    box.style.setProperty("--readable", Math.round(0.85 * svg.getAttribute("width")) + "px");
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", box.dataset.label || "chart");
   }
@@ -204,8 +213,11 @@
   window.addEventListener("load", () => {
     const eager = () => document.querySelectorAll(".bertviz iframe").forEach((frame) => { frame.loading = "eager"; });
     window.addEventListener("beforeprint", eager);
-    setTimeout(() => idle(eager), 1500);
+    window.bookIdle?.(() => { eager(); return null; });
   });
 
+  // The page has asked for its charts before this script came.
+  const asked = window.bookFigures?.asked ?? [];
   window.bookFigures = { drawChart };
+  for (const call of asked) drawChart(...call);
 })();

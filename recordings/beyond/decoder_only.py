@@ -17,6 +17,7 @@ import torch
 
 from transformer_lib import fast
 from transformer_lib.beyond.one_stream import (
+    CausalTwoPart,
     PrefixLanguageModel,
     TwoPartLanguageModel,
     stream_batches,
@@ -52,6 +53,7 @@ ARMS = {
     "prefix": (PrefixLanguageModel, STACK, False),
     # Half as many layers, of twice the parameters.
     "prefix, own weights": (TwoPartLanguageModel, STACK | {"n_decoder_layers": 3}, False),
+    "causal, own weights": (CausalTwoPart, STACK | {"n_decoder_layers": 3}, False),
     # Half the parameters: were the layers too many for so few updates?
     "prefix, 3 layers": (PrefixLanguageModel, STACK | {"n_decoder_layers": 3}, False),
     "causal, both parts": (LanguageModel, STACK, True),
@@ -100,10 +102,15 @@ def parameters(model):
     return total - model.config.vocab_size * model.config.d_model, total
 
 
+def folder_of(data: str, arm: str, seed: int) -> Path:
+    """Where the run of an arm is kept."""
+    return RUNS / f"one-stream-{data}" / f"{arm.replace(', ', '-').replace(' ', '-')}-{seed}"
+
+
 def translation(data: str, arm: str, config: TrainConfig, pairs) -> dict:
     """Train one arm with one seed; returns what is recorded of it."""
     seed, (sizes, vocab_size, _) = config.seed, DATA[data]
-    folder = RUNS / f"one-stream-{data}" / f"{arm.replace(', ', '-').replace(' ', '-')}-{seed}"
+    folder = folder_of(data, arm, seed)
     found = folder / "result.json"
     if found.exists():
         return json.loads(found.read_text(encoding="utf8"))

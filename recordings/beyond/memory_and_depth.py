@@ -1,6 +1,6 @@
-"""The recorded runs of the chapter on longer memory and less depth.
+"""The older recorded runs of the chapters on longer memory and on less depth.
 
-    python -m recordings.beyond.memory_and_depth exits recall neighbours steps spans --seeds 0
+    python -m recordings.beyond.memory_and_depth exits recall steps --seeds 0
 
 Each run is added to its topic's file in results/beyond/ as soon as it ends, and is not made again
 where it stands there with today's settings. Seed 0 of all arms of all topics comes first.
@@ -9,38 +9,25 @@ where it stands there with today's settings. Seed 0 of all arms of all topics co
 import argparse
 import datetime
 import json
-import math
-import tempfile
 import time
-from functools import partial
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from safetensors.torch import save_file
 
-from transformer_lib import fast, load_pretrained
-from transformer_lib.beyond import (
-    adaptive_depth,
-    arrows,
-    distance,
-    neighbours,
-    recall,
-)
-from transformer_lib.beyond.one_stream import stream_batches
-from transformer_lib.config import PAD, ModelConfig, TrainConfig
+from transformer_lib import load_pretrained
+from transformer_lib.beyond import adaptive_depth, arrows, recall
+from transformer_lib.beyond.learning import learn
+from transformer_lib.config import PAD
 from transformer_lib.data import load_parallel
-from transformer_lib.decoding import evaluating, greedy_decode, in_batches
+from transformer_lib.decoding import greedy_decode, in_batches
 from transformer_lib.evaluation import score
-from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.runs.device import environment
 from transformer_lib.runs.files import write_json
 from transformer_lib.tokenization import (
     encode_pairs,
-    encode_target,
-    train_tokenizer,
 )
-from transformer_lib.training import fit, translation_batches
+from transformer_lib.training import translation_batches
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -192,174 +179,18 @@ def remember(arm: str, seed: int) -> dict:
     torch.manual_seed(seed)
     model = recall.reader(arm, RECALL["size"])
     generator = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.Adam(model.parameters(), lr=RECALL["rate"])
-    started, losses = time.perf_counter(), []
-    for step in range(RECALL["updates"]):
-        optimizer.param_groups[0]["lr"] = RECALL["rate"] * min(
-            1, (step + 1) / 50, 3 * (1 - step / RECALL["updates"])
-        )
+
+    def loss():
         batch = recall.draw(RECALL["batch"], RECALL["size"], RECALL["n_facts"], generator)
-        losses.append(recall.training_step(model, optimizer, batch))
+        return recall.answer_loss(model, batch)
+
+    started = time.perf_counter()
+    losses = learn(model, loss, RECALL["updates"], RECALL["rate"], warmup=50, cooldown=3)
     seconds = time.perf_counter() - started
     test = recall.draw(128, RECALL["size"], RECALL["n_facts"], torch.Generator().manual_seed(99))
     return {"arm": arm, "seed": seed, "right": rounded(recall.right_by_distance(model, test)),
             "losses": rounded(torch.tensor(losses).split(25)[-1]), "seconds": seconds,
             "settings": RECALL}
-
-
-# ---- neighbours beside a language model ----------------------------------------------------------
-
-KNN = {
-    "model": {"d_model": 128, "n_heads": 4, "d_ff": 256, "n_encoder_layers": 0,
-              "n_decoder_layers": 2, "dropout": 0.2, "positional": "rotary"},
-    "vocabulary": 4000, "updates": [250, 500], "captions": 400,
-    "n": 64, "scales": [4.0, 16.0, 64.0], "shares": [0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5],
-}
-
-
-def fast_loss(model, batch, smoothing=0.0):
-    """beyond.one_stream.stream_loss, with the logits a block at a time."""
-    read, predicted = batch
-    counted = predicted != PAD
-    hidden = model.decode(read)[counted]
-    return fast.projected_cross_entropy(
-        model.project, hidden, predicted[counted], list(model.parameters()), smoothing
-    )
-
-
-@torch.no_grad()
-def states_of(model, texts):
-    """Hidden states (N, D), the tokens that follow them (N,), of texts in the order of lengths."""
-    batches = stream_batches([[]] * len(texts), texts, 4096, 0)
-    hidden, tokens = [], []
-    with evaluating(model):
-        for batch in batches.sampler.batches():
-            read, predicted = batches.tensors(batch, torch.device("cpu"))
-            counted = predicted != PAD
-            hidden.append(model.decode(read)[counted])
-            tokens.append(predicted[counted])
-    return torch.cat(hidden), torch.cat(tokens)
-
-
-def beside(arm: str, seed: int) -> dict:
-    """A language model trained on one half of the captions, and stores of both halves."""
-    captions = {s: [b for _, b in p] for s, p in load_parallel("multi30k").items()}
-    tokenizer = train_tokenizer(captions["train"], KNN["vocabulary"])
-    ids = {s: encode_target(tokenizer, texts) for s, texts in captions.items()}
-    order = torch.randperm(len(ids["train"]), generator=torch.Generator().manual_seed(seed))
-    half = len(order) // 2
-    read, unread = ([ids["train"][i] for i in part] for part in (order[:half], order[half:]))
-    torch.manual_seed(seed)
-    model = LanguageModel(ModelConfig(tokenizer.get_vocab_size(), **KNN["model"]))
-    result = {"arm": arm, "seed": seed, "settings": KNN, "checkpoints": []}
-    started = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        for updates in KNN["updates"]:
-            config = TrainConfig(
-                max_steps=updates, max_tokens=2048, peak_lr=4e-3, warmup=80, cooldown=80,
-                average=1, checkpoint_every=updates, keep_checkpoints=1, device="cpu",
-                precision="bf16", fast=True, progress=False, seed=seed,
-            )
-            torch.manual_seed(seed)
-            model = LanguageModel(ModelConfig(tokenizer.get_vocab_size(), **KNN["model"]))
-            batches = stream_batches([[]] * half, read, 2048, seed)
-            loss = partial(fast_loss, smoothing=0.0)
-            fit(model, batches, loss, config, Path(folder) / str(updates))
-            model.eval()
-            found = with_neighbours(model, read, unread, ids, seed)
-            found["updates"] = updates
-            result["checkpoints"].append(found)
-            print("neighbours", seed, updates, json.dumps(found)[:300], flush=True)
-    result["seconds"] = time.perf_counter() - started
-    return result
-
-
-@torch.no_grad()
-def with_neighbours(model, read, unread, ids, seed) -> dict:
-    """Perplexities of the model alone, with each store, and with random places of a store."""
-    few = KNN["captions"]
-    tune, test = (states_of(model, ids[s][:few]) for s in ("validation", "test"))
-    seen, new = states_of(model, read), states_of(model, unread)
-    both = tuple(torch.cat(pair) for pair in zip(seen, new, strict=True))
-    tenth = torch.randperm(len(both[1]), generator=torch.Generator().manual_seed(seed))
-    tenth = tenth[: len(tenth) // 10]
-    stores = {"seen": seen, "unseen": new, "both": both, "tenth": tuple(x[tenth] for x in both)}
-    alone = {}
-    for name, (hidden, tokens) in {"tune": tune, "test": test}.items():
-        parts = zip(hidden.split(1024), tokens.split(1024), strict=True)
-        alone[name] = torch.cat(
-            [model.project(h).log_softmax(-1).gather(1, t[:, None])[:, 0] for h, t in parts]
-        )
-    found = {"alone": math.exp(-alone["test"].mean()), "test_tokens": len(test[1]), "stores": {}}
-    for name, (keys, tokens) in stores.items():
-        store = neighbours.Datastore(keys, tokens)
-        near = {which: search(store, hidden) for which, (hidden, _) in
-                {"tune": tune, "test": test}.items()}
-        found["stores"][name] = best_share(alone, near, tune[1], test[1]) | {"places": len(tokens)}
-        if name == "both":
-            wild = {
-                which: (d, tokens[torch.randint(len(tokens), d.shape)])
-                for which, (d, _) in near.items()
-            }
-            found["random places"] = best_share(alone, wild, tune[1], test[1])
-        if name == "unseen":
-            found["gate"] = train_gate(model, store, seen, near, tune, test, alone, seed)
-    return found
-
-
-def search(store, hidden):
-    """Distances and following tokens of the nearest places: (Q, n) each."""
-    parts = [store.nearest(q, KNN["n"]) for q in hidden.split(256)]
-    distances, places = (torch.cat(x) for x in zip(*parts, strict=True))
-    return distances, store.tokens[places]
-
-
-def best_share(alone, near, tune_tokens, test_tokens) -> dict:
-    """Scale and share with the lowest perplexity on the tuning captions, and what they give."""
-
-    def perplexity(which, wanted, scale, share):
-        logp = neighbours.neighbour_logp(*near[which], wanted, scale)
-        return math.exp(-neighbours.interpolate(alone[which], logp, share).mean())
-
-    grid = [(perplexity("tune", tune_tokens, scale, share), scale, share)
-            for scale in KNN["scales"] for share in KNN["shares"]]
-    _, scale, share = min(grid)
-    curve = [round(perplexity("test", test_tokens, scale, s), 3) for s in (0.0, *KNN["shares"])]
-    logp = neighbours.neighbour_logp(*near["test"], test_tokens, scale)
-    named = torch.isfinite(logp).float().mean().item()
-    return {"scale": scale, "share": share, "test": perplexity("test", test_tokens, scale, share),
-            "curve": curve, "named": round(named, 4)}
-
-
-def train_gate(model, store, seen, near, tune, test, alone, seed) -> dict:
-    """SPALM's gate over the unseen half's store, learned on places of the half that was read."""
-    chosen = torch.randperm(len(seen[1]), generator=torch.Generator().manual_seed(seed))[:6000]
-    queries, wanted = seen[0][chosen], seen[1][chosen]
-    _, followed = search(store, queries)
-    table = model.output.weight.detach()
-    torch.manual_seed(seed)
-    gate = neighbours.Gate(model.config.d_model)
-    optimizer = torch.optim.Adam(gate.parameters(), lr=2e-3)
-    n = 16
-    with torch.enable_grad():
-        for _ in range(2):
-            for rows in torch.randperm(len(chosen)).split(128):
-                state = gate(queries[rows], table[followed[rows, :n]])
-                loss = F.cross_entropy(state @ table.T, wanted[rows])
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-    logp = torch.cat(
-        [
-            (gate(h, table[f[:, :n]]) @ table.T).log_softmax(-1).gather(1, t[:, None])[:, 0]
-            for h, f, t in zip(test[0].split(512), near["test"][1].split(512),
-                               test[1].split(512), strict=True)
-        ]
-    )
-    opening = gate.open(test[0]).sigmoid().mean(1)
-    spread = opening.quantile(torch.tensor([0.05, 0.5, 0.95]))
-    return {"test": math.exp(-logp.mean()), "mean_gate": opening.mean().item(),
-            "gate_quantiles": rounded(spread)}
 
 
 # ---- as many steps as needed ---------------------------------------------------------------------
@@ -373,14 +204,14 @@ def ponder(arm: str, seed: int) -> dict:
     price = float(arm)
     model = arrows.Follower(STEPS["places"], STEPS["hops"], STEPS["max_steps"])
     generator = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.Adam(model.parameters(), lr=STEPS["rate"])
-    n, started = STEPS["updates"], time.perf_counter()
-    for step in range(n):
-        optimizer.param_groups[0]["lr"] = STEPS["rate"] * min(
-            1, (step + 1) / 100, 3 * (1 - step / n)
-        )
+    n, started, done = STEPS["updates"], time.perf_counter(), [0]
+
+    def loss():
         batch = arrows.draw(STEPS["batch"], STEPS["places"], STEPS["hops"], generator)
-        arrows.training_step(model, optimizer, batch, price * min(1, 2 * step / n))
+        done[0] += 1
+        return arrows.arrival_loss(model, batch, price * min(1, 2 * (done[0] - 1) / n))
+
+    learn(model, loss, n, STEPS["rate"], warmup=100, cooldown=3)
     to, hops, arrived = arrows.draw(
         1000, STEPS["places"], STEPS["hops"], torch.Generator().manual_seed(99)
     )
@@ -394,79 +225,11 @@ def ponder(arm: str, seed: int) -> dict:
             "seconds": time.perf_counter() - started}
 
 
-# ---- spans --------------------------------------------------------------------------------------
-
-SPANS = {
-    "model": {"d_model": 64, "n_heads": 4, "d_ff": 128, "n_encoder_layers": 0,
-              "n_decoder_layers": 2, "dropout": 0.0, "positional": "none", "max_len": 256},
-    "updates": 240, "batch": 16, "size": 128, "rate": 3e-3,
-}
-# What a rival would change: with no positions, a short span is also what tells the order.
-SPAN_CONTROLS = {"": {}, "places": {"positional": "sinusoidal"}, "longer": {"updates": 960}}
-
-
-def span(arm: str, seed: int) -> dict:
-    """Characters of captions, with learned spans at a price, or with one fixed span for all.
-
-    arm: "learned PRICE" or "fixed SPAN", and perhaps ", " and the name of a control.
-    """
-    what, _, control = arm.partition(", ")
-    changed = SPAN_CONTROLS[control]
-    text = "\n".join(b for _, b in load_parallel("multi30k")["train"][:12000]).encode()
-    data = torch.tensor(list(text)).clamp(max=127)
-    cut = len(data) * 9 // 10
-    torch.manual_seed(seed)
-    sizes = SPANS["model"] | {k: v for k, v in changed.items() if k in SPANS["model"]}
-    model = distance.with_spans(LanguageModel(ModelConfig(128, **sizes)), SPANS["size"])
-    kind, number = what.split()
-    attentions = [layer.self_attention for layer in model.decoder.layers]
-    if kind == "fixed":
-        for attention in attentions:
-            attention.share.data.fill_(float(number) / SPANS["size"])
-            attention.share.requires_grad_(False)
-    shares = [a.share for a in attentions]
-    others = [p for p in model.parameters() if not any(p is s for s in shares)]
-    optimizer = torch.optim.Adam(
-        [{"params": others, "lr": SPANS["rate"]}, {"params": shares, "lr": 3 * SPANS["rate"]}]
-    )
-    generator = torch.Generator().manual_seed(seed)
-
-    def batch(low, high, rows):
-        start = torch.randint(low, high - SPANS["size"] - 1, (rows, 1), generator=generator)
-        return data[start + torch.arange(SPANS["size"] + 1)]  # (B, T + 1)
-
-    def loss_of(ids):
-        return F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
-
-    n, started = changed.get("updates", SPANS["updates"]), time.perf_counter()
-    for step in range(n):
-        for group, factor in zip(optimizer.param_groups, (1, 3), strict=True):
-            group["lr"] = factor * SPANS["rate"] * min(1, (step + 1) / 50, 3 * (1 - step / n))
-        loss = loss_of(batch(0, cut, SPANS["batch"]))
-        if kind == "learned":
-            loss = loss + float(number) * torch.stack([a.spans().mean() for a in attentions]).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(others, 1.0)
-        optimizer.step()
-    generator.manual_seed(99)
-    with torch.no_grad():
-        held_out = sum(loss_of(batch(cut, len(data), 16)).item() for _ in range(8)) / 8
-    return {"arm": arm, "seed": seed, "bits": held_out / math.log(2), "settings": SPANS,
-            "spans": [rounded(a.spans().flatten(), 1) for a in attentions],
-            "seconds": time.perf_counter() - started}
-
-
-SPAN_RIVALS = [f"{what}, {control}" for control in ("places", "longer")
-               for what in ("learned 0.001", "fixed 8", "fixed 128")]
 # Topic: its function, its arms, its settings, the file in results/beyond/.
 TOPICS = {
     "exits": (exits, ["solved", "trained"], EXITS, "early-leaving"),
     "recall": (remember, recall.NAMES, RECALL, "recall"),
-    "neighbours": (beside, ["captions"], KNN, "neighbours"),
     "steps": (ponder, ["0", "0.01", "0.03", "0.1", "0.3"], STEPS, "adaptive-steps"),
-    "spans": (span, ["learned 0", "learned 0.001", "learned 0.004", "learned 0.016",
-                     "fixed 8", "fixed 24", "fixed 128"] + SPAN_RIVALS, SPANS, "spans"),
 }
 EXIT_POINTS = len(EXITS["gaps"]) + 3 + 2 * len(EXITS["quantiles"])  # 3: depths 3, 2 and 1
 

@@ -54,7 +54,9 @@ SLOW = [
 PLAN = [(*arm, seed) for arms in (MAIN, LONG) for seed in range(SEEDS) for arm in arms]
 PLAN += [(*arm, 0) for arm in SLOW]
 KEY = ("model", "change", "n_train", "rate", "updates", "seed")
-CHANGES = {"as they are": lambda images: images, "shifted": digits.shift, "shuffled": shuffled}
+CHANGES = {
+    "as they are": lambda images: images, "shifted": digits.shift_batch, "shuffled": shuffled,
+}
 
 
 def run(model_name, change, n_train, rate, updates, seed):

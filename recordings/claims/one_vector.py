@@ -11,7 +11,7 @@ from recordings.record import RESULTS, cell, page_code
 
 OUT = RESULTS / "one_vector.json"
 PAGE = "10_decoder"
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1, 2, 3, 4, 5)
 STEPS = (150, 300, 600, 1200)
 page = SimpleNamespace(**page_code(PAGE))
 

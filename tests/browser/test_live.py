@@ -663,18 +663,25 @@ def test_patching_is_torchs_and_patching_oneself_does_nothing(page):
 
         def put(_module, _inputs, out):
             out = out.clone()
-            out[:, 1] = given["out"][:, 1]
+            for here, there in places:
+                out[:, here] = given["out"][:, there]
             return out
 
-        handle = layer.register_forward_hook(put)
-        told = greedy_decode(translator.model, source)[0].tolist()
-        handle.remove()
+        told = {}
+        for places in ([(1, 1)], [(1, 1), (4, 2)]):
+            handle = layer.register_forward_hook(put)
+            told[len(places)] = greedy_decode(translator.model, source)[0].tolist()
+            handle.remove()
     found = engine(page, "patch", text, other, {"name": "encoder.2", "position": 1})
-    assert found["target"]["ids"] == told != plain["target"]["ids"]
+    assert found["target"]["ids"] == told[1] != plain["target"]["ids"]
+    both = engine(page, "patch", text, other, {"name": "encoder.2", "places": places})
+    assert both["target"]["ids"] == told[2] != told[1]
     decoder = engine(page, "patch", text, other, {"name": "decoder.3", "position": 1})
     assert decoder["target"]["ids"] != plain["target"]["ids"]
     with pytest.raises(PageError, match="positions 0 to"):
         engine(page, "patch", text, other, {"name": "memory", "position": 99})
+    with pytest.raises(PageError, match="positions 0 to"):
+        engine(page, "patch", text, other, {"name": "memory", "places": [[0, 0], [1, 99]]})
 
 
 # ------------------------------------------------------------------------ worker, client and errors

@@ -47,6 +47,7 @@ SKELETON = """<!doctype html><html lang="en" data-theme="light"><head><meta char
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>The page</title>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/_static/palette.css">
 <link rel="stylesheet" href="/_static/custom.css">
+<link rel="stylesheet" href="/_static/front.css">
 <link rel="stylesheet" href="/_static/live/live.css"></head><body class="bd-main"
 style="background: var(--pst-color-background)">
 <main class="bd-content"><div class="bd-article-container"><article class="bd-article">
@@ -737,6 +738,56 @@ def test_the_story_from_end_to_end(translator):
     assert not translator.errors()
 
 
+def test_the_sentences_that_break_it_do(browser, address):
+    """Each link of the page "Play" leads to the sentence that it quotes."""
+    cases = re.findall(r'data-writes="([^"]+)"><a href="translator.html#([^"]+)">.*?“([^”]+)”</a>', raw_html("play.md"))
+    assert len(cases) >= 6 and all(writes == quoted for writes, _, quoted in cases)
+    page = visit(browser, address + "book/translator.html")
+    for writes, state, _ in cases:
+        page.js("location.hash = arguments[0]", state.replace("&amp;", "&"))
+        page.wait(f"document.querySelector('.live-result').textContent === {json.dumps(writes)}", writes)
+
+
+def test_a_lecture_is_stepped_by_arrows(browser, address):
+    """?present: nothing but the tool, in letters of 24 px; the first arrow answers, the second goes on."""
+    page = visit(browser, address + "book/translator.html?present")
+    page.wait("document.querySelector('.live-card strong')?.textContent.startsWith('1 of 9')", "the first step")
+    assert page.js("return getComputedStyle(document.documentElement).fontSize") == "24px"
+    page.idle()
+    ActionChains(browser).send_keys(Keys.ARROW_RIGHT).perform()
+    page.wait("document.querySelector('.live-options .live-true')", "the answer")
+    page.idle()
+    ActionChains(browser).send_keys(Keys.ARROW_RIGHT).perform()
+    page.wait("document.querySelector('.live-card strong').textContent.startsWith('2 of 9')", "the second step")
+    ActionChains(browser).send_keys(Keys.ARROW_LEFT).perform()
+    page.wait("document.querySelector('.live-card strong').textContent.startsWith('1 of 9')", "back")
+    page.js("localStorage.clear()")
+
+
+def test_a_sentence_is_ruined_with_few_heads(translator):
+    """The game counts heads and what is left; a hint switches off the head that matters most."""
+    translator.press("Ruin it")
+    translator.wait("/^0 heads off, 100 % of the sentence left/.test(document.querySelector('.live-ruin-score').textContent)", "the start")
+    translator.press("Give me a hint")
+    translator.wait("/^1 head off, /.test(document.querySelector('.live-ruin-score').textContent)", "one head", 60)
+    assert len(translator.all(".live-off")) == 1
+    translator.press("All on again")
+    translator.press("All off", ".live-kind-cross")
+    translator.wait("/^16 heads off, [0-9]+ % of the sentence left. Ruined!/.test(document.querySelector('.live-ruin-score').textContent)", "ruin")
+    assert int(re.search(r"(\d+) %", translator.text(".live-ruin-score"))[1]) < 50
+    assert "Your best for this sentence: 16 heads" in translator.text(".live-ruin .live-note")
+    translator.js("localStorage.clear()")
+
+
+def test_a_picture_of_the_translation_is_made(translator):
+    size = translator.browser.execute_async_script(
+        "const done = arguments[0]; import('/_static/live/card.js').then(async ({ drawCard }) => {"
+        "const { model, weightsOf } = await import('/_static/live/shared.js'); const result = await model.translate('Zwei Hunde spielen im Schnee.');"
+        "const blob = await drawCard({ result, weights: weightsOf(result, 'cross', 1), switches: '', lang: ['German', 'English'] });"
+        "const image = await createImageBitmap(blob); done([blob.type, image.width, image.height, blob.size]) })")
+    assert size[:3] == ["image/png", 1200, 630] and size[3] > 20_000
+
+
 # ---- the address -----------------------------------------------------------------------------------
 
 
@@ -949,6 +1000,7 @@ ACTIONS = {  # figure: what a reader does, and what must hold afterwards
     "figure_decoding": (None, "document.querySelectorAll('.live-bets li').length > 4"),
     "figure_merges": ("Quokka", "document.querySelectorAll('.live-merges li:last-child .live-token').length > 1"),
     "figure_patch": (None, "document.querySelectorAll('.live-output').length === 3"),
+    "figure_memory": ("The word's own row", "/\\bman\\b/.test(document.querySelector('.live-output:last-child p')?.textContent) && document.querySelectorAll('.live-memory-row[aria-pressed=\"true\"]').length === 1"),
     "figure_film": ("Play", "/After (?!25 )[0-9]+ updates/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-film-cell').length > 20"),
     "figure_train": ("Play", "/Update [1-9][0-9]+ /.test(document.querySelector('.live-train-numbers').textContent) && document.querySelector('.live-train-loss')"),
     "figure_plane": ("three", "document.querySelector('.live-plane-shares .live-this').textContent.startsWith('three')"),
@@ -1019,6 +1071,28 @@ def test_another_sentences_noun_is_put_where_it_is_said_to_be(browser, address):
             "menu.dispatchEvent(new Event('change'))")
     page.wait("document.querySelector('.live-says').textContent.includes('“Frau” was put where “<eos>” stood')", "another place")
     assert page.js(written)[:2] == [here, there] and page.js(written)[2] != mixed
+
+
+def test_rows_of_the_memory_are_exchanged_and_put_back(browser, address):
+    """By a button, by two clicks and by dragging; the word's own row carries the word."""
+    page = visit(browser, address + "book/figure_memory.html")
+    wrote = "document.querySelector('.live-output:last-child p').textContent"
+    first = "document.querySelector('.live-output p').textContent"
+    row = "document.querySelectorAll('.live-memory')[{}].children[1]"
+    page.wait("document.querySelectorAll('.live-output').length === 3", "three sentences")
+    page.press("All other rows")
+    page.wait("document.querySelector('.live-says').textContent.startsWith('7 rows are')", "seven rows")
+    assert "dog" in page.js("return " + wrote)
+    page.press("Put all back")
+    page.wait(f"{wrote} === {first}", "all back")
+    for act in (f"{row.format(1)}.click(); {row.format(0)}.click()",
+                f"{row.format(1)}.dispatchEvent(new DragEvent('dragstart')); {row.format(0)}.dispatchEvent(new DragEvent('drop'))"):
+        page.js(act)
+        page.wait(f"/\\bman\\b/.test({wrote}) && document.querySelector('.live-says').textContent.startsWith('One row is')", "his row")
+        page.js(f"{row.format(0)}.click()")
+        page.wait(f"{wrote} === {first}", "put back")
+    page.js("const box = document.querySelectorAll('.live-input')[1]; box.value = 'Eine Frau schläft.'; box.dispatchEvent(new Event('input'))")
+    page.wait("document.querySelectorAll('.live-memory')[1].children.length === 5", "the other sentence's rows")
 
 
 def test_the_numbers_inside_a_head_make_its_shares(browser, address):
@@ -1143,7 +1217,7 @@ def test_without_positions_every_order_is_the_same(browser, address):
     page.press("Silence the positions")
     for _ in range(3):
         page.press("Shuffle")
-        page.wait("/same sentence, and the same bets/.test(document.querySelector('.live-says').textContent)",
+        page.wait("/same sentence, and the same probabilities/.test(document.querySelector('.live-says').textContent)",
                   "the same sentence")
 
 
@@ -1222,6 +1296,25 @@ def test_more_is_darker_on_paper_and_lighter_in_the_dark(browser, address):
         order = np.argsort([(i + 3 * j) / 12 for i in range(4) for j in range(3)], kind="stable")
         assert all(np.diff(np.array(cells)[order]) * more >= 0), (scheme, cells)
         assert all(abs(a - b) > 200 for a, b in zip(cells, letters, strict=True)), "letters on their cell"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_chart_spans_its_column_in_letters_of_their_size(browser, address, width):
+    """A chart of one view is made for the width that there is, not shrunk to it."""
+    spec = {
+        "data": {"values": [{"x": i, "y": i * i, "kind": "a series"} for i in range(9)]}, "width": 620, "height": 200,
+        "mark": "line", "config": {"axis": {"labelFontSize": 12, "titleFontSize": 13}},
+        "encoding": {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}, "color": {"field": "kind"}},
+    }
+    Handler.more["heat"] = re.sub(r'drawChart\(document.getElementById\("heat"\), .*, \{\}\)',
+                                  lambda _: f'drawChart(document.getElementById("heat"), {json.dumps(spec)}, {{}})', heat_map())
+    page = visit(browser, address + "book/heat.html", width=width)
+    page.wait("document.querySelector('#heat[data-drawn]')", "the chart")
+    room, drawn, smallest = page.js(
+        "const box = document.querySelector('#heat'), svg = box.querySelector('svg'), scale = svg.getBoundingClientRect().width / svg.getAttribute('width');"
+        "return [box.clientWidth, svg.getBoundingClientRect().width, Math.min(...[...svg.querySelectorAll('text')].filter((one) => one.textContent)"
+        ".map((one) => parseFloat(getComputedStyle(one).fontSize))) * scale]")
+    assert abs(drawn - room) < 8 and smallest >= 9.9, (room, drawn, smallest)
 
 
 def test_radio_buttons_of_a_chart_can_be_hit(browser, address):

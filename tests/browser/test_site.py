@@ -4,6 +4,8 @@ The site is served on this machine under a sub-path, as on GitHub Pages. Each pa
 desktop width and once at phone width, and its figures are drawn, clicked and read.
 """
 
+# ruff: noqa: E501  (scripts of the page read better in one line)
+
 import functools
 import gzip
 import http.server
@@ -382,6 +384,55 @@ def test_bertviz_answers_the_keyboard_and_follows_the_page(browser, address, pag
     assert seen == (SITE / page).read_text(encoding="utf8").count('<div class="bertviz">')
 
 
+@pytest.mark.parametrize(("query", "first"), [("causal mask", "Masks"), ("softmax", "Scaled dot-product attention")])
+def test_search_shows_chapters_first_and_their_own_sentences(browser, address, query, first):
+    """No snippet is made of the menu; the lens lies beside the letters."""
+    open_page(browser, address + f"search.html?q={query.replace(' ', '+')}", DESKTOP)
+    wait_for(browser, "return document.querySelectorAll('#search-results li p.context').length > 4", "snippets")
+    titles, snippets = browser.execute_script(
+        "const all = (css) => [...document.querySelectorAll(css)].slice(0, 5).map((one) => one.textContent);"
+        "return [all('#search-results li > a'), all('#search-results p.context')]")
+    assert any(first in title for title in titles), titles
+    furniture = r"Contents|Repository|\.pdf|Show code|Skip to main|Next|Previous"
+    assert not [one for one in snippets if re.search(furniture, one)], snippets
+    words = query.split()
+    assert sum(any(word[:5] in one.lower() for word in words) for one in snippets) >= 4, snippets
+    lens, letters = browser.execute_script(
+        "const field = [...document.querySelectorAll('.bd-search input')].find((one) => one.offsetWidth);"
+        "const style = getComputedStyle(field), box = field.getBoundingClientRect();"
+        "return [field.parentElement.querySelector('i').getBoundingClientRect().right, box.left + parseFloat(style.paddingLeft)]")
+    assert lens <= letters
+
+
+@each_page
+def test_nothing_stands_before_the_first_words(page):
+    """One style sheet, no script in the head that the page waits for, one viewport, no icon font."""
+    text = (SITE / page).read_text(encoding="utf8")
+    head = text.partition("</head>")[0]
+    assert head.count('rel="stylesheet"') == 1
+    waits = [one for one in re.findall(r"<script\b[^>]*\bsrc=[^>]*>", text) if not re.search(r"\b(defer|async)\b|module", one)]
+    assert not waits, waits
+    assert head.count('name="viewport"') == 1
+    assert len(re.findall(r"<title>", head)) == 1 and "fontawesome" not in text
+
+
+# What the first screen loads before anybody has moved, compressed: it was 683 kB on the first page.
+FIRST_SCREEN = {"book/intro.html": 340_000, "book/translator.html": 390_000, "book/play.html": 400_000, "book/03_masks.html": 400_000}
+
+
+@pytest.mark.parametrize("page", [page for page in FIRST_SCREEN if (SITE / page).exists()])
+def test_the_first_screen_is_light(browser, address, page):
+    """Vega and MathJax wait until something that needs them is near."""
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": PHONE, "height": 844, "deviceScaleFactor": 1, "mobile": True})
+    browser.get("about:blank")
+    browser.get_log("performance")
+    browser.get(address + page)
+    time.sleep(3)
+    files = {re.split("[?#]", url)[0] for url, _ in requests_of(browser) if url.startswith(address)}
+    weight = {file.removeprefix(address): sent(file, address) for file in files}
+    assert sum(weight.values()) < FIRST_SCREEN[page], sorted(weight.items(), key=lambda one: -one[1])[:12]
+
+
 def test_search_finds_a_word(browser, address):
     open_page(browser, address + "search.html?q=attention", DESKTOP)
     wait_for(browser, "return document.querySelectorAll('#search-results li').length > 0",
@@ -422,6 +473,7 @@ def test_figures_are_drawn_when_nothing_else_is_to_do(browser, address):
     """Printing waits for no download, so the figures below the screen are there before."""
     browser.get("about:blank")
     browser.get(address + CHART_PAGES[-1])
+    ActionChains(browser).send_keys(Keys.ARROW_DOWN).perform()  # the reader is there
     wait_for(browser, "return !document.querySelector('.chart:not([data-drawn])')", "every figure")
 
 
@@ -463,7 +515,7 @@ def test_narrow_pages_have_no_button_over_the_sliders(browser, address):
 
 @pytest.mark.parametrize("page", CHART_PAGES)
 def test_charts_fit_a_phone(browser, address, page):
-    """Only what is wider than 1 / 0.6 of the screen may still scroll in its box."""
+    """Letters shrink to 85 % at most; only what is then still too wide scrolls in its box."""
     open_page(browser, address + page, PHONE)
     sizes = browser.execute_script(
         "return [...document.querySelectorAll('.chart')].map(chart => [chart.clientWidth,"
@@ -471,7 +523,7 @@ def test_charts_fit_a_phone(browser, address, page):
         "chart.querySelector('svg').getBoundingClientRect().width])"
     )
     for room, natural, drawn in sizes:
-        assert drawn <= max(room, 0.6 * natural) + 1, (room, natural, drawn)
+        assert drawn <= max(room, 0.85 * natural) + 1, (room, natural, drawn)
 
 
 CHAPTERS = [page for page in PAGES if re.match(r"book/\d\d[a-z]?_", page)]

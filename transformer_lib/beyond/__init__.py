@@ -12,9 +12,12 @@ gives the weights of GPT-2 and Llama the names of ours (chapter "Decoder-only").
 `layer_memory` lets a decoder read other encoder layers than the last (chapter "Encoder–decoders").
 
 `memory` keeps what was read between segments, `neighbours` finds it again by search, `distance` is
-what heads learn about far and near, `adaptive_depth` spends layers where they are needed; `recall`
-and `arrows` are the tasks that tell whether it helps (chapter "Longer memory, less depth").
+what heads learn about far and near, `exchange` puts another attention into a finished stack, and
+`recall` is the task that tells whether it helps (chapter "Longer memory"). `adaptive_depth` spends
+layers where they are needed, `arrows` is a task with a known need (chapter "Less depth").
 
 `gates` closes and opens the residual of a layer, `corridor` is the task that needs memory, and
 `acting` holds recorded episodes, what they returned and what is asked for (chapter "Acting").
+
+`learning` is the training loop that all these tasks share.
 """

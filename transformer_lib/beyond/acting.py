@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_lib.beyond.corridor import returns_to_go
+from transformer_lib.beyond.learning import learn
 from transformer_lib.config import BlockConfig
 from transformer_lib.models.decision_transformer import DecisionTransformer
 
@@ -140,19 +141,13 @@ def train(
     """Learn to name the recorded actions; returns the losses. see_returns=False: behaviour cloning,
     the same model, told a return of 0 at every step.
     """
-    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
-    losses = []
-    for update in range(n_updates):
-        optimizer.param_groups[0]["lr"] = rate * min(1, update / 50, 1 - update / n_updates)
+
+    def loss():
         returns, states, actions, steps, real = draw_windows(episodes, n_windows, context)
         logits = model(returns / LIMIT * see_returns, states, actions, steps)  # (B, K, 2)
-        loss = F.cross_entropy(logits[real], actions[real])
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+        return F.cross_entropy(logits[real], actions[real])
+
+    return learn(model, loss, n_updates, rate, warmup=50, cooldown=1)
 
 
 def asking(

@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from transformer_lib.cache import DecodingState, KeyValueCache
+from transformer_lib.beyond.memory import write_down
+from transformer_lib.cache import DecodingState
 from transformer_lib.config import PAD
-from transformer_lib.decoder import DecoderLayer
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.runs.pretrained import load_pretrained, results_dir
@@ -123,16 +123,6 @@ def agreement_loss(exits: Exits, states: list[Tensor], words: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(guess, agrees)
 
 
-def propagate(layer: DecoderLayer, x: Tensor, cache: KeyValueCache) -> None:
-    """Keys and values of a layer that a token skips, from the state with which it left.
-
-    x: (B, T, D). Later tokens read them there (Schuster et al. 2022, sec. 3.3).
-    """
-    attention, y = layer.self_attention, layer.residuals[0].norm(x)
-    k, v = attention.split_heads(attention.w_k(y)), attention.split_heads(attention.w_v(y))
-    cache.append(attention.positions.turn(k, k, cache.length)[1], v)
-
-
 class EarlyLeaving(nn.Module):
     """A translator whose decoder a token leaves as soon as it is sure enough.
 
@@ -165,7 +155,7 @@ class EarlyLeaving(nn.Module):
         for depth, (layer, cache) in enumerate(zip(layers, state.cache.layers, strict=True), 1):
             left = depths < depth  # (B,)
             if left.all():
-                propagate(layer, x, cache.own)
+                write_down(layer, x, cache.own)  # later tokens read it there
                 continue
             before, after = x, layer(x, state.memory, state.src_mask, None, cache)
             # For a token that has left, too, the layer has made keys and values from its state.

@@ -42,13 +42,8 @@ class Follower(nn.Module):
         return self.output(self.norm(x)), steps, ponder
 
 
-def training_step(model: Follower, optimizer, batch, price: float) -> float:
-    """One update; the loss is the cross-entropy and `price` times the mean ponder cost."""
+def arrival_loss(model: Follower, batch, price: float) -> Tensor:
+    """Cross-entropy of where one arrives, and `price` times the mean ponder cost."""
     arrows, hops, arrived = batch
     logits, _, ponder = model(arrows, hops)
-    loss = F.cross_entropy(logits.flatten(0, 1), arrived.flatten())
-    optimizer.zero_grad()
-    (loss + price * ponder.mean()).backward()
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    return loss.item()
+    return F.cross_entropy(logits.flatten(0, 1), arrived.flatten()) + price * ponder.mean()

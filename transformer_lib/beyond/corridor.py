@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib.beyond.gates import GruGate, OutputGate, add_gates
+from transformer_lib.beyond.learning import learn
 from transformer_lib.blocks import init_weights
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoder import Decoder
@@ -111,31 +112,34 @@ def progress(agent: Agent, walks: Walks) -> tuple[float, float]:
     return arrives.mean().item(), turns.mean().item()
 
 
-def learn(
-    agent: Agent, n_updates: int, rate: float, loss=policy_gradient_loss, length=12, warmup=1
+def walk(
+    agent: Agent, n_updates: int, rate: float, loss=policy_gradient_loss, length=12, warmup=1,
+    until=1.1,
 ) -> list[tuple[int, float, float]]:
-    """Adam on 32 new walks an update, with a clipped gradient: (update, *progress), every 25."""
-    optimizer = torch.optim.Adam(agent.parameters(), lr=rate)
+    """Learn from 32 new walks an update: (update, *progress), every 25 updates.
+
+    until: ends the training run when the right turn has been this likely three times in a row.
+    """
     test = draw_walks(256, length, torch.Generator().manual_seed(12345))
     curve = [(0, *progress(agent, test))]
-    for update in range(1, n_updates + 1):
-        optimizer.param_groups[0]["lr"] = rate * min(1, update / warmup)
-        value = loss(agent, draw_walks(32, length))
-        optimizer.zero_grad()
-        value.backward()
-        nn.utils.clip_grad_norm_(agent.parameters(), 1.0)
-        optimizer.step()
+
+    def look(update):
         if update % 25 == 0:
             curve.append((update, *progress(agent, test)))
+            return all(turn >= until for *_, turn in curve[-3:])
+
+    learn(agent, lambda: loss(agent, draw_walks(32, length)), n_updates, rate, warmup, after=look)
     return curve
 
 
-def small_agent(residual: str = "pre-norm", n_layers: int = 4, length: int = 12) -> Agent:
-    """Width 32. residual: "post-norm", "pre-norm", "gate 2" (GTrXL's, its bias behind the name) or
+def small_agent(
+    residual: str = "pre-norm", n_layers: int = 4, length: int = 12, width: int = 32
+) -> Agent:
+    """residual: "post-norm", "pre-norm", "gate 2" (GTrXL's, its bias behind the name) or
     "output gate 2".
     """
     config = BlockConfig(
-        32, 4, 64, 0, n_layers, dropout=0.0, max_len=length, positional="learned",
+        width, 4, 2 * width, 0, n_layers, dropout=0.0, max_len=length, positional="learned",
         norm_first=residual != "post-norm",
     )
     if "gate" not in residual:

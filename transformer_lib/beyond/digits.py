@@ -84,6 +84,15 @@ def shuffle_patches(images: Tensor, order: Tensor, patch: int = 2) -> Tensor:
 
 
 def shift(images: Tensor) -> Tensor:
+    """Each picture moved by a random step of its own: -1, 0 or 1 pixel down, and across."""
+    down, across = torch.randint(3, (2, len(images), 1, 1))
+    rows = torch.arange(8)[:, None] + down  # (N, 8, 1)
+    columns = torch.arange(8) + across  # (N, 1, 8)
+    picture = torch.arange(len(images))[:, None, None]
+    return F.pad(images, (1, 1, 1, 1))[:, 0][picture, rows, columns][:, None]  # (N, 1, 8, 8)
+
+
+def shift_batch(images: Tensor) -> Tensor:
     """All pictures moved by one random step: -1, 0 or 1 pixel down, and across."""
     down, across = (int(torch.randint(3, ())) for _ in range(2))
     return F.pad(images, (1, 1, 1, 1))[..., down : down + 8, across : across + 8]

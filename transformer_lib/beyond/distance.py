@@ -4,10 +4,10 @@ ALiBi, distance as a term, is `positional.AlibiBias`.
 """
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_lib.attention import MultiHeadAttention
-from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
 
 
 def places_between(n_queries: int, n_keys: int, start: int = 0, device=None) -> Tensor:
@@ -25,19 +25,30 @@ def distance_factor(distance: Tensor, weight: Tensor, height: Tensor) -> Tensor:
     return (1 + height.exp()) / (1 + (height - weight * distance).exp())
 
 
-def distance_attention(
-    q: Tensor, k: Tensor, v: Tensor, weight: Tensor, height: Tensor, mask: Tensor | None = None
-) -> Tensor:
-    """Attention whose scores are cut off below 0 and multiplied by the distance factor.
+class DistanceAttention(MultiHeadAttention):
+    """Attention whose scores are cut off below 0 and multiplied by the distance factor (Wu et al.
+    2021, DA-Transformer). Each head learns a weight and a height.
 
-    q, k, v: (B, H, T, K); weight, height: (H, 1, 1), learned, one for each head.
+    It takes boolean masks only: a bias on the scores (ALiBi) would be lost in the factor.
     """
-    scores = (q @ k.mT / q.size(-1) ** 0.5).relu()  # a factor could not lower a negative score
-    distance = places_between(q.size(2), k.size(2), device=q.device)
-    scores = scores * distance_factor(distance, weight, height)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return scores.softmax(-1) @ v
+
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.weight = nn.Parameter(torch.zeros(self.n_heads, 1, 1))  # distance does not matter
+        self.height = nn.Parameter(torch.zeros(self.n_heads, 1, 1))
+
+    def attend(self, q, k, v, mask=None, need_weights=False):
+        """As in MultiHeadAttention; the last query stands at the last key's place."""
+        if mask is not None and mask.dtype != torch.bool:
+            raise ValueError("DistanceAttention multiplies scores and takes no bias: no ALiBi.")
+        # Cut off first: a factor that should raise a negative score would lower it.
+        scores = (q @ k.mT / self.d_head**0.5).relu()  # (B, H, T_query, T_key)
+        distance = places_between(q.size(2), k.size(2), k.size(2) - q.size(2), q.device)
+        scores = scores * distance_factor(distance, self.weight, self.height)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        weights = F.dropout(scores.softmax(-1), self.dropout, self.training)
+        return weights @ v, weights if need_weights else None
 
 
 def soft_span(distance: Tensor, span: Tensor, ramp: float) -> Tensor:
@@ -46,39 +57,27 @@ def soft_span(distance: Tensor, span: Tensor, ramp: float) -> Tensor:
 
 
 class SpanAttention(MultiHeadAttention):
-    """Causal self-attention in which each head learns how far back it looks.
+    """Self-attention in which each head learns how far it looks.
 
     longest: the largest span there can be. The loss adds a price for `spans().mean()`.
     """
 
-    def __init__(self, d_model: int, n_heads: int, longest: int, ramp: float = 8.0, start=0.5):
-        super().__init__(d_model, n_heads)
+    def __init__(self, *sizes, longest: int, ramp: float = 8.0, start: float = 0.5):
+        super().__init__(*sizes)
         self.longest, self.ramp = longest, ramp
-        self.share = nn.Parameter(torch.full((n_heads, 1, 1), float(start)))  # of the longest
+        # What is learned is a share of the longest.
+        self.share = nn.Parameter(torch.full((self.n_heads, 1, 1), float(start)))
 
     def spans(self) -> Tensor:
-        """How many places back each head looks with full weight: (H, 1, 1)."""
+        """How many places away each head looks with full weight: (H, 1, 1)."""
         return self.share.clamp(0, 1) * self.longest
 
-    def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
-        """As MultiHeadAttention, over one text: query, key and value the same (B, T, D)."""
-        q, k, v = (
-            self.split_heads(w(x))
-            for w, x in ((self.w_q, query), (self.w_k, key), (self.w_v, value))
-        )
-        scores = q @ k.mT / self.d_head**0.5  # (B, H, T, T)
-        scores = scores.masked_fill(~mask, -torch.inf)
-        distance = places_between(q.size(2), k.size(2), device=q.device)
-        span = soft_span(distance, self.spans(), self.ramp)
-        # The mask multiplies e^score: what is left is shared out again.
-        weights = scores.softmax(-1) * span  # (B, H, T, T)
-        weights = weights / weights.sum(-1, keepdim=True)
-        return self.w_o(self.join_heads(weights @ v)), weights if need_weights else None
-
-
-def with_spans(model: LanguageModel, longest: int) -> LanguageModel:
-    """The model with a SpanAttention in every layer, in place."""
-    sizes = model.config.d_model, model.config.n_heads
-    for layer in model.decoder.layers:
-        layer.self_attention = SpanAttention(*sizes, longest)
-    return model
+    def attend(self, q, k, v, mask=None, need_weights=False):
+        """As in MultiHeadAttention; the last query stands at the last key's place."""
+        _, weights = scaled_dot_product_attention(q, k, v, mask)  # (B, H, T_query, T_key)
+        distance = places_between(q.size(2), k.size(2), k.size(2) - q.size(2), q.device)
+        weights = weights * soft_span(distance, self.spans(), self.ramp)
+        # The span multiplies e^score, so what is left is shared out again.
+        weights = weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)
+        weights = F.dropout(weights, self.dropout, self.training)
+        return weights @ v, weights if need_weights else None

@@ -204,17 +204,24 @@ def distillation_loss(student: Tensor, teacher: Tensor, temperature: float = 2.0
     return F.kl_div(said, wanted, reduction="batchmean") * temperature**2
 
 
-def disentangled_scores(q: Tensor, k: Tensor, q_places: Tensor, k_places: Tensor) -> Tensor:
+def disentangled_scores(
+    q: Tensor, k: Tensor, q_places: Tensor, k_places: Tensor, released: bool = False
+) -> Tensor:
     """Content to content, content to place and place to content (He et al. 2021, DeBERTa, eq. 4).
 
     q, k: (B, H, T, K) of the tokens; q_places, k_places: (H, 2R, K) of the distances -R to R - 1,
-    beyond which all distances are one. Returns (B, H, T, T), scaled as a sum of three terms.
+    beyond which all distances are one. released: the last term reads the distance from the query
+    to the key, as the published code does; the paper's reads that from the key to the query.
+    Returns (B, H, T, T), scaled as a sum of three terms.
     """
     length, reach = q.size(-2), k_places.size(-2) // 2
     t = torch.arange(length, device=q.device)
-    away = (t[:, None] - t + reach).clamp(0, 2 * reach - 1)  # (T, T): from key j to query i
-    at = away.expand(*q.shape[:2], -1, -1)  # (B, H, T, T)
+    away = t[:, None] - t  # (T, T): from column to row
+
+    def at(distance):  # (B, H, T, T): which of the 2R vectors
+        return (distance + reach).clamp(0, 2 * reach - 1).expand(*q.shape[:2], -1, -1)
+
     content = q @ k.transpose(-2, -1)
-    to_place = (q @ k_places.transpose(-2, -1)).gather(-1, at)
-    from_place = (k @ q_places.transpose(-2, -1)).gather(-1, at).transpose(-2, -1)
-    return (content + to_place + from_place) / math.sqrt(3 * q.size(-1))
+    to_place = (q @ k_places.transpose(-2, -1)).gather(-1, at(away))
+    from_key = (k @ q_places.transpose(-2, -1)).gather(-1, at(-away if released else away))
+    return (content + to_place + from_key.transpose(-2, -1)) / math.sqrt(3 * q.size(-1))

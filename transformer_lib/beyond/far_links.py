@@ -11,18 +11,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_lib.beyond import linear, low_rank, lsh, routing, sparse
+from transformer_lib.beyond.exchange import exchange
+from transformer_lib.config import BlockConfig
+from transformer_lib.encoder import Encoder
 
 N_NAMES, N_VALUES = 64, 16
 NOISE, ASKED = N_NAMES, N_VALUES  # one more name, which is noise, and one more value, "?"
 
 
-def draw(batch: int, size: int, n_facts: int, generator: torch.Generator):
+def draw(
+    batch: int, size: int, n_facts: int, generator: torch.Generator, told_first: bool = False
+):
     """One batch of texts: names, values, answers, distances, each (B, T) integers.
 
     Each place holds a name and a value. n_facts places state a fact and n_facts others ask for
-    one. answers is -1 where nothing is asked; distances counts the places from question to fact.
+    one, with told_first only after it was stated. answers is -1 where nothing is asked; distances
+    counts the places from question to fact.
     """
 
     def choose(n, of):  # (B, n) different numbers below `of`
@@ -32,6 +38,8 @@ def draw(batch: int, size: int, n_facts: int, generator: torch.Generator):
     values = torch.randint(N_VALUES, (batch, size), generator=generator)
     answers, distances = torch.full((2, batch, size), -1).unbind(0)
     told, asked = choose(2 * n_facts, size).chunk(2, dim=1)  # places, (B, n_facts) each
+    if told_first:
+        told, asked = torch.minimum(told, asked), torch.maximum(told, asked)
     subject = choose(n_facts, N_NAMES)
     names.scatter_(1, told, subject).scatter_(1, asked, subject)
     answers.scatter_(1, asked, values.gather(1, told))
@@ -40,164 +48,159 @@ def draw(batch: int, size: int, n_facts: int, generator: torch.Generator):
     return names, values, answers, distances
 
 
-class CheapAttention(nn.Module):
-    """Multi-head attention whose inner part, attend(q, k, v, asked), can be exchanged."""
-
-    def __init__(self, d_model: int, n_heads: int, attend):
-        super().__init__()
-        self.heads, self.attend = MultiHeadAttention(d_model, n_heads), attend
-
-    def forward(self, x: Tensor, asked: Tensor) -> Tensor:
-        """(B, T, D) -> (B, T, D). asked: (B, T) bool, for an attention that is told the places."""
-        heads = self.heads
-        q, k, v = (heads.split_heads(w(x)) for w in (heads.w_q, heads.w_k, heads.w_v))
-        return heads.w_o(heads.join_heads(self.attend(q, k, v, asked)))
-
-
 class Reader(nn.Module):
-    """Two pre-norm layers over names and values, a guess of a value at each place.
+    """Two layers of the library's encoder over names and values, and a guess of a value at each
+    place.
 
-    attends: one inner attention for each layer. n_extra: tokens in front that belong to no place,
-    as ETC's global tokens.
+    attention: the kind of attention that is put into each layer, with its settings; None: the
+    library's own. links: a function of the places that ask, (B, T) bool, that gives a mask; None:
+    everybody sees everybody. n_extra: tokens in front that belong to no place (ETC's).
     """
 
-    def __init__(self, size: int, attends, d_model: int = 64, n_heads: int = 2, n_extra: int = 0):
+    def __init__(
+        self, size, attention=None, links=None, n_extra=0, d_model=64, n_heads=2, **settings
+    ):
         super().__init__()
+        config = BlockConfig(d_model, n_heads, 2 * d_model, 2, 0, 0.0, positional="none")
         self.name, self.value = nn.Embedding(N_NAMES + 1, d_model), nn.Embedding(17, d_model)
         self.place = nn.Parameter(0.1 * torch.randn(size, d_model))
         self.extra = nn.Parameter(torch.randn(n_extra, d_model))
-        self.attention = nn.ModuleList(CheapAttention(d_model, n_heads, a) for a in attends)
-        self.feed_forward = nn.ModuleList(
-            nn.Sequential(
-                nn.Linear(d_model, 2 * d_model), nn.ReLU(), nn.Linear(2 * d_model, d_model)
-            )
-            for _ in attends
-        )
-        self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(2 * len(attends) + 1))
+        self.encoder, self.links = Encoder(config), links
+        if attention is not None:
+            exchange(self.encoder, attention, **settings)
         self.guess = nn.Linear(d_model, N_VALUES)
 
     def forward(self, names: Tensor, values: Tensor) -> Tensor:
         """(B, T) each -> logits (B, T, N_VALUES)."""
         x = self.name(names) + self.value(values) + self.place  # (B, T, D)
         x = torch.cat([self.extra.expand(len(x), -1, -1), x], dim=1)
-        norms = iter(self.norms)
-        for attention, feed_forward in zip(self.attention, self.feed_forward, strict=True):
-            x = x + attention(next(norms)(x), values == ASKED)
-            x = x + feed_forward(next(norms)(x))
-        return self.guess(next(norms)(x))[:, len(self.extra) :]
+        mask = None if self.links is None else self.links(values == ASKED)
+        return self.guess(self.encoder(x, mask)[:, len(self.extra) :])
+
+    @property
+    def cells(self) -> float:
+        """How many scores a query costs, or arithmetic worth as many."""
+        attention = self.encoder.layers[0].self_attention
+        places = len(self.place) + len(self.extra)
+        return getattr(self.links or attention, "cells", places)
 
 
-# ---- what stands inside ------------------------------------------------------------------------
-#
-# Each has `cells`: how many scores a query costs, or arithmetic worth as many.
+# ---- masks: only the links differ, the attention is the library's -------------------------------
 
 
-class Full(nn.Module):
-    """What all others are compared with."""
+class Links(nn.Module):
+    """The mask of a rule, whoever asks; of several rules, one for each head.
 
-    def __init__(self, size: int):
-        super().__init__()
-        self.cells = size
-
-    def forward(self, q, k, v, asked):
-        return F.scaled_dot_product_attention(q, k, v)
-
-
-class Masked(nn.Module):
-    """The numbers of `sparse.sparse_attention`: here the masked pairs are computed and hidden.
-
-    rules: one for all heads, or one each. At these lengths the mask is the faster way to train;
-    `cells` counts what the rule links.
+    The numbers are those of `sparse.sparse_attention`: here the masked pairs are computed and
+    hidden. At these lengths that is the faster way to train; `cells` counts what the rule links.
     """
 
-    def __init__(self, size: int, *rules):
+    def __init__(self, size: int, *rules: sparse.Rule):
         super().__init__()
         mask = torch.cat([sparse.as_mask(rule, size) for rule in rules], dim=1)  # (1, H or 1, T, T)
         self.register_buffer("mask", mask, persistent=False)
         self.cells = mask.float().sum(-1).mean().item()
 
-    def forward(self, q, k, v, asked):
-        return F.scaled_dot_product_attention(q, k, v, self.mask)
+    def forward(self, asked: Tensor) -> Tensor:
+        return self.mask
 
 
-class QuestionsGlobal(Masked):
-    """Longformer's choice where it answers questions: their places see all and are seen by all."""
+class QuestionsGlobal(Links):
+    """Longformer's choice where it answers questions: their places see all and are seen by all.
+
+    One set of projections serves local and global links; the paper has a second for the latter.
+    """
 
     def __init__(self, size: int, window: int, n_asked: int):
         super().__init__(size, sparse.local(window))
         self.cells += 2 * n_asked
 
-    def forward(self, q, k, v, asked):
-        link = asked[:, None, :, None] | asked[:, None, None, :]  # (B, 1, T, T)
-        return F.scaled_dot_product_attention(q, k, v, self.mask | link)
+    def forward(self, asked: Tensor) -> Tensor:
+        return self.mask | asked[:, None, :, None] | asked[:, None, None, :]  # (B, 1, T, T)
 
 
-class Hashed(nn.Module):
+# ---- another attend -----------------------------------------------------------------------------
+
+
+class HashedAttention(MultiHeadAttention):
     """Reformer: queries and keys are the same vectors, here the mean of both projections."""
 
-    def __init__(self, n_buckets: int, chunk: int, n_rounds: int):
-        super().__init__()
+    def __init__(self, *sizes, n_buckets: int, chunk: int, n_rounds: int):
+        super().__init__(*sizes)
         self.settings = n_buckets, chunk, n_rounds
         self.cells = n_rounds * (2 * chunk + n_buckets / 4)
 
-    def forward(self, q, k, v, asked):
-        return lsh.lsh_attention((q + k) / 2, v, *self.settings)
+    def attend(self, q, k, v, mask=None, need_weights=False):
+        return lsh.lsh_attention((q + k) / 2, v, *self.settings), None
 
 
-class Routed(nn.Module):
-    """Routing Transformer: the centroids follow queries and keys while it trains."""
+class RoutedAttention(MultiHeadAttention):
+    """Routing Transformer: the last heads attend within clusters, the first n_local in a window.
 
-    def __init__(self, size: int, n_heads: int, d_k: int, n_clusters: int, members: int):
-        super().__init__()
-        start = F.normalize(torch.randn(n_heads, n_clusters, d_k), dim=-1)
+    The centroids follow queries and keys while it trains.
+    """
+
+    def __init__(
+        self, *sizes, length: int, n_clusters: int, members: int, n_local: int, window: int
+    ):
+        super().__init__(*sizes)
+        n_routed = self.n_heads - n_local
+        start = F.normalize(torch.randn(n_routed, n_clusters, self.d_head), dim=-1)
+        near = sparse.as_mask(sparse.local(window), length)
         self.register_buffer("centroids", start)
-        self.members = members
-        self.cells = n_clusters * members * members / size + n_clusters
+        self.register_buffer("near", near, persistent=False)
+        self.n_local, self.members = n_local, members
+        routed = n_clusters * members**2 / length + n_clusters
+        local = near.float().sum(-1).mean().item()
+        self.cells = (n_local * local + n_routed * routed) / self.n_heads
 
-    def forward(self, q, k, v, asked):
+    def attend(self, q, k, v, mask=None, need_weights=False):
+        split = (x.tensor_split([self.n_local], dim=1) for x in (q, k, v))
+        local, routed = zip(*split, strict=True)
         if self.training:
-            routing.move_centroids(self.centroids, torch.cat([q, k], dim=2))
-        return routing.routing_attention(q, k, v, self.centroids, self.members)
+            routing.move_centroids(self.centroids, torch.cat(routed[:2], dim=2))
+        found = routing.routing_attention(*routed, self.centroids, self.members)  # (B, H', T, K)
+        near = scaled_dot_product_attention(*local, self.near)[0]
+        return torch.cat([near, found], dim=1), None
 
 
-class LowRank(nn.Module):
+class LowRankAttention(MultiHeadAttention):
     """Linformer: what is mixed is learned."""
 
-    def __init__(self, size: int, rank: int):
-        super().__init__()
+    def __init__(self, *sizes, length: int, rank: int):
+        super().__init__(*sizes)
         self.mix_k, self.mix_v = (
-            nn.Parameter(torch.randn(rank, size) / math.sqrt(size)) for _ in range(2)
+            nn.Parameter(torch.randn(rank, length) / math.sqrt(length)) for _ in range(2)
         )
         self.cells = 2 * rank
 
-    def forward(self, q, k, v, asked):
-        return low_rank.linformer_attention(q, k, v, self.mix_k, self.mix_v)
+    def attend(self, q, k, v, mask=None, need_weights=False):
+        return low_rank.linformer_attention(q, k, v, self.mix_k, self.mix_v), None
 
 
-class Featured(nn.Module):
+class FeatureAttention(MultiHeadAttention):
     """Linear attention with the features of Katharopoulos ("elu"), RFA or the Performer."""
 
-    def __init__(self, kind: str, d_k: int, n_features: int):
-        super().__init__()
-        self.kind = kind
-        n_directions = n_features // 2 if kind == "rfa" else n_features
-        directions = linear.orthogonal_directions(n_directions, d_k)
+    def __init__(self, *sizes, features: str, n_features: int = 0):
+        super().__init__(*sizes)
+        self.features = features
+        n_directions = n_features // 2 if features == "rfa" else n_features
+        directions = linear.orthogonal_directions(n_directions, self.d_head)
         self.register_buffer("directions", directions)
-        if kind == "rfa":
+        if features == "rfa":
             self.length = nn.Parameter(torch.ones(()))
-        self.cells = d_k if kind == "elu" else 2 * n_features
+        self.cells = self.d_head if features == "elu" else 2 * n_features
 
-    def forward(self, q, k, v, asked):
-        if self.kind == "elu":
-            return linear.linear_attention(linear.elu_features(q), linear.elu_features(k), v)
-        if self.kind == "rfa":  # vectors of one, learned length
+    def attend(self, q, k, v, mask=None, need_weights=False):
+        if self.features == "elu":
+            q, k = linear.elu_features(q), linear.elu_features(k)
+        elif self.features == "rfa":  # vectors of one, learned length
             q, k = (self.length * F.normalize(x, dim=-1) for x in (q, k))
-            features = linear.fourier_features
+            q, k = (linear.fourier_features(x, self.directions) for x in (q, k))
         else:
             q, k = (x / x.size(-1) ** 0.25 for x in (q, k))
-            features = linear.positive_features
-        q, k = (features(x, self.directions) for x in (q, k))
-        return linear.linear_attention(q, k, v)
+            q, k = (linear.positive_features(x, self.directions) for x in (q, k))
+        return linear.linear_attention(q, k, v), None
 
 
 def reader(name: str, size: int = 128, n_facts: int = 24, budget: int = 32) -> Reader:
@@ -205,62 +208,59 @@ def reader(name: str, size: int = 128, n_facts: int = 24, budget: int = 32) -> R
 
     Raises ValueError with the names that there are.
     """
-    n_heads, d_k, extra = 2, 32, 8
-    half = budget // 2
-    long = size + extra
-    anchors = sparse.with_global(extra)
+    extra, half = 8, budget // 2
+    long, anchors = size + extra, sparse.with_global(extra)
+    near_etc, near_bigbird = (sparse.local((budget - n * extra) // 2) for n in (1, 2))
+    random = sparse.random_links(long, extra, n_links=1)
+    clusters = {"length": size, "n_clusters": size // budget, "members": budget, "window": half}
+
+    def linked(*rules, n_extra=0):
+        return Reader(size, links=Links(size + n_extra, *rules), n_extra=n_extra)
+
     kinds = {
-        "full": lambda: Full(size),
-        "local": lambda: Masked(size, sparse.local(half)),
-        "dilated": lambda: Masked(size, sparse.dilated(half, 4)),
-        "strided": lambda: Masked(size, sparse.strided(budget // 3)),
-        "blockwise": lambda: Masked(
-            size, sparse.blockwise(budget, size), sparse.blockwise(budget, size, shift=1)
+        "full": lambda: Reader(size),
+        "local": lambda: linked(sparse.local(half)),
+        "dilated": lambda: linked(sparse.dilated(half, 4)),
+        "strided": lambda: linked(sparse.strided(budget // 3)),
+        "blockwise": lambda: linked(
+            sparse.blockwise(budget, size), sparse.blockwise(budget, size, shift=1)
         ),
-        "ETC": lambda: Masked(long, sparse.any_of(sparse.local((budget - extra) // 2), anchors)),
-        "Longformer": lambda: QuestionsGlobal(size, max(1, (budget - n_facts) // 2), n_facts),
-        "BigBird": lambda: Masked(
-            long,
-            sparse.any_of(
-                sparse.local((budget - 2 * extra) // 2),
-                anchors,
-                sparse.random_links(long, extra, n_links=1),
-            ),
+        "ETC": lambda: linked(sparse.any_of(near_etc, anchors), n_extra=extra),
+        "Longformer": lambda: Reader(
+            size, links=QuestionsGlobal(size, max(1, (budget - n_facts) // 2), n_facts)
         ),
-        "Reformer": lambda: Hashed(n_buckets=size // 8, chunk=8, n_rounds=budget // 16),
-        "Routing": lambda: Routed(size, n_heads, d_k, n_clusters=size // budget, members=budget),
-        "Linformer": lambda: LowRank(size, half),
-        "RFA": lambda: Featured("rfa", d_k, half),
-        "Performer": lambda: Featured("performer", d_k, half),
-        "linear": lambda: Featured("elu", d_k, d_k),
+        "BigBird": lambda: linked(sparse.any_of(near_bigbird, anchors, random), n_extra=extra),
+        "Reformer": lambda: Reader(
+            size, HashedAttention, n_buckets=size // 8, chunk=8, n_rounds=budget // 16
+        ),
+        "Routing": lambda: Reader(size, RoutedAttention, **clusters, n_local=1),
+        "all routed": lambda: Reader(size, RoutedAttention, **clusters, n_local=0),
+        "Linformer": lambda: Reader(size, LowRankAttention, length=size, rank=half),
+        "RFA": lambda: Reader(size, FeatureAttention, features="rfa", n_features=half),
+        "Performer": lambda: Reader(size, FeatureAttention, features="performer", n_features=half),
+        "linear": lambda: Reader(size, FeatureAttention, features="elu"),
     }
     if name not in kinds:
         raise ValueError(f"no attention {name!r}; there are {', '.join(kinds)}.")
-    attends = [kinds[name]() for _ in range(2)]
-    return Reader(size, attends, n_heads=n_heads, n_extra=extra * (name in ("ETC", "BigBird")))
+    return kinds[name]()
 
 
-NAMES = (
-    "full local dilated strided blockwise ETC Longformer BigBird Reformer Routing Linformer RFA "
-    "Performer linear"
-).split()
+NAMES = [
+    "full", "local", "dilated", "strided", "blockwise", "ETC", "Longformer", "BigBird", "Reformer",
+    "Routing", "all routed", "Linformer", "RFA", "Performer", "linear",
+]
 
 
 def flops(model: Reader, d_model: int = 64) -> float:
     """Multiplications and additions for one token of a forward pass, without embeddings."""
     # Four projections of D x D and two of D x 2D; two products of cells x D for the attention.
-    return sum(16 * d_model**2 + 4 * a.attend.cells * d_model for a in model.attention)
+    return len(model.encoder.layers) * (16 * d_model**2 + 4 * model.cells * d_model)
 
 
-def training_step(model: Reader, optimizer, batch) -> float:
-    """One update on the answers of a batch from `draw`; returns the loss (nats per question)."""
+def answer_loss(model: Reader, batch) -> Tensor:
+    """Nats per question, over a batch from `draw`."""
     names, values, answers, _ = batch
-    loss = F.cross_entropy(model(names, values).flatten(0, 1), answers.flatten(), ignore_index=-1)
-    optimizer.zero_grad()
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    return loss.item()
+    return F.cross_entropy(model(names, values).flatten(0, 1), answers.flatten(), ignore_index=-1)
 
 
 @torch.no_grad()
@@ -268,7 +268,14 @@ def right_by_distance(model: Reader, batch, n_bins: int = 8) -> list[float]:
     """Share of questions answered right, for each of n_bins equal ranges of distance."""
     names, values, answers, distances = batch
     was_training = model.training
-    right = (model.eval()(names, values).argmax(-1) == answers)[answers >= 0].float()
+    said = model.eval()(names, values).argmax(-1)  # (B, T)
     model.train(was_training)
-    bins = distances[answers >= 0] * n_bins // names.size(1)
+    return by_distance(said, answers, distances, n_bins)
+
+
+def by_distance(said: Tensor, answers: Tensor, distances: Tensor, n_bins: int) -> list[float]:
+    """Share of the answers that were said, (B, T) each, for each of n_bins ranges of distance."""
+    asked = answers >= 0
+    right = (said == answers)[asked].float()
+    bins = distances[asked] * n_bins // answers.size(1)
     return [right[bins == b].mean().item() for b in range(n_bins)]

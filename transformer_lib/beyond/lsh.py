@@ -41,6 +41,7 @@ def lsh_attention(
     chunk: int,
     n_rounds: int = 1,
     generator: torch.Generator | None = None,
+    causal: bool = False,
 ) -> Tensor:
     """Attention within buckets, one hash after another. qk, v, result: (B, H, T, K).
 
@@ -71,6 +72,8 @@ def lsh_attention(
         scores = q @ k.transpose(-2, -1) / q.size(-1) ** 0.5  # (B, H, N, chunk, 2 * chunk)
         scores = scores - 1e5 * (place[..., None] == their_place[..., None, :])
         scores = scores.masked_fill(mine[..., None] != theirs[..., None, :], -torch.inf)
+        if causal:
+            scores = scores.masked_fill(place[..., None] < their_place[..., None, :], -torch.inf)
         total = scores.logsumexp(-1, keepdim=True)  # (B, H, N, chunk, 1)
         found = (scores - total).exp() @ values  # (B, H, N, chunk, K)
         back = order.argsort(-1)[..., None]  # (B, H, T, 1)

@@ -5,51 +5,36 @@ Transformer-XL's recurrence, with the library's relative positions. `Compression
 would be dropped, and is trained by `attention_reconstruction` or `auto_encoding`.
 """
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.beyond.sparse import Rule
+from transformer_lib.cache import KeyValueCache, LayerCache
 from transformer_lib.config import ModelConfig
 from transformer_lib.decoder import DecoderLayer
 from transformer_lib.masks import causal_mask
 from transformer_lib.models.language_model import LanguageModel
 
 
-def heads_back(attention: MultiHeadAttention, y: Tensor, earlier: Tensor) -> Tensor:
-    """Each token of y reads all of `earlier`, and y up to itself.
-
-    y: (B, T, D), earlier: (B, M, D) -> (B, H, T, K), before W_O. Positions count from the oldest
-    token that is kept, so only a scheme that cares for differences alone (rotary, ALiBi) gives
-    sense here.
-    """
-    past, context = earlier.size(1), torch.cat([earlier, y], dim=1)  # (B, M + T, D)
-    q = attention.split_heads(attention.w_q(y))  # (B, H, T, K)
-    k = attention.share_heads(attention.split_heads(attention.w_k(context)))  # (B, H, M + T, K)
-    v = attention.share_heads(attention.split_heads(attention.w_v(context)))
-    q, k = attention.positions.turn(q, q, past)[0], attention.positions.turn(k, k)[1]
-    mask = causal_mask(past + y.size(1), y.device)[:, :, past:]  # (1, 1, T, M + T)
-    bias = attention.positions.bias(y.size(1), past + y.size(1), past)
-    if bias is not None:
-        mask = bias.masked_fill(~mask, -math.inf)
-    return F.scaled_dot_product_attention(q, k, v, mask)
+def write_down(layer: DecoderLayer, x: Tensor, cache: KeyValueCache) -> None:
+    """Add to a layer's cache the keys and values of x, (B, T, D), without asking anything."""
+    attention, y = layer.self_attention, layer.residuals[0].norm(x)
+    k, v = attention.split_heads(attention.w_k(y)), attention.split_heads(attention.w_v(y))
+    cache.append(attention.positions.turn(k, k, cache.length)[1], v)
 
 
 def layer_with_memory(layer: DecoderLayer, x: Tensor, memory: Tensor) -> Tensor:
     """A pre-norm decoder layer that also reads what entered it before.
 
-    x: (B, T, D), memory: (B, M, D) -> (B, T, D).
+    x: (B, T, D), memory: (B, M, D) -> (B, T, D). Positions count from the oldest place that is
+    kept, so only a scheme that depends on distances alone (rotary, ALiBi) makes sense here.
     """
-    attention, earlier = layer.self_attention, layer.residuals[0].norm(memory)
-
-    def read(y):
-        return attention.w_o(attention.join_heads(heads_back(attention, y, earlier)))
-
-    x = layer.residuals[0](x, read)
-    return layer.residuals[-1](x, layer.feed_forward)
+    cache, past = LayerCache(), memory.size(1)
+    if past:
+        write_down(layer, memory, cache.own)
+    mask = causal_mask(past + x.size(1), x.device)[:, :, past:]  # (1, 1, T, M + T)
+    return layer(x, tgt_mask=mask, cache=cache)
 
 
 class RecurrentLanguageModel(LanguageModel):
@@ -154,14 +139,14 @@ class CompressiveLanguageModel(RecurrentLanguageModel):
     """A recurrent language model whose oldest memories are compressed, not dropped.
 
     Of its `reach` places the first n_compressed hold `rate` older places each, and every layer has
-    a compression of its own. What is read at a time must be a multiple of the rate.
+    a compression of its own. Segments must be multiples of the rate (ValueError).
     """
 
     def __init__(self, config: ModelConfig, reach: int, n_compressed: int, rate: int):
         if not 0 <= n_compressed < reach:
             raise ValueError(f"n_compressed is {n_compressed}; it must be below the reach {reach}.")
         super().__init__(config, reach)
-        self.n_compressed = n_compressed
+        self.n_compressed, self.rate = n_compressed, rate
         self.passed: list = [None] * config.n_decoder_layers  # (x, old) of the last segment
         self.compressions = nn.ModuleList(
             [Compression(config.d_model, rate) for _ in range(config.n_decoder_layers)]
@@ -172,6 +157,11 @@ class CompressiveLanguageModel(RecurrentLanguageModel):
         recent = self.reach - self.n_compressed
         long, short = memory[:, :-recent], torch.cat([memory[:, -recent:], x], dim=1)
         old, short = short[:, :-recent], short[:, -recent:]
+        if old.size(1) % self.rate:
+            raise ValueError(
+                f"{old.size(1)} places leave the memory at once, and {self.rate} of them become "
+                "one: read segments, and keep recent places, that are multiples of the rate."
+            )
         self.passed[i] = x, old
         if old.size(1):
             long = torch.cat([long, self.compressions[i](old).detach()], dim=1)

@@ -10,7 +10,9 @@ import math
 import torch
 from torch import Tensor, nn
 
-from transformer_lib.beyond.memory import RecurrentLanguageModel, heads_back
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.beyond.exchange import exchange
+from transformer_lib.beyond.memory import RecurrentLanguageModel
 from transformer_lib.config import ModelConfig
 from transformer_lib.decoder import DecoderLayer
 
@@ -84,17 +86,48 @@ def nearest_attention(q: Tensor, k: Tensor, v: Tensor, n: int) -> Tensor:
     return (scores.softmax(-1)[..., None] * found).sum(-2)
 
 
+class MemorizingAttention(MultiHeadAttention):
+    """Self-attention that also searches what was read long ago (Wu et al. 2022, sec. 3).
+
+    n: how many neighbours. Each head has a gate between what is near and what was found. What is
+    searched, `far` (B, M, D), has no positions, and None or empty stands for nothing.
+    """
+
+    def __init__(self, *sizes, n: int):
+        super().__init__(*sizes)
+        self.n, self.far, self.found = n, None, None
+        self.gate = nn.Parameter(torch.zeros(self.n_heads, 1, 1))  # sigmoid(0): half and half
+
+    def forward(self, query, *inputs, **options):
+        """As MultiHeadAttention; `far` is searched first, with queries that have no positions."""
+        self.found = None
+        if self.far is not None and self.far.size(1):
+            q, k, v = (self.split_heads(w(x)) for w, x in (
+                (self.w_q, query), (self.w_k, self.far), (self.w_v, self.far)))
+            self.found = nearest_attention(q, self.share_heads(k), self.share_heads(v), self.n)
+        return super().forward(query, *inputs, **options)
+
+    def attend(self, q, k, v, mask=None, need_weights=False):
+        """As in MultiHeadAttention, mixed with what was found."""
+        near, weights = super().attend(q, k, v, mask, need_weights)
+        if self.found is None:
+            return near, weights
+        gate = self.gate.sigmoid()
+        return (1 - gate) * near + gate * self.found, weights  # (B, H, T, K)
+
+
 class MemorizingLanguageModel(RecurrentLanguageModel):
     """A recurrent language model whose last layer also searches all that it has ever read.
 
-    Its keys there have no positions, and each head has a gate between what is near and what was
-    found (Wu et al. 2022, sec. 3). reach: as in every layer; n: how many neighbours.
+    reach: as in every layer; n: how many neighbours. Unlike in the paper, keys are not normalised,
+    and they are computed anew from the stored states.
     """
 
     def __init__(self, config: ModelConfig, reach: int, n: int):
         super().__init__(config, reach)
-        self.n = n
-        self.gate = nn.Parameter(torch.zeros(config.n_heads, 1, 1))  # sigmoid(0): half and half
+        last = nn.Module()
+        last.layers = self.decoder.layers[-1:]
+        exchange(last, MemorizingAttention, n=n)
 
     def keep(self, i: int, memory: Tensor, x: Tensor) -> Tensor:
         """The last layer keeps everything."""
@@ -104,18 +137,7 @@ class MemorizingLanguageModel(RecurrentLanguageModel):
 
     def run_layer(self, layer: DecoderLayer, x: Tensor, memory: Tensor) -> Tensor:
         """x: (B, T, D) -> (B, T, D)."""
-        if layer is not self.decoder.layers[-1] or memory.size(1) <= self.reach:
-            return super().run_layer(layer, x, memory)
-        norm, attention = layer.residuals[0].norm, layer.self_attention
-        far, near = norm(memory).tensor_split([memory.size(1) - self.reach], dim=1)
-
-        def read(y):
-            q = attention.split_heads(attention.w_q(y))  # (B, H, T, K)
-            k = attention.share_heads(attention.split_heads(attention.w_k(far)))  # (B, H, M, K)
-            v = attention.share_heads(attention.split_heads(attention.w_v(far)))
-            found, gate = nearest_attention(q, k, v, self.n), self.gate.sigmoid()
-            heads = (1 - gate) * heads_back(attention, y, near) + gate * found  # (B, H, T, K)
-            return attention.w_o(attention.join_heads(heads))
-
-        x = layer.residuals[0](x, read)
-        return layer.residuals[-1](x, layer.feed_forward)
+        if layer is self.decoder.layers[-1]:
+            far, memory = memory.tensor_split([max(0, memory.size(1) - self.reach)], dim=1)
+            layer.self_attention.far = layer.residuals[0].norm(far)
+        return super().run_layer(layer, x, memory)

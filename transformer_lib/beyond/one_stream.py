@@ -106,6 +106,12 @@ class TwoPartLanguageModel(PrefixLanguageModel):
         return super().decode(ids, cache)
 
 
+class CausalTwoPart(TwoPartLanguageModel):
+    """The same weights for each part, and every token reads only what stands before it."""
+
+    mask = LanguageModel.mask
+
+
 def translate_streams(
     model: LanguageModel, sources: list[list[int]], max_rows: int = 128, decode=greedy_decode
 ) -> list[list[int]]:

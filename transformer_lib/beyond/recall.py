@@ -4,39 +4,23 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_lib.beyond.memory import (
-    CompressiveLanguageModel,
-    RecurrentLanguageModel,
-)
+from transformer_lib.beyond import far_links
+from transformer_lib.beyond.far_links import N_NAMES, N_VALUES
+from transformer_lib.beyond.memory import CompressiveLanguageModel, RecurrentLanguageModel
 from transformer_lib.beyond.neighbours import MemorizingLanguageModel
 from transformer_lib.config import ModelConfig
 
-N_NAMES, N_VALUES = 64, 16
-NOISE, ASKED = N_NAMES, N_VALUES  # one more name, which is noise, and one more value, "?"
 VOCABULARY = (N_NAMES + 1) * (N_VALUES + 1)
 
 
 def draw(batch: int, size: int, n_facts: int, generator: torch.Generator):
     """One batch of texts: ids, answers, distances, each (B, T) integers.
 
-    Each place holds a name and a value. n_facts places state a fact, as many later ones ask for
-    it, the rest is noise. answers is -1 where nothing is asked; distances counts the places back.
+    The task of `far_links`, written from left to right: a fact stands before its question, and
+    an id stands for a name and a value.
     """
-
-    def choose(n, of):  # (B, n) different numbers below `of`
-        return torch.rand(batch, of, generator=generator).argsort(-1)[:, :n]
-
-    names = torch.full((batch, size), NOISE)
-    values = torch.randint(N_VALUES, (batch, size), generator=generator)
-    answers, distances = torch.full((2, batch, size), -1).unbind(0)
-    places = choose(2 * n_facts, size).unflatten(1, (n_facts, 2)).sort(-1).values
-    told, asked = places.unbind(-1)  # (B, n_facts) each, told first
-    subject = choose(n_facts, N_NAMES)
-    names.scatter_(1, told, subject).scatter_(1, asked, subject)
-    answers.scatter_(1, asked, values.gather(1, told))
-    distances.scatter_(1, asked, asked - told)
-    values.scatter_(1, asked, ASKED)
-    return names * (N_VALUES + 1) + values, answers, distances
+    names, values, *rest = far_links.draw(batch, size, n_facts, generator, told_first=True)
+    return names * (N_VALUES + 1) + values, *rest
 
 
 class NameAndValue(nn.Module):
@@ -86,31 +70,30 @@ def reader(name: str, size: int = 128) -> RecurrentLanguageModel:
 NAMES = "none recurrent mean auto attention memorizing everything".split()
 
 
-def training_step(model: RecurrentLanguageModel, optimizer, batch) -> float:
-    """One update on the answers of a text, read in segments; returns nats per question."""
+def answer_loss(model: RecurrentLanguageModel, batch) -> Tensor:
+    """Nats per question over a text that is read in segments.
+
+    A model whose compression has a loss of its own gets its gradient here, for the compression
+    only: the model must not learn to be easily compressed.
+    """
     ids, answers, _ = batch
-    optimizer.zero_grad()
-    n, total, memories = (answers >= 0).sum(), 0.0, None
+    total, memories = torch.zeros(()), None
     for part, wanted in zip(ids.split(SEGMENT, 1), answers.split(SEGMENT, 1), strict=True):
         hidden, memories = model.read_segment(part, memories)
         asked = wanted >= 0
-        loss = F.cross_entropy(model.project(hidden[asked]), wanted[asked], reduction="sum") / n
-        loss.backward()
-        total += loss.item()
+        total = total + F.cross_entropy(
+            model.project(hidden[asked]), wanted[asked], reduction="sum"
+        )
         if model.kind in ("auto", "attention"):
             loss = model.compression_loss(model.kind)
             if loss.requires_grad:
                 loss.backward(inputs=list(model.compressions.parameters()))
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    return total
+    return total / (answers >= 0).sum()
 
 
 @torch.no_grad()
 def right_by_distance(model: RecurrentLanguageModel, batch, n_bins: int = 8) -> list[float]:
     """Share of questions answered right, for each of n_bins equal ranges of distance."""
     ids, answers, distances = batch
-    asked = answers >= 0
-    right = (model.project(model.read(ids, SEGMENT)[asked]).argmax(-1) == answers[asked]).float()
-    bins = distances[asked] * n_bins // ids.size(1)
-    return [right[bins == b].mean().item() for b in range(n_bins)]
+    said = model.project(model.read(ids, SEGMENT)).argmax(-1)  # (B, T)
+    return far_links.by_distance(said, answers, distances, n_bins)

@@ -62,7 +62,16 @@ def add_relative_bias(model: Transformer) -> Transformer:
 
 
 def t5_config(given: dict) -> ModelConfig:
-    """The sizes of a T5 (`transformers` config.to_dict()) as ours."""
+    """The sizes of a T5 (`transformers` config.to_dict()) as ours.
+
+    Raises ValueError where our heads, d_model / n_heads wide, can't hold its heads (3B and 11B).
+    """
+    inner = given["d_kv"] * given["num_heads"]
+    if inner != given["d_model"]:
+        raise ValueError(
+            f"this T5 has {given['num_heads']} heads of width {given['d_kv']}, {inner} in all, and "
+            f"d_model {given['d_model']}; ours needs the two equal: take the small, base or large."
+        )
     return ModelConfig(
         given["vocab_size"],
         d_model=given["d_model"],

@@ -26,6 +26,21 @@ class ReversibleLayer(nn.Module):
         return y1 - self.f(x2), x2
 
 
+class Chunked(nn.Module):
+    """A network that treats each place alone, run on `chunk` places at a time.
+
+    Its wide hidden layer then exists for one chunk only, not for the whole text.
+    """
+
+    def __init__(self, network: nn.Module, chunk: int):
+        super().__init__()
+        self.network, self.chunk = network, chunk
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, D) -> (B, T, D), the numbers of the network itself."""
+        return torch.cat([self.network(part) for part in x.split(self.chunk, dim=1)], dim=1)
+
+
 class _Run(torch.autograd.Function):
     # Keeps only the last outputs. Going back, each layer's inputs are computed from its outputs.
     @staticmethod

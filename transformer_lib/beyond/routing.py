@@ -10,7 +10,9 @@ from torch import Tensor
 from transformer_lib.attention import scaled_dot_product_attention
 
 
-def routing_attention(q: Tensor, k: Tensor, v: Tensor, centroids: Tensor, members: int) -> Tensor:
+def routing_attention(
+    q: Tensor, k: Tensor, v: Tensor, centroids: Tensor, members: int, causal: bool = False
+) -> Tensor:
     """Each centroid takes its nearest queries and keys, which attend to each other.
 
     q, k, v, result: (B, H, T, K); centroids: (H, C, K). All clusters get the same number of
@@ -27,7 +29,8 @@ def routing_attention(q: Tensor, k: Tensor, v: Tensor, centroids: Tensor, member
         return x.gather(2, flat).unflatten(2, places.shape[2:])
 
     of_q, of_k = nearest(q), nearest(k)
-    found = scaled_dot_product_attention(take(q, of_q), take(k, of_k), take(v, of_k))[0]
+    mask = of_k[..., None, :] <= of_q[..., None] if causal else None  # places, as they are sorted
+    found = scaled_dot_product_attention(take(q, of_q), take(k, of_k), take(v, of_k), mask)[0]
     at = of_q.flatten(2)[..., None]  # (B, H, C * members, 1)
     # A last column of ones counts in how many clusters each query was.
     found = F.pad(found.flatten(2, 3), (0, 1), value=1.0)  # (B, H, C * members, K + 1)

@@ -29,7 +29,7 @@
 //   await live.depth(text, {targetIds, keep, switches})
 //     -> [{layer, top: [[{id, piece, p}] of each position], p: [..]}]
 //   await live.patch(text, otherText, {name: "encoder.2", position, otherPosition, ...})
-//     -> as translate, whose options it takes
+//     -> as translate, whose options it takes; places: [[position, otherPosition], ...] for several
 //   await live.tensors(text, {targetIds, names, switches}) -> {name: {shape, data}}; without names,
 //     all names with their shapes.
 //

@@ -27,8 +27,8 @@ export async function mount(root) {
     draw(answer) {
       found = answer;
       redraw();
-      figure.show([[{ greedy: "the best bet each time", beam: "beam search", sample: "drawn by lot" }[state.method], found.now, found.before]]);
-      return `Its bets have ${percent(found.now.confidence)} on average.`;
+      figure.show([[{ greedy: "the likeliest each time", beam: "beam search", sample: "drawn at random" }[state.method], found.now, found.before]]);
+      return `On average it gave the pieces that it wrote a probability of ${percent(found.now.confidence)}.`;
     },
   });
   function set(patch) { Object.assign(state, patch); if (Object.keys(patch).join() === "at") redraw(); else figure.update(); }

@@ -22,8 +22,8 @@ export async function mount(root) {
       const name = silent ? ", positions silent" : "";
       figure.show([[`in order${name}`, straight], [`as below${name}`, mixed, straight]].slice(0, moved ? 2 : 1));
       if (!moved) return silent ? "Without positions it reads a bag of words. Now shuffle them." : "Shuffle the words: does the English change?";
-      if (silent) return straight.text === mixed.text ? "Shuffled or not, the same sentence, and the same bets: without positions there is no order." : "The sentences differ: rounding tips a close bet.";
-      return straight.text === mixed.text ? `The same sentence, but its bets moved from ${percent(straight.confidence)} to ${percent(mixed.confidence)} on average.` : `Another order, another sentence; its bets have ${percent(mixed.confidence)} on average, in order ${percent(straight.confidence)}.`;
+      if (silent) return straight.text === mixed.text ? "Shuffled or not, the same sentence, and the same probabilities: without positions there is no order." : "The sentences differ: rounding tips a close call.";
+      return straight.text === mixed.text ? `The same sentence, but the probabilities of its pieces went from ${percent(straight.confidence)} to ${percent(mixed.confidence)} on average.` : `Another order, another sentence; its pieces have ${percent(mixed.confidence)} on average, in order ${percent(straight.confidence)}.`;
     },
   });
   function words() {

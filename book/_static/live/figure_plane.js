@@ -13,7 +13,7 @@ const EXAMPLE = {  // where a page gives no numbers
 export async function mount(root) {
   const given = (name) => (root.dataset[name] ? JSON.parse(root.dataset[name]) : EXAMPLE[name]);
   const [tokens, queries, keys, values] = ["tokens", "queries", "keys", "values"].map(given);
-  const reach = 1.25 * Math.max(1, ...[...queries, ...keys].flat().map(Math.abs));
+  const reach = 1.12 * Math.max(1, ...[...queries, ...keys].flat().map(Math.abs));
   let query = [...queries[0]], name = tokens[0];
   const x = (number) => MIDDLE + (number / reach) * MIDDLE, y = (number) => MIDDLE - (number / reach) * MIDDLE;
 
@@ -36,8 +36,15 @@ export async function mount(root) {
     const largest = Math.max(...scores), raw = scores.map((s) => Math.exp(s - largest)), total = raw.reduce((a, b) => a + b);
     const weights = raw.map((w) => w / total), best = weights.indexOf(Math.max(...weights));
     const value = [0, 1].map((i) => weights.reduce((sum, w, k) => sum + w * values[k][i], 0));
+    // Each key's foot on the query's line: its distance from the middle, times the query's length, is q · k.
+    const length = Math.hypot(...query), along = length > 0.05 ? query.map((one) => one / length) : null;
+    const feet = along ? keys.map((key) => key[0] * along[0] + key[1] * along[1]).map((far) => [far * along[0], far * along[1]]) : [];
+    const line = along ? [-1.5, 1.5].map((end) => [end * reach * along[0], end * reach * along[1]]) : null;
     plane.replaceChildren(
       svg("path", { class: "live-plane-axes", d: `M0 ${MIDDLE}H${SIZE}M${MIDDLE} 0V${SIZE}` }),
+      line ? svg("path", { class: "live-plane-line", d: `M${x(line[0][0])} ${y(line[0][1])}L${x(line[1][0])} ${y(line[1][1])}` }) : "",
+      ...feet.map((foot, k) => svg("g", { class: "live-plane-foot" },
+        svg("path", { d: `M${x(keys[k][0])} ${y(keys[k][1])}L${x(foot[0])} ${y(foot[1])}` }), svg("circle", { cx: x(foot[0]), cy: y(foot[1]), r: 4.5 }))),
       ...keys.map((key, k) => {
         const drawn = arrow("key", key, tokens[k]);
         drawn.style.setProperty("--p", weights[k]);
@@ -50,7 +57,7 @@ export async function mount(root) {
     buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(tokens[i] === name)));
     const level = weights[best] - Math.min(...weights) < 0.15;
     says.textContent = `The query (${query.map(digits).join(", ")}) takes ${percent(weights[best])} from ${tokens[best]}, `
-      + (level ? "hardly more than from the others." : "whose key reaches furthest in its direction.");
+      + (level ? "hardly more than from the others." : "whose foot on the query’s line lies furthest out in the query’s direction.");
   }
 
   function move(a, b) {
@@ -72,7 +79,7 @@ export async function mount(root) {
   });
 
   const box = h("div", { class: "live-box live" }, h("div", { class: "live-bar-row" }, h("span", {}, "The query of"), buttons),
-    h("div", { class: "live-plane-parts" }, plane, bars), says);
+    h("div", { class: "live-plane-parts" }, h("div", {}, plane, h("p", { class: "live-note" }, "Drag the blue point. A dotted line drops each key onto the query’s line: how far out its foot lies, times the query’s length, is q · k.")), bars), says);
   const still = root.querySelector(".live-still");
   if (still) still.replaceWith(box); else root.prepend(box);
   draw();

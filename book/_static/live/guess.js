@@ -12,6 +12,7 @@ function keep(name, choice) {
   const guesses = recall();
   if (choice === null) delete guesses[name]; else guesses[name] = choice;
   try { localStorage.setItem(STORE, JSON.stringify(guesses)); } catch { /* private window: kept for this visit only */ }
+  document.dispatchEvent(new Event("book-progress"));   // the rings in the menu
 }
 
 // The figure that answers: the next one on the page, but not beyond the next guess.

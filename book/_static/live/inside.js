@@ -240,16 +240,18 @@ export class Inside {
     });
   }
 
-  /** Put an activation of one sentence into another (chapter "Looking inside a trained model"). */
+  /** Put activations of one sentence into another (chapters "The decoder" and "Looking inside a
+   *  trained model"): one, or those of places, [[position, otherPosition], ...]. */
   patch(text, otherText, options) {
     const { name, position, otherPosition = position } = options;
+    const { places = [[position, otherPosition]] } = options;
     const fits = name && !name.endsWith(".weights");
     require(fits, "Attention weights belong to no single position: patch another tensor.");
     const asked = { ...options, targetIds: options.otherTargetIds, names: [name] };
     const other = this.kept(otherText, asked)[name];
     const range = `"${name}" of the other sentence has the positions 0 to ${other.length - 1}.`;
-    require(other[otherPosition], range);
-    const patches = { [name]: new Map([[position, other[otherPosition]]]) };
+    require(places.every(([, there]) => other[there]), range);
+    const patches = { [name]: new Map(places.map(([here, there]) => [here, other[there]])) };
     return this.translate(text, { ...options, patches });
   }
 

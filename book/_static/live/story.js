@@ -154,12 +154,27 @@ export function makeStory(tool) {
       h("div", { class: "live-options", role: "group", "aria-label": "Your guess" }, plan.options.map((option, i) => h("button", {
         type: "button", class: "live-button" + (outcome?.right === i ? " live-true" : ""), "aria-pressed": String((outcome?.option ?? null) === i),
         onclick: () => guess(plan, i) }, (outcome?.right === i ? "✓ " : outcome && outcome.option === i ? "✕ " : "") + option)))),
-      h("p", { class: "live-answer", role: "status" }, outcome ? `${outcome.option === outcome.right ? "As you guessed. " : "Not so. "}${outcome.told}`
+      h("p", { class: "live-answer", role: "status" }, outcome ? `${outcome.shown ? "" : outcome.option === outcome.right ? "As you guessed. " : "Not so. "}${outcome.told}`
         : guesses[step] !== undefined ? `Last time you guessed: ${plan.options[guesses[step]]}. Guess again.` : plan.own ? "Type first, then guess." : "Guess first."),
       outcome && plan.more ? h("button", { type: "button", class: "live-button live-more-try", onclick: () => tryMore(plan, outcome.seen.now) }, plan.more.offer) : "");
     if (!outcome) typed(tool.text());
   }
 
   if (Object.keys(guesses).length) start.textContent = "Go on with the nine steps";
-  return { element, start, go, typed };
+  // One on, or one back; the first arrow of a question shows its answer (the presenter has asked aloud).
+  function stepBy(by) {
+    const asked = open && card.querySelector(".live-options [aria-pressed=true]") === null && !STEPS[step - 1].own;
+    if (by > 0 && asked) reveal();
+    else if (step + by >= 1 && step + by <= STEPS.length) go(step + by);
+  }
+  async function reveal() {
+    const plan = STEPS[step - 1], mine = ++turn;
+    const seen = await tool.apply(plan.reveal, plan);
+    if (mine !== turn) return;
+    tool.asking(false);
+    const right = plan.right(seen.now, seen.before, seen.greedy);
+    render(plan, { seen, option: right, right, told: plan.told(seen.now, seen.before, seen.greedy), shown: true });
+    if (plan.show) tool.reveal(plan.show);
+  }
+  return { element, start, go, typed, step: stepBy };
 }

@@ -7,6 +7,7 @@ import { makeHeads } from "./heads.js";
 import { makeBets } from "./bets.js";
 import { makeBeamTree } from "./beam_tree.js";
 import { makeInsideHead, makeDepth, makeTable } from "./inside_head.js";
+import { makeRuin } from "./ruin.js";
 import { makeStory } from "./story.js";
 
 const FIRST = "Zwei Hunde spielen im Schnee.";
@@ -107,6 +108,7 @@ export async function mount(root, { base }) {
     inside: ["Inside one head", makeInsideHead({ ask, lang })],
     depth: ["Depth", makeDepth({ ask, lang, set })],
     numbers: ["Numbers", makeTable({ lang })],
+    ruin: ["Ruin it", makeRuin({ set, ask, lang })],
   };
   const story = makeStory({ apply, asking: (on) => tool.classList.toggle("live-asking", on), reveal, text: () => state.text, remember: (step) => { state.story = step; address(); }, focusInput: () => input.focus(),
     chapterAddress: (name) => new URL(`../../book/${name}.html`, base).href });
@@ -144,7 +146,7 @@ export async function mount(root, { base }) {
           h("p", { class: "live-note live-hint" }, "A row is a layer, a square a head, counted from 0 as in the code. In a square a row is a word that asks, a column a word that is asked. Point to preview, click to pin, ", h("kbd", {}, "x"), " to switch off.")),
       h("div", { class: "live-right" }, bets.element)),
     h("div", { class: "live-lower" }, tabs, panel),
-    h("div", { class: "live-drop" }, share, turn, h("label", { for: "live-own", class: "live-button" }, "Run a model of your own"), file,
+    h("div", { class: "live-drop" }, share, button("Save a picture", () => card().catch((error) => say(error.message))), turn, h("label", { for: "live-own", class: "live-button" }, "Run a model of your own"), file,
       h("span", { class: "live-note" }, "Choose the file that your notebook exported, or drop it anywhere on this page. It stays in your browser.")),
     about);
   const stay = steady(tool);
@@ -478,7 +480,7 @@ export async function mount(root, { base }) {
     const [, part] = panels[open];
     panel.setAttribute("aria-labelledby", `live-tab-${open}`);
     if (panel.firstChild !== part.element) panel.replaceChildren(part.element);
-    Promise.resolve(part.draw({ state, text, result, switches, at: atNow(), ...stage })).catch((error) => { if (error.name !== "Superseded") say(error.message); });
+    Promise.resolve(part.draw({ state, text, result, before, switches, at: atNow(), ...stage })).catch((error) => { if (error.name !== "Superseded") say(error.message); });
   }
 
   // Which way of choosing made this sentence, beside the command line's.
@@ -498,6 +500,28 @@ export async function mount(root, { base }) {
   const lines = root.dataset.lines ? h("span", {}, `The whole Transformer is ${root.dataset.lines} lines of JavaScript.`) : null;
 
   // -- the story drives the tool through this
+  // For a projector (?present): nothing but the tool, in large letters; the arrows step the story.
+  function present() {
+    document.documentElement.classList.add("live-present");
+    document.addEventListener("keydown", (event) => {
+      if (event.target.closest("input, textarea, select, [role=tablist], .live-grid, .live-words") || event.ctrlKey || event.metaKey || event.altKey) return;
+      const step = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      story.step(step);
+    });
+  }
+
+  // The reader's own picture: both sentences and the lines between them, as a file to pass on.
+  async function card() {
+    const { drawCard } = await import("./card.js");
+    const blob = await drawCard({ result, weights: weightsOf(result, "cross", layerShown()), switches: nameOfSwitches(state), lang: [languageName(lang.src), languageName(lang.tgt)] });
+    const link = h("a", { href: URL.createObjectURL(blob), download: "attention-step-by-step.png" });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    say("A picture of both sentences is in your downloads.");
+  }
+
   // Bring a part of the tool to the reader's eyes.
   function reveal(css) {
     const part = tool.querySelector(css);
@@ -539,6 +563,8 @@ export async function mount(root, { base }) {
   root.replaceChildren(tool);   // whole, in one frame: what stands below keeps its place
   grow();
   await compute();
-  if (state.story) story.go(state.story, false);
+  const presenting = new URLSearchParams(location.search).has("present");
+  if (presenting) present();
+  if (state.story || presenting) story.go(state.story || 1, presenting);
   return { set, state };
 }

@@ -1,0 +1,81 @@
+"""Checks for the chapter Less depth."""
+
+import math
+
+import torch
+
+from exercises.checks import expect, expect_close, expect_shape, judged, same
+
+
+def _shares(p, threshold=0.99):
+    result, total = torch.zeros(len(p)), 0.0
+    for i, x in enumerate(p.tolist()):
+        if total + x >= threshold - 1e-9 or i == len(p) - 1:
+            result[i] = 1 - total
+            break
+        result[i] = x
+        total += x
+    return result
+
+
+@judged(
+    1,
+    hint="go step by step and keep the sum; a place runs while the sum is below",
+    example=_shares,
+)
+def shares(answer):
+    cases = [[0.5, 0.3, 0.6, 0.2], [0.1, 0.1, 0.1], [0.995, 0.5], [0.0, 0.0, 0.0], [0.4, 0.7, 0.9]]
+    for p in cases:
+        p = torch.tensor(p)
+        expected, total = torch.zeros(len(p)), 0.0
+        for i, x in enumerate(p.tolist()):
+            last = total + x >= 0.99 - 1e-9 or i == len(p) - 1
+            expected[i] = 1 - total if last else x
+            total += expected[i].item()
+            if last:
+                break
+        output = torch.as_tensor(answer(p), dtype=torch.float32)
+        expect_shape(output, p.shape, "one share for each possible step")
+        given = f"for p = {[round(x, 3) for x in p.tolist()]}"
+        expect(
+            not same(output, p) or same(p, expected),
+            f"{given} you return p itself: from the step that reaches the threshold on, it is too "
+            "much or too little",
+        )
+        expect(
+            not same(output, p / p.sum().clamp(min=1e-9)) or same(p / p.sum(), expected),
+            f"{given} you divide by the sum: the shares before the last are p as it is",
+        )
+        expect_close(output.sum(), 1, f"{given} the shares must sum to 1")
+        expect_close(output, expected, f"{given} the shares differ")
+    half = torch.as_tensor(answer(torch.tensor([0.6, 0.3, 0.1]), 0.5), dtype=torch.float32)
+    expect_close(half, [1.0, 0.0, 0.0], "with the threshold 0.5 a place with p = 0.6 stops at once")
+    exact = torch.as_tensor(answer(torch.tensor([0.5, 0.25, 0.25]), 0.5), dtype=torch.float32)
+    expect_close(exact, [1.0, 0.0, 0.0], "a sum that is the threshold has reached it")
+
+
+@judged(
+    2,
+    hint="set the bound exp(-2 n (allowed - mean)^2) equal to the risk",
+    example=lambda mean, allowed, risk: math.ceil(math.log(1 / risk) / (2 * (allowed - mean) ** 2)),
+)
+def sentences_needed(answer):
+    for mean, allowed, risk in ((0.03, 0.05, 0.05), (0.0, 0.1, 0.05), (0.05, 0.1, 0.01)):
+        exact = math.log(1 / risk) / (2 * (allowed - mean) ** 2)
+        n = answer(mean, allowed, risk)
+        given = f"for a mean of {mean}, allowed {allowed}, risk {risk}"
+        expect(abs(n - 2 * exact) > 1, f"{given} you have twice too many: the bound has a 2 in it")
+        expect(
+            abs(n - exact * (allowed - mean)) > 1,
+            f"{given} the margin must be squared: half the margin takes four times the sentences",
+        )
+        expect(
+            abs(n - math.log(1 / risk) / (2 * allowed**2)) > 1 or mean == 0,
+            f"{given} it is the margin between allowed and mean that counts, not what is allowed",
+        )
+        expect(n == int(n), f"{given} a number of sentences is whole: round up")
+        expect(
+            math.exp(-2 * n * (allowed - mean) ** 2) <= risk,
+            f"{given} {n:g} sentences are too few: the bound is still above the risk",
+        )
+        expect(n <= math.ceil(exact), f"{given} fewer than {n:g} sentences would do")

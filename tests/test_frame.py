@@ -1,0 +1,127 @@
+"""The frame around the pages: menu, first page, style sheets, and what waits for the reader."""
+
+# ruff: noqa: E501  (pages and style sheets read better in one line)
+
+import importlib
+import json
+import re
+import sys
+from types import SimpleNamespace
+
+import pytest
+from docutils import nodes
+
+from tools.setup_cell import ROOT
+
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+book_nav, front_page, lean = map(importlib.import_module, ("book_nav", "front_page", "lean"))
+reading_order = importlib.import_module("reading_order")
+VISIBLE = 30  # links of a menu that stand open, at most; they were 81
+
+
+def app():
+    """As much of Sphinx as a menu needs."""
+    titles = {page: nodes.title("", reading_order.title(page)) for page in reading_order.pages()}
+    uri = SimpleNamespace(get_relative_uri=lambda here, page: f"/{page}.html")
+    return SimpleNamespace(builder=uri, env=SimpleNamespace(titles=titles))
+
+
+def open_links(menu: str) -> list[str]:
+    return re.findall(r'href="/([^"]+)\.html"', re.sub(r"<details class=\"[\w -]*\">.*?</details>", "", menu))
+
+
+@pytest.mark.parametrize("page", ["book/translator", "book/03_masks", "book/18_looking_inside",
+                                  "book/25_acting", "book/solutions/03_masks", "book/glossary"])
+def test_the_menu_is_short_and_shows_where_the_reader_is(page):
+    menu = book_nav.menu(app(), page)
+    shown = open_links(menu)
+    assert page in shown and len(shown) <= VISIBLE, shown
+    assert menu.count('aria-current="page"') == 1
+    assert f'href="/{page}.html" aria-current="page"' in menu
+
+
+def test_every_page_is_in_the_menu_or_on_the_page_of_solutions():
+    menu = book_nav.menu(app(), "book/intro")
+    listed = set(re.findall(r'href="/([^"]+)\.html"', menu)) | {"book/intro"}
+    listed |= {f"book/{page}" for page in re.findall(r"\(([^)]+)\.ipynb\)", front_page.solutions())}
+    assert set(reading_order.pages()) == listed
+
+
+def test_what_is_no_chapter_stands_under_one():
+    menu = book_nav.menu(app(), "book/more-on-positions")
+    assert '<li class="nav-under"><a href="/book/more-on-positions.html"' in menu
+    assert '<li class="nav-under"><a href="/book/06' not in menu
+
+
+def test_a_ring_knows_what_its_chapter_asks():
+    guesses, exercises = book_nav.asked("book/03_masks")
+    assert "masks-off" in guesses and exercises >= 5
+    rings = book_nav.menu(app(), "book/03_masks").count("nav-ring")
+    assert rings >= len(reading_order.chapters())
+
+
+def test_the_first_pages_numbers_are_read():
+    said = front_page.numbers()
+    score = json.loads((ROOT / "results/multi30k-de-en/scores.json").read_text())
+    assert f"**{score['bleu']:.1f} BLEU**" in said
+    size = (ROOT / "book/_static/live/multi30k-de-en.bin").stat().st_size
+    assert f"**{size / 1e6:.1f} MB**" in said
+    parts = front_page.parts()
+    assert all(f"({page.removeprefix('book/')}.ipynb)" in parts for page in reading_order.chapters())
+    assert parts.count("part-picture") >= 7
+
+
+def test_every_live_figure_is_in_the_gallery():
+    shown = front_page.live()
+    live = {path.stem for path in (ROOT / "book/_static/live").glob("figure_*.js")}
+    used = {figure for figure, _ in front_page.live_figures()}
+    assert used <= live and used <= set(front_page.TITLES), used - set(front_page.TITLES)
+    assert all(f"[{front_page.TITLES[figure]}](" in shown for figure in used)
+
+
+CSS = """@charset "UTF-8"; @import url("x.css");
+a { color: red } .used, .gone > b { color: "}" } .gone { x: y }
+@media (max-width: 9px) { .gone { a: b } .used:not(.gone) { c: d } } @media print { .gone { e: f } }
+@font-face { src: url(a.woff) } .used.gone:hover { g: h }"""
+
+
+def test_rules_for_classes_that_occur_nowhere_go():
+    kept = lean.used(CSS, {"used"})
+    assert "a{color: red}" in kept and '.used{color: "}"}' in kept and ".used:not(.gone){c: d}" in kept
+    assert "x: y" not in kept and "e: f" not in kept and "g: h" not in kept and "@media print" not in kept
+    assert '@import url("x.css");' in kept and "@font-face{src: url(a.woff)}" in kept
+
+
+def test_sheets_become_one_that_finds_its_files(tmp_path):
+    for name, text in {"styles/a.css": '@import "../b.css"; .x{background:url("img/i.svg")}',
+                       "b.css": '.y{background:url(fonts/f.woff?v=1)} /* gone */'}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    made = lean.sheet(tmp_path / "styles/a.css", tmp_path)
+    assert 'url("styles/img/i.svg")' in made and 'url("fonts/f.woff")' in made
+    assert "@import" not in made and "gone" not in made
+
+
+def test_no_script_waits_in_the_head(tmp_path):
+    head = '<script src="a.js"></script><script defer src="b.js"></script><script>DOCUMENTATION_OPTIONS.pagename = "x";</script>'
+    made = lean.deferred(head)
+    assert '<script defer src="a.js">' in made and made.count("defer") == 2
+    assert 'addEventListener("DOMContentLoaded", () => { DOCUMENTATION_OPTIONS.pagename = "x"; })' in made
+
+
+def test_a_site_is_rewritten_once_it_is_whole(tmp_path):
+    static = tmp_path / "_static"
+    static.mkdir()
+    (static / "a.css").write_text(".one { a: b } .two { c: d }")
+    (static / "b.css").write_text(".three { e: f }")
+    (tmp_path / "book").mkdir()
+    page = tmp_path / "book" / "p.html"
+    page.write_text('<head><meta name="viewport" content="1"><link rel="stylesheet" href="../_static/a.css?v=1">\n'
+                    '<link rel="stylesheet" href="../_static/b.css">\n<meta name="viewport" content="2"></head>'
+                    '<body class="one three"></body>')
+    lean.lean(SimpleNamespace(builder=SimpleNamespace(name="html"), outdir=tmp_path), None)
+    text = page.read_text()
+    (sheet,) = re.findall(r'rel="stylesheet" href="\.\./_static/(book-\w+\.css)"', text)
+    assert text.count("viewport") == 1
+    css = (static / sheet).read_text()
+    assert ".one" in css and ".three" in css and ".two" not in css

@@ -1,0 +1,100 @@
+"""DeBERTa: places apart from contents inside every attention, absolute places only at the end.
+
+The scores themselves are `encoders.disentangled_scores` (He et al. 2021, eq. 4).
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.beyond.encoders import disentangled_scores, from_bert
+from transformer_lib.config import ModelConfig
+from transformer_lib.masks import padding_mask
+from transformer_lib.models.classifier import MaskedLanguageModel
+
+
+class DisentangledAttention(MultiHeadAttention):
+    """Self-attention whose scores add content to content, to distance, and from distance.
+
+    distances: (2R, D), one vector for each distance from -R to R - 1, shared by all layers; each
+    layer has its own maps of them. released: the distance of the third term the other way round,
+    as the published code and its weights have it.
+    """
+
+    def __init__(self, config: ModelConfig, distances: nn.Parameter, released: bool = False):
+        super().__init__(config.d_model, config.n_heads, config.attention_dropout)
+        self.distances, self.released = distances, released
+        self.w_q_places = nn.Linear(config.d_model, config.d_model)
+        self.w_k_places = nn.Linear(config.d_model, config.d_model, bias=False)
+
+    def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
+        """query = key = value: (B, T, D); mask: bool. As MultiHeadAttention, without a cache."""
+        q, k, v = (self.split_heads(w(query)) for w in (self.w_q, self.w_k, self.w_v))
+        q_places, k_places = (
+            self.split_heads(w(self.distances)[None])[0]  # (H, 2R, K)
+            for w in (self.w_q_places, self.w_k_places)
+        )
+        scores = disentangled_scores(q, k, q_places, k_places, self.released)  # (B, H, T, T)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -math.inf)
+        weights = scores.softmax(-1)
+        return self.w_o(self.join_heads(weights @ v)), weights if need_weights else None
+
+
+class Deberta(MaskedLanguageModel):
+    """A masked language model with disentangled attention (He et al. 2021, DeBERTa).
+
+    reach: R, beyond which all distances are one. absolute: add a learned vector of each place to
+    what leaves the last layer, before the token is guessed. (The paper's decoder runs the last
+    layer again with the places in its queries; one sum is the same idea in a line.)
+    """
+
+    def __init__(self, config: ModelConfig, reach: int = 32, absolute=True, released=False):
+        if config.positional != "none":
+            raise ValueError(
+                f"positional is {config.positional!r}; DeBERTa needs 'none': its places are in "
+                "the attention."
+            )
+        super().__init__(config)
+        distances = nn.Parameter(torch.empty(2 * reach, config.d_model).normal_(std=0.02))
+        for layer in self.encoder.layers:
+            layer.self_attention = DisentangledAttention(config, distances, released)
+        shape = config.max_len, config.d_model
+        self.places = nn.Parameter(torch.zeros(shape)) if absolute else None
+
+    def encode(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
+        """ids: (B, T) -> hidden (B, T, D)."""
+        hidden = self.encoder(self.embed(self.embedding(ids)), padding_mask(ids))
+        return hidden if self.places is None else hidden + self.places[: ids.size(1)]
+
+
+def from_deberta(state: dict[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+    """The weights of a DebertaForMaskedLM of `transformers`, under Deberta's names.
+
+    It keeps the three maps of a head side by side in one matrix, and has no bias for the keys.
+    """
+    width, heads, n_layers = config.d_model, config.n_heads, config.n_encoder_layers
+    theirs = {
+        name.replace("deberta.", "bert.", 1): tensor for name, tensor in state.items()
+    }
+    theirs["bert.embeddings.position_embeddings.weight"] = None
+    theirs["bert.embeddings.token_type_embeddings.weight"] = None
+    ours_only = {}
+    for i in range(n_layers):
+        there, here = f"bert.encoder.layer.{i}.attention", f"encoder.layers.{i}.self_attention"
+        maps = theirs[f"{there}.self.in_proj.weight"].view(heads, 3, width // heads, width)
+        biases = {
+            "query": theirs[f"{there}.self.q_bias"], "value": theirs[f"{there}.self.v_bias"],
+            "key": torch.zeros(width),
+        }
+        for part, name in enumerate(("query", "key", "value")):
+            theirs[f"{there}.self.{name}.weight"] = maps[:, part].flatten(0, 1)
+            theirs[f"{there}.self.{name}.bias"] = biases[name].flatten()
+        ours_only[f"{here}.distances"] = theirs["bert.encoder.rel_embeddings.weight"]
+        ours_only[f"{here}.w_k_places.weight"] = theirs[f"{there}.self.pos_proj.weight"]
+        for kind in ("weight", "bias"):
+            ours_only[f"{here}.w_q_places.{kind}"] = theirs[f"{there}.self.pos_q_proj.{kind}"]
+    ours = from_bert(theirs, n_layers) | ours_only
+    return {name: tensor for name, tensor in ours.items() if tensor is not None}

@@ -1,0 +1,28 @@
+"""Another kind of attention in a finished stack: the same weights, another `attend`."""
+
+from torch import nn
+
+from transformer_lib.attention import MultiHeadAttention
+
+
+def exchange(stack: nn.Module, kind: type[MultiHeadAttention], **settings) -> None:
+    """Give every layer of an `Encoder` or a `Decoder` a self-attention of another kind, in place.
+
+    kind: a subclass of MultiHeadAttention that overrides `attend`; settings: what its constructor
+    takes besides. Weights, positions, grouped heads, biases and dropout stay as they are.
+    Raises ValueError for a layer whose attention is a special one already.
+    """
+    for layer in stack.layers:
+        old = layer.self_attention
+        if type(old) is not MultiHeadAttention:
+            raise ValueError(
+                f"this layer has a {type(old).__name__} already, whose `attend` would be lost: "
+                "exchange the attention of a plain stack."
+            )
+        n_kv_heads = old.w_k.out_features // old.d_head
+        bias = old.w_q.bias is not None
+        new = kind(
+            old.d_model, old.n_heads, old.dropout, bias, old.positions, n_kv_heads, **settings
+        )
+        new.load_state_dict(old.state_dict(), strict=False)
+        layer.self_attention = new.to(old.w_q.weight.device).train(old.training)
