@@ -178,7 +178,7 @@ def test_the_policy_gradient_is_the_gradient_of_the_expected_return():
 def test_told_what_to_do_an_agent_learns_the_corridor():
     torch.manual_seed(0)
     agent = corridor.small_agent("pre-norm", n_layers=1, length=6)
-    curve = corridor.learn(agent, 100, 3e-3, corridor.told_loss, length=6)
+    curve = corridor.walk(agent, 100, 3e-3, corridor.told_loss, length=6)
     assert curve[0][0] == 0 and curve[-1][0] == 100
     assert curve[-1][1] > 0.9 and curve[-1][2] > 0.9
 
