@@ -22,7 +22,9 @@ FAR, NEAR = 40, 5  # tokens
 KINDS = ("RNN", "GRU", "GRU, orthogonal", "GRU, gate bias", "GRU, both", "attention")
 RATES = (0.01, 0.003, 0.03)
 LOOKS = (150, 450)  # updates
-AT_CHANCE = "the GRU as PyTorch initialises it and the one with orthogonal matrices are still at chance"
+AT_CHANCE = (
+    "the GRU as PyTorch initialises it and the one with orthogonal matrices are still at chance"
+)
 GATE = Gate(
     chance=math.log(8),
     arms=("kind",),
