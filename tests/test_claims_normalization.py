@@ -292,6 +292,10 @@ def test_the_findings_about_post_norm_hold_in_every_seed(recorded):
             assert max(first) < 10 * min(first)
         else:
             assert end[-1] / end[0] > 3 * first[-1] / first[0] > 30
+    pre_norm = found(recorded, "sizes", norm="layer", norm_first=True)
+    pre = [r["sizes"]["gradient"][-1] for r in pre_norm]
+    means = [sum(seeds) / len(seeds) for seeds in zip(*pre, strict=True)]  # of each layer
+    assert round(max(means) / min(means)) == 6
     # The stall belongs to a high rate, with Adam and without it, and does not last for ever.
     for rate in (0.03, 0.1):
         assert max(r["last"] for r in found(recorded, "sgd", rate=rate)) < half

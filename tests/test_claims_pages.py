@@ -159,6 +159,9 @@ def test_few_sequences_need_positions_that_differ_and_not_learned_ones():
         for r in recording("positions")["records"]:
             if r["settings"]["sequences"] > 25 and r["settings"]["size"] > 0.1:
                 assert r["right"][r["steps"].index(steps)] > 0.94
+            if r["settings"]["sequences"] == 200 and r["settings"]["size"] < 0.1:
+                learned = r["settings"]["positions"] == "learned"
+                assert r["right"][-1] > 0.99 if learned else r["right"][-1] < 0.3
 
 
 def test_a_translator_loses_nothing_with_a_causal_encoder():
@@ -278,6 +281,9 @@ def test_what_the_page_says_beyond_the_training_length_holds():
         for kind in ("sinusoidal", "learned", "alibi", "none"):
             assert rotary < min(at(16, 32, positions=kind, **training))
         assert max(rise(positions="none", **training)) < 0.5
+        for kind in ("sinusoidal", "learned", "rotary", "none"):
+            far = {"low": 96, "high": 128, **training}
+            assert max(at(positions="alibi", **far)) < min(at(positions=kind, **far))
         waves, bias = (at(16, 32, positions=k, **training) for k in ("sinusoidal", "alibi"))
         assert max(waves) < min(bias) or training is first and abs(sum(waves) - sum(bias)) < 0.1
     for kind in ("sinusoidal", "rotary"):
