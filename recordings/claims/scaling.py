@@ -28,7 +28,7 @@ GATE = Gate(
         ),
         (
             {"scores": "divided", "d_k": 1024, "rate": 0.03},
-            "at the higher rate, one seed in three doesn't learn within 500 steps",
+            "at the higher rate, one of the three seeds doesn't learn within 500 steps",
         ),
     ),
 )
