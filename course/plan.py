@@ -12,6 +12,7 @@ import re
 import sys
 from datetime import date, datetime, time, timedelta
 from functools import cache
+from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -192,7 +193,9 @@ def demos_block() -> str:
         for step in demo["steps"]:
             address = "&".join(f"{key}={quote(value, safe=',.')}" for key, _, value in
                                (part.partition("=") for part in step["address"].split("&")))
-            lines.append(f"1. [Open](translator.md#{address}): *{step['gives']}*")
+            # A tag, since a Markdown link to a page may only name a heading behind its #.
+            link = f'<a href="translator.html#{escape(address)}">Open</a>'
+            lines.append(f"1. {link}: *{step['gives']}*")
         lines += ["", f"**So:** {demo['so']}"]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
