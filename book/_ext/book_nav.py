@@ -88,7 +88,7 @@ def ring(page: str) -> str:
 
 
 def menu(app: Sphinx, here: str) -> str:
-    """The whole menu of a page, as HTML."""
+    """The whole menu of a page, as HTML; of the first page where the book doesn't list this one."""
     builder, titles = app.builder, app.env.titles
     numbers = chapters()
 
@@ -102,6 +102,8 @@ def menu(app: Sphinx, here: str) -> str:
         current = ' aria-current="page"' if page == here else ""
         kind = ' class="nav-under"' if indented else ""
         address = builder.get_relative_uri(here, page)
+        if here == "404":  # it is shown at any address, so a relative one would lead nowhere
+            address = getattr(app.config, "notfound_urls_prefix", "") + builder.get_target_uri(page)
         return f'<li{kind}><a href="{address}"{current}>{said}{ring(page)}</a></li>'
 
     def entries(pages: list[str]) -> str:
@@ -119,7 +121,7 @@ def menu(app: Sphinx, here: str) -> str:
                            f"<ul>{inside}</ul></details>")
 
     out = []
-    for group, content in groups(here).items():
+    for group, content in groups(here if here in titles else app.config.root_doc).items():
         plain = [entry for entry in content if isinstance(entry, str)]
         parts = [fold(*entry, "nav-part") for entry in content if not isinstance(entry, str)]
         if not content:
@@ -134,8 +136,7 @@ def menu(app: Sphinx, here: str) -> str:
 def add_menu(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     if app.builder.format != "html":
         return
-    here = pagename if pagename in app.env.titles else app.config.root_doc
-    context["book_menu"] = menu(app, here)
+    context["book_menu"] = menu(app, pagename)
     solutions = pagename.replace("book/", SOLUTIONS, 1)
     if pagename in chapters() and solutions in app.env.titles:
         context["page_solutions"] = app.builder.get_relative_uri(pagename, solutions)
