@@ -2,11 +2,13 @@
 // and what was switched off. 1200 x 630 pixels, as social sites show cards.
 import { plain, sides, unescaped } from "./shared.js";
 
-const [W, H] = [1200, 630], ROLE = { key: "#E69F00", query: "#0072B2" };
+const [W, H] = [1200, 630];
+const role = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--role-${name}`).trim();
 
 // {result, weights (rows x columns), switches: in words, lang: [source, target]} -> Blob of a PNG
 export async function drawCard({ result, weights, switches, lang }) {
   await document.fonts?.ready;
+  const ROLE = { key: role("key"), query: role("query") };
   const canvas = Object.assign(document.createElement("canvas"), { width: W, height: H }), c = canvas.getContext("2d");
   c.fillStyle = "#fffefb";
   c.fillRect(0, 0, W, H);
