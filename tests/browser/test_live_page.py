@@ -1191,6 +1191,16 @@ def test_the_film_shows_what_was_recorded(browser, address):
         assert shown == [sentence["text"] for sentence in frame["sentences"]]
 
 
+def test_on_a_phone_the_film_shows_five_sentences_first(browser, address):
+    page = visit(browser, address + "book/figure_film.html", 390)
+    shown = "return [...document.querySelectorAll('.live-film-line')].filter(one => one.offsetHeight).length"
+    height = "return document.querySelector('.live-box').offsetHeight"
+    page.wait("document.querySelector('.live-film-line')", "the film")
+    assert page.js(shown) == 5 and page.js(height) < 1050
+    page.press("All 10 sentences")
+    assert page.js(shown) == 10
+
+
 def test_one_tokens_path_is_walked_by_key(browser, address):
     page = visit(browser, address + "book/figure_path.html")
     page.wait("document.querySelector('.live-path-track .live-this')", "the path")
