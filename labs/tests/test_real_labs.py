@@ -101,7 +101,7 @@ def partly(name) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def points(tmp_path_factory):
-    """A function of a lab's name: points by student and test. Each lab is graded once, if asked for."""
+    """A function of a lab's name: points by student and test. A lab is graded if asked for."""
 
     @functools.cache
     def graded(name) -> dict[tuple[str, str], float]:
