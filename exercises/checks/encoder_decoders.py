@@ -221,10 +221,10 @@ def _told_shares(given, expected, sentences):
         ([["a", "x"], ["b", "y", "c"], ["c", "b", "z"], ["b", "c"]],),
         # A word that occurs twice counts twice; a word is not a part of another word.
         ([["k", "k", "k", "y"], ["k", "m", "z"], ["m", "w", "x"]],),
-        ([["an", "he"], ["can", "then", "by"], ["by", "no", "it"]],),
-        # Two others tell a half each, one tells two thirds.
-        ([["a", "b", "c", "d"], ["a", "b", "x", "x2", "x3"], ["c", "d", "p", "q", "q2"],
-          ["p", "q", "s"]],),
+        ([["an", "he"], ["can", "then", "by"], ["by", "can", "by"]],),
+        # Three others tell the first together; of the last, a single one tells half.
+        ([["a", "b", "c", "d", "e"], ["a", "b", "x", "x2", "x3"], ["c", "d", "p", "q", "q2"],
+          ["p", "q", "e", "s"]],),
     ],
     hint=(
         "for each sentence, count its words that stand in any other sentence",
@@ -235,9 +235,10 @@ def _told_shares(given, expected, sentences):
     shape="return the number of a sentence",
     shrinks=False,
     slips={
-        "a long sentence has many such words; take the share, not the number": _best(
-            lambda sentences, i: _share(sentences, i) * len(sentences[i])
-        ),
+        "a long sentence has many such words; take the share, not the number": [
+            _best(lambda sentences, i: _share(sentences, i) * len(sentences[i])),
+            _best(lambda sentences, i: len({*sentences[i]} & {*_others(sentences, i)})),
+        ],
         "that is the one least told by the others; PEGASUS takes the most": _best(
             lambda sentences, i: -_share(sentences, i)
         ),
