@@ -154,7 +154,7 @@ def far(updates=300, seeds=(0, 1, 2), arms=("local", "linear"), size=128, n_fact
     return verdict
 
 
-def tokens(updates=250, sizes=(100, 400, 1600), seeds=(0,), n_captions=None) -> dict[int, list]:
+def tokens(updates=250, sizes=(100, 200, 400), seeds=(0,), n_captions=None) -> dict[int, list]:
     """Project 5: how many subwords? A language model's bits per byte, by its vocabulary."""
     pairs = load_parallel("mini")
     texts = [english for _, english in pairs["train"]][:n_captions]

@@ -14,7 +14,7 @@ from pygiftparser import parser as gift_parser
 from course import bank, export
 
 ITEMS = list(bank.load())
-# ims_qtiasiv1p2.xsd of QTI 1.2. Its licence asks whoever distributes it to register, so it isn't here.
+# ims_qtiasiv1p2.xsd of QTI 1.2; its licence asks whoever distributes it to register.
 XSD = os.environ.get("QTI_XSD")
 
 
