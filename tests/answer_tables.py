@@ -1,4 +1,4 @@
-"""Answers that follow from the declaration of an exercise: right ones, and wrong in general ways."""
+"""Answers that follow from the declaration of an exercise: right, and wrong in general ways."""
 
 import torch
 

@@ -100,18 +100,10 @@ def answers(chapter):
             def judge_mutant(name=name, names=names, source=source, arguments=arguments):
                 chapter, _, function = name.partition(".")
                 check = getattr(importlib.import_module(f"exercises.checks.{chapter}"), function)
-                verdict = None
-
-                def keep(*given):
-                    nonlocal verdict
-                    verdict = type(check).__call__(check, *given)
-                    return verdict
-
                 found = mutants.verdict_on(name, names, source, arguments, explain=False)
                 if found in ("cannot run", None, True):
                     return found
-                answers = answers_from(name, names, source, arguments)
-                return keep(*answers)
+                return check(*answers_from(names, source, arguments))
 
             yield "solution", name, judge_mutant
             for what, text, given in mutants.each_mutant(source, arguments):
@@ -120,7 +112,7 @@ def answers(chapter):
                 )
 
 
-def answers_from(name, names, source, arguments):
+def answers_from(names, source, arguments):
     import linecache
 
     names = dict(names)

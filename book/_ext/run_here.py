@@ -35,7 +35,7 @@ def packed() -> bytes:
 
 
 def add_assets(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    if doctree is None or pagename.removeprefix("book/") not in PAGES:
+    if doctree is None or app.builder.name != "html" or pagename.removeprefix("book/") not in PAGES:
         return
     code = hashlib.sha256(b"".join(path.read_bytes() for path in files())).hexdigest()[:10]
     app.add_css_file("run/run.css")

@@ -28,7 +28,7 @@ self.onmessage = async ({ data }) => {
   try {
     if (data.start) {
       await start(data.start);
-      self.postMessage({ ready: true });
+      self.postMessage({ id: data.id, ready: true });
     } else if (data.hint) {
       self.postMessage({ id: data.id, text: hint(data.hint) });
     } else {

@@ -10,14 +10,22 @@ from torch._tensor import NUMBERS, combined, make
 
 inf, nan, pi, newaxis = math.inf, math.nan, math.pi, None
 float64, float32, int64, int32, bool_ = (
-    torch.float64, torch.float32, torch.int64, torch.int32, builtins.bool)
+    torch.float64,
+    torch.float32,
+    torch.int64,
+    torch.int32,
+    builtins.bool,
+)
 
 
 def _kind(dtype):
     if dtype is None or isinstance(dtype, torch.dtype):
         return dtype
-    return {builtins.float: torch.float64, builtins.int: torch.int64,
-            builtins.bool: torch.bool}.get(dtype) or getattr(torch, str(dtype))
+    return {
+        builtins.float: torch.float64,
+        builtins.int: torch.int64,
+        builtins.bool: torch.bool,
+    }.get(dtype) or getattr(torch, str(dtype))
 
 
 def _tensor(value, dtype=None):
@@ -26,14 +34,19 @@ def _tensor(value, dtype=None):
         found = value._t
     elif isinstance(value, Tensor):
         found = value.detach()
-    elif isinstance(value, (list, tuple)) and value and builtins.any(
-            isinstance(one, (ndarray, Tensor)) for one in value):
+    elif (
+        isinstance(value, (list, tuple))
+        and value
+        and builtins.any(isinstance(one, (ndarray, Tensor)) for one in value)
+    ):
         found = _ops.stack([_tensor(one) for one in value])
     else:
         if not isinstance(value, (list, tuple, range, *NUMBERS)):
             if not hasattr(value, "__float__"):
-                raise TypeError(f"float() argument must be a string or a real number, not "
-                                f"'{type(value).__name__}'")
+                raise TypeError(
+                    f"float() argument must be a string or a real number, not "
+                    f"'{type(value).__name__}'"
+                )
             value = builtins.float(value)
         before, _base.default = _base.default, torch.float64
         try:
@@ -230,7 +243,8 @@ class _Number(builtins.float):
 def _binary(name, turned=False):
     def method(self, other):
         if not isinstance(other, (ndarray, Tensor, list, tuple, *NUMBERS)) and not hasattr(
-                other, "__float__"):
+            other, "__float__"
+        ):
             return NotImplemented
         other = other if isinstance(other, NUMBERS) else _tensor(other)
         a, b = (other, self._t) if turned else (self._t, other)
@@ -253,12 +267,22 @@ def _binary(name, turned=False):
 def all_whole(*values):
     return builtins.all(
         v.dtype.kind != "f" if isinstance(v, Tensor) else not isinstance(v, builtins.float)
-        for v in values)
+        for v in values
+    )
 
 
-for _symbol, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow",
-                       "floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and",
-                       "or": "bitwise_or", "xor": "bitwise_xor"}.items():
+for _symbol, _name in {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "pow": "pow",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+}.items():
     setattr(ndarray, f"__{_symbol}__", _binary(_name))
     setattr(ndarray, f"__r{_symbol}__", _binary(_name, True))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
@@ -349,8 +373,13 @@ def full_like(x, value):
 
 
 def full(shape, value, dtype=None):
-    return ndarray(torch.full(shape if isinstance(shape, tuple) else (shape,), value,
-                              dtype=_kind(dtype) or _tensor(value).dtype))
+    return ndarray(
+        torch.full(
+            shape if isinstance(shape, tuple) else (shape,),
+            value,
+            dtype=_kind(dtype) or _tensor(value).dtype,
+        )
+    )
 
 
 def zeros(shape, dtype=builtins.float):
@@ -414,8 +443,9 @@ def _method(name):
     return lambda x, *args, **kwargs: getattr(asarray(x), name)(*args, **kwargs)
 
 
-sum, mean, std, max, min, any, all, cumsum, argmax, argmin = map(_method, (
-    "sum", "mean", "std", "max", "min", "any", "all", "cumsum", "argmax", "argmin"))
+sum, mean, std, max, min, any, all, cumsum, argmax, argmin = map(
+    _method, ("sum", "mean", "std", "max", "min", "any", "all", "cumsum", "argmax", "argmin")
+)
 amax, amin = max, min
 transpose, squeeze, reshape, ravel = map(_method, ("transpose", "squeeze", "reshape", "ravel"))
 
@@ -460,4 +490,5 @@ def __getattr__(name):
         raise AttributeError(name)
     raise torch._tensor.Missing(
         f"numpy.{name} is not on this page, which has a few names of NumPy: open the chapter in "
-        "Colab for it")
+        "Colab for it"
+    )

@@ -34,7 +34,7 @@ from torch._base import bool_ as bool
 from torch._base import dtype as dtype
 from torch._base import inf as inf
 from torch._base import nan as nan
-from torch._ops import *  # noqa: F403
+from torch._ops import *
 from torch._tensor import METHODS, Tensor, device, from_data, function, lacking, make, missing, op
 
 __version__ = "2.13.0+page"
@@ -47,10 +47,10 @@ newaxis = None
 for _name in _ops.__dict__:  # `abs`, `sum` and so on, which `import *` leaves out where underscored
     if getattr(_ops.__dict__[_name], "__wrapped__", None) is not None:
         globals()[_name] = _ops.__dict__[_name]
-subtract, multiply, divide, true_divide = sub, mul, div, div  # noqa: F405
-negative, absolute, greater, less = neg, abs, gt, lt  # noqa: F405
-greater_equal, less_equal, not_equal, arctan2 = ge, le, ne, atan2  # noqa: F405
-clip = clamp  # noqa: F405
+subtract, multiply, divide, true_divide = sub, mul, div, div
+negative, absolute, greater, less = neg, abs, gt, lt
+greater_equal, less_equal, not_equal, arctan2 = ge, le, ne, atan2
+clip = clamp
 
 
 # ------------------------------------------------------------------------------------ new tensors
@@ -68,9 +68,7 @@ def _shape(sizes):
     sizes = [n.__index__() for n in sizes]
     for n in sizes:
         if n < 0:
-            raise RuntimeError(
-                f"Trying to create tensor with negative dimension {n}: {sizes}"
-            )
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {sizes}")
     return Size(sizes)
 
 
@@ -101,15 +99,19 @@ def from_numpy(ndarray):
 
 
 def _filled(name, value):
-    def filled(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, names=None):
+    def filled(
+        *size, out=None, dtype=None, layout=None, device=None, requires_grad=False, names=None
+    ):
         size = size or ((),)
         shape, kind = _shape(size), dtype or base.default
         return _new([value] * math.prod(shape), shape, kind, requires_grad)
 
-    def like(input, *, dtype=None, layout=None, device=None, requires_grad=False,
-             memory_format=None):
-        return _new([value] * math.prod(input.shape), input.shape, dtype or input.dtype,
-                    requires_grad)
+    def like(
+        input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
+    ):
+        return _new(
+            [value] * math.prod(input.shape), input.shape, dtype or input.dtype, requires_grad
+        )
 
     def new(self, *size, dtype=None, device=None, requires_grad=False):
         shape = _shape(size or ((),))
@@ -134,8 +136,9 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 
 
 @function
-def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False,
-              memory_format=None):
+def full_like(
+    input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None
+):
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     return _new([value] * math.prod(input.shape), input.shape, dtype or input.dtype, requires_grad)
 
@@ -155,8 +158,17 @@ def _plain(value):
 
 
 @function
-def arange(*bounds, start=None, end=None, step=1, out=None, dtype=None, layout=None, device=None,
-           requires_grad=False):
+def arange(
+    *bounds,
+    start=None,
+    end=None,
+    step=1,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+):
     bounds = [_plain(one) for one in bounds]
     for one in bounds:
         if not isinstance(one, (builtins.int, builtins.float)):
@@ -186,13 +198,17 @@ max_, min_ = builtins.max, builtins.min
 
 
 @function
-def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None,
-             requires_grad=False):
+def linspace(
+    start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False
+):
     start, end, steps = _plain(start), _plain(end), _plain(steps)
     kind = dtype or base.default
     step = (end - start) / (steps - 1) if steps > 1 else 0.0
-    values = [start + step * i if i < steps // 2 else end - step * (steps - i - 1)
-              for i in range(steps)] if steps > 1 else [start] * steps
+    values = (
+        [start + step * i if i < steps // 2 else end - step * (steps - i - 1) for i in range(steps)]
+        if steps > 1
+        else [start] * steps
+    )
     return _new(values, (steps,), kind, requires_grad)
 
 
@@ -204,8 +220,9 @@ def logspace(start, end, steps, base=10.0, **options):
 @function
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     m = n if m is None else m
-    return _new([i == j for i in range(n) for j in range(m)], (n, m), dtype or base.default,
-                requires_grad)
+    return _new(
+        [i == j for i in range(n) for j in range(m)], (n, m), dtype or base.default, requires_grad
+    )
 
 
 # ------------------------------------------------------------------------------------------ chance
@@ -216,15 +233,31 @@ def _source(generator):
 
 
 @function
-def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
-          requires_grad=False, pin_memory=False):
+def randn(
+    *size,
+    generator=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+):
     shape, kind = _shape(size or ((),)), dtype or base.default
     return _new(_source(generator).normals(math.prod(shape), kind), shape, kind, requires_grad)
 
 
 @function
-def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None,
-         requires_grad=False, pin_memory=False):
+def rand(
+    *size,
+    generator=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+):
     shape, kind = _shape(size or ((),)), dtype or base.default
     return _new(_source(generator).uniforms(math.prod(shape), kind), shape, kind, requires_grad)
 
@@ -248,8 +281,18 @@ def _whole_numbers(n, low, high, generator):
 
 
 @function
-def randint(*args, low=None, high=None, size=None, generator=None, out=None, dtype=None,
-            layout=None, device=None, requires_grad=False):
+def randint(
+    *args,
+    low=None,
+    high=None,
+    size=None,
+    generator=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+):
     args = [_plain(one) for one in args]
     if size is None and args and isinstance(args[-1], (tuple, list)):
         size = args.pop()
@@ -296,7 +339,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         row, mine = list(row), []
         for _ in range(num_samples):
             place, total = source.uniforms(1, float64)[0] * builtins.sum(row), 0.0
-            for i, share in enumerate(row):
+            for i, share in enumerate(row):  # noqa: B007
                 total += share
                 if place < total:
                     break
@@ -316,17 +359,35 @@ def _fresh(name, values):
     op(fresh)
 
 
-_fresh("normal_", lambda t, source, mean=0.0, std=1.0: [
-    x * std + mean for x in source.normals(math.prod(t.shape), t.dtype)])
-_fresh("uniform_", lambda t, source, a=0.0, b=1.0, **named: [
-    x * (named.get("to", b) - named.get("from", a)) + named.get("from", a)
-    for x in source.uniforms(math.prod(t.shape), t.dtype)])
-_fresh("random_", lambda t, source, low=0, high=None: _whole_numbers(
-    math.prod(t.shape), *((0, low) if high is None and low else (low, high or 2**24)), source))
-_fresh("bernoulli_", lambda t, source, p=0.5: [
-    x < p for x in source.uniforms(math.prod(t.shape), float32)])
-_fresh("exponential_", lambda t, source, rate=1.0: [
-    -math.log1p(-x) / rate for x in source.uniforms(math.prod(t.shape), t.dtype)])
+_fresh(
+    "normal_",
+    lambda t, source, mean=0.0, std=1.0: [
+        x * std + mean for x in source.normals(math.prod(t.shape), t.dtype)
+    ],
+)
+_fresh(
+    "uniform_",
+    lambda t, source, a=0.0, b=1.0, **named: [
+        x * (named.get("to", b) - named.get("from", a)) + named.get("from", a)
+        for x in source.uniforms(math.prod(t.shape), t.dtype)
+    ],
+)
+_fresh(
+    "random_",
+    lambda t, source, low=0, high=None: _whole_numbers(
+        math.prod(t.shape), *((0, low) if high is None and low else (low, high or 2**24)), source
+    ),
+)
+_fresh(
+    "bernoulli_",
+    lambda t, source, p=0.5: [x < p for x in source.uniforms(math.prod(t.shape), float32)],
+)
+_fresh(
+    "exponential_",
+    lambda t, source, rate=1.0: [
+        -math.log1p(-x) / rate for x in source.uniforms(math.prod(t.shape), t.dtype)
+    ],
+)
 
 
 def manual_seed(seed):
@@ -404,10 +465,12 @@ def is_grad_enabled():
 class finfo:
     def __init__(self, kind=None):
         kind = kind or base.default
-        known = {"float32": (-3.4028234663852886e38, 1.1920928955078125e-07, 1.1754943508222875e-38),
-                 "float64": (-1.7976931348623157e308, 2.220446049250313e-16, 2.2250738585072014e-308),
-                 "float16": (-65504.0, 0.0009765625, 6.103515625e-05),
-                 "bfloat16": (-3.3895313892515355e38, 0.0078125, 1.1754943508222875e-38)}
+        known = {
+            "float32": (-3.4028234663852886e38, 1.1920928955078125e-07, 1.1754943508222875e-38),
+            "float64": (-1.7976931348623157e308, 2.220446049250313e-16, 2.2250738585072014e-308),
+            "float16": (-65504.0, 0.0009765625, 6.103515625e-05),
+            "bfloat16": (-3.3895313892515355e38, 0.0078125, 1.1754943508222875e-38),
+        }
         self.min, self.eps, self.tiny = known[kind.name]
         self.max, self.smallest_normal, self.dtype = -self.min, self.tiny, kind.name
         self.resolution, self.bits = 1e-06, 8 * kind.itemsize
@@ -487,13 +550,13 @@ cuda, mps, xpu = _Nowhere(), _Nowhere(), _Nowhere()
 
 METHODS["backward"] = op(_ops.backward)
 METHODS["where"] = op(_ops._where)
-METHODS["clip"], METHODS["absolute"], METHODS["swapaxes"] = clamp, abs, transpose  # noqa: F405
-METHODS["swapdims"], METHODS["tile"], METHODS["subtract"] = transpose, repeat, sub  # noqa: F405
-METHODS["multiply"], METHODS["divide"], METHODS["negative"] = mul, div, neg  # noqa: F405
-METHODS["greater"], METHODS["less"], METHODS["inner"] = gt, lt, dot  # noqa: F405
-METHODS["broadcast_to"], METHODS["outer"] = broadcast_to, outer  # noqa: F405
+METHODS["clip"], METHODS["absolute"], METHODS["swapaxes"] = clamp, abs, transpose
+METHODS["swapdims"], METHODS["tile"], METHODS["subtract"] = transpose, repeat, sub
+METHODS["multiply"], METHODS["divide"], METHODS["negative"] = mul, div, neg
+METHODS["greater"], METHODS["less"], METHODS["inner"] = gt, lt, dot
+METHODS["broadcast_to"], METHODS["outer"] = broadcast_to, outer
 METHODS["scatter_add_"] = METHODS["scatter_add_"]
-METHODS["isin"] = isin  # noqa: F405
+METHODS["isin"] = isin
 METHODS["bernoulli"], METHODS["multinomial"] = bernoulli, multinomial
 for _name, _made in METHODS.items():
     setattr(Tensor, _name, _made)
@@ -522,13 +585,28 @@ def _operator(name, made, turned=False):
     setattr(Tensor, name, call)
 
 
-for _symbol, _made in {"add": add, "sub": sub, "mul": mul, "truediv": div,  # noqa: F405
-                       "floordiv": floor_divide, "mod": remainder, "pow": pow,  # noqa: F405
-                       "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor}.items():  # noqa: F405
+for _symbol, _made in {
+    "add": add,
+    "sub": sub,
+    "mul": mul,
+    "truediv": div,
+    "floordiv": floor_divide,
+    "mod": remainder,
+    "pow": pow,
+    "and": bitwise_and,
+    "or": bitwise_or,
+    "xor": bitwise_xor,
+}.items():
     _operator(f"__{_symbol}__", _made)
     _operator(f"__r{_symbol}__", _made, True)
-    _titles = {"truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
-               "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+    _titles = {
+        "truediv": "div",
+        "floordiv": "floor_divide",
+        "mod": "remainder",
+        "and": "bitwise_and",
+        "or": "bitwise_or",
+        "xor": "bitwise_xor",
+    }
     _operator(f"__i{_symbol}__", METHODS[f"{_titles.get(_symbol, _symbol)}_"])
 for _symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
     _operator(f"__{_symbol}__", globals()[_symbol])
@@ -539,7 +617,11 @@ def _compares_with_anything(name, answer):
 
     def method(self, other):
         if _tensor.operand(other) is None:
-            return answer if other is None or isinstance(other, (str, builtins.type(...))) else NotImplemented
+            return (
+                answer
+                if other is None or isinstance(other, (str, builtins.type(...)))
+                else NotImplemented
+            )
         return compare(self, other)
 
     setattr(Tensor, name, _tensor.renamed(method))
@@ -550,14 +632,14 @@ _compares_with_anything("__ne__", True)
 
 
 def _matmul(self, other):
-    return NotImplemented if not isinstance(other, Tensor) else matmul(self, other)  # noqa: F405
+    return NotImplemented if not isinstance(other, Tensor) else matmul(self, other)
 
 
 _matmul.__name__ = "__matmul__"
 Tensor.__matmul__ = op(_matmul)
-Tensor.__neg__, Tensor.__abs__ = neg, abs  # noqa: F405
+Tensor.__neg__, Tensor.__abs__ = neg, abs
 Tensor.__pos__ = lambda self: self
-Tensor.__invert__ = bitwise_not  # noqa: F405
+Tensor.__invert__ = bitwise_not
 _get, _set = op(_ops.__getitem__), op(_ops.__setitem__)
 Tensor.__getitem__, Tensor.__setitem__ = _get, _set
 
@@ -586,7 +668,6 @@ for _name in ("get", "get__", "__getitem__", "__setitem__", "__get__"):
 __getattr__ = lacking("torch")
 
 
-
 from torch import autograd, linalg, nn, optim, overrides, random, special, testing  # noqa: E402
 from torch import compiler as compiler  # noqa: E402
 from torch import func as func  # noqa: E402
@@ -597,4 +678,7 @@ FloatTensor, LongTensor = Tensor, lambda data: from_data(data, int64)
 BoolTensor = lambda data: from_data(data, bool)  # noqa: E731
 scaled_dot_product_attention = _functional.scaled_dot_product_attention
 layer_norm, embedding, dropout = (
-    _functional.layer_norm, _functional.embedding, _functional.dropout)
+    _functional.layer_norm,
+    _functional.embedding,
+    _functional.dropout,
+)

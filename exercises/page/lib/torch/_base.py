@@ -18,9 +18,21 @@ class dtype:
     def __init__(self, name, code, kind, rank, rounds=None):
         self.name, self.code, self.kind, self.rank = name, code, kind, rank
         self.rounds = rounds  # for types that Python's array does not know
-        self.is_floating_point, self.is_complex, self.is_signed = kind == "f", False, name != "uint8"
-        self.itemsize = {"bool": 1, "uint8": 1, "int8": 1, "int16": 2, "int32": 4, "float16": 2,
-                         "bfloat16": 2, "float32": 4}.get(name, 8)
+        self.is_floating_point, self.is_complex, self.is_signed = (
+            kind == "f",
+            False,
+            name != "uint8",
+        )
+        self.itemsize = {
+            "bool": 1,
+            "uint8": 1,
+            "int8": 1,
+            "int16": 2,
+            "int32": 4,
+            "float16": 2,
+            "bfloat16": 2,
+            "float32": 4,
+        }.get(name, 8)
 
     def __repr__(self):
         return f"torch.{self.name}"
@@ -88,7 +100,9 @@ def packed(values, kind):
     if kind.kind == "f":
         if isinstance(values, array.array) and not kind.rounds:
             return _fast.converted(values, code) or array.array(code, values)
-        made = array.array(code, values if isinstance(values, (list, array.array)) else list(values))
+        made = array.array(
+            code, values if isinstance(values, (list, array.array)) else list(values)
+        )
         if kind.rounds:
             made = array.array(code, [kind.rounds(x) for x in made])
         return made

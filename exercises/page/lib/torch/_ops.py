@@ -45,7 +45,6 @@ from torch._tensor import (
     operand,
     pick,
     reduced,
-    renamed,
     scatter_back,
     view_of,
     walk,
@@ -63,15 +62,21 @@ def _linked2(result, a, b, to_a, to_b, saved=()):
     if not _gradients() or not (_needs(a) or _needs(b)) or result.dtype.kind != "f":
         return result
     if isinstance(a, Tensor) and isinstance(b, Tensor):
+
         def back(g):
             return (
                 reduced(to_a(g), a.shape).to(a.dtype) if a._node is not None else None,
                 reduced(to_b(g), b.shape).to(b.dtype) if b._node is not None else None,
             )
+
         return linked(result, [a, b], back, [t for t in saved if isinstance(t, Tensor)])
     one, way = (a, to_a) if isinstance(a, Tensor) else (b, to_b)
-    return linked(result, [one], lambda g: (reduced(way(g), one.shape).to(one.dtype),),
-                  [t for t in saved if isinstance(t, Tensor)])
+    return linked(
+        result,
+        [one],
+        lambda g: (reduced(way(g), one.shape).to(one.dtype),),
+        [t for t in saved if isinstance(t, Tensor)],
+    )
 
 
 def _both(name, a, b):
@@ -96,8 +101,10 @@ def add(input, other, *, alpha=1):
 
 @op
 def sub(input, other, *, alpha=1):
-    kinds = [t.dtype if isinstance(t, Tensor) else bool_ if isinstance(t, builtins.bool) else None
-             for t in (input, other)]
+    kinds = [
+        t.dtype if isinstance(t, Tensor) else bool_ if isinstance(t, builtins.bool) else None
+        for t in (input, other)
+    ]
     if kinds == [bool_, bool_]:
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
@@ -117,8 +124,14 @@ def sub(input, other, *, alpha=1):
 def mul(input, other):
     kind = common_kind(input, other)
     result = combined("and" if kind is bool_ else "mul", input, other)
-    return _linked2(result, input, other, lambda g: g * other, lambda g: g * input,
-                    (input if _needs(other) else None, other if _needs(input) else None))
+    return _linked2(
+        result,
+        input,
+        other,
+        lambda g: g * other,
+        lambda g: g * input,
+        (input if _needs(other) else None, other if _needs(input) else None),
+    )
 
 
 @op
@@ -130,8 +143,14 @@ def div(input, other, *, rounding_mode=None):
     result = combined("div", input, other, kind)
     if rounding_mode == "trunc":
         return result.trunc()
-    return _linked2(result, input, other, lambda g: g / other,
-                    lambda g: -g * input / (other * other), (input, other))
+    return _linked2(
+        result,
+        input,
+        other,
+        lambda g: g / other,
+        lambda g: -g * input / (other * other),
+        (input, other),
+    )
 
 
 @op
@@ -146,9 +165,14 @@ def pow(input, exponent):
             return g * (exponent * pow(input, exponent - 1)) if exponent else g * 0.0
         return g * exponent * pow(input, exponent - 1)
 
-    return _linked2(result, input, exponent, to_base,
-                    lambda g: g * pow(input, exponent) * as_tensor_like(input, kind).log(),
-                    (input, exponent))
+    return _linked2(
+        result,
+        input,
+        exponent,
+        to_base,
+        lambda g: g * pow(input, exponent) * as_tensor_like(input, kind).log(),
+        (input, exponent),
+    )
 
 
 @op
@@ -158,28 +182,48 @@ def floor_divide(input, other):
 
 @op
 def remainder(input, other):
-    return _linked2(combined("remainder", input, other), input, other, lambda g: g,
-                    lambda g: -g * floor_divide(input, other))
+    return _linked2(
+        combined("remainder", input, other),
+        input,
+        other,
+        lambda g: g,
+        lambda g: -g * floor_divide(input, other),
+    )
 
 
 @op
 def fmod(input, other):
-    return _linked2(combined("fmod", input, other), input, other, lambda g: g,
-                    lambda g: -g * div(input, other, rounding_mode="trunc"))
+    return _linked2(
+        combined("fmod", input, other),
+        input,
+        other,
+        lambda g: g,
+        lambda g: -g * div(input, other, rounding_mode="trunc"),
+    )
 
 
 @op
 def maximum(input, other):
     half = lambda g, a, b: g * ((a > b).to(g.dtype) + (a == b).to(g.dtype) * 0.5)  # noqa: E731
-    return _linked2(combined("maximum", input, other), input, other,
-                    lambda g: half(g, input, other), lambda g: half(g, other, input))
+    return _linked2(
+        combined("maximum", input, other),
+        input,
+        other,
+        lambda g: half(g, input, other),
+        lambda g: half(g, other, input),
+    )
 
 
 @op
 def minimum(input, other):
     half = lambda g, a, b: g * ((a < b).to(g.dtype) + (a == b).to(g.dtype) * 0.5)  # noqa: E731
-    return _linked2(combined("minimum", input, other), input, other,
-                    lambda g: half(g, input, other), lambda g: half(g, other, input))
+    return _linked2(
+        combined("minimum", input, other),
+        input,
+        other,
+        lambda g: half(g, input, other),
+        lambda g: half(g, other, input),
+    )
 
 
 @op
@@ -195,7 +239,12 @@ def _compare(name, symbol):
     return op(compare)
 
 
-eq, ne, lt, le = _compare("eq", "=="), _compare("ne", "!="), _compare("lt", "<"), _compare("le", "<=")
+eq, ne, lt, le = (
+    _compare("eq", "=="),
+    _compare("ne", "!="),
+    _compare("lt", "<"),
+    _compare("le", "<="),
+)
 gt, ge = _compare("gt", ">"), _compare("ge", ">=")
 
 
@@ -205,7 +254,8 @@ def _bitwise(name):
         if kind.kind == "f":
             word = {"and": "and", "or": "or", "xor": "xor"}[name]
             title = {"float32": "Float", "float64": "Double", "float16": "Half"}.get(
-                kind.name, "BFloat16")
+                kind.name, "BFloat16"
+            )
             raise NotImplementedError(f"\"bitwise_{word}_cpu\" not implemented for '{title}'")
         return combined(name, input, other)
 
@@ -253,11 +303,18 @@ def _unary(name, slope, saved_result=False, label=None):
 
     def unary(input):
         if not isinstance(input, Tensor):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                            f"{builtins.type(input).__name__}")
+            raise TypeError(
+                f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                f"{builtins.type(input).__name__}"
+            )
         result = mapped(name, input)
-        return linked(result, [input], lambda g: (g * slope(input, result),),
-                      [result if saved_result else input], name)
+        return linked(
+            result,
+            [input],
+            lambda g: (g * slope(input, result),),
+            [result if saved_result else input],
+            name,
+        )
 
     unary.__name__ = unary.__qualname__ = label or name
     return op(unary)
@@ -291,9 +348,12 @@ floor = _unary("floor", lambda x, y: 0.0)
 ceil = _unary("ceil", lambda x, y: 0.0)
 trunc = _unary("trunc", lambda x, y: 0.0)
 relu = _unary("relu", lambda x, y: (y > 0).to(y.dtype), True)
-_gelu = _unary("gelu", lambda x, y: (
-    0.5 * (1 + (x / math.sqrt(2)).erf()) + x * (-0.5 * x * x).exp() / math.sqrt(2 * math.pi)
-))
+_gelu = _unary(
+    "gelu",
+    lambda x, y: (
+        0.5 * (1 + (x / math.sqrt(2)).erf()) + x * (-0.5 * x * x).exp() / math.sqrt(2 * math.pi)
+    ),
+)
 _softplus = _unary("softplus", lambda x, y: x.sigmoid())
 
 
@@ -338,9 +398,13 @@ def isfinite(input):
 def clamp(input, min=None, max=None):
     result = input
     if min is not None:
-        result = maximum(result, min) if isinstance(min, Tensor) else _clamped(result, min, "maximum")
+        result = (
+            maximum(result, min) if isinstance(min, Tensor) else _clamped(result, min, "maximum")
+        )
     if max is not None:
-        result = minimum(result, max) if isinstance(max, Tensor) else _clamped(result, max, "minimum")
+        result = (
+            minimum(result, max) if isinstance(max, Tensor) else _clamped(result, max, "minimum")
+        )
     return result
 
 
@@ -370,15 +434,22 @@ def where(condition, input=None, other=None):
     if input is None:
         return nonzero(condition, as_tuple=True)
     kind = common_kind(input, other)
-    a, b = (t if isinstance(t, Tensor) else make(packed([t], kind), (), kind) for t in (input, other))
+    a, b = (
+        t if isinstance(t, Tensor) else make(packed([t], kind), (), kind) for t in (input, other)
+    )
     shape = broadcast(condition.shape, a.shape, b.shape)
     one, two = (t.to(kind)._spread(shape) for t in (a, b))
     out = [x if c else y for c, x, y in zip(condition._spread(shape), one, two)]
     result = make(packed(out, kind), shape, kind)
     nothing = make(packed([0], kind), (), kind)
-    return linked(result, [a, b], lambda g: (
-        reduced(where(condition, g, nothing), a.shape).to(a.dtype),
-        reduced(where(condition, nothing, g), b.shape).to(b.dtype)))
+    return linked(
+        result,
+        [a, b],
+        lambda g: (
+            reduced(where(condition, g, nothing), a.shape).to(a.dtype),
+            reduced(where(condition, nothing, g), b.shape).to(b.dtype),
+        ),
+    )
 
 
 def _where(self, condition, other):
@@ -393,8 +464,8 @@ def masked_fill(input, mask, value):
             f"({builtins.type(mask).__name__}, {builtins.type(value).__name__}), but expected one "
             "of:\n * (Tensor mask, Tensor value)\n      didn't match because some of the arguments "
             f"have invalid types: (!{builtins.type(mask).__name__}!, "
-            f"{_marked(value, Tensor)})\n * (Tensor mask, Number value)\n      didn't match because "
-            f"some of the arguments have invalid types: (!{builtins.type(mask).__name__}!, "
+            f"{_marked(value, Tensor)})\n * (Tensor mask, Number value)\n      didn't match "
+            f"because some of the arguments have invalid types: (!{builtins.type(mask).__name__}!, "
             f"{_marked(value, NUMBERS)})\n"
         )
     if mask.dtype is not bool_:
@@ -410,9 +481,13 @@ def masked_fill(input, mask, value):
     fill = value.item() if isinstance(value, Tensor) else value
     shape = broadcast(mask.shape, input.shape)
     if isinstance(fill, float) and input.dtype.kind != "f":
-        raise RuntimeError(
-            f"value cannot be converted to type {_ctype(input.dtype)} without overflow"
-        ) if builtins.abs(fill) == inf else None
+        raise (
+            RuntimeError(
+                f"value cannot be converted to type {_ctype(input.dtype)} without overflow"
+            )
+            if builtins.abs(fill) == inf
+            else None
+        )
     if input.dtype.name == "float16" and isinstance(fill, (int, float)):
         if builtins.abs(fill) != inf and builtins.abs(fill) > 65504:
             raise RuntimeError("value cannot be converted to type at::Half without overflow")
@@ -432,9 +507,16 @@ def _ctype(kind):
 
 def _said(kind):
     """A type's name in PyTorch's C++ messages."""
-    return {"float32": "float", "float64": "double", "int64": "long long", "int32": "int",
-            "bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-            "uint8": "unsigned char"}.get(kind.name, kind.name)
+    return {
+        "float32": "float",
+        "float64": "double",
+        "int64": "long long",
+        "int32": "int",
+        "bool": "bool",
+        "float16": "c10::Half",
+        "bfloat16": "c10::BFloat16",
+        "uint8": "unsigned char",
+    }.get(kind.name, kind.name)
 
 
 # -------------------------------------------------------------------------------------------- sums
@@ -447,8 +529,9 @@ def _rows(x, dims):
     if order == list(range(len(order))):
         flat = x._flat()
     else:
-        flat = gathered(x._store.data, [x.shape[i] for i in order],
-                        [x._strides[i] for i in order], x._offset)
+        flat = gathered(
+            x._store.data, [x.shape[i] for i in order], [x._strides[i] for i in order], x._offset
+        )
     return flat, math.prod(x.shape[i] for i in dims), [x.shape[i] for i in rest]
 
 
@@ -531,8 +614,7 @@ def std(input, dim=None, unbiased=True, keepdim=False, *, correction=None):
 
 @function
 def var_mean(input, dim=None, unbiased=True, keepdim=False, *, correction=None):
-    return (var(input, dim, unbiased, keepdim, correction=correction),
-            mean(input, dim, keepdim))
+    return (var(input, dim, unbiased, keepdim, correction=correction), mean(input, dim, keepdim))
 
 
 @op
@@ -643,8 +725,10 @@ def _amost(name, best):
         flat, n, rest = _rows(input, dims)
         if n == 0:
             raise IndexError(f"{name}(): Expected reduction dim to have non-zero size.")
-        out = [nan if row[0] != row[0] or _sum(x != x for x in row) else best(row)
-               for row in _chunks(flat, n, math.prod(rest))]
+        out = [
+            nan if row[0] != row[0] or _sum(x != x for x in row) else best(row)
+            for row in _chunks(flat, n, math.prod(rest))
+        ]
         result = make(packed(out, input.dtype), _kept(input, dims, keepdim), input.dtype)
 
         def back(g):
@@ -690,8 +774,7 @@ def cumsum(input, dim, *, dtype=None):
     at, turned, rows = _along(input, dim, lambda row: itertools.accumulate(row))
     made = make(packed([x for row in rows for x in row], kind), turned.shape, kind)
     result = made.movedim(-1, at) if input.shape else made
-    return linked(result.contiguous(), [input],
-                  lambda g: (g.flip(at).cumsum(at).flip(at),))
+    return linked(result.contiguous(), [input], lambda g: (g.flip(at).cumsum(at).flip(at),))
 
 
 @op
@@ -700,14 +783,14 @@ def cumprod(input, dim, *, dtype=None):
     at, turned, rows = _along(input, dim, lambda row: itertools.accumulate(row, operator.mul))
     made = make(packed([x for row in rows for x in row], kind), turned.shape, kind)
     result = (made.movedim(-1, at) if input.shape else made).contiguous()
-    return linked(result, [input],
-                  lambda g: ((g * result).flip(at).cumsum(at).flip(at) / input,))
+    return linked(result, [input], lambda g: ((g * result).flip(at).cumsum(at).flip(at) / input,))
 
 
 def _order(row, descending):
     def place(i):
         x = row[i]
         return (x != x, x) if not descending else (x == x, -x if x == x else 0)
+
     return sorted(range(len(row)), key=place)
 
 
@@ -748,7 +831,9 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 @op
 def logsumexp(input, dim, keepdim=False):
     top = amax(input.detach(), dim, True)
-    top = where(isfinite(top), top, top * 0 if False else make(packed([0.0], top.dtype), (), top.dtype))
+    top = where(
+        isfinite(top), top, make(packed([0.0], top.dtype), (), top.dtype)
+    )
     found = (input - top).exp().sum(dim, True).log() + top
     return found if keepdim else found.squeeze(dim)
 
@@ -809,8 +894,9 @@ def log_softmax(input, dim=None, dtype=None, _stacklevel=None):
     result = make(packed([x for row in rows for x in row], input.dtype), turned.shape, input.dtype)
     if input.shape:
         result = result.movedim(-1, at).contiguous()
-    return linked(result, [input], lambda g: (g - result.exp() * g.sum(at, True),), [result],
-                  "log_softmax")
+    return linked(
+        result, [input], lambda g: (g - result.exp() * g.sum(at, True),), [result], "log_softmax"
+    )
 
 
 # ------------------------------------------------------------------------------------------- views
@@ -839,7 +925,9 @@ def _sizes(shape):
         shape = shape[0]
     for n in shape:
         if isinstance(n, (float, str)) or n is None or isinstance(n, builtins.type(...)):
-            raise TypeError(f"'{builtins.type(n).__name__}' object cannot be interpreted as an integer")
+            raise TypeError(
+                f"'{builtins.type(n).__name__}' object cannot be interpreted as an integer"
+            )
     return [operator.index(n) for n in shape]
 
 
@@ -924,8 +1012,12 @@ def flatten(input, start_dim=0, end_dim=-1):
     if not n:
         return reshape(input, 1)
     start, end = axis(start_dim, n), axis(end_dim, n)
-    return reshape(input, *input.shape[:start], math.prod(input.shape[start : end + 1]),
-                   *input.shape[end + 1 :])
+    return reshape(
+        input,
+        *input.shape[:start],
+        math.prod(input.shape[start : end + 1]),
+        *input.shape[end + 1 :],
+    )
 
 
 @op
@@ -936,7 +1028,9 @@ def ravel(input):
 @op
 def unflatten(input, dim, sizes):
     at = axis(dim, len(input.shape))
-    return reshape(input, *input.shape[:at], *_wanted(sizes, input.shape[at]), *input.shape[at + 1 :])
+    return reshape(
+        input, *input.shape[:at], *_wanted(sizes, input.shape[at]), *input.shape[at + 1 :]
+    )
 
 
 @op
@@ -951,8 +1045,13 @@ def permute(input, *dims):
     order = [axis(dim, len(input.shape)) for dim in dims]
     if len(set(order)) != len(order):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return view_of(input, [input.shape[i] for i in order], [input._strides[i] for i in order],
-                   input._offset, "permute")
+    return view_of(
+        input,
+        [input.shape[i] for i in order],
+        [input._strides[i] for i in order],
+        input._offset,
+        "permute",
+    )
 
 
 @op
@@ -962,8 +1061,13 @@ def transpose(input, dim0, dim1):
     a, b = axis(dim0, n), axis(dim1, n)
     if n:
         order[a], order[b] = order[b], order[a]
-    return view_of(input, [input.shape[i] for i in order], [input._strides[i] for i in order],
-                   input._offset, "transpose")
+    return view_of(
+        input,
+        [input.shape[i] for i in order],
+        [input._strides[i] for i in order],
+        input._offset,
+        "transpose",
+    )
 
 
 swapaxes = swapdims = transpose
@@ -982,8 +1086,10 @@ def t(input):
 def movedim(input, source, destination):
     n = len(input.shape)
     sources = [axis(i, n) for i in (source if isinstance(source, (tuple, list)) else [source])]
-    targets = [axis(i, n) for i in (
-        destination if isinstance(destination, (tuple, list)) else [destination])]
+    targets = [
+        axis(i, n)
+        for i in (destination if isinstance(destination, (tuple, list)) else [destination])
+    ]
     order = [i for i in range(n) if i not in sources]
     for at, what in sorted(zip(targets, sources)):
         order.insert(at, what)
@@ -1005,8 +1111,9 @@ def squeeze(input, dim=None):
     n = len(input.shape)
     dims = range(n) if dim is None else axes(dim, n)
     kept = [i for i in range(n) if not (i in dims and input.shape[i] == 1)]
-    return view_of(input, [input.shape[i] for i in kept], [input._strides[i] for i in kept],
-                   input._offset)
+    return view_of(
+        input, [input.shape[i] for i in kept], [input._strides[i] for i in kept], input._offset
+    )
 
 
 @op
@@ -1035,7 +1142,9 @@ def expand(input, *sizes):
             f"expand({_typed(input)}, size={sizes}): the expanded size of the tensor (-1) isn't "
             "allowed in a leading, non-existing dimension 0"
         )
-    return view_of(input, shape, spread(input.shape, input._strides, shape), input._offset, "expand")
+    return view_of(
+        input, shape, spread(input.shape, input._strides, shape), input._offset, "expand"
+    )
 
 
 def _typed(x):
@@ -1086,10 +1195,14 @@ def repeat_interleave(input, repeats, dim=None):
     at = axis(dim, len(input.shape))
     n = input.shape[at]
     counts = repeats.tolist() if isinstance(repeats, Tensor) else repeats
-    counts = counts if isinstance(counts, list) and len(counts) > 1 else [
-        counts[0] if isinstance(counts, list) else counts] * n
-    return index_select(input, at, from_data([i for i, c in enumerate(counts) for _ in range(c)],
-                                             int64))
+    counts = (
+        counts
+        if isinstance(counts, list) and len(counts) > 1
+        else [counts[0] if isinstance(counts, list) else counts] * n
+    )
+    return index_select(
+        input, at, from_data([i for i, c in enumerate(counts) for _ in range(c)], int64)
+    )
 
 
 @op
@@ -1114,9 +1227,13 @@ def select(input, dim, index):
             f"select(): index {index} out of range for tensor of size {list(input.shape)} at "
             f"dimension {at}"
         )
-    return view_of(input, input.shape[:at] + input.shape[at + 1 :],
-                   input._strides[:at] + input._strides[at + 1 :],
-                   input._offset + (index % n) * input._strides[at], "select")
+    return view_of(
+        input,
+        input.shape[:at] + input.shape[at + 1 :],
+        input._strides[:at] + input._strides[at + 1 :],
+        input._offset + (index % n) * input._strides[at],
+        "select",
+    )
 
 
 @op
@@ -1155,11 +1272,15 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     rest = [i for i in range(n) if i not in (a, b)]
     rows, columns = input.shape[a], input.shape[b]
     start = offset * input._strides[b] if offset >= 0 else -offset * input._strides[a]
-    length = builtins.max(0, builtins.min(rows + builtins.min(offset, 0),
-                                          columns - builtins.max(offset, 0)))
-    return view_of(input, [input.shape[i] for i in rest] + [length],
-                   [input._strides[i] for i in rest] + [input._strides[a] + input._strides[b]],
-                   input._offset + (start if length else 0))
+    length = builtins.max(
+        0, builtins.min(rows + builtins.min(offset, 0), columns - builtins.max(offset, 0))
+    )
+    return view_of(
+        input,
+        [input.shape[i] for i in rest] + [length],
+        [input._strides[i] for i in rest] + [input._strides[a] + input._strides[b]],
+        input._offset + (start if length else 0),
+    )
 
 
 @op
@@ -1191,8 +1312,14 @@ def _triangle(name, keeps):
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
         columns, block = input.shape[-1], input.shape[-1] * input.shape[-2]
         flat = input._flat()
-        out = [x if keeps(i % columns, i % block // columns + diagonal) else 0
-               for i, x in enumerate(flat)] if block else []
+        out = (
+            [
+                x if keeps(i % columns, i % block // columns + diagonal) else 0
+                for i, x in enumerate(flat)
+            ]
+            if block
+            else []
+        )
         result = make(array(input.dtype.code, out), input.shape, input.dtype)
         return linked(result, [input], lambda g: (made(g, diagonal),))
 
@@ -1257,12 +1384,12 @@ def cat(tensors, dim=0):
         raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
     for i, one in enumerate(tensors):
         if not isinstance(one, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got "
-                            f"{builtins.type(one).__name__}")
-        if not one.shape:
-            raise RuntimeError(
-                f"zero-dimensional tensor (at position {i}) cannot be concatenated"
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got "
+                f"{builtins.type(one).__name__}"
             )
+        if not one.shape:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     tensors = [one for one in tensors if tuple(one.shape) != (0,)] or tensors[:1]
     first = tensors[0]
     at = axis(dim, len(first.shape))
@@ -1270,11 +1397,14 @@ def cat(tensors, dim=0):
     for i, one in enumerate(tensors[1:], 1):
         kind = promote(kind, one.dtype)
         if len(one.shape) != len(first.shape):
-            raise RuntimeError("Tensors must have same number of dimensions: got "
-                               f"{len(first.shape)} and {len(one.shape)}")
+            raise RuntimeError(
+                "Tensors must have same number of dimensions: got "
+                f"{len(first.shape)} and {len(one.shape)}"
+            )
         if one.shape[:at] + one.shape[at + 1 :] != first.shape[:at] + first.shape[at + 1 :]:
-            wrong = next(j for j in range(len(first.shape))
-                         if j != at and one.shape[j] != first.shape[j])
+            wrong = next(
+                j for j in range(len(first.shape)) if j != at and one.shape[j] != first.shape[j]
+            )
             raise RuntimeError(
                 f"Sizes of tensors must match except in dimension {at}. Expected size "
                 f"{first.shape[wrong]} but got size {one.shape[wrong]} for tensor number {i} in "
@@ -1289,8 +1419,11 @@ def cat(tensors, dim=0):
             out.extend(flat[i * n : (i + 1) * n])
     sizes = [one.shape[at] for one in tensors]
     result = make(out, first.shape[:at] + Size([_sum(sizes)]) + first.shape[at + 1 :], kind)
-    return linked(result, tensors, lambda g: tuple(
-        part.to(one.dtype) for part, one in zip(split(g, sizes, at), tensors)))
+    return linked(
+        result,
+        tensors,
+        lambda g: tuple(part.to(one.dtype) for part, one in zip(split(g, sizes, at), tensors)),
+    )
 
 
 concat = concatenate = cat
@@ -1303,8 +1436,10 @@ def stack(tensors, dim=0):
         raise RuntimeError("stack expects a non-empty TensorList")
     for i, one in enumerate(tensors):
         if not isinstance(one, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got "
-                            f"{builtins.type(one).__name__}")
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got "
+                f"{builtins.type(one).__name__}"
+            )
         if one.shape != tensors[0].shape:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at "
@@ -1387,8 +1522,9 @@ def _understood(x, key):
             strides.append(1)
             continue
         if isinstance(item, slice):
-            start, stop, step = (None if i is None else operator.index(i)
-                                 for i in (item.start, item.stop, item.step))
+            start, stop, step = (
+                None if i is None else operator.index(i) for i in (item.start, item.stop, item.step)
+            )
             if step is not None and step <= 0:
                 raise ValueError("step must be greater than zero")
             covered = range(x.shape[at])[start:stop:step]
@@ -1406,15 +1542,15 @@ def _understood(x, key):
         if isinstance(item, int) or (hasattr(item, "__index__") and not isinstance(item, Tensor)):
             item, n = operator.index(item), x.shape[at]
             if not -n <= item < n:
-                raise IndexError(
-                    f"index {item} is out of bounds for dimension {at} with size {n}"
-                )
+                raise IndexError(f"index {item} is out of bounds for dimension {at} with size {n}")
             offset += (item % n) * x._strides[at]
             at += 1
             continue
-        if isinstance(item, (float, str)) or not isinstance(
-            item, (Tensor, list, tuple, range)
-        ) and not hasattr(item, "_as_tensor"):
+        if (
+            isinstance(item, (float, str))
+            or not isinstance(item, (Tensor, list, tuple, range))
+            and not hasattr(item, "_as_tensor")
+        ):
             raise TypeError(
                 "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables "
                 f"are valid indices (got {builtins.type(item).__name__})"
@@ -1456,9 +1592,7 @@ def _listed(shape, strides, offset, lists):
         values = one.to(int64)._spread(common)
         for i, value in enumerate(values):
             if not -n <= value < n:
-                raise IndexError(
-                    f"index {value} is out of bounds for dimension {at} with size {n}"
-                )
+                raise IndexError(f"index {value} is out of bounds for dimension {at} with size {n}")
             inner[i] += (value % n) * step
     together = list(lists) == list(range(builtins.min(lists), builtins.max(lists) + 1))
     front = [i for i in range(builtins.min(lists))] if together else []
@@ -1478,16 +1612,24 @@ def __getitem__(self, key):
         data = self._store.data
         result = make(array(self.dtype.code, [data[i] for i in where_from]), shape, self.dtype)
         start = self._offset
-        return linked(result, [self], lambda g: (
-            scatter_back(g, [i - start for i in where_from], self.shape),), (), "index")
+        return linked(
+            result,
+            [self],
+            lambda g: (scatter_back(g, [i - start for i in where_from], self.shape),),
+            (),
+            "index",
+        )
     return contiguous(self)[key]
 
 
 def __setitem__(self, key, value):
     _may_change(self)
     shape, strides, offset, lists = _understood(self, key)
-    target = (shape, places(shape, strides, offset)) if not lists else _listed(
-        shape, strides, offset, lists)
+    target = (
+        (shape, places(shape, strides, offset))
+        if not lists
+        else _listed(shape, strides, offset, lists)
+    )
     shape, where_to = target
     given = value if isinstance(value, Tensor) else from_data(value, self.dtype)
     old, before = self.detach(), self._node
@@ -1564,9 +1706,7 @@ def gather(input, dim, index):
     if index.dtype.kind == "f" or index.dtype is bool_:
         raise RuntimeError("gather(): Expected dtype int32/int64 for index")
     if len(index.shape) != len(input.shape):
-        raise RuntimeError(
-            "Index tensor must have the same number of dimensions as input tensor"
-        )
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     return pick(input, _gathered(input.shape, at, index), index.shape)
 
 
@@ -1594,7 +1734,8 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None):
     given = src if isinstance(src, Tensor) else None
     values = (
         [given._flat()[i] for i in places(index.shape, contiguous_strides(given.shape), 0)]
-        if given is not None else [src] * len(where_to)
+        if given is not None
+        else [src] * len(where_to)
     )
     out = list(input._flat())
     for i, x in zip(where_to, values):
@@ -1603,7 +1744,9 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None):
     changed = set(where_to)
     keep = from_data([i not in changed for i in range(len(out))]).reshape(input.shape)
     inputs = [input] if given is None else [input, given]
-    return linked(result, inputs, lambda g: (g * keep, pick(g, where_to, index.shape))[: len(inputs)])
+    return linked(
+        result, inputs, lambda g: (g * keep, pick(g, where_to, index.shape))[: len(inputs)]
+    )
 
 
 @op
@@ -1621,8 +1764,9 @@ def scatter_add(input, dim, index, src):
 def index_add(input, dim, index, source, *, alpha=1):
     at = axis(dim, len(input.shape))
     shape = [len(index) if i == at else 1 for i in range(len(input.shape))]
-    return scatter_add(input, at, index.reshape(shape).expand(source.shape).contiguous(),
-                       source * alpha)
+    return scatter_add(
+        input, at, index.reshape(shape).expand(source.shape).contiguous(), source * alpha
+    )
 
 
 @op
@@ -1670,7 +1814,10 @@ def _product(a, b, batch, n, k, m):
         return quick
     out = []
     for i in range(batch):
-        left, right = a[i * n * k : (i + 1) * n * k].tolist(), b[i * k * m : (i + 1) * k * m].tolist()
+        left, right = (
+            a[i * n * k : (i + 1) * n * k].tolist(),
+            b[i * k * m : (i + 1) * k * m].tolist(),
+        )
         columns = [right[j::m] for j in range(m)]
         for r in range(n):
             row = left[r * k : (r + 1) * k]
@@ -1680,14 +1827,26 @@ def _product(a, b, batch, n, k, m):
 
 def _refuse_mixed(a, b, what):
     if a.dtype is not b.dtype:
-        said = {"mm": "expected m1 and m2 to have the same dtype, but got: {} != {}",
-                "bmm": "expected scalar type {} but found {}",
-                "mv": "expected scalar type {} but found {}",
-                "dot": "dot : expected both vectors to have same dtype, but found {} and {}"}[what]
-        title = {"float32": "Float", "float64": "Double", "int64": "Long", "bool": "Bool",
-                 "float16": "Half", "bfloat16": "BFloat16", "int32": "Int", "uint8": "Byte"}
-        names = [(_said if what == "mm" else lambda k: title.get(k.name, k.name))(one.dtype)
-                 for one in (a, b)]
+        said = {
+            "mm": "expected m1 and m2 to have the same dtype, but got: {} != {}",
+            "bmm": "expected scalar type {} but found {}",
+            "mv": "expected scalar type {} but found {}",
+            "dot": "dot : expected both vectors to have same dtype, but found {} and {}",
+        }[what]
+        title = {
+            "float32": "Float",
+            "float64": "Double",
+            "int64": "Long",
+            "bool": "Bool",
+            "float16": "Half",
+            "bfloat16": "BFloat16",
+            "int32": "Int",
+            "uint8": "Byte",
+        }
+        names = [
+            (_said if what == "mm" else lambda k: title.get(k.name, k.name))(one.dtype)
+            for one in (a, b)
+        ]
         raise RuntimeError(said.format(*names))
     if a.dtype is bool_:
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
@@ -1698,8 +1857,10 @@ def matmul(input, other):
     a, b = input, other
     for position, one in enumerate((a, b), 1):
         if not isinstance(one, Tensor):
-            raise TypeError(f"matmul(): argument '{'input' if position == 1 else 'other'}' "
-                            f"(position {position}) must be Tensor, not {builtins.type(one).__name__}")
+            raise TypeError(
+                f"matmul(): argument '{'input' if position == 1 else 'other'}' "
+                f"(position {position}) must be Tensor, not {builtins.type(one).__name__}"
+            )
     if not a.shape or not b.shape:
         raise RuntimeError(
             "both arguments to matmul need to be at least 1D, but they are "
@@ -1712,12 +1873,14 @@ def matmul(input, other):
     if len(b.shape) == 1:
         if len(a.shape) == 2:
             if a.shape[1] != b.shape[0]:
-                raise RuntimeError(f"size mismatch, got input ({a.shape[0]}), mat "
-                                   f"({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})")
+                raise RuntimeError(
+                    f"size mismatch, got input ({a.shape[0]}), mat "
+                    f"({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})"
+                )
             _refuse_mixed(a, b, "mv")
         return squeeze(matmul(a, unsqueeze(b, -1)), -1)
     flat_b = len(b.shape) == 2
-    if flat_b or (len(a.shape) == 2 and False):
+    if flat_b:
         n = math.prod(a.shape[:-1])
         if a.shape[-1] != b.shape[0]:
             raise RuntimeError(
@@ -1730,15 +1893,20 @@ def matmul(input, other):
         result = make(packed(out, a.dtype), (*a.shape[:-1], m), a.dtype)
         if not _needs(a) and not _needs(b):
             return result
-        return linked(result, [a, b], lambda g: (
-            matmul(g, b.mT) if _needs(a) else None,
-            matmul(a.reshape(-1, k).mT, g.reshape(-1, m)) if _needs(b) else None), [a, b], "mm")
+        return linked(
+            result,
+            [a, b],
+            lambda g: (
+                matmul(g, b.mT) if _needs(a) else None,
+                matmul(a.reshape(-1, k).mT, g.reshape(-1, m)) if _needs(b) else None,
+            ),
+            [a, b],
+            "mm",
+        )
     lead = broadcast(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
     n, k = a.shape[-2:]
     m = b.shape[-1]
     if b.shape[-2] != k:
-        if len(a.shape) == 2 and math.prod(lead) >= 1 and len(b.shape) >= 3 and False:
-            pass
         batch = math.prod(lead)
         if len(a.shape) == 2:  # PyTorch folds the other into one product
             rows = batch * m
@@ -1755,9 +1923,16 @@ def matmul(input, other):
     result = make(packed(out, a.dtype), (*lead, n, m), a.dtype)
     if not _needs(a) and not _needs(b):
         return result
-    return linked(result, [a, b], lambda g: (
-        reduced(matmul(g, b.mT), a.shape) if _needs(a) else None,
-        reduced(matmul(a.mT, g), b.shape) if _needs(b) else None), [a, b], "bmm")
+    return linked(
+        result,
+        [a, b],
+        lambda g: (
+            reduced(matmul(g, b.mT), a.shape) if _needs(a) else None,
+            reduced(matmul(a.mT, g), b.shape) if _needs(b) else None,
+        ),
+        [a, b],
+        "bmm",
+    )
 
 
 @op
@@ -1789,8 +1964,9 @@ def mv(input, vec):
 @op
 def dot(input, tensor):
     if len(input.shape) != 1 or len(tensor.shape) != 1:
-        raise RuntimeError(f"1D tensors expected, but got {len(input.shape)}D and "
-                           f"{len(tensor.shape)}D tensors")
+        raise RuntimeError(
+            f"1D tensors expected, but got {len(input.shape)}D and {len(tensor.shape)}D tensors"
+        )
     if input.shape != tensor.shape:
         raise RuntimeError(
             "inconsistent tensor size, expected tensor "
@@ -1798,8 +1974,11 @@ def dot(input, tensor):
             f"but got {input.shape[0]} and {tensor.shape[0]} elements respectively"
         )
     _refuse_mixed(input, tensor, "dot")
-    result = make(packed([_dot(input._flat().tolist(), tensor._flat().tolist())], input.dtype), (),
-                  input.dtype)
+    result = make(
+        packed([_dot(input._flat().tolist(), tensor._flat().tolist())], input.dtype),
+        (),
+        input.dtype,
+    )
     return linked(result, [input, tensor], lambda g: (g * tensor, g * input), [input, tensor])
 
 
@@ -1820,8 +1999,11 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
 
 @function
 def einsum(equation, *operands):
-    operands = list(operands[0]) if len(operands) == 1 and isinstance(
-        operands[0], (list, tuple)) else list(operands)
+    operands = (
+        list(operands[0])
+        if len(operands) == 1 and isinstance(operands[0], (list, tuple))
+        else list(operands)
+    )
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(operands):
@@ -1835,14 +2017,20 @@ def einsum(equation, *operands):
         if "..." in term:
             dots = builtins.max(dots, len(one.shape) - len(term) + 3)
     spare = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in equation][:dots]
-    terms = [term.replace("...", "".join(spare[dots - (len(one.shape) - len(term) + 3):])
-                          if "..." in term else "...") for term, one in zip(terms, operands)]
+    terms = [
+        term.replace(
+            "...",
+            "".join(spare[dots - (len(one.shape) - len(term) + 3) :]) if "..." in term else "...",
+        )
+        for term, one in zip(terms, operands)
+    ]
     if arrow:
         right = right.replace("...", "".join(spare))
     else:
         letters = "".join(terms)
         right = "".join(spare) + "".join(
-            sorted(c for c in set(letters) if letters.count(c) == 1 and c not in spare))
+            sorted(c for c in set(letters) if letters.count(c) == 1 and c not in spare)
+        )
     sizes = {}
     for i, (term, one) in enumerate(zip(terms, operands)):
         if len(term) != len(one.shape):
@@ -1893,9 +2081,11 @@ def einsum(equation, *operands):
             return expand(x, shape(letters))
 
         left_ = ordered(term, batch + mine + summed, result).reshape(
-            math.prod(shape(batch)), math.prod(shape(mine)), math.prod(shape(summed)))
+            math.prod(shape(batch)), math.prod(shape(mine)), math.prod(shape(summed))
+        )
         right_ = ordered(other, batch + summed + yours, one).reshape(
-            math.prod(shape(batch)), math.prod(shape(summed)), math.prod(shape(yours)))
+            math.prod(shape(batch)), math.prod(shape(summed)), math.prod(shape(yours))
+        )
         result = bmm(left_, right_).reshape(shape(batch + mine + yours))
         term = "".join(batch + mine + yours)
     extra = [term.index(c) for c in term if c not in right]
@@ -1911,12 +2101,16 @@ def einsum(equation, *operands):
 @op
 def equal(input, other):
     return input.shape == other.shape and builtins.all(
-        map(operator.eq, input._flat(), other._flat()))
+        map(operator.eq, input._flat(), other._flat())
+    )
 
 
 def _close(a, b, rtol, atol, equal_nan):
-    return a == b or builtins.abs(a - b) <= atol + rtol * builtins.abs(b) or (
-        equal_nan and a != a and b != b)
+    return (
+        a == b
+        or builtins.abs(a - b) <= atol + rtol * builtins.abs(b)
+        or (equal_nan and a != a and b != b)
+    )
 
 
 @op
@@ -1930,8 +2124,9 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if input.dtype is not other.dtype:
         title = {"float32": "Float", "float64": "Double", "int64": "Long", "bool": "Bool"}
-        raise RuntimeError(f"{title.get(input.dtype.name)} did not match "
-                           f"{title.get(other.dtype.name)}")
+        raise RuntimeError(
+            f"{title.get(input.dtype.name)} did not match {title.get(other.dtype.name)}"
+        )
     return builtins.all(isclose(input, other, rtol, atol, equal_nan)._flat())
 
 
@@ -1960,9 +2155,18 @@ def _conversion(name, kind):
     return op(conversion)
 
 
-for _name, _kind in {"float": float32, "double": float64, "half": base.float16,
-                     "bfloat16": base.bfloat16, "long": int64, "int": int32, "bool": bool_,
-                     "byte": base.uint8, "short": base.int16, "char": base.int8}.items():
+for _name, _kind in {
+    "float": float32,
+    "double": float64,
+    "half": base.float16,
+    "bfloat16": base.bfloat16,
+    "long": int64,
+    "int": int32,
+    "bool": bool_,
+    "byte": base.uint8,
+    "short": base.int16,
+    "char": base.int8,
+}.items():
     _conversion(_name, _kind)
 
 
@@ -1983,8 +2187,9 @@ def type(input, dtype=None):
 
 def _may_change(x):
     if x._node is not None and x._node.leaf is not None and _gradients():
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place "
-                           "operation.")
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
 
 
 def replaced(x, result):
@@ -2022,7 +2227,9 @@ def _in_place(name, made):
     return op(in_place)
 
 
-for _name in """add sub mul div pow floor_divide remainder fmod exp log sqrt rsqrt reciprocal sin cos
+for (
+    _name
+) in """add sub mul div pow floor_divide remainder fmod exp log sqrt rsqrt reciprocal sin cos
         tanh sigmoid abs neg sign floor ceil round trunc relu clamp clamp_min clamp_max masked_fill
         tril triu cumsum eq ne lt le gt ge logical_and logical_or logical_not bitwise_and bitwise_or
         bitwise_xor bitwise_not scatter scatter_add index_add lerp addmm baddbmm log1p erf atan2
@@ -2092,9 +2299,7 @@ def requires_grad_(self, requires_grad=True):
         self._node = None
     elif self._node is None:
         if self.dtype.kind != "f":
-            raise RuntimeError(
-                "only Tensors of floating point dtype can require gradients"
-            )
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self._node = type_node((), None, (), self, "accumulate_grad")
     return self
 
@@ -2102,6 +2307,7 @@ def requires_grad_(self, requires_grad=True):
 @op
 def retain_grad(self):
     if self._node is not None and self._node.leaf is None:
+
         def keep(g):
             self.grad = g if self.grad is None else self.grad + g
 

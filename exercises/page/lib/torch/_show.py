@@ -43,8 +43,9 @@ def shown(t, limit=1000):
             per_line = max(1, (80 - indent) // (width + 2))
             lines = [", ".join(items[i : i + per_line]) for i in range(0, len(items), per_line)]
             return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
-        parts = ["..." if i is None else block(start + i * step, shape[1:], indent + 1)
-                 for i in places]
+        parts = [
+            "..." if i is None else block(start + i * step, shape[1:], indent + 1) for i in places
+        ]
         return "[" + ("," + "\n" * (len(shape) - 1) + " " * (indent + 1)).join(parts) + "]"
 
     text = "tensor(" + (block(0, tuple(t.shape), 7) if math.prod(t.shape) else "[]")

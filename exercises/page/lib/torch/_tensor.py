@@ -13,8 +13,6 @@ from torch._absent import PYTORCHS
 from torch._base import (
     Size,
     Store,
-    axes,
-    axis,
     bool_,
     broadcast,
     contiguous_strides,
@@ -40,8 +38,11 @@ def _gradients():
 def renamed(function):
     """Its code under another name: who looks for calls of `softmax` finds only the reader's."""
     code = function.__code__
-    function.__code__ = code.replace(co_name="_of_the_page", co_qualname="_of_the_page") if hasattr(
-        code, "co_qualname") else code.replace(co_name="_of_the_page")
+    function.__code__ = (
+        code.replace(co_name="_of_the_page", co_qualname="_of_the_page")
+        if hasattr(code, "co_qualname")
+        else code.replace(co_name="_of_the_page")
+    )
     return function
 
 
@@ -259,7 +260,7 @@ def missing(name):
 
 
 def common_kind(*operands):
-    """The type of a result, by PyTorch's rules: tensors first, then single numbers, then Python's."""
+    """The type of a result, by PyTorch's rules: tensors, then single ones, then Python's."""
     kinds = [None, None, None]
     for value in operands:
         if isinstance(value, Tensor):
@@ -298,8 +299,11 @@ def nested(value):
                     raise ValueError(
                         f"expected sequence of length {shape[0]} at dim 1 (got {other[0]})"
                     )
-                raise TypeError(f"must be real number, not {type(value[i]).__name__}"
-                                if other else "not a sequence")
+                raise TypeError(
+                    f"must be real number, not {type(value[i]).__name__}"
+                    if other
+                    else "not a sequence"
+                )
             kind = promote(kind, k)
         return [x for flat, _, _ in parts for x in flat], (len(parts), *shape), kind
     if isinstance(value, (builtins.bool, int, float)):
@@ -324,15 +328,25 @@ def as_tensor_like(value, kind=None):
 def gathered(data, shape, strides, offset):
     """The numbers of a view in its order."""
     return _fast.copied(data, shape, strides, offset, math.prod(shape)) or array(
-        data.typecode, [data[i] for i in places(shape, strides, offset)])
+        data.typecode, [data[i] for i in places(shape, strides, offset)]
+    )
 
 
 # ---------------------------------------------------------------------------------------- a tensor
 
 
 class Tensor:
-    __slots__ = ("_store", "_offset", "_strides", "shape", "dtype", "_node", "grad", "__dict__",
-                 "__weakref__")
+    __slots__ = (
+        "_store",
+        "_offset",
+        "_strides",
+        "shape",
+        "dtype",
+        "_node",
+        "grad",
+        "__dict__",
+        "__weakref__",
+    )
 
     def __new__(cls, *args, **kwargs):
         if cls is Tensor:
@@ -365,8 +379,9 @@ class Tensor:
             return self._flat()
         if math.prod(self.shape) == 1:
             return itertools.repeat(self._flat()[0], math.prod(shape))
-        return gathered(self._store.data, shape, spread(self.shape, self._strides, shape),
-                        self._offset)
+        return gathered(
+            self._store.data, shape, spread(self.shape, self._strides, shape), self._offset
+        )
 
     def _write(self, values):
         """Put numbers of our own type in our places."""
@@ -374,7 +389,8 @@ class Tensor:
         self._store.version += 1
         if self.is_contiguous():
             data[self._offset : self._offset + len(values)] = (
-                values if isinstance(values, array) and values.typecode == data.typecode
+                values
+                if isinstance(values, array) and values.typecode == data.typecode
                 else array(data.typecode, values)
             )
         else:
@@ -460,8 +476,9 @@ class Tensor:
         n = math.prod(self.shape)
         if n != 1:
             raise RuntimeError(
-                "Boolean value of Tensor with no values is ambiguous" if n == 0 else
-                "Boolean value of Tensor with more than one value is ambiguous"
+                "Boolean value of Tensor with no values is ambiguous"
+                if n == 0
+                else "Boolean value of Tensor with more than one value is ambiguous"
             )
         return builtins.bool(self._flat()[0])
 
@@ -501,8 +518,11 @@ class Tensor:
         if not self.shape:
             return flat[0]
         for n in reversed(self.shape[1:]):
-            flat = [flat[i : i + n] for i in range(0, len(flat), n)] if n else [
-                [] for _ in range(math.prod(self.shape[: len(self.shape) - 1]))]
+            flat = (
+                [flat[i : i + n] for i in range(0, len(flat), n)]
+                if n
+                else [[] for _ in range(math.prod(self.shape[: len(self.shape) - 1]))]
+            )
         return flat
 
     def __hash__(self):
@@ -667,8 +687,12 @@ def mapped(name, x, kind=None):
     kind = kind or x.dtype
     if kind.kind != "f":
         if name in WHOLE_STAYS:
-            whole = {"abs": abs, "neg": operator.neg, "sign": lambda v: (v > 0) - (v < 0),
-                     "relu": lambda v: max(v, 0)}.get(name, lambda v: v)
+            whole = {
+                "abs": abs,
+                "neg": operator.neg,
+                "sign": lambda v: (v > 0) - (v < 0),
+                "relu": lambda v: max(v, 0),
+            }.get(name, lambda v: v)
             return make(packed(list(map(whole, x._flat())), kind), x.shape, kind)
         kind = base.default
     flat = x._as(kind)
@@ -692,7 +716,11 @@ def _mod(a, b):
 
 def _floor_divide(a, b):
     if b == 0 or abs(a) == inf or a != a or b != b:
-        return _divide_safe(a, b) if b == 0 else (nan if abs(a) == inf else nan if a != a or b != b else 0.0)
+        return (
+            _divide_safe(a, b)
+            if b == 0
+            else (nan if abs(a) == inf else nan if a != a or b != b else 0.0)
+        )
     return float(a // b)
 
 
@@ -720,15 +748,24 @@ BINARY = {
     "maximum": (_maximum, None),
     "minimum": (_minimum, None),
     "atan2": (math.atan2, None),
-    "eq": (operator.eq, None), "ne": (operator.ne, None),
-    "lt": (operator.lt, None), "le": (operator.le, None),
-    "gt": (operator.gt, None), "ge": (operator.ge, None),
-    "and": (operator.and_, None), "or": (operator.or_, None), "xor": (operator.xor, None),
-    "lshift": (operator.lshift, None), "rshift": (operator.rshift, None),
+    "eq": (operator.eq, None),
+    "ne": (operator.ne, None),
+    "lt": (operator.lt, None),
+    "le": (operator.le, None),
+    "gt": (operator.gt, None),
+    "ge": (operator.ge, None),
+    "and": (operator.and_, None),
+    "or": (operator.or_, None),
+    "xor": (operator.xor, None),
+    "lshift": (operator.lshift, None),
+    "rshift": (operator.rshift, None),
 }
 WHOLE = {
-    "floor_divide": operator.floordiv, "remainder": operator.mod,
-    "fmod": lambda a, b: int(math.fmod(a, b)), "maximum": max, "minimum": min,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "fmod": lambda a, b: int(math.fmod(a, b)),
+    "maximum": max,
+    "minimum": min,
     "pow": lambda a, b: a**b if b >= 0 else {1: 1, -1: 1 if b % 2 == 0 else -1}.get(a, 0),
 }
 NUMBERS = (builtins.bool, int, float)
@@ -749,8 +786,13 @@ def combined(name, a, b, kind=None, result=None):
     """A tensor with `name` of each pair of numbers, broadcast. result: its type if not `kind`."""
     kind = kind or common_kind(a, b)
     one, two = isinstance(a, Tensor), isinstance(b, Tensor)
-    shape = tuple(a.shape) if one and not two else tuple(b.shape) if two and not one else (
-        tuple(a.shape) if a.shape == b.shape else broadcast(tuple(a.shape), tuple(b.shape)))
+    shape = (
+        tuple(a.shape)
+        if one and not two
+        else tuple(b.shape)
+        if two and not one
+        else (tuple(a.shape) if a.shape == b.shape else broadcast(tuple(a.shape), tuple(b.shape)))
+    )
     n = math.prod(shape)
 
     def numbers(value):
@@ -760,8 +802,9 @@ def combined(name, a, b, kind=None, result=None):
                 if kind is not float64:
                     value = packed([value], kind)[0]
             return value if plain else itertools.repeat(value, n)
-        if value.dtype is not kind and (value.dtype.kind != kind.kind or kind.rank < value.dtype.rank
-                                        or value.dtype.kind == "f"):
+        if value.dtype is not kind and (
+            value.dtype.kind != kind.kind or kind.rank < value.dtype.rank or value.dtype.kind == "f"
+        ):
             value = make(value._as(kind), value.shape, kind)
         if plain and math.prod(value.shape) == 1 and n != 1:
             return value._flat()[0]
@@ -770,8 +813,9 @@ def combined(name, a, b, kind=None, result=None):
     result = result or kind
     plain = n >= _fast.MANY and name in _fast.BINARY and kind in (float32, float64)
     if plain:
-        return make(_fast.paired(name, numbers(a), numbers(b), n, kind.code, result.code), shape,
-                    result)
+        return make(
+            _fast.paired(name, numbers(a), numbers(b), n, kind.code, result.code), shape, result
+        )
     quick, error = BINARY[name]
     if kind.kind != "f" and name in WHOLE:
         quick, error = WHOLE[name], None

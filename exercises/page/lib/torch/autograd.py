@@ -4,12 +4,23 @@ from torch._ops import _start_of
 from torch._tensor import Tensor, missing, op, walk
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False,
-         allow_unused=None, is_grads_batched=False, materialize_grads=False):
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
     outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    given = [grad_outputs] if isinstance(grad_outputs, Tensor) or grad_outputs is None else list(
-        grad_outputs)
+    given = (
+        [grad_outputs]
+        if isinstance(grad_outputs, Tensor) or grad_outputs is None
+        else list(grad_outputs)
+    )
     given = given if len(given) == len(outputs) else [None] * len(outputs)
     starts = [_start_of(t, g) for t, g in zip(outputs, given)]
     for t in inputs:
@@ -32,9 +43,16 @@ grad = op(grad, method=False)
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False):
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    given = grad_tensors if isinstance(grad_tensors, (list, tuple)) else [grad_tensors] * len(tensors)
-    walk(tensors, [_start_of(t, g) for t, g in zip(tensors, given)], None, bool(retain_graph),
-         create_graph)
+    given = (
+        grad_tensors if isinstance(grad_tensors, (list, tuple)) else [grad_tensors] * len(tensors)
+    )
+    walk(
+        tensors,
+        [_start_of(t, g) for t, g in zip(tensors, given)],
+        None,
+        bool(retain_graph),
+        create_graph,
+    )
 
 
 backward = op(backward, method=False)

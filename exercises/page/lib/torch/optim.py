@@ -13,8 +13,9 @@ class Optimizer:
             raise ValueError("optimizer got an empty parameter list")
         groups = params if isinstance(params[0], dict) else [{"params": params}]
         self.defaults, self.state = defaults, {}
-        self.param_groups = [{**defaults, **group, "params": list(group["params"])}
-                             for group in groups]
+        self.param_groups = [
+            {**defaults, **group, "params": list(group["params"])} for group in groups
+        ]
 
     def zero_grad(self, set_to_none=True):
         for group in self.param_groups:
@@ -36,17 +37,30 @@ class Optimizer:
 
 
 class SGD(Optimizer):
-    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, **_):
-        super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening,
-                                      weight_decay=weight_decay, nesterov=nesterov))
+    def __init__(
+        self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, **_
+    ):
+        super().__init__(
+            params,
+            dict(
+                lr=lr,
+                momentum=momentum,
+                dampening=dampening,
+                weight_decay=weight_decay,
+                nesterov=nesterov,
+            ),
+        )
 
     def _update(self, p, g, group, state):
         if group["weight_decay"]:
             g = g + group["weight_decay"] * p
         if group["momentum"]:
             kept = state.get("momentum_buffer")
-            kept = g.clone() if kept is None else group["momentum"] * kept + (
-                1 - group["dampening"]) * g
+            kept = (
+                g.clone()
+                if kept is None
+                else group["momentum"] * kept + (1 - group["dampening"]) * g
+            )
             state["momentum_buffer"] = kept
             g = g + group["momentum"] * kept if group["nesterov"] else kept
         p.sub_(group["lr"] * g)

@@ -13,8 +13,11 @@ def assert_close(actual, expected, *, rtol=None, atol=None, equal_nan=False, msg
     a, b = as_tensor_like(actual), as_tensor_like(expected)
     small = {float32: (1.3e-6, 1e-5), float64: (1e-7, 1e-7)}.get(b.dtype, (0, 0))
     if a.shape != b.shape:
-        raise AssertionError(f"The values for attribute 'shape' do not match: {a.shape} != {b.shape}.")
-    near = isclose(a, b, small[0] if rtol is None else rtol, small[1] if atol is None else atol,
-                   equal_nan)
+        raise AssertionError(
+            f"The values for attribute 'shape' do not match: {a.shape} != {b.shape}."
+        )
+    near = isclose(
+        a, b, small[0] if rtol is None else rtol, small[1] if atol is None else atol, equal_nan
+    )
     if not bool(near.all()):
         raise AssertionError(msg or "Tensor-likes are not close!")

@@ -4,12 +4,11 @@ import math
 
 from torch import _base as base
 from torch import _ops
-from torch._base import axis, bool_, float32, int64, packed
+from torch._base import bool_, float32, int64, packed
 from torch._ops import (
     cat,
     masked_fill,
     matmul,
-    maximum,
     mean,
     pick,
     relu,
@@ -84,8 +83,10 @@ def dropout(input, p=0.5, training=True, inplace=False):
 
 @function
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
-    shape = tuple(normalized_shape) if not isinstance(normalized_shape, int) else (normalized_shape,)
-    if tuple(input.shape[len(input.shape) - len(shape):]) != shape:
+    shape = (
+        tuple(normalized_shape) if not isinstance(normalized_shape, int) else (normalized_shape,)
+    )
+    if tuple(input.shape[len(input.shape) - len(shape) :]) != shape:
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape "
             f"[*, {', '.join(map(str, shape))}], but got input of size{list(input.shape)}"
@@ -106,8 +107,16 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
 
 @function
-def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False,
-               momentum=0.1, eps=1e-05):
+def batch_norm(
+    input,
+    running_mean,
+    running_var,
+    weight=None,
+    bias=None,
+    training=False,
+    momentum=0.1,
+    eps=1e-05,
+):
     dims = [0, *range(2, len(input.shape))]
     shape = [1, -1] + [1] * (len(input.shape) - 2)
     if training or running_mean is None:
@@ -115,8 +124,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         if running_mean is not None:
             n = math.prod(input.shape) // input.shape[1]
             running_mean.copy_((1 - momentum) * running_mean + momentum * middle.detach())
-            running_var.copy_((1 - momentum) * running_var
-                              + momentum * spread.detach() * n / max(n - 1, 1))
+            running_var.copy_(
+                (1 - momentum) * running_var + momentum * spread.detach() * n / max(n - 1, 1)
+            )
     else:
         middle, spread = running_mean, running_var
     result = (input - middle.reshape(shape)) / (spread.reshape(shape) + eps).sqrt()
@@ -136,8 +146,15 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08):
 
 
 @function
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
-              scale_grad_by_freq=False, sparse=False):
+def embedding(
+    input,
+    weight,
+    padding_idx=None,
+    max_norm=None,
+    norm_type=2.0,
+    scale_grad_by_freq=False,
+    sparse=False,
+):
     flat, width = input._flat(), weight.shape[1]
     for i in flat:
         if not 0 <= i < weight.shape[0]:
@@ -170,8 +187,9 @@ def pad(input, pad, mode="constant", value=None):
         at = len(input.shape) - 1 - i // 2
         before, after = pad[i], pad[i + 1]
         if before < 0 or after < 0:
-            input = input.narrow(at, max(-before, 0),
-                                 input.shape[at] - max(-before, 0) - max(-after, 0))
+            input = input.narrow(
+                at, max(-before, 0), input.shape[at] - max(-before, 0) - max(-after, 0)
+            )
         parts = []
         for n in (before, after):
             shape = [*input.shape[:at], max(n, 0), *input.shape[at + 1 :]]
@@ -182,8 +200,9 @@ def pad(input, pad, mode="constant", value=None):
 
 
 @function
-def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
-             reduction="mean"):
+def nll_loss(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"
+):
     if len(input.shape) == 1:
         input, target = input.unsqueeze(0), target.reshape(1)
     if len(input.shape) > 2:
@@ -216,8 +235,16 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
 
 
 @function
-def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
-                  reduction="mean", label_smoothing=0.0):
+def cross_entropy(
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    ignore_index=-100,
+    reduce=None,
+    reduction="mean",
+    label_smoothing=0.0,
+):
     at = 0 if len(input.shape) == 1 else 1
     if target.dtype.kind == "f":
         if target.shape != input.shape:
@@ -246,8 +273,9 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
 
 @function
 def binary_cross_entropy(input, target, reduction="mean"):
-    losses = -(target * input.log().clamp_min(-100)
-               + (1 - target) * (1 - input).log().clamp_min(-100))
+    losses = -(
+        target * input.log().clamp_min(-100) + (1 - target) * (1 - input).log().clamp_min(-100)
+    )
     return losses.mean() if reduction == "mean" else losses
 
 
@@ -278,12 +306,16 @@ def kl_div(input, target, reduction="mean", log_target=False):
 
 
 @function
-def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
-                                 scale=None, enable_gqa=False):
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+):
     scores = matmul(query, key.mT) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if is_causal:
-        attn_mask = _ops.tril(make(packed([1] * (scores.shape[-2] * scores.shape[-1]), bool_),
-                                   scores.shape[-2:], bool_))
+        attn_mask = _ops.tril(
+            make(
+                packed([1] * (scores.shape[-2] * scores.shape[-1]), bool_), scores.shape[-2:], bool_
+            )
+        )
     if attn_mask is not None:
         if attn_mask.dtype is bool_:
             scores = masked_fill(scores, ~attn_mask, -math.inf)

@@ -5,7 +5,7 @@ import math
 
 import torch
 from torch import Tensor
-from torch._tensor import make, missing
+from torch._tensor import make
 from torch.nn import functional as F
 from torch.nn import init
 
@@ -174,13 +174,20 @@ class Module:
         if strict and (lost or more):
             said = []
             if more:
-                said.append("Unexpected key(s) in state_dict: "
-                            + ", ".join(f'"{name}"' for name in more) + ". ")
+                said.append(
+                    "Unexpected key(s) in state_dict: "
+                    + ", ".join(f'"{name}"' for name in more)
+                    + ". "
+                )
             if lost:
-                said.append("Missing key(s) in state_dict: "
-                            + ", ".join(f'"{name}"' for name in lost) + ". ")
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
-                               + "\n\t".join(said))
+                said.append(
+                    "Missing key(s) in state_dict: "
+                    + ", ".join(f'"{name}"' for name in lost)
+                    + ". "
+                )
+            raise RuntimeError(
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(said)
+            )
         with torch.no_grad():
             for name, value in state_dict.items():
                 if name in mine:
@@ -219,8 +226,6 @@ class Module:
     def to(self, *args, **kwargs):
         kind = next((a for a in (*args, *kwargs.values()) if isinstance(a, torch.dtype)), None)
         if kind is not None:
-            for held in (self._parameters, self._buffers) if False else ():
-                pass
             for value in [*self.parameters(), *self.buffers()]:
                 if value.dtype.kind == "f":
                     value.data = value.detach().to(kind)
@@ -242,8 +247,10 @@ class Module:
         return ""
 
     def __repr__(self):
-        inner = [f"  ({name}): " + repr(module).replace("\n", "\n  ")
-                 for name, module in self._modules.items()]
+        inner = [
+            f"  ({name}): " + repr(module).replace("\n", "\n  ")
+            for name, module in self._modules.items()
+        ]
         if not inner:
             return f"{type(self).__name__}({self.extra_repr()})"
         return f"{type(self).__name__}(\n" + "\n".join(inner) + "\n)"
@@ -389,8 +396,10 @@ class Linear(Module):
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self):
-        return (f"in_features={self.in_features}, out_features={self.out_features}, "
-                f"bias={self.bias is not None}")
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class Embedding(Module):
@@ -420,12 +429,17 @@ class Embedding(Module):
 class LayerNorm(Module):
     def __init__(self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True, **_):
         super().__init__()
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        shape = (
+            (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        )
         self.normalized_shape, self.eps = shape, eps
         self.elementwise_affine = elementwise_affine
-        self.register_parameter("weight", Parameter(torch.ones(shape)) if elementwise_affine else None)
         self.register_parameter(
-            "bias", Parameter(torch.zeros(shape)) if elementwise_affine and bias else None)
+            "weight", Parameter(torch.ones(shape)) if elementwise_affine else None
+        )
+        self.register_parameter(
+            "bias", Parameter(torch.zeros(shape)) if elementwise_affine and bias else None
+        )
 
     def forward(self, input):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -434,30 +448,45 @@ class LayerNorm(Module):
 class RMSNorm(Module):
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, **_):
         super().__init__()
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        shape = (
+            (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        )
         self.normalized_shape, self.eps = shape, eps
-        self.register_parameter("weight", Parameter(torch.ones(shape)) if elementwise_affine else None)
+        self.register_parameter(
+            "weight", Parameter(torch.ones(shape)) if elementwise_affine else None
+        )
 
     def forward(self, input):
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
 
 class BatchNorm1d(Module):
-    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True,
-                 **_):
+    def __init__(
+        self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, **_
+    ):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self.register_parameter("weight", Parameter(torch.ones(num_features)) if affine else None)
         self.register_parameter("bias", Parameter(torch.zeros(num_features)) if affine else None)
-        for name, value in (("running_mean", torch.zeros(num_features)),
-                            ("running_var", torch.ones(num_features)),
-                            ("num_batches_tracked", torch.tensor(0))):
+        for name, value in (
+            ("running_mean", torch.zeros(num_features)),
+            ("running_var", torch.ones(num_features)),
+            ("num_batches_tracked", torch.tensor(0)),
+        ):
             self.register_buffer(name, value if track_running_stats else None)
 
     def forward(self, input):
-        return F.batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias,
-                            self.training or self.running_mean is None, self.momentum, self.eps)
+        return F.batch_norm(
+            input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or self.running_mean is None,
+            self.momentum,
+            self.eps,
+        )
 
 
 class Dropout(Module):
@@ -477,7 +506,7 @@ class Dropout(Module):
 def _layer(name, how, **defaults):
     def __init__(self, *args, **kwargs):
         Module.__init__(self)
-        for (option, value), given in zip(defaults.items(), args):
+        for option, given in zip(defaults, args):
             kwargs.setdefault(option, given)
         for option, value in defaults.items():
             object.__setattr__(self, option, kwargs.get(option, value))
@@ -500,12 +529,20 @@ Flatten = _layer("Flatten", lambda m, x: x.flatten(m.start_dim, m.end_dim), star
 MSELoss = _layer("MSELoss", lambda m, x, y: F.mse_loss(x, y, m.reduction), reduction="mean")
 CrossEntropyLoss = _layer(
     "CrossEntropyLoss",
-    lambda m, x, y: F.cross_entropy(x, y, m.weight, None, m.ignore_index, None, m.reduction,
-                                    m.label_smoothing),
-    weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0)
+    lambda m, x, y: F.cross_entropy(
+        x, y, m.weight, None, m.ignore_index, None, m.reduction, m.label_smoothing
+    ),
+    weight=None,
+    ignore_index=-100,
+    reduction="mean",
+    label_smoothing=0.0,
+)
 NLLLoss = _layer(
-    "NLLLoss", lambda m, x, y: F.nll_loss(x, y, None, None, m.ignore_index, None, m.reduction),
-    ignore_index=-100, reduction="mean")
+    "NLLLoss",
+    lambda m, x, y: F.nll_loss(x, y, None, None, m.ignore_index, None, m.reduction),
+    ignore_index=-100,
+    reduction="mean",
+)
 
 
 class MultiheadAttention(Module):
@@ -515,15 +552,25 @@ class MultiheadAttention(Module):
         super().__init__()
         self.embed_dim, self.num_heads, self.batch_first = embed_dim, num_heads, batch_first
         self.in_proj_weight = Parameter(torch.empty(3 * embed_dim, embed_dim))
-        self.register_parameter("in_proj_bias",
-                                Parameter(torch.zeros(3 * embed_dim)) if bias else None)
+        self.register_parameter(
+            "in_proj_bias", Parameter(torch.zeros(3 * embed_dim)) if bias else None
+        )
         self.out_proj = Linear(embed_dim, embed_dim, bias=bias)
         init.xavier_uniform_(self.in_proj_weight)
         if bias:
             init.constant_(self.out_proj.bias, 0.0)
 
-    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
-                average_attn_weights=True, is_causal=False):
+    def forward(
+        self,
+        query,
+        key,
+        value,
+        key_padding_mask=None,
+        need_weights=True,
+        attn_mask=None,
+        average_attn_weights=True,
+        is_causal=False,
+    ):
         if not self.batch_first:
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
         parts = self.in_proj_weight.chunk(3)
@@ -535,11 +582,16 @@ class MultiheadAttention(Module):
 
         q, k, v = (heads(x, w, b) for x, w, b in zip((query, key, value), parts, biases))
         scores = q @ k.mT / math.sqrt(q.shape[-1])
-        for mask in (attn_mask, None if key_padding_mask is None
-                     else key_padding_mask[:, None, None, :]):
+        for mask in (
+            attn_mask,
+            None if key_padding_mask is None else key_padding_mask[:, None, None, :],
+        ):
             if mask is not None:
-                scores = (scores.masked_fill(mask, -math.inf) if mask.dtype is torch.bool
-                          else scores + mask)
+                scores = (
+                    scores.masked_fill(mask, -math.inf)
+                    if mask.dtype is torch.bool
+                    else scores + mask
+                )
         weights = scores.softmax(-1)
         out = self.out_proj((weights @ v).transpose(1, 2).flatten(-2))
         out = out if self.batch_first else out.transpose(0, 1)
@@ -547,6 +599,3 @@ class MultiheadAttention(Module):
             return out, None
         return out, weights.mean(1) if average_attn_weights else weights
 
-
-def _absent(name):
-    raise missing(f"torch.nn.{name}")

@@ -1,1 +1,1 @@
-from torch.nn.modules import Parameter  # noqa: F401
+from torch.nn.modules import Parameter
