@@ -209,6 +209,14 @@ EQUIVALENT = {
     "encoder_decoders": {
         "return (20, 0.3, 0.3) | 20 -> 21": "another text that overturns the sentence",
     },
+    "less_depth": {
+        "if math.exp(-2 * losses.size(1) * max(0, allowed - damage) ** 2) > risk: | Gt -> GtE": (
+            "no real number of sentences makes the bound equal the risk"
+        ),
+        "if math.exp(-2 * losses.size(1) * max(0, allowed - damage) ** 2) > risk: | arguments exchanged": (
+            "the larger of two has no order"
+        ),
+    },
     "longer_memory": {
         "DOG, CAT = (7, 8) | 7 -> 0": "the numbers of the words are free",
         "DOG, CAT = (7, 8) | 8 -> 9": "the numbers of the words are free",
