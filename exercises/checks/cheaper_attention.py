@@ -8,7 +8,12 @@ from transformer_lib.beyond import sparse
 by_hand = values(
     1,
     "by_hand",
-    hint="three whole numbers",
+    hint=(
+        "three whole numbers",
+        "the token in the middle sees itself and 10 on each side",
+        "all scores: 101 rows of the full width, less what is missing at both ends, 10 + 9 + ... +"
+        " 1 each; news travels 10 places a layer",
+    ),
     links=Part(
         21,
         "count the near places to the left, the token, and to the right",
@@ -60,7 +65,11 @@ def _rule(seen):
 @exercise(
     2,
     inputs=[(2, 1), (4, 1), (8, 2), (5, 3)],
-    hint="two conditions joined by |, and one by &; i // block is the block of i",
+    hint=(
+        "two conditions joined by |, and one by &; i // block is the block of i",
+        "the last places of a block are those where j % block >= block - summary; the future is j "
+        "> i",
+    ),
     view=_as_mask,
     dtype=torch.bool,
     shrinks=False,
@@ -137,8 +146,9 @@ def repaired_causal(q, k, v):
     return read / (q * total).sum(-1, keepdim=True)
 
 
-def _halves(B=2, T=5, S=8, K=3, shift=0.0):
+def _halves(B=2, T=5, S=8, K=3, shift=0.0, apart=0.0):
     scores, v = torch.randn(B, T, S), torch.randn(B, S, K)
+    scores = scores + apart * torch.arange(B)[:, None, None]  # rows of a batch far from each other
     first = 3 * S // 4
     found = []
     for part, value in zip(
@@ -155,7 +165,7 @@ def _overflowing(a, log_a, b, log_b):
 @exercise(
     4,
     inputs=_halves,
-    vary=(dict(B=3, T=4, S=6, K=5), dict(shift=500.0), dict(T=3, shift=-500.0)),
+    vary=(dict(B=3, T=4, S=6, K=5), dict(shift=500.0), dict(T=3, shift=-500.0), dict(apart=300.0)),
     hint="shares of the two parts: a softmax over their log sums",
     wrong="the output differs from attention over all keys",
     shape="one output per query",
@@ -186,7 +196,11 @@ def merge(a, log_a, b, log_b):
 
 @judged(
     5,
-    hint="keep the global token, and take away something else",
+    hint=(
+        "keep the global token, and take away something else",
+        "who hears the global token isn't the question: does it hear everybody?",
+        "let all read place 0, and let place 0 read only itself, with few other links besides",
+    ),
     example=sparse.causal(sparse.any_of(sparse.local(1), sparse.with_global(1))),
 )
 def overturned(answer):

@@ -28,7 +28,11 @@ positions = values(
     1,
     "positions",
     measure=_count_positions,
-    hint="without a cache, step t computes t positions",
+    hint=(
+        "without a cache, step t computes t positions",
+        "with a cache, each step computes only the newest position",
+        "without one it's 1 + 2 + ... + 50",
+    ),
     without_cache=Part(
         1275,
         "without a cache it is 1 + 2 + ... + 50",
@@ -107,7 +111,11 @@ def top_k(logits, k):
 pencil = values(
     3,
     "pencil",
-    hint="multiply along each path, and at each step keep the best n prefixes",
+    hint=(
+        "multiply along each path, and at each step keep the best n prefixes",
+        "size 1 keeps only A, whose sentences are worth 0.40 * 0.5 each",
+        "size 2 keeps A and B, size 3 keeps C as well; take the best product each time",
+    ),
     packed=True,
     one=Part(
         0.20,
@@ -176,6 +184,8 @@ def _told_nucleus(given, expected, probabilities, p):
         (torch.tensor([[0.5, 0.25, 0.25]]), 0.5),
         (torch.tensor([[0.1, 0.9], [0.5, 0.5]]), 0.95),
         (torch.tensor([[0.03, 0.3, 0.05, 0.42, 0.2], [0.31, 0.05, 0.1, 0.32, 0.22]]), 0.75),
+        # One token is enough in the first row, two in the second, three in the last.
+        (torch.tensor([[0.1, 0.7, 0.2], [0.4, 0.25, 0.35], [0.33, 0.33, 0.34]]), 0.69),
     ],
     given=0x9ACC4F64,
     tell=_told_nucleus,
@@ -194,6 +204,9 @@ def _told_nucleus(given, expected, probabilities, p):
         "p = 0.5": _nucleus(lambda ranked, p: ranked.cumsum(-1) - ranked <= p),
         "the kept probabilities must sum to 1: for [0.6, 0.3, 0.1] the first is enough": (
             _nucleus(_before, share=False)
+        ),
+        "you keep as many tokens in every row as in the first; each row has a nucleus of its own": (
+            _nucleus(lambda ranked, p: _before(ranked, p)[:1].expand_as(ranked))
         ),
         "you keep each token with a probability above 1 - p; add the probabilities up": (
             lambda probabilities, p: (
@@ -231,7 +244,13 @@ WORSE = {
 }
 
 
-@judged(5, hint="let the second beam be filled with prefixes that end badly", example=WORSE)
+@judged(5, hint=(
+        "let the second beam be filled with prefixes that end badly",
+        "the winner of beam size 1 must be pushed out of the second beam, so it can't be among the"
+        " two best prefixes of length two",
+        "give the other first word two good second words, each with nowhere good to go, and let "
+        "the greedy path recover in its last word",
+    ), example=WORSE)
 def wider_is_worse(language):
     expect(isinstance(language, dict) and () in language, "the dictionary needs the prefix ()")
     for prefix, nexts in language.items():

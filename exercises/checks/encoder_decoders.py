@@ -16,7 +16,11 @@ def _lengths(n, lost, spans):
 @exercise(
     1,
     inputs=[(12, 2, 1), (20, 6, 3), (9, 4, 2)],
-    hint="what each span leaves in the source, and what it brings to the target",
+    hint=(
+        "what each span leaves in the source, and what it brings to the target",
+        "in the source, each span becomes one gap; the target names each gap, then its words, and "
+        "ends with one more gap",
+    ),
     parts=("source", "target"),
     tell=lambda given, expected, n, lost, spans: (
         f"for n = {n}, lost = {lost} and spans = {spans}: the source holds the kept tokens, and "
@@ -56,7 +60,10 @@ def _cut_out(ids, start, length):
     inputs=[
         ([5, 6, 7, 8, 9], 1, 3, GAP), ([4, 5, 6], 0, 1, GAP), ([4, 5, 6, 7], 2, 2, 77),
     ],
-    hint="slices: before the piece, the piece, behind it",
+    hint=(
+        "slices: before the piece, the piece, behind it",
+        "the source keeps its length: length gaps in the place of length tokens",
+    ),
     parts=("source", "target"),
     shrinks=False,
     tell=lambda given, expected, *args: (
@@ -107,6 +114,9 @@ def _told_spans(given, expected, ids, first, second, gap):
     parts=("source", "target"),
     shrinks=False,
     tell=_told_spans,
+    hint=(
+        "a Python slice ends before its last place: which tokens does ids[b + 1 : c] leave out?",
+    ),
 )
 def two_spans(ids, first, second, gap):
     (a, b), (c, d) = first, second
@@ -128,7 +138,12 @@ def _gain(runs):
 
 @judged(
     4,
-    hint="for each seed, find the run from scratch with as many updates in all",
+    hint=(
+        "for each seed, find the run from scratch with as many updates in all",
+        "updates in all are pretraining_updates + updates; for scratch the first is 0",
+        "a dictionary from (seed, updates in all) to BLEU makes the pairs easy to find; average "
+        "only the pairs that are there",
+    ),
     example=_gain,
 )
 def gain(answer):
@@ -146,6 +161,15 @@ def gain(answer):
         run("scratch", 1, 2400, 11.0),
     ]
     given = answer(runs)
+    # Other runs: five seeds, of which one has no partner and one lacks its pretrained run.
+    others = [
+        run(start, seed, updates, 3.0 * seed * (start == "infill") + seed**2 + updates / 500)
+        for seed, start, updates in (
+            (5, "infill", 400), (5, "scratch", 1400), (6, "scratch", 1400), (7, "infill", 400),
+            (8, "scratch", 1400), (8, "infill", 400), (9, "infill", 600), (9, "scratch", 1600),
+            (7, "scratch", 400), (9, "scratch", 600),
+        )
+    ]
     slips = {
         "that compares with the runs from scratch of as many updates of translation, which had no "
         "updates before them": 12.5,
@@ -158,6 +182,9 @@ def gain(answer):
     for message, slip in slips.items():
         expect(abs(float(given) - slip) > 1e-6, message)
     expect_close(given, 8.0, "the mean over seeds of infill less scratch, equal updates in all")
+    for some in (others, others[::-1], others[:3]):
+        without = "a seed without such a pair of runs is left out, and the others are averaged"
+        expect_close(answer(some), _gain(some), f"with other runs it's wrong: {without}")
 
 
 def _others(sentences, i):
@@ -192,15 +219,26 @@ def _told_shares(given, expected, sentences):
         ([["p", "q", "r", "s", "t"], ["u", "v"], ["u", "p", "v", "q", "w", "w2"]],),
         ([["m", "n"], ["k", "k", "k", "m"], ["m", "z", "n"]],),
         ([["a", "x"], ["b", "y", "c"], ["c", "b", "z"], ["b", "c"]],),
+        # A word that occurs twice counts twice; a word is not a part of another word.
+        ([["k", "k", "k", "y"], ["k", "m", "z"], ["m", "w", "x"]],),
+        ([["an", "he"], ["can", "then", "by"], ["by", "can", "by"]],),
+        # Three others tell the first together; of the last, a single one tells half.
+        ([["a", "b", "c", "d", "e"], ["a", "b", "x", "x2", "x3"], ["c", "d", "p", "q", "q2"],
+          ["p", "q", "e", "s"]],),
     ],
-    hint="for each sentence, count its words that stand in any other sentence",
+    hint=(
+        "for each sentence, count its words that stand in any other sentence",
+        "for each word of a sentence ask whether any other sentence has it; divide by the "
+        "sentence's length, and take the place of the largest share",
+    ),
     tell=_told_shares,
     shape="return the number of a sentence",
     shrinks=False,
     slips={
-        "a long sentence has many such words; take the share, not the number": _best(
-            lambda sentences, i: _share(sentences, i) * len(sentences[i])
-        ),
+        "a long sentence has many such words; take the share, not the number": [
+            _best(lambda sentences, i: _share(sentences, i) * len(sentences[i])),
+            _best(lambda sentences, i: len({*sentences[i]} & {*_others(sentences, i)})),
+        ],
         "that is the one least told by the others; PEGASUS takes the most": _best(
             lambda sentences, i: -_share(sentences, i)
         ),
@@ -210,6 +248,20 @@ def _told_shares(given, expected, sentences):
         ),
         "look into all other sentences, not the next one alone": _best(
             lambda sentences, i: _share([sentences[i], sentences[(i + 1) % len(sentences)]], 0)
+        ),
+        "a word that occurs twice counts twice": _best(
+            lambda sentences, i: _share([list(dict.fromkeys(s)) for s in sentences], i)
+        ),
+        "compare whole words, not parts of words": _best(
+            lambda sentences, i: sum(
+                word in " ".join(_others(sentences, i)) for word in sentences[i]
+            ) / len(sentences[i])
+        ),
+        "take all the other sentences together, not the best single one": _best(
+            lambda sentences, i: max(
+                _share([sentences[i], other], 0)
+                for j, other in enumerate(sentences) if j != i
+            )
         ),
         "you measure how much of the others it tells; how much of it do the others tell?": _best(
             lambda sentences, i: _told_by(sentences, i)
@@ -222,7 +274,12 @@ def gap_sentence(sentences):
 
 @judged(
     6,
-    hint="a span may have the length 0: what does it do to the source?",
+    hint=(
+        "a span may have the length 0: what does it do to the source?",
+        "a span of length 0 hides nothing and still adds its gap",
+        "with a very small mean length nearly all spans are empty: lose a lot, in spans as short "
+        "as you may",
+    ),
     example=lambda: (20, 0.3, 0.3),
 )
 def overturn(answer):

@@ -31,7 +31,11 @@ matrix_sizes = values(
     1,
     "matrix_sizes",
     measure=_count_matrices,
-    hint="give a pair (separate, shared)",
+    hint=(
+        "give a pair (separate, shared)",
+        "one matrix has vocabulary times d_model numbers",
+        "three of them apart, one of them shared",
+    ),
     packed=True,
     separate=Part(
         3 * ONE,
@@ -98,7 +102,11 @@ def _many_words(n=3000):
         ({("un", "d"): 4, ("h", "un", "d"): 3, ("d", "e"): 6, ("u", "nd"): 5},),
         ({("a", "bc"): 3, ("ab", "c"): 3, ("x", "yz"): 4},),
     ],
-    hint="add up counts of neighbours over all words",
+    hint=(
+        "add up counts of neighbours over all words",
+        "zip(symbols, symbols[1:]) gives the neighbours of a word; each counts as often as the "
+        "word",
+    ),
     large=_many_words,
     tell=lambda given, expected, *args: (
         f"return the pair as a tuple of two symbols, not the string {given!r}"
@@ -167,6 +175,7 @@ def _gives_a_tuple(answer):
         # The neighbours u and nt begin with the letters of the pair, but are not the pair.
         (("u", "nt", "u", "n"), ("u", "n")),
         (("un", "d", "h", "un", "d"), ("un", "d")),
+        (("e", "x", ".", "x", "."), ("x", ".")), (("(", "a", "(", "a"), ("(", "a")),
         (("x",), ("x", "y")),
     ],
     given=0x260F52AE,
@@ -182,6 +191,9 @@ def _gives_a_tuple(answer):
         ),
         "you merge the first occurrence only": _once,
     },
+    hint=(
+        "try it on ('a', 'a', 'a') with the pair ('a', 'a'): how many symbols come out?",
+    ),
 )
 def repaired_merge(symbols, pair):
     return _merge(symbols, pair)
@@ -213,7 +225,10 @@ def _longest(word, merges):
         ("x", [("a", "b")]),
         ("hund", []),
     ],
-    hint="start from the characters, apply the merges in order",
+    hint=(
+        "start from the characters, apply the merges in order",
+        "apply each merge to the whole word before you go to the next one, even if it never fits",
+    ),
     large=("ab" * 400, [("a", "b")] * 200),
     tell=lambda given, expected, *args: (
         "return a list or tuple of tokens, not one string"
@@ -245,6 +260,21 @@ def _rows(ids, weight):
     return F.one_hot(ids, len(weight)).to(weight.dtype) @ weight
 
 
+class _NoRows(torch.Tensor):
+    """A matrix of which no row can be looked up."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        indexed = function is torch.Tensor.__getitem__ and isinstance(args[0], cls)
+        expect(not indexed, "don't look rows up with `weight[...]`: multiply one-hot rows by it")
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+def _looks_no_row_up(answer):
+    ids, weight = _embedding()
+    answer(ids, weight.as_subclass(_NoRows))
+
+
 @exercise(
     5,
     inputs=_embedding,
@@ -253,7 +283,8 @@ def _rows(ids, weight):
     wrong="the result is not the scaled rows of the matrix",
     shape="one vector of d_model numbers per token",
     gradients=True,
-    forbid=("embedding", "__getitem__", "index_select", "gather", "take", "take_along_dim"),
+    forbid=("embedding", "index_select", "gather", "take", "take_along_dim"),
+    laws=_looks_no_row_up,
     slips={
         "the factor sqrt(d_model) is missing": _rows,
         "you multiplied by d_model; the factor is its square root": (

@@ -12,7 +12,10 @@ from exercises.checks import exercise, expect, judged
 @exercise(
     1,
     inputs=[(n, t) for n in (4, 7, 1) for t in range(n + 1)],
-    hint="try it on d a c b <eos> with a pencil",
+    hint=(
+        "try it on d a c b <eos> with a pencil",
+        "step 0 writes the last letter, which is at place n - 1; and where is <eos>?",
+    ),
     tell=lambda given, expected, n, t: (
         f"at step {t} of {n} letters the letter should come from place {expected}"
         if t < n
@@ -83,6 +86,8 @@ WRITTEN = torch.tensor(
         # The right letters in another order; a second <eos> behind the first.
         (torch.tensor([[5, 4, 2], [4, 5, 2]]), torch.tensor([[4, 5, 2], [4, 5, 2]])),
         (torch.tensor([[4, 2, 7, 2], [5, 2, 2, 0]]), torch.tensor([[4, 2], [5, 2]])),
+        # Wrong in the first letter alone.
+        (torch.tensor([[6, 5, 2], [4, 5, 2]]), torch.tensor([[4, 5, 2], [4, 5, 2]])),
     ],
     hint="compare token by token, but only up to <eos> of the right answer",
     wrong="the share of right sequences is another",
@@ -111,6 +116,9 @@ WRITTEN = torch.tensor(
                 _ended(a, last=True) == _ended(b)
                 for a, b in zip(written.tolist(), right.tolist(), strict=True)
             ) / len(right)
+        ),
+        "the first token counts like every other": lambda written, right: _up_to_eos(
+            *(side[:, 1:] for side in _padded(written, right))
         ),
         "that is the number of right sequences; divide by how many there are": (
             lambda written, right: _up_to_eos(*_padded(written, right)) * len(right)
@@ -155,6 +163,9 @@ def exact_share(written, right):
             lambda letters: (letters[::-1] + [2], [1] + letters[::-1] + [2]),
         ],
     },
+    hint=(
+        "which part of the source should be reversed, and where does <eos> end up?",
+    ),
 )
 def reverse_pair(letters):
     return letters + [2], [1] + letters[::-1] + [2]
@@ -214,7 +225,10 @@ def answer_weight(weights, source, answers):
 @exercise(
     5,
     inputs=[(3,), (5,), (1,), (8,)],
-    hint="count the orders of n different letters",
+    hint=(
+        "count the orders of n different letters",
+        "one order of n! is right",
+    ),
     tolerance=1e-7,
     tell=lambda given, expected, n: (
         f"for n = {n} you give {float(given):g}; a probability is at most 1"
@@ -243,7 +257,11 @@ def _guessed(letters, n):
     return total / letters**n
 
 
-@judged(7, hint="two orders look the same where letters repeat", example=(3, 3))
+@judged(7, hint=(
+        "two orders look the same where letters repeat",
+        "with two different letters, how many different orders can three places have at most?",
+        "average over all sequences: in 'aaa' every order is right",
+    ), example=(3, 3))
 def lucky_bag(letters, n):
     expect(isinstance(letters, int) and isinstance(n, int), "give two whole numbers")
     expect(letters >= 2 and n >= 3, "at least 2 different letters, and at least 3 places")
