@@ -23,7 +23,6 @@ PAGES = {
     "08_feed_forward_and_residuals": (4, 8),
     "09_encoder": (),
     "10_decoder": (7,),
-    "12_batches_loss_schedule": (9,),
 }
 # What an exercise may import: the checks, the tensor library, and what the chapters print.
 PACKED = ["exercises/*.py", "exercises/checks/*.py", "exercises/page/*.py",
