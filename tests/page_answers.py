@@ -105,9 +105,11 @@ def answers(chapter):
                     return found
                 return check(*answers_from(names, source, arguments))
 
-            yield "solution", name, judge_mutant
+            module, _, function = name.partition(".")
+            check = getattr(importlib.import_module(f"exercises.checks.{module}"), function)
+            yield "solution", f"{check.id} {name}", judge_mutant
             for what, text, given in mutants.each_mutant(source, arguments):
-                yield "mutant", f"{name} {what}", (
+                yield "mutant", f"{check.id} {name} {what}", (
                     lambda n=name, s=names, t=text, g=given: judge_mutant(n, s, t, g)
                 )
 

@@ -20,7 +20,7 @@ _spec = importlib.util.spec_from_file_location("run_here", ROOT / "book" / "_ext
 run_here = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(run_here)
 
-CHAPTERS = [page.partition("_")[2] for page in run_here.PAGES]
+CHAPTERS = {page.partition("_")[2]: without for page, without in run_here.PAGES.items()}
 MOST = 0.97  # of the verdicts, and of the sentences, must agree for a chapter to be in the page
 QUICK = ["--table", "--test", "--unseen", "--solution"]
 
@@ -44,7 +44,9 @@ def judged(chapter, *options):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     rows = map(json.loads, done.stdout.splitlines())
-    return {f"{kind} {what}": (verdict, message) for _, kind, what, verdict, message, _ in rows}
+    elsewhere = {f"{chapter}.{number}" for number in CHAPTERS[chapter]}
+    return {f"{kind} {what}": (verdict, message) for _, kind, what, verdict, message, _ in rows
+            if what.partition(" ")[0] not in elsewhere}
 
 
 def sentences(message):

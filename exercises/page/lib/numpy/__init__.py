@@ -319,6 +319,16 @@ def round(x, decimals=0):
     return _out(_tensor(x).round(decimals=decimals))
 
 
+def square(x):
+    return asarray(x) * asarray(x)
+
+
+def average(x, axis=None, weights=None):
+    if weights is None:
+        return asarray(x).mean(axis)
+    return (asarray(x) * asarray(weights)).sum(axis) / asarray(weights).sum(axis)
+
+
 def _tested(name):
     return lambda x: _out(getattr(_ops, name)(_tensor(x).double()))
 

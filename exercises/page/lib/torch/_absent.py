@@ -1,8 +1,7 @@
 """Names that PyTorch has and this page has not: asked for one, it says so."""
 
 PYTORCHS = {
-    "Tensor": frozenset(
-        """
+    "Tensor": frozenset("""
 absolute_ acos_ acosh acosh_ addbmm addbmm_ addcdiv addcdiv_ addcmul addcmul_ addmv addmv_ addr
 addr_ adjoint aminmax angle apply_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_
 arctan arctan2 arctan2_ arctan_ arctanh arctanh_ argwhere as_strided as_strided_
@@ -36,10 +35,8 @@ tensor_split to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_spar
 to_sparse_coo to_sparse_csc to_sparse_csr trace transpose_ triangular_solve true_divide
 true_divide_ unfold unique_consecutive unsafe_chunk unsafe_split unsafe_split_with_sizes
 untyped_storage values vdot volatile vsplit xlogy xlogy_ xpu
-""".split()
-    ),
-    "torch": frozenset(
-        """
+""".split()),
+    "torch": frozenset("""
 AVG AcceleratorError AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType
 BFloat16Storage BFloat16Tensor BenchmarkConfig BenchmarkExecutionStats Block BoolStorage BoolType
 BufferDict ByteStorage ByteTensor CallStack Capsule CharStorage CharTensor ClassType Code
@@ -145,10 +142,8 @@ unfold_copy unify_type_list unique_consecutive unravel_index unsafe_chunk unsafe
 unsafe_split_with_sizes unsqueeze_copy values_copy vander vdot version view_as_complex
 view_as_complex_copy view_as_real view_as_real_copy view_copy vmap vsplit wait warnings while_loop
 windows xlogy xlogy_
-""".split()
-    ),
-    "torch.nn": frozenset(
-        """
+""".split()),
+    "torch.nn": frozenset("""
 AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool1d
 AdaptiveMaxPool2d AdaptiveMaxPool3d AlphaDropout AvgPool1d AvgPool2d AvgPool3d BCELoss
 BCEWithLogitsLoss BatchNorm2d BatchNorm3d Bilinear Buffer CELU CTCLoss ChannelShuffle
@@ -171,19 +166,17 @@ TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer TripletMargin
 TripletMarginWithDistanceLoss Unflatten Unfold UninitializedBuffer UninitializedParameter Upsample
 UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d attention common_types
 factory_kwargs grad intrinsic parallel qat quantizable quantized
-""".split()
-    ),
-    "torch.nn.functional": frozenset(
-        """
+""".split()),
+    "torch.nn.functional": frozenset("""
 BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable DType
 GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES Optional ScalingType SwizzleType
 TYPE_CHECKING Tensor adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
 adaptive_max_pool1d adaptive_max_pool1d_with_indices adaptive_max_pool2d
 adaptive_max_pool2d_with_indices adaptive_max_pool3d adaptive_max_pool3d_with_indices affine_grid
 alpha_dropout assert_int_or_pair avg_pool1d avg_pool2d avg_pool3d bilinear boolean_dispatch celu
-celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d
-conv_transpose3d cosine_embedding_loss ctc_loss dataclasses dropout1d dropout2d dropout3d elu elu_
-embedding_bag feature_alpha_dropout fold fractional_max_pool2d fractional_max_pool2d_with_indices
+celu_ channel_shuffle conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
+cosine_embedding_loss ctc_loss dataclasses dropout1d dropout2d dropout3d elu elu_ embedding_bag
+feature_alpha_dropout fold fractional_max_pool2d fractional_max_pool2d_with_indices
 fractional_max_pool3d fractional_max_pool3d_with_indices gaussian_nll_loss grad grid_sample
 group_norm grouped_mm gumbel_softmax handle_torch_function hardshrink hardsigmoid hardswish
 hardtanh hardtanh_ has_torch_function has_torch_function_unary has_torch_function_variadic
@@ -197,6 +190,5 @@ reproducibility_notes rrelu rrelu_ scaled_grouped_mm scaled_mm selu selu_ smooth
 soft_margin_loss softmin softshrink softsign sparse_support_notes tanhshrink tf32_notes threshold
 threshold_ torch triplet_margin_loss triplet_margin_with_distance_loss upsample upsample_bilinear
 upsample_nearest warnings
-""".split()
-    ),
+""".split()),
 }

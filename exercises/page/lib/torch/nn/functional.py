@@ -327,6 +327,23 @@ def scaled_dot_product_attention(
 
 
 @function
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    if groups != 1:
+        raise missing("F.conv1d(groups=...)")
+    width = weight.shape[2]
+    if padding == "same":
+        padding = dilation * (width - 1) // 2
+    wide = pad(input, (padding, padding))
+    length = (wide.shape[-1] - dilation * (width - 1) - 1) // stride + 1
+    shifted = [
+        wide[..., i * dilation : i * dilation + (length - 1) * stride + 1 : stride]
+        for i in range(width)
+    ]
+    result = sum(matmul(weight[:, :, i], part) for i, part in enumerate(shifted))
+    return result if bias is None else result + bias[:, None]
+
+
+@function
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     raise missing("F.unfold")
 
