@@ -209,6 +209,17 @@ EQUIVALENT = {
     "encoder_decoders": {
         "return (20, 0.3, 0.3) | 20 -> 21": "another text that overturns the sentence",
     },
+    "states": {
+        "for q, k, v, log_decay in zip(*parts, strict=True): | without strict=": (
+            "the four have one length"
+        ),
+        "for q, k, v, log_decay in zip(*parts, strict=True): | True -> False": (
+            "the four have one length"
+        ),
+        "parts = (x.split(4) for x in (q, k, v, log_decay)) | 4 -> 5": (
+            "chunks of any size give the same outputs"
+        ),
+    },
     "longer_memory": {
         "DOG, CAT = (7, 8) | 7 -> 0": "the numbers of the words are free",
         "DOG, CAT = (7, 8) | 8 -> 9": "the numbers of the words are free",

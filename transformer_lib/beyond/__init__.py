@@ -19,5 +19,8 @@ layers where they are needed, `arrows` is a task with a known need (chapter "Les
 `gates` closes and opens the residual of a layer, `corridor` is the task that needs memory, and
 `acting` holds recorded episodes, what they returned and what is asked for (chapter "Acting").
 
+`states` puts a table of fixed size in the place of all keys and values, with a gate (chapter
+"States"), and `experts` many feed-forward networks in the place of one (page "Experts").
+
 `learning` is the training loop that all these tasks share.
 """
