@@ -220,6 +220,14 @@ EQUIVALENT = {
             "chunks of any size give the same outputs"
         ),
     },
+    "less_depth": {
+        "if math.exp(-2 * losses.size(1) * max(0, allowed - damage) ** 2) > risk: | Gt -> GtE": (
+            "no real number of sentences makes the bound equal the risk"
+        ),
+        "if math.exp(-2 * losses.size(1) * max(0, allowed - damage) ** 2) > risk: | arguments exchanged": (
+            "the larger of two has no order"
+        ),
+    },
     "longer_memory": {
         "DOG, CAT = (7, 8) | 7 -> 0": "the numbers of the words are free",
         "DOG, CAT = (7, 8) | 8 -> 9": "the numbers of the words are free",

@@ -141,9 +141,9 @@ def test_translations_stand_in_the_sources_order(kind):
         assert ids == alone
 
 
-@torch.no_grad()
-def test_with_equal_weights_the_two_parts_are_one_model():
-    one, two = model_of(PrefixLanguageModel), model_of(TwoPartLanguageModel)
+def with_equal_parts(one_kind, two_kind):
+    """A model, one of two parts that both have its weights, and ids that they read alike."""
+    one, two = model_of(one_kind), model_of(two_kind)
     state = one.state_dict()
     two.load_state_dict({
         name: state[name.replace("of_source.", "").replace("of_rest.", "")]
@@ -151,6 +151,12 @@ def test_with_equal_weights_the_two_parts_are_one_model():
     })
     ids = torch.tensor([[5, 6, 7, EOS, BOS, 9]])
     assert_equal(two(ids), one(ids))
+    return one, two, ids
+
+
+@torch.no_grad()
+def test_with_equal_weights_the_two_parts_are_one_model():
+    one, two, ids = with_equal_parts(PrefixLanguageModel, TwoPartLanguageModel)
     for part, before, after in (("of_source", True, True), ("of_rest", False, True)):
         changed = model_of(TwoPartLanguageModel)
         changed.load_state_dict(two.state_dict())
@@ -163,14 +169,7 @@ def test_with_equal_weights_the_two_parts_are_one_model():
 
 @torch.no_grad()
 def test_the_causal_stream_may_have_weights_for_each_part_too():
-    one, two = model_of(LanguageModel), model_of(CausalTwoPart)
-    state = one.state_dict()
-    two.load_state_dict({
-        name: state[name.replace("of_source.", "").replace("of_rest.", "")]
-        for name in two.state_dict()
-    })
-    ids = torch.tensor([[5, 6, 7, EOS, BOS, 9]])
-    assert_equal(two(ids), one(ids))
+    _, two, ids = with_equal_parts(LanguageModel, CausalTwoPart)
     other = torch.tensor([[5, 6, 8, EOS, BOS, 9]])
     assert_equal(two(other)[:, :2], two(ids)[:, :2])
     assert (model_of(TwoPartLanguageModel)(other) - model_of(TwoPartLanguageModel)(ids))[:, 0].any()

@@ -562,10 +562,9 @@ def bugs_to_find():
 
 def test_every_chapter_has_a_bug_to_find():
     chapters = (Path(__file__).parents[1] / "book").glob("[0-9][0-9]*_*.ipynb")
-    without = {"24a_less_depth"}  # the bug of the chapter that it was part of is in "Longer memory"
     assert {number.split(".")[0] for number, _, _ in bugs_to_find()} == {
         chapter.stem for chapter in chapters
-    } - without
+    }
 
 
 @pytest.mark.parametrize(("number", "code", "check"), bugs_to_find())

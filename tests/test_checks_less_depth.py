@@ -1,6 +1,7 @@
 """Every check of Less depth accepts the right answer and names what is wrong."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -27,7 +28,26 @@ def right_number(mean, allowed, risk):
     return math.ceil(math.log(1 / risk) / (2 * (allowed - mean) ** 2))
 
 
+def promise(margin_of, stops, losses, allowed, risk):
+    boldest = 0
+    for i, damage in enumerate(losses.mean(1).tolist()):
+        if math.exp(-2 * losses.size(1) * margin_of(allowed - damage) ** 2) > risk:
+            if stops:
+                break
+            continue
+        boldest = i + 1
+    return boldest
+
+
+def above(margin):
+    return max(0.0, margin)
+
+
 CASES = [
+    (ch.promised, (partial(promise, above, True),), True, "Right"),
+    (ch.promised, (partial(promise, float, True),), False, "the square forgets"),
+    (ch.promised, (partial(promise, above, False),), False, "should have ended the search"),
+    (ch.promised, (lambda losses, allowed, risk: 0,), False, "you return 0, expected 4"),
     (ch.shares, (right_shares,), True, "Right"),
     (ch.shares, (lambda p, threshold=0.99: ...,), None, "Not attempted"),
     (ch.shares, (lambda p, threshold=0.99: p,), False, "p itself"),

@@ -392,3 +392,19 @@ def test_places_apart_know_distances_and_no_places():
     assert (last.encode(one)[:, :7] - last.encode(two)[:, 1:8]).abs().max() > 0.1
     with pytest.raises(ValueError, match="'none'"):
         places_apart(positional="learned")
+
+
+def test_places_apart_obey_what_every_attention_obeys():
+    """A query that may attend to nothing gets zeros, weights are dropped in training only."""
+    model = places_apart(attention_dropout=0.5)
+    attention = model.encoder.layers[0].self_attention
+    x, mask = torch.randn(2, 5, 32), torch.ones(2, 1, 5, 5, dtype=torch.bool)
+    mask[0, :, 3] = False
+    output, weights = attention(x, x, x, mask, need_weights=True)
+    assert (weights[0, :, 3] == 0).all() and output.isfinite().all()
+    torch.testing.assert_close(weights[1].sum(-1), torch.ones(4, 5))
+    torch.testing.assert_close(attention(x, x, x, mask)[0], output)
+    attention.train()
+    torch.manual_seed(0)
+    assert not torch.allclose(attention(x, x, x, mask)[0], output)
+    assert model(torch.zeros(1, 4, dtype=torch.long)).isfinite().all()  # a text of padding only

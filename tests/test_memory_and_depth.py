@@ -251,6 +251,15 @@ def test_a_factor_of_weight_zero_leaves_the_scores():
     assert_close(ours, scaled_dot_product_attention(q, k, v, mask)[0])
 
 
+def test_a_query_that_may_attend_to_nothing_gets_zeros_from_a_factor_too():
+    q, k, v = torch.randn(3, 2, 4, 6, 8).unbind(0)
+    mask = torch.ones(6, 6, dtype=torch.bool).tril(-1)  # the first query is left without a key
+    attention = distances(*torch.randn(2, 4, 1, 1))
+    output, weights = attention.attend(q, k, v, mask, need_weights=True)
+    assert (output[:, :, 0] == 0).all() and (weights[:, :, 0] == 0).all()
+    assert output.isfinite().all()
+
+
 def test_scores_below_zero_are_cut_off_and_the_rest_multiplied():
     q, k, v = torch.randn(3, 2, 4, 6, 8).unbind(0)
     weight, height = torch.tensor([-1.0, -0.2, 0.2, 1.0])[:, None, None], torch.zeros(4, 1, 1)

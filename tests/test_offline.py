@@ -162,6 +162,7 @@ def xml(body: str):
     ("<table border=1><tr><td align=left>x</td></tr></table>", "x", "border"),
     ("<button onclick='go()'>Play</button><p onclick='go()'>text</p>", "text", "onclick"),
     ("<svg viewBox='0 0 1 1'><path/><path d='M0 0'/></svg>", "", "<path/>"),
+    ("<svg class=wide><text>a</text></svg><svg class=narrow><text>too</text></svg>", "a", "too"),
     ("a\x0bb", "ab", "\x0b"),
 ])
 def test_pages_become_xml(body, kept, gone):

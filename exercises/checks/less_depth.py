@@ -79,3 +79,43 @@ def sentences_needed(answer):
             f"{given} {n:g} sentences are too few: the bound is still above the risk",
         )
         expect(n <= math.ceil(exact), f"{given} fewer than {n:g} sentences would do")
+
+
+def _promised(losses, allowed, risk):
+    boldest = 0
+    for i, damage in enumerate(losses.mean(1).tolist()):
+        if math.exp(-2 * losses.size(1) * max(0.0, allowed - damage) ** 2) > risk:
+            break
+        boldest = i + 1
+    return boldest
+
+
+PROMISES = [  # mean damage of each threshold, sentences, allowed, risk
+    ([0.01, 0.02, 0.03, 0.04], 2000, 0.1, 0.05),  # all pass
+    ([0.01, 0.02, 0.05, 0.3], 2000, 0.1, 0.05),  # the last is far above
+    ([0.01, 0.02, 0.3, 0.03], 2000, 0.1, 0.05),  # one in the middle is far above
+    ([0.01, 0.09, 0.02, 0.01], 2000, 0.1, 0.05),  # one in the middle is too near
+    ([0.2, 0.01, 0.02], 2000, 0.1, 0.05),  # the first one fails
+    ([0.01, 0.04, 0.06], 600, 0.1, 0.01),
+    ([0.05, 0.06], 600, 0.1, 0.05),
+]
+
+
+@judged(3, given=0xAAD062E5, example=_promised)
+def promised(answer):
+    for means, n, allowed, risk in PROMISES:
+        losses = torch.tensor(means, dtype=torch.float64)[:, None].expand(-1, n).clone()
+        expected, found = _promised(losses, allowed, risk), answer(losses, allowed, risk)
+        given = f"for mean damages of {means}, allowed {allowed}, on {n} sentences"
+        bold = isinstance(found, int) and expected < found <= len(means)
+        expect(
+            not (bold and means[found - 1] > allowed),
+            f"{given} you promise {found} thresholds, and the damage of the last is above what is "
+            "allowed: the square forgets on which side it lies",
+        )
+        expect(
+            not bold,
+            f"{given} you promise {found} thresholds: one that failed before should have ended the "
+            "search",
+        )
+        expect(found == expected, f"{given} you return {found!r}, expected {expected}")

@@ -30,6 +30,8 @@ class Unreadable(ValueError):
 def write(path: Path, text: str | bytes):
     """The whole file or nothing: a full disk or Ctrl-C leaves the old one."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():  # as root, a device would become a file
+        raise OSError(f"{path} is no regular file: choose another name.")
     partial = path.with_name(f".{path.name}.partial")
     partial.write_bytes(text if isinstance(text, bytes) else text.encode("utf8"))
     os.replace(partial, path)

@@ -6,6 +6,7 @@ longer lab is made, in which a task and its tests stand once more for each of it
 """
 
 import copy
+import functools
 import importlib.util
 from pathlib import Path
 
@@ -100,36 +101,39 @@ def partly(name) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def points(tmp_path_factory):
-    """Points by student, lab and test: the labs as they are, then the longer ones."""
-    found = {}
-    for kind in ("as they are", "longer"):
-        folder, masters, out = (tmp_path_factory.mktemp(name) for name in ("in", "labs", "out"))
-        for name, master in MASTERS.items():
-            if kind == "longer":
-                master, all_wrong = longer(name)
-                hand_in = {"wrong": all_wrong}
-            else:
-                wrong = {answer: WRONG[name][answer][0][1] for answer in partly(name)}
-                hand_in = {"perfect": answered(master, {}), "partly": answered(master, wrong),
-                           "empty": labs.student_version(master)}
-            nbformat.write(master, masters / f"{name}.ipynb")
+    """A function of a lab's name: points by student and test. A lab is graded if asked for."""
+
+    @functools.cache
+    def graded(name) -> dict[tuple[str, str], float]:
+        found, master = {}, MASTERS[name]
+        some_wrong = {answer: WRONG[name][answer][0][1] for answer in partly(name)}
+        many, all_wrong = longer(name)
+        for kind, lab, hand_in in (
+            ("as it is", master, {"perfect": answered(master, {}),
+                                  "partly": answered(master, some_wrong),
+                                  "empty": labs.student_version(master)}),
+            ("longer", many, {"wrong": all_wrong}),
+        ):
+            folder, masters, out = (tmp_path_factory.mktemp(part) for part in ("in", "labs", "out"))
+            nbformat.write(lab, masters / f"{name}.ipynb")
             for student, notebook in hand_in.items():
                 nbformat.write(notebook, folder / f"{student}_{name}.ipynb")
-        grade.main([str(folder), "--out", str(out), "--labs", str(masters), "--jobs", "2",
-                    "--cell", "180", "--grace", "30",  # the machine may be busy
-                    "--quick", *UNCONTAINED])
-        if kind == "as they are":
-            notes = {row["note"] for row in rows_of(out / "grades.csv")}
-            assert notes == {"", "no written answer"}
-        for row in rows_of(out / "tasks.csv"):
-            if row["points"]:  # a written answer waits for the teacher
-                found[row["student"], row["lab"], row["test"]] = float(row["points"])
-    return found
+            grade.main([str(folder), "--out", str(out), "--labs", str(masters), "--jobs", "2",
+                        "--cell", "180", "--grace", "30",  # the machine may be busy
+                        "--quick", *UNCONTAINED])
+            if kind == "as it is":
+                notes = {row["note"] for row in rows_of(out / "grades.csv")}
+                assert notes == {"", "no written answer"}
+            for row in rows_of(out / "tasks.csv"):
+                if row["points"]:  # a written answer waits for the teacher
+                    found[row["student"], row["test"]] = float(row["points"])
+        return found
+
+    return graded
 
 
 def given(points, student, lab):
-    return {test: got for (who, where, test), got in points.items()
-            if (who, where) == (student, lab)}
+    return {test: got for (who, test), got in points(lab).items() if who == student}
 
 
 @pytest.mark.timeout(1800)
@@ -149,7 +153,7 @@ def test_the_empty_notebook_gets_none(points, name):
 @pytest.mark.parametrize("name, answer, number", PLANNED)
 def test_a_planned_wrong_answer_gets_what_it_deserves(points, name, answer, number):
     description, _, deserved = WRONG[name][answer][number]
-    got = [points["wrong", name, f"{test}_{number}"]
+    got = [points(name)["wrong", f"{test}_{number}"]
            for test, _ in test_points(MASTERS[name], answer)]
     assert got == list(deserved), description
 

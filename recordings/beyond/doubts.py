@@ -25,6 +25,7 @@ from recordings.beyond.encoder_only import (
     label_loss,
     learn,
     masked_model,
+    pair_rows,
     right_labels,
 )
 from recordings.gate import Gate
@@ -34,8 +35,6 @@ from transformer_lib.beyond.encoders import (
     LeftOnly,
     guessing_loss,
     mask_tokens,
-    sentence_pairs,
-    two_texts,
 )
 from transformer_lib.config import to_dict
 from transformer_lib.models.classifier import Classifier, MaskedLanguageModel
@@ -78,23 +77,13 @@ def masks(copies: int, rate: float, seed: int) -> dict:
 def pairs(task: str, arm: str, rate: float, seed: int) -> dict:
     """How many labels a classifier of pairs gets right, with positions or without any."""
     data = corpus()
-
-    def halves(texts):
-        ids = [data.english.encode(text.lower().rstrip(" .")).ids for text in texts]
-        return [(one[: len(one) // 2], one[len(one) // 2 :]) for one in ids if len(one) > 7]
-
-    def rows(split, number):
-        made = sentence_pairs(halves([en for _, en in data.pairs[split]]), task, number)
-        return [(ids, [label], segments) for first, second, label in made
-                for ids, segments in [two_texts(first, second)]]
-
     torch.manual_seed(seed)
     positional = "learned" if arm == "with positions" else "none"
     model = Classifier(data.config(positional=positional), 2, n_segments=2)
-    columns = [list(column) for column in zip(*rows("train", seed), strict=True)]
+    columns = [list(column) for column in zip(*pair_rows(data, task, "train", seed), strict=True)]
     name = f"pairs-{task}-{positional}-{rate:g}"
     learn(data, name, seed, model, columns, label_loss, SHORT, rate)
-    return {"right": right_labels(model, rows("validation", 0))}
+    return {"right": right_labels(model, pair_rows(data, task, "validation", 0))}
 
 
 def places(arm: str, rate: float, seed: int) -> dict:

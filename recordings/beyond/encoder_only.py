@@ -22,7 +22,6 @@ from transformer_lib.beyond.encoders import (
     ReplacedTokens,
     distillation_loss,
     factorise,
-    guessing_loss,
     mask_tokens,
     masked_loss,
     replaced_loss,
@@ -308,26 +307,6 @@ def replaced(data, seed, kind, updates=600):
     return trained | {"flops_per_update": cost[kind], "right": found}
 
 
-def masks(data, seed, kind):
-    """Few captions, many epochs: masks drawn once, or anew each time."""
-    model, few = masked_model(data, seed), data.train[:2000]
-    if kind == "dynamic":
-        columns, loss = [few], LOSS
-    else:
-        generator = torch.Generator().manual_seed(seed)
-        spoilt = [mask_tokens(torch.tensor([ids]), model.config.vocab_size - 1, RATE,
-                              generator=generator) for ids in few]
-        columns = [few, [read[0].tolist() for read, _ in spoilt],
-                   [chosen[0].long().tolist() for _, chosen in spoilt]]
-
-        def loss(model, batch):
-            ids, read, chosen = batch
-            return guessing_loss(model, read, ids, chosen.bool())
-
-    trained = learn(data, f"masks-{kind}", seed, model, columns, loss, 600)
-    return trained | {"gap": gap(model, data), "captions": len(few)}
-
-
 def student(data, seed, kind):
     """One layer instead of two, taught by the text alone or by the larger model as well."""
     teacher = pretrained(data, seed).requires_grad_(False)
@@ -366,23 +345,23 @@ def smaller(data, seed, kind):
     return trained | {"gap": gap(model, data), "parameters": numbers}
 
 
+def pair_rows(data, task: str, split: str, number: int) -> list[tuple]:
+    """(ids, [label], segments) of each pair of halves; task as in `sentence_pairs`."""
+    ids = [data.english.encode(en.lower().rstrip(" .")).ids for _, en in data.pairs[split]]
+    halves = [(one[: len(one) // 2], one[len(one) // 2 :]) for one in ids if len(one) > 7]
+    return [(ids, [label], segments)
+            for first, second, label in sentence_pairs(halves, task, number)
+            for ids, segments in [two_texts(first, second)]]
+
+
 def pairs(data, seed, task, order):
     """Which of two pair tasks can be solved without the order of the words?"""
-    def halves(texts):
-        ids = [data.english.encode(text.lower().rstrip(" .")).ids for text in texts]
-        return [(one[: len(one) // 2], one[len(one) // 2 :]) for one in ids if len(one) > 7]
-
-    def rows(split, number):
-        made = sentence_pairs(halves([en for _, en in data.pairs[split]]), task, number)
-        return [(ids, [label], segments) for first, second, label in made
-                for ids, segments in [two_texts(first, second)]]
-
     torch.manual_seed(seed)
     model = Classifier(data.config(positional="learned" if order else "none"), 2, n_segments=2)
-    columns = [list(column) for column in zip(*rows("train", seed), strict=True)]
+    columns = [list(column) for column in zip(*pair_rows(data, task, "train", seed), strict=True)]
     name = f"pairs-{task}-{'order' if order else 'bag'}"
     trained = learn(data, name, seed, model, columns, label_loss, 300, 2e-3)
-    return trained | {"right": right_labels(model, rows("validation", 0))}
+    return trained | {"right": right_labels(model, pair_rows(data, task, "validation", 0))}
 
 
 EXPERIMENTS = {
@@ -394,7 +373,6 @@ EXPERIMENTS = {
     "replaced, longer": (partial(replaced, updates=3000), [("masked",), ("replaced",)]),
     "student": (student, [("alone",), ("taught",)]),
     "smaller": (smaller, [("plain",), ("shared",), ("factorised",)]),
-    "masks": (masks, [("static",), ("dynamic",)]),
     "pairs": (pairs, [(task, order) for task in ("next", "order") for order in (True, False)]),
 }
 

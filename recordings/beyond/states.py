@@ -66,6 +66,6 @@ def grid():
         *arms(most, (1, 2), told=2),
         *arms(("softmax",), (0,), rows=4),
         *[c for rate in (0.002, 0.02) for c in arms(linear, (0,), rate=rate)],
-        *arms(linear, (0,), updates=2000),
+        *[c for rows in (16, 8, 4, 32) for c in arms(linear, (0,), updates=2000, rows=rows)],
         *arms(linear, (0,), layers=2),
     ]

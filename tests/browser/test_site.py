@@ -528,6 +528,39 @@ def test_charts_fit_a_phone(browser, address, page):
         assert drawn <= max(room, 0.85 * natural) + 1, (room, natural, drawn)
 
 
+DRAWN_PAGES = [page for page in PAGES
+               if 'class="drawing"' in (SITE / page).read_text(encoding="utf8")]
+
+
+@pytest.mark.parametrize("page", DRAWN_PAGES)
+def test_drawings_are_read_on_a_phone(browser, address, page):
+    """Nothing to scroll sideways, no letters below 11 px, one text alternative; also at 768."""
+    for width in (PHONE, 768):
+        open_page(browser, address + page, width)
+        drawings = browser.execute_script(
+            """
+            return [...document.querySelectorAll('figure.drawing')].map((figure) => {
+              const shown = [...figure.querySelectorAll('svg')].filter((one) => one.clientWidth);
+              const scale = shown[0].getBoundingClientRect().width / shown[0].viewBox.baseVal.width;
+              const box = shown[0].getBoundingClientRect();
+              const texts = [...shown[0].querySelectorAll('text')].filter((one) => one.textContent);
+              return [shown.length, figure.scrollWidth - figure.clientWidth,
+                Math.min(...texts.map((one) => parseFloat(getComputedStyle(one).fontSize) * scale)),
+                texts.filter((one) => {
+                  const own = one.getBoundingClientRect();
+                  return own.left < box.left - 1 || own.right > box.right + 1
+                    || own.top < box.top - 2 || own.bottom > box.bottom + 2;
+                }).map((one) => one.textContent), shown[0].getAttribute('aria-label')];
+            });
+            """
+        )
+        assert drawings
+        for shown, beyond, smallest, cut, label in drawings:
+            assert shown == 1 and beyond <= 0 and label, (page, width, shown, beyond)
+            assert smallest >= 11, f"{page}: letters of {smallest:.1f} px at {width}"
+            assert not cut, f"{page} at {width}: cut off: {cut}"
+
+
 CHAPTERS = [page for page in PAGES if re.match(r"book/\d\d[a-z]?_", page)]
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_a_chapter_is_one_sitting_and_begins_with_a_figure_to_move(browser, address, page):

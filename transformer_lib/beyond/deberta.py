@@ -3,13 +3,13 @@
 The scores themselves are `encoders.disentangled_scores` (He et al. 2021, eq. 4).
 """
 
-import math
-
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.beyond.encoders import disentangled_scores, from_bert
+from transformer_lib.beyond.exchange import masked_softmax
 from transformer_lib.config import ModelConfig
 from transformer_lib.masks import padding_mask
 from transformer_lib.models.classifier import MaskedLanguageModel
@@ -29,18 +29,15 @@ class DisentangledAttention(MultiHeadAttention):
         self.w_q_places = nn.Linear(config.d_model, config.d_model)
         self.w_k_places = nn.Linear(config.d_model, config.d_model, bias=False)
 
-    def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
-        """query = key = value: (B, T, D); mask: bool. As MultiHeadAttention, without a cache."""
-        q, k, v = (self.split_heads(w(query)) for w in (self.w_q, self.w_k, self.w_v))
+    def attend(self, q, k, v, mask=None, need_weights=False):
+        """As in MultiHeadAttention. q, k, v: (B, H, T, K), of one text; mask: bool."""
         q_places, k_places = (
             self.split_heads(w(self.distances)[None])[0]  # (H, 2R, K)
             for w in (self.w_q_places, self.w_k_places)
         )
         scores = disentangled_scores(q, k, q_places, k_places, self.released)  # (B, H, T, T)
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -math.inf)
-        weights = scores.softmax(-1)
-        return self.w_o(self.join_heads(weights @ v)), weights if need_weights else None
+        weights = F.dropout(masked_softmax(scores, mask), self.dropout, self.training)
+        return weights @ v, weights if need_weights else None
 
 
 class Deberta(MaskedLanguageModel):

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
+from transformer_lib.beyond.exchange import masked_softmax
 
 
 def places_between(n_queries: int, n_keys: int, start: int = 0, device=None) -> Tensor:
@@ -45,9 +46,7 @@ class DistanceAttention(MultiHeadAttention):
         scores = (q @ k.mT / self.d_head**0.5).relu()  # (B, H, T_query, T_key)
         distance = places_between(q.size(2), k.size(2), k.size(2) - q.size(2), q.device)
         scores = scores * distance_factor(distance, self.weight, self.height)
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        weights = F.dropout(scores.softmax(-1), self.dropout, self.training)
+        weights = F.dropout(masked_softmax(scores, mask), self.dropout, self.training)
         return weights @ v, weights if need_weights else None
 
 

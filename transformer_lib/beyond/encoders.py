@@ -111,7 +111,7 @@ def sentence_pairs(texts: list[tuple], kind: str, seed: int = 0) -> list[tuple]:
     """(first, second, label) of texts that are (first half, second half); half get the label 1.
 
     kind "next": 1 where the second half is another text's (Devlin et al. 2019). kind "order": 1
-    where the halves stand in the wrong order (Lan et al. 2020).
+    where the halves are in the wrong order (Lan et al. 2020).
     """
     if kind not in ("next", "order"):
         raise ValueError(f"kind is {kind!r}; it must be 'next' or 'order'.")

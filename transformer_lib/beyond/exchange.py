@@ -1,6 +1,7 @@
 """Another kind of attention in a finished stack: the same weights, another `attend`."""
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from transformer_lib.attention import MultiHeadAttention
 
@@ -26,3 +27,15 @@ def exchange(stack: nn.Module, kind: type[MultiHeadAttention], **settings) -> No
         )
         new.load_state_dict(old.state_dict(), strict=False)
         layer.self_attention = new.to(old.w_q.weight.device).train(old.training)
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Attention weights from scores that `attend` made itself: (B, H, T_query, T_key), both.
+
+    mask: bool, True = may attend. A query that may attend to nothing gets zeros, never NaN, as in
+    `scaled_dot_product_attention`.
+    """
+    if mask is None:
+        return scores.softmax(-1)
+    lowest = torch.finfo(scores.dtype).min  # unlike -inf, it leaves an empty row a softmax
+    return scores.masked_fill(~mask, lowest).softmax(-1).masked_fill(~mask, 0.0)

@@ -22,8 +22,11 @@ def replacing(path: str | Path, temporary: Path | None = None) -> Iterator[Path]
 
     temporary: in the folder of `path`; by default its name with ".partial" behind it. The files in
     a folder are to be written through `replacing`, too. A folder replaces no other: `remove` that.
+    Raises ValueError for a file whose name a folder, a link or a device has.
     """
     path = Path(path)
+    if temporary is None:
+        require_replaceable(path)
     partial = temporary or path.with_name(f"{path.name}.partial")
     remove(partial)  # what a killed process left
     try:
@@ -61,6 +64,14 @@ def require_replaceable(path: str | Path) -> None:
         raise ValueError(f"{path} is a folder: give the name of a file.")
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is no regular file: choose another name.")
+
+
+def require_regular(path: str | Path) -> None:
+    """Raise ValueError for what is there to be read and is no file: a pipe, say, without a writer
+    would be waited for without end."""
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path} is no regular file: copy its content into one.")
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
