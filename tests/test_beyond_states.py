@@ -182,3 +182,42 @@ def test_a_small_recaller_learns_two_facts():
 def test_every_recorded_run_has_the_whole_curve():
     records = json.loads((results_dir() / "beyond" / "states.json").read_text())["records"]
     assert all(len(r["right"]) == 12 and 0 <= min(r["right"]) for r in records)
+
+
+ASKED = (2, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64)
+
+
+def recorded(gate, n, **change):
+    """The shares right of all seeds of a recorded arm, with n facts."""
+    wanted = {"told": 1, "rows": 16, "heads": 1, "layers": 1, "updates": 500, "rate": 0.006}
+    wanted |= change | {"gate": gate}
+    records = json.loads((results_dir() / "beyond" / "states.json").read_text())["records"]
+    found = [r["right"][ASKED.index(n)] for r in records if wanted.items() <= r["settings"].items()]
+    assert found, wanted
+    return torch.tensor(found)
+
+
+def mean_edge(**change):
+    means = [recorded("linear", n, **change).mean().item() for n in ASKED]
+    for i in range(1, len(ASKED)):
+        if means[i] < 0.9 <= means[i - 1]:
+            part = (means[i - 1] - 0.9) / (means[i - 1] - means[i])
+            return ASKED[i - 1] + part * (ASKED[i] - ASKED[i - 1])
+    return 0.0 if means[0] < 0.9 else 65.0
+
+
+def test_the_page_says_what_was_recorded_of_the_gates():
+    steady = ("linear", "Mamba-2", "DeltaNet", "Gated DeltaNet")
+    for n, low, high in ((16, 0.97, 0.99), (32, 0.89, 0.915), (64, 0.69, 0.73)):
+        assert all(low <= recorded(gate, n).mean() <= high for gate in steady)
+        assert (recorded("softmax", n) == 1).all()
+    assert recorded("RetNet", 32).mean() == pytest.approx(0.83, abs=0.005)
+    assert sorted((recorded("GLA", 16) > 0.9).tolist()) == [False, False, True]
+    # Each name twice: who cannot know the order is right 1/2 + 1/2 * 1/16 of the time at best.
+    blind = [recorded("softmax", n, told=2).mean() for n in ASKED]
+    assert 0.49 < min(blind) and max(blind) < 0.56
+    assert recorded("linear", 16, told=2).mean() == pytest.approx(0.40, abs=0.005)
+    assert recorded("softmax, gated", 16, told=2).mean() == pytest.approx(0.98, abs=0.005)
+    assert recorded("Gated DeltaNet", 16, told=2).tolist() == pytest.approx([0.9] * 3, abs=0.005)
+    found = recorded("DeltaNet", 16, told=2)
+    assert (found > 0.89).sum() == 2 and found.min() == pytest.approx(0.71, abs=0.005)
