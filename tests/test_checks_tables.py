@@ -173,9 +173,8 @@ def test_no_answer_is_no_attempt(check, capsys):
 
 
 @pytest.mark.parametrize("check", ALL, ids=number)
-def test_hints_come_one_after_the_other(check, capsys):
+def test_three_hints_come_one_after_the_other(check, capsys):
     check.hints_shown = 0
-    given = [check.hint() for _ in range(4)]
-    assert all(text.split(": ", 1)[1] for text in given)
-    if isinstance(check, Exercise) and check.adapt is None and not check.given:
-        assert given[0] != given[1]
+    given = [check.hint() for _ in range(9)]
+    of = int(given[0].split()[2].rstrip(":"))
+    assert of >= 3 and len({text.split(": ", 1)[1] for text in given}) == of

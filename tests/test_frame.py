@@ -92,6 +92,14 @@ def test_rules_for_classes_that_occur_nowhere_go():
     assert '@import url("x.css");' in kept and "@font-face{src: url(a.woff)}" in kept
 
 
+def test_rules_for_names_that_a_script_completes_stay(tmp_path):
+    """`live-plane-${kind}`: the drawing's colours once went with the rules for it."""
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "_static" / "a.js").write_text("x.className = `live-plane-${kind}`; y = a - b;")
+    known = lean.names({}, tmp_path)
+    assert lean.used(".live-plane-key { a: b } .live-planet { c: d }", known) == ".live-plane-key{a: b}"
+
+
 def test_sheets_become_one_that_finds_its_files(tmp_path):
     for name, text in {"styles/a.css": '@import "../b.css"; .x{background:url("img/i.svg")}',
                        "b.css": '.y{background:url(fonts/f.woff?v=1)} /* gone */'}.items():
