@@ -1,7 +1,6 @@
 """A mixture of experts is the dense network at its limit; each law is seen to fail when broken."""
 
 import copy
-import json
 
 import pytest
 import torch
@@ -14,7 +13,6 @@ from transformer_lib.blocks import make_feed_forward
 from transformer_lib.cache import DecoderCache
 from transformer_lib.config import BOS, BlockConfig, ModelConfig
 from transformer_lib.models.language_model import LanguageModel
-from transformer_lib.runs.pretrained import results_dir
 
 CONFIG = BlockConfig(16, 2, 24, 0, 1, 0.0)
 
@@ -195,19 +193,3 @@ def test_a_language_model_of_one_expert_is_the_language_model():
     ids = torch.randint(4, 30, (2, 9))
     torch.testing.assert_close(mixed(ids), plain(ids))
     assert mixed.balance().item() == pytest.approx(1)
-
-
-def test_the_recorded_arms_do_equal_work_where_they_say_so():
-    from recordings.beyond.experts import ARMS, BASE, WIDTH
-
-    def work(arm):  # multiplications for each token in the networks of a layer
-        width, n_experts, settings = ARMS[arm]
-        return settings.get("k", 1) * width if n_experts else width
-
-    assert {work(arm) for arm in ARMS if arm != "wide"} == {WIDTH} and work("wide") == 8 * WIDTH
-    records = json.loads((results_dir() / "beyond" / "experts.json").read_text())["records"]
-    base = [r for r in records if BASE.items() <= r["settings"].items()]
-    many = {r["settings"]["arm"]: r["run"]["parameters"] for r in base}
-    assert set(many) == set(ARMS)
-    large = [n for arm, n in many.items() if arm != "narrow"]
-    assert max(large) < 1.03 * min(large) and many["narrow"] < 0.4 * min(large)

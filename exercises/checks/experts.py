@@ -8,7 +8,11 @@ from transformer_lib.beyond.experts import balance_loss
 by_hand = values(
     1,
     "by_hand",
-    hint="three numbers; divide by the sum of the two that are chosen",
+    hint=(
+        "three numbers; divide by the sum of the two that are chosen",
+        "for the loss: four choices in all, so what share of them does each expert get?",
+        "3 times (1/2 of 0.55, 1/4 of 0.2 and 1/4 of 0.25, added up)",
+    ),
     larger=Part(
         0.625,
         "0.5 of 0.5 and 0.3 together",
@@ -47,7 +51,10 @@ def _logits(N=6, E=5, k=2):
     inputs=_logits,
     vary=(dict(N=3, E=4, k=3), dict(N=4, E=6, k=2), dict(N=2, E=3, k=3)),
     given=0xF541635B,
-    hint=("what do the weights of one token sum to?", "and what should they sum to?"),
+    hint=(
+        "what do the weights of one token sum to?",
+        "they should sum to 1, whatever the experts that weren't chosen would have got",
+    ),
     wrong="the weights differ",
     shape="one weight for each chosen expert",
     gradients=True,
@@ -76,7 +83,11 @@ def weights(logits, k):
 
 @judged(
     3,
-    hint="what does the loss read besides the counts?",
+    hint=(
+        "what does the loss read besides the counts?",
+        "it multiplies each expert's share of the choices with its mean probability",
+        "a choice takes the larger probability, however little larger it is",
+    ),
     example=lambda: torch.tensor([[0.501, 0.499]] * 4),
 )
 def overturned(answer):

@@ -9,7 +9,12 @@ from exercises.checks import Part, exercise, expect, judged, values
 by_hand = values(
     1,
     "by_hand",
-    hint="three numbers; write the state after each fact, two rows of one number",
+    hint=(
+        "three numbers; write the state after each fact, two rows of one number",
+        "after the first fact the state is (8, 0); the second key writes into both rows",
+        "the key (1, 0) reads the first row: 8, or what is left of it, plus 0.6 times what is "
+        "written",
+    ),
     summed=Part(
         11.0,
         "the second key writes into both rows; what does the first key read?",
@@ -60,7 +65,10 @@ def _between(log_decay):
     2,
     inputs=_decays,
     vary=(dict(T=4), dict(T=9)),
-    hint="a difference of two cumulative sums, masked, and then exp",
+    hint=(
+        "a difference of two cumulative sums, masked, and then exp",
+        "the sum from j + 1 to i is the cumulative sum at i less the one at j",
+    ),
     wrong="the numbers of the mask differ",
     shape="one row for each token that reads, one column for each that wrote",
     gradients=True,
@@ -165,7 +173,11 @@ def repaired_chunks(q, k, v, log_decay):
 
 @judged(
     4,
-    hint="two different directions; how much of the first does the second write over?",
+    hint=(
+        "two different directions; how much of the first does the second write over?",
+        "keys at right angles do no harm; what about keys that share a direction?",
+        "(1, 0) and (c, s) with c * c + s * s = 1 share c of it: try c = 0.8",
+    ),
     example=lambda: torch.tensor([[1.0, 0.0], [0.8, 0.6]]),
 )
 def overturned(answer):
