@@ -77,7 +77,10 @@ def questions(master) -> dict[str, dict]:
     for before, cell in zip(master.cells, master.cells[1:], strict=False):
         if is_grade(cell) and is_solution(cell):
             text = re.sub(r"\A.*?(?=^## )", "", before.source, flags=re.DOTALL | re.MULTILINE)
-            found[cell.metadata.nbgrader.grade_id] = {"text": text, "rubric": cell.source}
+            rubric = cell.source.partition("**Rubric**")[2].partition("\n**")[0]
+            found[cell.metadata.nbgrader.grade_id] = {
+                "text": text, "rubric": cell.source,
+                "criteria": re.findall(r"^\d+\. (.+)", rubric, re.MULTILINE)}
     return found
 
 

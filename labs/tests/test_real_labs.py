@@ -1,13 +1,15 @@
 """Every lab of the book: graded perfect, empty, partly right, and wrong in each planned way.
 
 The planned wrong answers are in wrong_answers/NAME.py: for each answer a list of (description,
-source, (points of the check, points of the hidden tests)). So that they all run in one kernel, a
-longer lab is made, in which a task and its tests stand once more for each of its wrong answers.
+source, points), those of the check, of the hidden tests and, where there are any, of the hidden
+edge cases. So that they all run in one kernel, a longer lab is made, in which a task and its tests
+are repeated for each of its wrong answers.
 """
 
 import copy
 import functools
 import importlib.util
+import re
 from pathlib import Path
 
 import nbformat
@@ -171,8 +173,8 @@ def test_a_wrong_answer_costs_its_own_task_alone(points, name):
 def test_every_task_has_wrong_answers_and_some_reach_the_hidden_tests(name):
     assert set(WRONG[name]) == set(groups(MASTERS[name]))
     assert all(len(wrong) >= 2 for wrong in WRONG[name].values())
-    assert any(check and not hidden for wrong in WRONG[name].values()
-               for _, _, (check, hidden) in wrong)
+    assert any(check and not any(hidden) for wrong in WRONG[name].values()
+               for _, _, (check, *hidden) in wrong)
 
 
 @pytest.mark.parametrize("name", MASTERS)
@@ -188,6 +190,28 @@ def test_the_students_notebook_tells_nothing(name):
             assert body.strip() and body.strip() not in shown
         elif is_grade(cell) and is_solution(cell):
             assert cell.source not in shown
+
+
+@pytest.mark.parametrize("name", MASTERS)
+def test_a_test_is_worth_one_point_and_tells_apart(name):
+    """With the check and up to two hidden cells, a task has three marks, and each can be lost."""
+    for answer in groups(MASTERS[name]):
+        cells = test_points(MASTERS[name], answer)
+        assert all(points == 1 for _, points in cells)
+        for place, (test, _) in enumerate(cells):
+            assert any(not deserved[place] for _, _, deserved in WRONG[name][answer]), test
+
+
+@pytest.mark.parametrize("name", MASTERS)
+def test_stated_minutes_are_the_tasks_sum_and_a_star_awaits_the_fast(name):
+    text = "\n".join(cell.source for cell in MASTERS[name].cells if cell.cell_type == "markdown")
+    stated = int(re.search(r"\*\*Time\*\* (?:about )?(\d+) minutes", text)[1])
+    reading = sum(map(int, re.findall(r"of which about (\d+) are for reading", text)))
+    each = [int(found) for found in re.findall(r"^\*(?:\w+, )?(\d+) minutes, \d points", text,
+                                               re.MULTILINE)]
+    assert len(each) == len(labs.tasks(MASTERS[name]))
+    assert abs(stated - reading - sum(each)) <= 2, f"{stated} stated, the tasks take {sum(each)}"
+    assert text.count("**A starred task, for no points.**") == 1
 
 
 def test_a_right_answer_of_another_number_type_is_right():

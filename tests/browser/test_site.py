@@ -146,6 +146,28 @@ def test_page_at_desktop_width(browser, address, page):
     assert weight < HEAVIEST, f"a first visit loads {weight:,} bytes"
 
 
+# What comes before the reader has moved, compressed: no formula's, chart's or model's file but those
+# of the first screen.
+FIRST_LOOK = {"book/intro.html": 330_000, "book/translator.html": 420_000, "book/03_masks.html": 430_000,
+              "book/12_batches_loss_schedule.html": 680_000}
+
+
+@pytest.mark.parametrize("page", FIRST_LOOK)
+def test_a_first_look_is_light(browser, address, page):
+    browser.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": True})
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                            {"width": PHONE, "height": 844, "deviceScaleFactor": 1, "mobile": True})
+    browser.get("about:blank")
+    browser.get_log("performance")
+    browser.get(address + page)
+    time.sleep(3)
+    files = {re.split("[?#]", url)[0] for url, _ in requests_of(browser) if url.startswith(address)}
+    browser.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": False})
+    weights = sorted(((sent(file, address), file.rpartition("/")[2]) for file in files), reverse=True)
+    weight = sum(one for one, _ in weights)
+    assert 100_000 < weight < FIRST_LOOK[page], f"{weight:,} bytes at first: {weights[:6]}"
+
+
 @functools.cache
 def sent(url, address):
     """Bytes that a server with compression sends for a file of the site."""
