@@ -3,7 +3,6 @@
 import json
 
 from exercises.checks.framework import expect
-from transformer_lib.runs.pretrained import results_dir
 
 
 def recorded(grid: str, **settings) -> list[dict]:
@@ -11,6 +10,8 @@ def recorded(grid: str, **settings) -> list[dict]:
 
     Stops the check with a sentence where the recording is missing.
     """
+    from transformer_lib.runs.pretrained import results_dir  # not in a page, where no file is
+
     path = results_dir() / "claims" / f"{grid}.json"
     expect(path.exists(), f"this check looks into {path}, which is not here: get the whole book")
     records = json.loads(path.read_text(encoding="utf-8"))["records"]
