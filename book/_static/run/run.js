@@ -125,7 +125,7 @@ function exercise(number, answer, check) {
     output.setAttribute("aria-live", "polite");
     output.tabIndex = 0;
     output.setAttribute("aria-label", `What the check says of exercise ${number}`);
-    output.textContent = said.textContent.trim();
+    output.textContent = (said.querySelector("pre")?.textContent ?? "").trim();
     said.replaceChildren(output);
 
     const show = (text, kind) => {
