@@ -12,12 +12,17 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
-# With the exercises that need more than a page has, such as the recorded runs.
+# With the exercises that need more than a page has: the recorded runs, or more time.
 PAGES = {
     "01_why_attention": (),
     "02_scaled_dot_product_attention": (),
     "03_masks": (),
     "04_multi_head_attention": (7,),
+    "06_positional_encodings": (8,),
+    "07_normalization": (),
+    "08_feed_forward_and_residuals": (4, 8),
+    "09_encoder": (),
+    "10_decoder": (7,),
 }
 # What an exercise may import: the checks, the tensor library, and what the chapters print.
 PACKED = ["exercises/*.py", "exercises/checks/*.py", "exercises/page/*.py",

@@ -3,11 +3,13 @@
 import functools
 import http.server
 import json
+import re
 import threading
 import time
 from pathlib import Path
 
 import pytest
+import run_here
 
 from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
 
@@ -275,6 +277,23 @@ def test_the_editor_is_left_with_the_keyboard_and_hints_come_one_by_one(browser,
         box.press("Hint")
         wait_for(browser, "return document.querySelector(`.run-said[aria-label$=' 5']`)"
                  f".textContent.includes('hint {number} of')", START)
+
+
+@pytest.mark.parametrize("page", run_here.PAGES)
+def test_each_exercise_with_a_check_has_a_button_unless_it_is_left_out(browser, address, page):
+    cells = json.loads((ROOT / "book" / f"{page}.ipynb").read_text(encoding="utf8"))["cells"]
+    number, checked = None, set()
+    for cell in cells:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            number = (re.findall(r"^\*\*Exercise (\d+)", source, re.MULTILINE) or [number])[-1]
+        elif number and re.search(r"\bchecks\.(?!hint\b)\w+\.\w+\(", source):
+            checked.add(int(number))
+    open_page(browser, f"{address}book/{page}.html")
+    labels = browser.execute_script("return [...document.querySelectorAll('.run-open')].map((b) => "
+                                    "b.getAttribute('aria-label'))")
+    buttons = {int(re.match(r"Exercise (\d+)", label)[1]) for label in labels}
+    assert buttons == checked - set(run_here.PAGES[page])
 
 
 def test_a_page_without_such_exercises_loads_nothing_of_it(browser, address):

@@ -323,6 +323,10 @@ def square(x):
     return asarray(x) * asarray(x)
 
 
+def power(a, b):
+    return asarray(a) ** (b if isinstance(b, NUMBERS) else asarray(b))
+
+
 def average(x, axis=None, weights=None):
     if weights is None:
         return asarray(x).mean(axis)
@@ -398,6 +402,9 @@ def zeros(shape, dtype=builtins.float):
 
 def ones(shape, dtype=builtins.float):
     return ndarray(torch.ones(shape, dtype=_kind(dtype)))
+
+
+empty = zeros
 
 
 def zeros_like(x):
@@ -498,7 +505,4 @@ number, generic = integer, integer
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(name)
-    raise torch._tensor.Missing(
-        f"numpy.{name} is not on this page, which has a few names of NumPy: open the chapter in "
-        "Colab for it"
-    )
+    raise torch._tensor.missing(f"numpy.{name}")

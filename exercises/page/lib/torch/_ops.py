@@ -365,6 +365,16 @@ def round(input, *, decimals=0):
 
 
 @op
+def addcmul(input, tensor1, tensor2, *, value=1):
+    return input + tensor1 * tensor2 * value
+
+
+@op
+def addcdiv(input, tensor1, tensor2, *, value=1):
+    return input + tensor1 / tensor2 * value
+
+
+@op
 def square(input):
     return pow(input, 2)
 
