@@ -262,6 +262,7 @@ def test_the_editor_is_left_with_the_keyboard_and_hints_come_one_by_one(browser,
     browser.execute_script("localStorage.removeItem('attention-step-by-step.answers')")
     open_page(browser, address + MASKS)
     box = Box(browser, 5)
+    assert "Not attempted yet" in box.said() and "Copy" not in box.said()
     content = box.find(".cm-content")
     content.send_keys(Keys.CONTROL, "a")
     content.send_keys("def packed_mask(segments):\n")
