@@ -14,7 +14,8 @@ from docutils import nodes
 from tools.setup_cell import ROOT
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
-book_nav, front_page, lean = map(importlib.import_module, ("book_nav", "front_page", "lean"))
+book_nav, figures, front_page, lean = map(
+    importlib.import_module, ("book_nav", "figures", "front_page", "lean"))
 reading_order = importlib.import_module("reading_order")
 VISIBLE = 30  # links of a menu that stand open, at most; they were 81
 
@@ -71,6 +72,14 @@ def test_the_first_pages_numbers_are_read():
     assert parts.count("part-picture") >= 7
 
 
+def test_no_part_of_the_first_page_names_a_page_twice():
+    cards = front_page.parts().split(":::{div} part\n")[1:]
+    assert len(cards) == 8
+    for card in cards:
+        links = re.findall(r"^- (.+)$", card, re.MULTILINE)
+        assert links and len(links) == len(set(links)), links
+
+
 def test_every_live_figure_is_in_the_gallery():
     shown = front_page.live()
     live = {path.stem for path in (ROOT / "book/_static/live").glob("figure_*.js")}
@@ -108,6 +117,13 @@ def test_sheets_become_one_that_finds_its_files(tmp_path):
     made = lean.sheet(tmp_path / "styles/a.css", tmp_path)
     assert 'url("styles/img/i.svg")' in made and 'url("fonts/f.woff")' in made
     assert "@import" not in made and "gone" not in made
+
+
+def test_the_translators_modules_are_asked_for_at_once():
+    names = figures.imported("translator.js")
+    assert {"translator.js", "shared.js", "arcs.js", "story.js"} <= set(names) and "card.js" not in names
+    assert figures.modules('<div data-live="translator">', "../").count("modulepreload") == len(names)
+    assert not figures.modules('<div data-live="figure_mask">', "../")
 
 
 def test_no_script_waits_in_the_head(tmp_path):

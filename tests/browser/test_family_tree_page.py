@@ -177,7 +177,7 @@ def test_on_a_phone_it_is_a_list_by_year(browser, address):  # noqa: F811
     assert opened(page) == "BART, 2019"
     assert page.js("return document.querySelector('.live-family-card').closest('li').querySelector('.live-model').dataset.name") == "BART"
     assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0
-    small = page.js("return [...document.querySelectorAll('.live-box :is(.live-button, .live-model)')].filter((one) => one.getBoundingClientRect().height < 43.5).map((one) => one.textContent)")
+    small = page.js("return [...document.querySelectorAll('.live-box :is(.live-button, .live-model)')].filter((one) => one.offsetParent && one.getBoundingClientRect().height < 43.5).map((one) => one.textContent)")
     assert not small
     tap(page, "[data-key=branch] [data-value=vision]")
     assert shown(page) == [name for name in ALL if MODELS[name]["branch"] == "vision"]

@@ -146,6 +146,28 @@ def test_page_at_desktop_width(browser, address, page):
     assert weight < HEAVIEST, f"a first visit loads {weight:,} bytes"
 
 
+# What comes before the reader has moved, compressed: no formula's, chart's or model's file but those
+# of the first screen.
+FIRST_LOOK = {"book/intro.html": 330_000, "book/translator.html": 420_000, "book/03_masks.html": 430_000,
+              "book/12_batches_loss_schedule.html": 680_000}
+
+
+@pytest.mark.parametrize("page", FIRST_LOOK)
+def test_a_first_look_is_light(browser, address, page):
+    browser.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": True})
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                            {"width": PHONE, "height": 844, "deviceScaleFactor": 1, "mobile": True})
+    browser.get("about:blank")
+    browser.get_log("performance")
+    browser.get(address + page)
+    time.sleep(3)
+    files = {re.split("[?#]", url)[0] for url, _ in requests_of(browser) if url.startswith(address)}
+    browser.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": False})
+    weights = sorted(((sent(file, address), file.rpartition("/")[2]) for file in files), reverse=True)
+    weight = sum(one for one, _ in weights)
+    assert 100_000 < weight < FIRST_LOOK[page], f"{weight:,} bytes at first: {weights[:6]}"
+
+
 @functools.cache
 def sent(url, address):
     """Bytes that a server with compression sends for a file of the site."""
@@ -517,15 +539,18 @@ def test_narrow_pages_have_no_button_over_the_sliders(browser, address):
 
 @pytest.mark.parametrize("page", CHART_PAGES)
 def test_charts_fit_a_phone(browser, address, page):
-    """Letters shrink to 85 % at most; only what is then still too wide scrolls in its box."""
+    """Letters of 12 px shrink to 11 at most; what is then still too wide scrolls in its box."""
     open_page(browser, address + page, PHONE)
     sizes = browser.execute_script(
-        "return [...document.querySelectorAll('.chart')].map(chart => [chart.clientWidth,"
-        "+chart.querySelector('svg').getAttribute('width'),"
-        "chart.querySelector('svg').getBoundingClientRect().width])"
+        """return [...document.querySelectorAll('.chart')].map((chart) => {
+          const svg = chart.querySelector('svg'), natural = +svg.getAttribute('width'), drawn = svg.getBoundingClientRect().width;
+          const sizes = [...svg.querySelectorAll('text')].filter((one) => one.textContent.trim()).map((one) => parseFloat(getComputedStyle(one).fontSize));
+          return [chart.clientWidth, natural, drawn, Math.min(...sizes, 99) * drawn / natural, svg.querySelector('.role-title-text')?.textContent ?? ''];
+        })"""
     )
-    for room, natural, drawn in sizes:
-        assert drawn <= max(room, 0.85 * natural) + 1, (room, natural, drawn)
+    for room, natural, drawn, smallest, title in sizes:
+        assert drawn <= max(room, 0.92 * natural) + 1, (room, natural, drawn)
+        assert smallest >= 11, f"{title}: letters of {smallest:.1f} px"
 
 
 DRAWN_PAGES = [page for page in PAGES

@@ -237,6 +237,8 @@ def _export_options(export: argparse.ArgumentParser) -> None:
 def _name(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("it is empty: give a name, or leave the option out")
+    if "\0" in text:
+        raise argparse.ArgumentTypeError("it holds a NUL, which is part of no name")
     try:
         text.encode()
     except UnicodeEncodeError:  # of an environment whose locale has no UTF-8

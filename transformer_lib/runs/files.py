@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from transformer_lib.guards.checks import require_regular
+
 
 @contextmanager
 def replacing(path: str | Path, temporary: Path | None = None) -> Iterator[Path]:
@@ -66,14 +68,6 @@ def require_replaceable(path: str | Path) -> None:
         raise ValueError(f"{path} is no regular file: choose another name.")
 
 
-def require_regular(path: str | Path) -> None:
-    """Raise ValueError for what is there to be read and is no file: a pipe, say, without a writer
-    would be waited for without end."""
-    path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise ValueError(f"{path} is no regular file: copy its content into one.")
-
-
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a file."""
     with replacing(path) as partial, open(partial, "wb") as file:
@@ -121,6 +115,7 @@ def readable_json_lines(path: str | Path) -> tuple[list, list[int]]:
     A last line without its end was being written when its process died: it counts as neither.
     """
     rows, unreadable = [], []
+    require_regular(path)
     lines = Path(path).read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
         try:
