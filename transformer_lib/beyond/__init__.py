@@ -19,5 +19,8 @@ layers where they are needed, `arrows` is a task with a known need (chapter "Les
 `gates` closes and opens the residual of a layer, `corridor` is the task that needs memory, and
 `acting` holds recorded episodes, what they returned and what is asked for (chapter "Acting").
 
+`caption_grammar` tells whether a caption is one, `preferences` goes for what a judge likes (chapter
+"Preferences"), and `diffusion` writes with a masked model (page "Writing by filling in").
+
 `learning` is the training loop that all these tasks share.
 """
