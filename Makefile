@@ -65,6 +65,7 @@ check: $(READY)  ## lint and the quick tests, in under a minute
 
 weekly: $(READY)  ## the tests that take minutes each; a smaller one of each kind is in `make test`
 	$(PYTEST) -m weekly tests
+	$(MAKE) test-labs ARGS="-m weekly"
 
 test-site: $(READY)  ## build the site if it is missing, then test in headless Chromium every page and live figure
 	@test -f $(SITE) || $(MAKE) book
@@ -104,13 +105,14 @@ sync: $(READY)  ## write setup cells and library code into the notebooks, strip 
 printed: $(READY)  ## how much of the library the chapters print, and what they leave out
 	$(BIN)/python -m tools.printed
 
-labs: .venv-grade/.ready  ## make the students' labs from the masters; fails if one was stale
-	$(GRADE) -m labs.grader.masters $(ARGS)
+labs: .venv-grade/.ready  ## the students' labs from the masters; fails if one was stale. Variants: make labs SEED=word [SHEET=moodle.csv] [OUT=folder]
+	$(GRADE) -m labs.grader.masters $(if $(SEED),--seed "$(SEED)" --out "$(or $(OUT),variants)" $(if $(SHEET),--sheet "$(SHEET)")) $(ARGS)
 
-grade: .venv-grade/.ready  ## grade a folder of notebooks: make grade SUBMISSIONS=folder [OUT=folder] [LAB=lab2] [SHEET=moodle.csv] [JOBS=2]
+grade: .venv-grade/.ready  ## grade a folder of notebooks: make grade SUBMISSIONS=folder [OUT=folder] [LAB=lab2] [SHEET=moodle.csv] [SEED=word [EACH=1]] [JOBS=2]
 	@test -n "$(SUBMISSIONS)" || { echo "Name the folder: make grade SUBMISSIONS=folder"; exit 2; }
 	@$(GRADE) -m labs.grader "$(SUBMISSIONS)" --out "$(or $(OUT),graded)" $(if $(JOBS),--jobs $(JOBS)) \
-		$(if $(LAB),--lab $(LAB)) $(if $(SHEET),--sheet $(SHEET)) $(ARGS)
+		$(if $(LAB),--lab $(LAB)) $(if $(SHEET),--sheet $(SHEET)) \
+		$(if $(SEED),--seed "$(SEED)" $(if $(EACH),--each)) $(ARGS)
 
 marks: .venv-grade/.ready  ## after marking by hand: points and comments into marks and feedback [OUT=folder]
 	@$(GRADE) -m labs.grader --out "$(or $(OUT),graded)" $(if $(MARKS),--marks $(MARKS)) \
@@ -120,7 +122,7 @@ copies: .venv-grade/.ready  ## which answers of two students are alike: make cop
 	@$(GRADE) -m labs.grader.copies "$(SUBMISSIONS)" $(ARGS)
 
 test-labs: .venv-grade/.ready  ## grade perfect, wrong and broken submissions of every lab
-	$(GRADE) -m pytest labs/tests
+	$(GRADE) -m pytest $(or $(ARGS),-m 'not weekly') labs/tests
 
 bench: $(READY)  ## compare the library's speed with its peers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt

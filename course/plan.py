@@ -58,23 +58,39 @@ def reading(chapter: str) -> int:
 
 @cache
 def labs() -> dict[int, dict]:
-    """{number: title, minutes, file, points of each task} of the students' labs."""
+    """{number: title, minutes, file, points and title of each task} of the students' labs."""
     found = {}
     for path in sorted((ROOT / "book" / "labs").glob("lab*_*.ipynb")):
         number = int(re.match(r"lab(\d+)", path.stem)[1])
-        task, points, heading, minutes = None, {}, "", 0
+        task, points, tasks, heading, minutes = None, {}, {}, "", 0
         for cell in json.loads(path.read_text(encoding="utf8"))["cells"]:
             source = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
                 heading = heading or re.search(r"^# (.+)$", source, re.MULTILINE)[1]
                 minutes = minutes or int(re.search(r"(\d+) minutes", source)[1])
-                started = re.search(r"^#+ Task (\d+)", source, re.MULTILINE)
-                task = int(started[1]) if started else task
+                started = re.search(r"^#+ Task (\d+):? *(.*)$", source, re.MULTILINE)
+                if started:
+                    task = int(started[1])
+                    tasks[task] = started[2]
             marks = cell["metadata"].get("nbgrader", {})
             if marks.get("grade"):
                 points[task] = points.get(task, 0) + marks["points"]
-        found[number] = {"title": heading, "minutes": minutes, "file": path.name, "points": points}
+        found[number] = {"title": heading, "minutes": minutes, "file": path.name, "points": points,
+                         "tasks": tasks}
     return found
+
+
+def sessions() -> list[dict]:
+    """The twelve sessions, and those on what came after."""
+    return load()["sessions"] + load()["more"]
+
+
+def homework(session: int) -> str:
+    """What the teaching guide gives as homework, without its links."""
+    guide = (ROOT / "book" / "teaching-guide.md").read_text(encoding="utf8")
+    part = guide.partition(f":::{{dropdown}} Session {session}:")[2].partition("\n:::\n")[0]
+    found = re.search(r"^\*\*Homework\*\* \([^)]*\): (.+?)\.?$", part, re.MULTILINE)
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", found[1]) if found else ""
 
 
 def course_labs() -> list[int]:
@@ -175,7 +191,8 @@ def days_block() -> str:
 
 def goals_block() -> str:
     rows = []
-    for number, session in enumerate(load()["sessions"], 1):
+    named = [*enumerate(sessions(), 1), ("lab 8", {"goals": load()["lab_8"]})]
+    for number, session in named:
         for goal in session["goals"]:
             tasks = [by for by in goal["by"] if not by.startswith("q:")]
             asked = [by[2:] for by in goal["by"] if by.startswith("q:")]

@@ -241,13 +241,20 @@ def test_a_folder_of_another_format_needs_no_hub(tmp_path, silent_hub):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("de,en\nein Hund,a dog\neins,zwei,drei\n", "Expected 2 fields in line 3, saw 3"),
+        ("de,en\nein Hund,a dog\neins,zwei,drei\n",
+         "train.csv, line 3: 3 columns, but the first line names 2"),
         ("", "train.csv is empty"),
+        ("de,en\n", "train.csv holds a first line with names, and no row"),
+        ('de,en\nein Hund,"a dog\n', "train.csv, line 2: a quotation mark is not closed"),
+        ("de,en\nein M\xe4dchen,a girl\n".encode("latin-1"),
+         "train.csv, line 2: not valid UTF-8 text .it may be Latin-1"),
+        ("de,en\nein Hund,a dog\n".encode("utf-16"), "train.csv, line 1: .*begins like UTF-16"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_said(tmp_path, silent_hub, content, said):
     pytest.importorskip("datasets")
-    (tmp_path / "train.csv").write_text(content, encoding="utf-8")
+    content = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / "train.csv").write_bytes(content)
     with pytest.raises(ValueError, match=f"holds no data that `datasets` can read: .*{said}"):
         folder.load(tmp_path, "de", "en")
 

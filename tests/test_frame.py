@@ -14,7 +14,8 @@ from docutils import nodes
 from tools.setup_cell import ROOT
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
-book_nav, front_page, lean = map(importlib.import_module, ("book_nav", "front_page", "lean"))
+book_nav, figures, front_page, lean = map(
+    importlib.import_module, ("book_nav", "figures", "front_page", "lean"))
 reading_order = importlib.import_module("reading_order")
 VISIBLE = 30  # links of a menu that stand open, at most; they were 81
 
@@ -92,6 +93,14 @@ def test_rules_for_classes_that_occur_nowhere_go():
     assert '@import url("x.css");' in kept and "@font-face{src: url(a.woff)}" in kept
 
 
+def test_rules_for_names_that_a_script_completes_stay(tmp_path):
+    """`live-plane-${kind}`: the drawing's colours once went with the rules for it."""
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "_static" / "a.js").write_text("x.className = `live-plane-${kind}`; y = a - b;")
+    known = lean.names({}, tmp_path)
+    assert lean.used(".live-plane-key { a: b } .live-planet { c: d }", known) == ".live-plane-key{a: b}"
+
+
 def test_sheets_become_one_that_finds_its_files(tmp_path):
     for name, text in {"styles/a.css": '@import "../b.css"; .x{background:url("img/i.svg")}',
                        "b.css": '.y{background:url(fonts/f.woff?v=1)} /* gone */'}.items():
@@ -100,6 +109,13 @@ def test_sheets_become_one_that_finds_its_files(tmp_path):
     made = lean.sheet(tmp_path / "styles/a.css", tmp_path)
     assert 'url("styles/img/i.svg")' in made and 'url("fonts/f.woff")' in made
     assert "@import" not in made and "gone" not in made
+
+
+def test_the_translators_modules_are_asked_for_at_once():
+    names = figures.imported("translator.js")
+    assert {"translator.js", "shared.js", "arcs.js", "story.js"} <= set(names) and "card.js" not in names
+    assert figures.modules('<div data-live="translator">', "../").count("modulepreload") == len(names)
+    assert not figures.modules('<div data-live="figure_mask">', "../")
 
 
 def test_no_script_waits_in_the_head(tmp_path):

@@ -13,6 +13,7 @@ from pathlib import Path
 import markdown_twins
 import pytest
 import small_book
+import yaml
 from epub_pages import still
 from lxml import etree
 
@@ -83,6 +84,19 @@ def test_the_epub_takes_along_no_file_that_no_page_needs(epub):
         for name in archive.namelist():
             known = name.endswith((".xhtml", ".opf", ".ncx", "mimetype", "container.xml"))
             assert known or name.rpartition("/")[2] in text, name
+
+
+def test_what_pages_take_in_from_elsewhere_comes_along(tmp_path):
+    """A program that a page prints, a picture of the site: of the whole book, before a build."""
+    offline.prepare(tmp_path, ROOT, tmp_path / "nothing")
+    static = yaml.safe_load((tmp_path / "_config.yml").read_text())["sphinx"]["config"]
+    folders = [tmp_path / name for name in static["html_static_path"]]
+    pages = {page: page.read_text(encoding="utf8") for page in (tmp_path / "book").rglob("*.md")}
+    taken = [page.parent / name for page, text in pages.items()
+             for name in re.findall(r"\{literalinclude\} (\S+)", text)]
+    assert taken and not [str(path) for path in taken if not path.exists()]
+    drawn = [f"play/{path.name}" for path in (ROOT / "book/_static/play").glob("*.webp")]
+    assert drawn and not [name for name in drawn if not any((at / name).exists() for at in folders)]
 
 
 def test_in_one_page_every_reference_has_its_place(epub):
@@ -162,6 +176,7 @@ def xml(body: str):
     ("<table border=1><tr><td align=left>x</td></tr></table>", "x", "border"),
     ("<button onclick='go()'>Play</button><p onclick='go()'>text</p>", "text", "onclick"),
     ("<svg viewBox='0 0 1 1'><path/><path d='M0 0'/></svg>", "", "<path/>"),
+    ("<svg class=wide><text>a</text></svg><svg class=narrow><text>too</text></svg>", "a", "too"),
     ("a\x0bb", "ab", "\x0b"),
 ])
 def test_pages_become_xml(body, kept, gone):

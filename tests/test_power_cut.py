@@ -316,6 +316,18 @@ def test_the_record_is_whole(recorded, tmp_path):
     assert sum(change[0] == "sync" for change in record) > 40
 
 
+def test_no_cut_leaves_half_a_checkpoint_under_its_name(recorded):
+    """Over all states: what is written gets its name last, and what is deleted loses it first."""
+    held = [
+        {path.name: {file.name for file in tree if file.parent == path}
+         for path in tree if path.name.startswith("step-")}
+        for tree, _, _ in distinct_states(recorded[1])
+    ]
+    whole = {path.name for path in checkpoint.checkpoints(recorded[0])[-1].iterdir()}
+    assert len(whole) > 1 and sum(map(bool, held)) > 100
+    assert not [state for state in held if any(files != whole for files in state.values())]
+
+
 def resume_each(states, reference, tmp_path, capsys):
     for number, (tree, saved, at) in enumerate(states):
         folder = tmp_path / str(number)

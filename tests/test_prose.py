@@ -3,14 +3,10 @@
 It can tell that a page sounds translated, never that it reads well: only reading aloud can.
 """
 
-import json
-
 import pytest
 
 from tools import prose
 
-# Pages that have not been edited yet. A page leaves the list when it has been, and none may join.
-UNEDITED = set(json.loads((prose.ROOT / "tests" / "unedited_pages.json").read_text("utf8")))
 LEAST_WORDS = 250  # on a shorter page a rate says nothing
 SENTENCE = (12.5, 19.5)  # words, on average
 HABITS = 12  # per 10,000 words, at most
@@ -41,13 +37,12 @@ TERMS = {
 }
 
 
-def edited():
-    found = [str(path.relative_to(prose.ROOT)) for path in prose.pages()]
-    return [page for page in found if page not in UNEDITED]
+def pages():
+    return [str(path.relative_to(prose.ROOT)) for path in prose.pages()]
 
 
-@pytest.mark.parametrize("page", edited())
-def test_an_edited_page_does_not_sound_translated(page):
+@pytest.mark.parametrize("page", pages())
+def test_a_page_does_not_sound_translated(page):
     it = prose.read(prose.ROOT / page)
     if it.words < LEAST_WORDS:
         return
@@ -61,15 +56,8 @@ def test_an_edited_page_does_not_sound_translated(page):
 
 @pytest.mark.parametrize("chapter", TERMS)
 def test_a_chapter_uses_the_words_of_the_field(chapter):
-    if f"book/{chapter}.ipynb" in UNEDITED:
-        return
     text = prose.prose(prose.ROOT / "book" / f"{chapter}.ipynb").lower()
     assert not [term for term in TERMS[chapter] if term not in text]
-
-
-def test_the_list_of_unedited_pages_only_names_pages_that_need_it():
-    gone = [page for page in UNEDITED if not (prose.ROOT / page).exists()]
-    assert not gone, "these pages are gone: take them off the list"
 
 
 def test_what_is_code_or_a_formula_is_no_prose(tmp_path):

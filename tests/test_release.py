@@ -140,6 +140,23 @@ def test_the_devcontainer_takes_what_binder_takes():
     assert (ROOT / "binder" / "requirements.txt").exists()
 
 
+def pinned(name: str) -> dict[str, set[str]]:
+    """Package, in lower case with hyphens -> its versions in a file of requirements."""
+    found = {}
+    for package, version in re.findall(r"^([\w.-]+)==([^\s;]+)", text(name), re.MULTILINE):
+        found.setdefault(re.sub(r"[-_.]+", "-", package).lower(), set()).add(version)
+    return found
+
+
+def test_the_lock_holds_what_is_required():
+    required, locked = pinned("requirements.txt"), pinned("requirements.lock")
+    assert {package: locked.get(package) for package in required} == required
+    entries = re.split(r"\n(?=\w)", text("requirements.lock"))[1:]
+    assert len(entries) > 200 and all("--hash=sha256:" in entry for entry in entries)
+    assert "://" not in text("requirements.lock")  # from wherever pip takes its packages
+    assert "--require-hashes -r requirements.lock" in text("book/how-to-use.md")
+
+
 def test_dependabot_looks_where_requirements_are():
     about = yaml.safe_load(text(".github/dependabot.yml"))
     [pip] = [entry for entry in about["updates"] if entry["package-ecosystem"] == "pip"]

@@ -8,10 +8,11 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from transformer_lib import load_pretrained
 from transformer_lib.cli import main
-from transformer_lib.runs import checkpoint, checksums
+from transformer_lib.runs import checkpoint, checksums, files
 from transformer_lib.runs.export import export_live
 from transformer_lib.runs.files import sha256
 from transformer_lib.runs.lock import RunLock
@@ -182,9 +183,34 @@ def test_an_export_replaces_no_link_and_no_device(folder, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)  # as a device: something that is there and is no regular file
     refused(folder, pipe, "is no regular file")
-    refused(folder, os.devnull, "is no regular file")
     export_live(folder, tmp_path / "new.bin")
     export_live(folder, tmp_path / "new.bin")  # an export may be written again
+
+
+WRITERS = {
+    "bytes": lambda path: files.write_bytes(path, b"x"),
+    "text": lambda path: files.write_text(path, "x"),
+    "json": lambda path: files.write_json(path, {}),
+    "lines": lambda path: files.write_json_lines(path, [{}]),
+    "lines with sums": lambda path: checksums.write_lines(path, [{}]),
+    "weights": lambda path: checkpoint.save_weights(path, {"w": torch.zeros(2)}),
+}
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_nothing_that_writes_replaces_what_is_no_file(tmp_path, write):
+    """Devices above all: as root, /dev/null would become a file for the whole machine."""
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    target.write_bytes(b"mine")
+    link.symlink_to(target)
+    os.mkfifo(pipe)  # as a device: something that is there and is no regular file
+    for path, message in ((link, "is a link"), (pipe, "no regular file"), (tmp_path, "a folder")):
+        with pytest.raises(ValueError, match=message):
+            write(path)
+    assert link.is_symlink() and pipe.is_fifo() and target.read_bytes() == b"mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe", "target"]
+    write(target)
+    assert target.read_bytes() != b"mine"
 
 
 # ---- a config.json changed by hand ---------------------------------------------------------------

@@ -292,6 +292,33 @@ def test_two_diagrams_share_no_id_and_keep_their_references(shown):
         assert re.findall(r"#([\w-]+)", page) == own
 
 
+def test_a_narrow_column_gets_a_drawing_of_its_own_with_the_same_words(shown, tmp_path):
+    (tmp_path / "phone").mkdir()
+    (tmp_path / "phone" / "encoder.svg").write_text(SVG)
+    visualize.show_image("encoder", "An encoder")
+    (page,) = shown
+    wide, narrow = re.findall(r"<svg[^>]*>", page)
+    assert 'class="wide"' in wide and 'class="narrow"' in narrow
+    assert all('aria-label="An encoder"' in one for one in (wide, narrow))
+    assert "display:none" in narrow and "display:none" not in wide
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids)) == 4
+
+
+@pytest.mark.parametrize("path", [path for path in sorted(diagrams.IMAGES.glob("*.svg"))
+                                  if path.stem not in ("hero", "logo")], ids=lambda path: path.stem)
+def test_a_diagram_can_be_read_on_a_phone(path):
+    """It has a narrow form or is narrow itself; no letters below 11 px in the width it is for."""
+    phone = path.parent / "phone" / path.name
+    for file, column in ((path, 640 if phone.exists() else 358), (phone, 358)):
+        if not file.exists():
+            continue
+        svg = file.read_text(encoding="utf-8")
+        width = float(re.search(r'viewBox="\S+ \S+ (\S+)', svg)[1])
+        sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)]
+        assert min(sizes) * column / width >= 11, file
+
+
 def test_a_missing_diagram_names_those_there_are(shown):
     with pytest.raises(FileNotFoundError, match="no diagram 'encodr'.*decoder, encoder"):
         visualize.show_image("encodr", "An encoder")

@@ -1,9 +1,7 @@
 """What a reader sees while a model trains, and the numbers below it."""
 
 import json
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -125,13 +123,12 @@ def test_the_line_below_the_curve_says_how_fast_and_how_long():
     assert f"<p>{watch.status()}</p>" in curve.below
 
 
-def test_a_run_speaks_early_where_it_is_asked_to():
+def test_a_run_speaks_early_where_it_is_asked_to(tmp_path):
     """At the first entry from each look on, and at no other; the first sentence at all of them."""
     curve = pictures.LiveCurve("step", ("loss",))
     curve.drawn_at = 1e18
-    watch = Watch("nowhere", CONFIG, lambda texts: [f"said {watch.reached}"] * len(texts),
+    watch = Watch(tmp_path, CONFIG, lambda texts: [f"said {watch.reached}"] * len(texts),
                   ["eins", "zwei"], curve, looks=(3, 4, 9, 100, 110, 120, 130))
-    watch.path = Path(os.devnull)
     for step in (2, 4, 6, 10, *range(90, 150, 10)):
         watch({"step": step, "loss": 1.0, "seconds": 1.0, "tokens_per_second": 9.0})
     looked = [4, 10, 100, 110, 120, 130]

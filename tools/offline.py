@@ -29,7 +29,8 @@ from tools.setup_cell import ROOT
 
 NAME = "attention-step-by-step"
 BUILD = ROOT / "_build"
-BORROWED = ["images", "book/_ext", "book/_templates", "book/_static", "book/references.bib"]
+BORROWED = ["images", "book/_ext", "book/_templates", "book/_static", "book/references.bib",
+            "transformer_lib/one_file.py"]
 PACKAGE = {"p": "http://www.idpf.org/2007/opf"}
 
 
@@ -54,7 +55,7 @@ def prepare(folder: Path, book: Path, executed: Path) -> None:
     config["html"] |= {"baseurl": ""}
     config["sphinx"]["local_extensions"] |= {"epub_pages": "book/_ext"}
     config["sphinx"]["config"] |= {
-        "html_extra_path": [], "html_static_path": ["book/_static/along.css"],
+        "html_extra_path": [], "html_static_path": ["book/_static/along.css", "pictures"],
         "html_js_files": [], "html_css_files": [], "html_math_renderer": "mathjax",
         "project": config["title"], "version": version(), "release": version(),
         "epub_title": config["title"], "epub_author": config["author"], "epub_show_urls": "no",
@@ -71,6 +72,8 @@ def prepare(folder: Path, book: Path, executed: Path) -> None:
     for name in BORROWED:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).symlink_to((book / name).resolve())
+    (folder / "pictures").mkdir()  # those of the page Play, under _static/play as on the site
+    (folder / "pictures" / "play").symlink_to((book / "book/_static/play").resolve())
     for path in sorted((book / "book").rglob("*")):
         inside = path.relative_to(book)
         if path.suffix not in (".ipynb", ".md", ".yml") or inside.parts[1].startswith("_"):

@@ -13,10 +13,13 @@ cd "$work"
 npm install --silent --no-audit --no-fund --prefix . \
   vega@6.4.0 vega-lite@6.4.1 vega-embed@7.3.0 d3@5.7.0 jquery@3.8.0 mathjax@3.2.2 axe-core@4.14.1 \
   @fontsource-variable/source-serif-4@5.3.1 @fontsource-variable/inter@5.3.0 \
-  @fontsource-variable/jetbrains-mono@5.3.0 reveal.js@5.2.1
+  @fontsource-variable/jetbrains-mono@5.3.0 reveal.js@5.2.1 \
+  pyodide@314.0.7 esbuild@0.28.2 @codemirror/state@6.7.6 @codemirror/view@6.43.15 \
+  @codemirror/commands@6.11.1 @codemirror/language@6.13.1 @codemirror/lang-python@6.2.1 \
+  @lezer/highlight@1.2.5
 
 rm -rf "$target"
-mkdir -p "$target"/{vega,d3,jquery,mathjax,fonts}
+mkdir -p "$target"/{vega,d3,jquery,mathjax,fonts,pyodide,codemirror}
 cd node_modules
 cp vega/build/vega.min.js vega-lite/build/vega-lite.min.js vega-embed/build/vega-embed.min.js \
    "$target/vega"
@@ -33,6 +36,29 @@ done
 cp @fontsource-variable/source-serif-4/files/source-serif-4-latin-wght-italic.woff2 "$target/fonts"
 cp axe-core/axe.min.js "$tests/axe.min.js"  # MPL 2.0, used by tests/browser/test_site.py alone
 cp reveal.js/dist/{reset.css,reveal.css,reveal.js} reveal.js/plugin/notes/notes.js reveal.js/LICENSE "$slides"
+# Python in the browser, for the exercises. Its list of packages is left out, for none is loaded: the
+# runtime then has no other host to ask. The licence's text is that of axe-core, MPL 2.0 as well.
+cp pyodide/pyodide.mjs pyodide/pyodide.asm.mjs pyodide/pyodide.asm.wasm pyodide/python_stdlib.zip \
+   "$target/pyodide"
+chmod 644 "$target/pyodide"/*
+node -e 'const all = JSON.parse(require("fs").readFileSync("pyodide/pyodide-lock.json"));
+  console.log(JSON.stringify({ info: all.info, packages: {} }));' > "$target/pyodide/pyodide-lock.json"
+cp axe-core/LICENSE "$target/pyodide/LICENSE"
+cp "$(python3 -c 'import sys; print(sys.base_prefix)')"/lib/python3.*/LICENSE.txt "$target/pyodide/LICENSE-python"
+# The editor of the exercises, in one file: what book/_static/run/editor.js imports.
+cat > editor.js <<'EDITOR'
+export { EditorState } from "@codemirror/state";
+export { EditorView, keymap, lineNumbers, drawSelection } from "@codemirror/view";
+export { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+export { HighlightStyle, bracketMatching, indentOnInput, indentUnit, syntaxHighlighting }
+  from "@codemirror/language";
+export { pythonLanguage } from "@codemirror/lang-python";
+export { LanguageSupport } from "@codemirror/language";
+export { tags } from "@lezer/highlight";
+EDITOR
+.bin/esbuild editor.js --bundle --minify --format=esm --legal-comments=none \
+  --outfile="$target/codemirror/codemirror.js" --log-level=warning
+cp @codemirror/view/LICENSE "$target/codemirror"
 # Source maps are not served: take out the comments that name them.
-sed -i 's|^//# sourceMappingURL=.*$||' "$target"/*/*.js "$tests/axe.min.js" "$slides"/re*.js "$slides/notes.js"
+sed -i 's|^//# sourceMappingURL=.*$||' "$target"/*/*.{js,mjs} "$tests/axe.min.js" "$slides"/re*.js "$slides/notes.js"
 du -sh "$target"

@@ -38,6 +38,8 @@ def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pai
             return load_parallel("mini", src, tgt)
     if not isinstance(source, str) and not hasattr(source, "__fspath__"):
         raise TypeError(f"source is {source!r}; expected a name such as 'multi30k', or a folder.")
+    if src == tgt:
+        raise ValueError(f"source and target are both {src!r}: give two languages.")
     source = str(source)
     if source == "multi30k":
         splits, origin = multi30k.load(src, tgt)

@@ -65,7 +65,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, kind: str = "bpe") ->
 def load_tokenizer(path: str | Path) -> Tokenizer:
     """Read a tokenizer.json. Raises ValueError when it is missing, damaged or not one of ours."""
     path = Path(path)
-    if not path.exists():
+    if not path.is_file():
         raise ValueError(f"no tokenizer at {path}: train one, or name a run folder that has one.")
     try:
         tokenizer = Tokenizer.from_file(str(path))

@@ -35,7 +35,7 @@ SPACES = {
 DROPPED = {"script", "style", "iframe", "button", "input", "select", "textarea", "template", "link"}
 DROPPED_CLASSES = {
     "chart", "bertviz", "headerlink", "above-input", "above-cell", "above-all", "copybtn",
-    "no-print", "live-loading",
+    "no-print", "live-loading", "narrow",
 }
 # Attributes that HTML 5 no longer has, and those of scripts.
 OBSOLETE = {"border", "align", "valign", "bgcolor", "cellpadding", "cellspacing", "frame", "rules",

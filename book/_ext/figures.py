@@ -12,6 +12,7 @@ extension rewrites what the two libraries put into it:
 A page that would still load something from another host is a warning, so the strict build fails.
 """
 
+import functools
 import hashlib
 import html
 import json
@@ -223,6 +224,30 @@ def preloads(root: str) -> str:
     )
 
 
+LIVE = Path(__file__).parents[1] / "_static" / "live"
+
+
+@functools.cache
+def imported(module: str) -> tuple[str, ...]:
+    """The module and what it imports at once, each before what it needs."""
+    names = [module]
+    for name in names:
+        text = (LIVE / name).read_text(encoding="utf8")
+        more = re.findall(r'^import [^;]*? from "\./(\w+\.js)";', text, re.MULTILINE)
+        names += [one for one in dict.fromkeys(more) if one not in names]
+    return tuple(names)
+
+
+def modules(body: str, root: str) -> str:
+    """The translator is its page's first screen: its modules come side by side, not by turns."""
+    if 'data-live="translator"' not in body:
+        return ""
+    return "".join(
+        f'<link rel="modulepreload" href="{root}_static/live/{name}" fetchpriority="low">\n'
+        for name in imported("translator.js")
+    )
+
+
 def on_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     if app.builder.format != "html":
         return
@@ -231,6 +256,7 @@ def on_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctre
         context[kind] = [s for s in context[kind] if "thebe" not in told(s)]
     root = "../" * pagename.count("/")
     context["metatags"] = (context.get("metatags") or "") + preloads(root)
+    context["metatags"] += modules(context.get("body") or "", root)
     body = context.get("body") or ""
     # Sphinx writes the first page itself and forks for the others. What draws the charts has
     # threads, and must not have been started before a fork.

@@ -69,7 +69,16 @@ def split(selectors: str) -> list[str]:
 
 
 def used(css: str, known: set[str]) -> str:
-    """The style sheet without the rules for classes that occur nowhere."""
+    """The style sheet without the rules for classes that occur nowhere.
+
+    known: names of classes, and the beginnings of names whose ends a script computes, which end in
+    a hyphen, as `live-plane-${kind}` does.
+    """
+    begun = tuple(one for one in known if one.endswith("-") and len(one) > 4)
+
+    def occurs(name: str) -> bool:
+        return name in known or name.startswith(begun)
+
     out = []
     for prelude, body in blocks(css):
         if body is None:
@@ -82,7 +91,7 @@ def used(css: str, known: set[str]) -> str:
             out.append(f"{prelude}{{{body.strip()}}}")
         else:
             kept = [one for one in split(prelude)
-                    if known.issuperset(SELECTED.findall(NEGATED.sub("", one)))]
+                    if all(map(occurs, SELECTED.findall(NEGATED.sub("", one))))]
             if kept:
                 out.append(f"{','.join(one.strip() for one in kept)}{{{body.strip()}}}")
     return "\n".join(out)

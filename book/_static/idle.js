@@ -16,6 +16,9 @@
     }
     running = false;
   }
+  // A narrow page shows no list of its sections, so nothing need measure where each of them stands.
+  if (matchMedia("(max-width: 991.98px)").matches) delete document.body.dataset.bsSpy;
+
   window.bookIdle = (next) => { queue.push(next); run(); };
   const begin = () => { if (!moved) { moved = true; setTimeout(run, 600); } };
   for (const event of ["scroll", "pointermove", "pointerdown", "touchstart", "keydown"]) window.addEventListener(event, begin, { once: true, passive: true });

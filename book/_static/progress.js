@@ -52,8 +52,9 @@
     exercises();
     document.addEventListener("book-progress", draw);
     window.addEventListener("storage", draw);
+    // The menu opens at this page; on a phone it is closed, and nothing is measured.
     const side = document.querySelector(".bd-sidebar-primary"), here = side?.querySelector(".book-menu [aria-current]");
-    if (here) side.scrollTop = Math.max(0, here.getBoundingClientRect().top - side.getBoundingClientRect().top + side.scrollTop - side.clientHeight / 2);
+    if (here && matchMedia("(min-width: 992px)").matches) side.scrollTop = Math.max(0, here.getBoundingClientRect().top - side.getBoundingClientRect().top + side.scrollTop - side.clientHeight / 2);
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

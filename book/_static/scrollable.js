@@ -1,12 +1,16 @@
-// Whatever scrolls sideways can be reached, and then scrolled, by keyboard.
+// Whatever scrolls sideways can be reached, and then scrolled, by keyboard. Widths are read in idle
+// time and a few at a time: all at once, they held the page up for half a second on a phone.
 window.addEventListener("load", () => {
   const article = document.querySelector(".bd-article");
   if (!article) return;
-  const mark = () => {
-    for (const box of article.querySelectorAll("figure, table, pre, mjx-container, div")) {
-      const scrolls =
-        box.scrollWidth > box.clientWidth + 1 &&
-        ["auto", "scroll"].includes(getComputedStyle(box).overflowX);
+  const soon = window.requestIdleCallback ?? ((task) => setTimeout(task, 200));
+  let left = [], planned = false;
+
+  function look() {
+    const end = performance.now() + 8;
+    while (left.length && performance.now() < end) {
+      const box = left.pop(), wide = box.scrollWidth > box.clientWidth + 1;
+      const scrolls = wide && ["auto", "scroll"].includes(getComputedStyle(box).overflowX);
       if (scrolls && !box.hasAttribute("tabindex")) {
         box.tabIndex = 0;
         box.dataset.scrolls = "";
@@ -15,7 +19,14 @@ window.addEventListener("load", () => {
         delete box.dataset.scrolls;
       }
     }
-  };
+    planned = left.length > 0;
+    if (planned) soon(look, { timeout: 1000 });
+  }
+  function mark() {
+    left = [...article.querySelectorAll("figure, table, pre, mjx-container, div")].reverse();
+    if (!planned) soon(look, { timeout: 1000 });
+    planned = true;
+  }
   // Again whenever the width changes, and when a formula or a figure has been drawn.
   new ResizeObserver(mark).observe(article);
   window.MathJax?.startup?.promise?.then(mark);

@@ -8,7 +8,12 @@ import torch.nn.functional as F
 from exercises.checks import exercise, expect, expect_close, expect_shape, judged, same
 
 
-@judged(1, hint="a list of four numbers, and two numbers", example=([4, 3, 3, 1], 7, 60))
+@judged(1, hint=(
+        "a list of four numbers, and two numbers",
+        "the return to go at a step is that step's reward plus all later ones; work from the end",
+        "a context of n steps has three tokens a step: return, state, action; what was earned "
+        "comes off the wish",
+    ), example=([4, 3, 3, 1], 7, 60))
 def by_hand(togo, fourth_return, tokens):
     expect_shape(torch.as_tensor(togo, dtype=torch.float), (4,), "four steps have four returns")
     togo = torch.as_tensor(togo, dtype=torch.float)
@@ -30,7 +35,11 @@ def by_hand(togo, fourth_return, tokens):
 
 @judged(
     2,
-    hint="the sigmoid of minus the bias, and eight gates in a row",
+    hint=(
+        "the sigmoid of minus the bias, and eight gates in a row",
+        "each gate keeps 1 - update of x, and the update is sigmoid(-bias)",
+        "so it's sigmoid(bias) to the power of the number of gates",
+    ),
     example=((1 - 1 / (1 + math.exp(2))) ** 8, 0.5**8),
 )
 def kept(kept_with_bias_2, kept_with_bias_0):
@@ -177,7 +186,12 @@ def trajectory_tokens(states, actions, low, high, n_bins):
     return step.flatten(1)
 
 
-@judged(5, hint="four numbers", example=(5, 10, 1, 0.3))
+@judged(5, hint=(
+        "four numbers",
+        "let the gamble win rarely, and pay little but not nothing when it loses",
+        "with win at 10, compare chance * 10 + (1 - chance) * lose with safe, and with half of "
+        "safe",
+    ), example=(5, 10, 1, 0.3))
 def gamble(safe, win, lose, chance):
     safe, win, lose, chance = (float(x) for x in (safe, win, lose, chance))
     expect(0 < chance < 1, f"`chance` is {chance:g}; a probability lies between 0 and 1")

@@ -44,7 +44,11 @@ no_idea = values(
     1,
     "no_idea",
     measure=_untrained,
-    hint="give two numbers",
+    hint=(
+        "give two numbers",
+        "each of V words has the probability 1 / V, so what is minus its logarithm?",
+        "smoothing mixes in the other words, and here they all cost the same",
+    ),
     plain=_loss("without smoothing", "every word has p = 1 / 10,000; take -log of that"),
     smoothed=_loss(
         "with smoothing",
@@ -188,7 +192,11 @@ def _entropy(eps, size):
 @exercise(
     4,
     inputs=[(0.1, 12), (0.2, 50), (0.05, 10_000)],
-    hint="return the probability and the loss; at the best point p equals the target",
+    hint=(
+        "return the probability and the loss; at the best point p equals the target",
+        "the target is a distribution: 1 - smoothing + smoothing / V for the right word, smoothing"
+        " / V for each other; the smallest cross-entropy is the target's own entropy",
+    ),
     parts=("probability", "loss"),
     slips={
         "the right word also gets its share of the smoothing, so it is above 1 - smoothing": (
@@ -341,7 +349,10 @@ def _peak_reached(given, expected, peak, d_model):
 @exercise(
     6,
     inputs=[(1e-3, 512), (5e-3, 128), (2e-3, 256)],
-    hint="put step = warmup into equation 3 and solve for warmup",
+    hint=(
+        "put step = warmup into equation 3 and solve for warmup",
+        "at step = warmup both terms of the minimum are equal: peak = d_model^-0.5 * warmup^-0.5",
+    ),
     tolerance=0.005,  # lets whole updates through: 312 or 313 for 312.5
     tell=_peak_reached,
     slips={
@@ -372,7 +383,11 @@ def _adam(gradients, betas=(0.9, 0.98), eps=1e-9):
     return steps
 
 
-@judged(8, hint="find what cancels in m and does not in sqrt(v)", example=[1.0, -1.0] * 50)
+@judged(8, hint=(
+        "find what cancels in m and does not in sqrt(v)",
+        "m averages the gradients with their signs, v their squares without",
+        "alternate the signs",
+    ), example=[1.0, -1.0] * 50)
 def short_steps(gradients):
     expect(hasattr(gradients, "__len__") and len(gradients) == 100, "give a list of 100 gradients")
     gradients = [float(gradient) for gradient in gradients]
@@ -387,7 +402,12 @@ def short_steps(gradients):
     )
 
 
-@judged(9, hint="which steps does a warm-up make small?", example=(False, 0.003))
+@judged(9, hint=(
+        "which steps does a warm-up make small?",
+        "warm-up protects from a rate that is too high at first: what does it cost where none is?",
+        "go down with the rate in the post-norm panels, until the constant rate ends lower in every"
+        " seed",
+    ), example=(False, 0.003))
 def without_warm_up(norm_first, rate):
     records = recorded("warm_up", part="rates")
     given = {"norm_first": norm_first, "rate": rate}

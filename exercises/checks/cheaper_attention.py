@@ -8,7 +8,12 @@ from transformer_lib.beyond import sparse
 by_hand = values(
     1,
     "by_hand",
-    hint="three whole numbers",
+    hint=(
+        "three whole numbers",
+        "the token in the middle sees itself and 10 on each side",
+        "all scores: 101 rows of the full width, less what is missing at both ends, 10 + 9 + ... +"
+        " 1 each; news travels 10 places a layer",
+    ),
     links=Part(
         21,
         "count the near places to the left, the token, and to the right",
@@ -60,7 +65,11 @@ def _rule(seen):
 @exercise(
     2,
     inputs=[(2, 1), (4, 1), (8, 2), (5, 3)],
-    hint="two conditions joined by |, and one by &; i // block is the block of i",
+    hint=(
+        "two conditions joined by |, and one by &; i // block is the block of i",
+        "the last places of a block are those where j % block >= block - summary; the future is j "
+        "> i",
+    ),
     view=_as_mask,
     dtype=torch.bool,
     shrinks=False,
@@ -186,7 +195,11 @@ def merge(a, log_a, b, log_b):
 
 @judged(
     5,
-    hint="keep the global token, and take away something else",
+    hint=(
+        "keep the global token, and take away something else",
+        "who hears the global token isn't the question: does it hear everybody?",
+        "let all read place 0, and let place 0 read only itself, with few other links besides",
+    ),
     example=sparse.causal(sparse.any_of(sparse.local(1), sparse.with_global(1))),
 )
 def overturned(answer):

@@ -36,7 +36,11 @@ def _four(name, shape, slips=None):
 shapes = values(
     1,
     "shapes",
-    hint="give three shapes of four numbers each",
+    hint=(
+        "give three shapes of four numbers each",
+        "the axes are batch, heads, who looks, who is looked at",
+        "in the cross-attention the target looks and the source is looked at",
+    ),
     packed="names",
     encoder=_four("encoder", (3, 4, 9, 9)),
     decoder=_four("decoder", (3, 4, 6, 6)),
@@ -223,6 +227,9 @@ def _drops_eos(*args):
             lambda nt, src, bos, eos, n: _write(nt, src, bos, eos, n + 1),
         ],
     },
+    hint=(
+        "what does next_token see of what was written so far? And when should the loop stop early?",
+    ),
 )
 def write(next_token, src, bos, eos, max_len):
     so_far = [bos]
@@ -378,7 +385,10 @@ def _step(join=lambda old, new: torch.cat([old, new], 1), root=True, own=True):
     vary=(dict(B=3, T=3, D=5, K=5), dict(B=1, T=1), dict(B=2, T=2, D=4, K=3)),
     adapt=_row_by_row,
     right=_step(),
-    hint="keep keys and values, add those of the new row at the end, then attend",
+    hint=(
+        "keep keys and values, add those of the new row at the end, then attend",
+        "no mask is needed: what is kept is all that the newest row may see",
+    ),
     wrong="row by row the outputs are not those of causal attention over all rows",
     shrinks=False,
     tolerance=1e-4,
@@ -392,7 +402,11 @@ def causal_rows(x, w_q, w_k, w_v):
     return _causal(x, w_q, w_k, w_v)
 
 
-@judged(7, hint="two things help: more numbers, and more updates", example=(64, 600))
+@judged(7, hint=(
+        "two things help: more numbers, and more updates",
+        "start with the largest width of the grid and the most updates, then come down",
+        "the figure shows, for each width, how many updates it took",
+    ), example=(64, 600))
 def squeezed(width, updates):
     records = recorded("one_vector", squeeze=True)
     expect_one_of("width", width, (r["settings"]["width"] for r in records))

@@ -16,7 +16,11 @@ def _links(s, t):
 @exercise(
     1,
     inputs=[(4, 4), (3, 5), (6, 1), (1, 2)],
-    hint="count row by row: how many tokens does each one read?",
+    hint=(
+        "count row by row: how many tokens does each one read?",
+        "causal: 1 + 2 + ... + (s + t); prefix: each of the s source tokens reads s, and the "
+        "target goes on as before",
+    ),
     parts=("causal", "prefix"),
     tell=lambda given, expected, s, t: (
         f"for s = {s} and t = {t}: token i, counted from 1, reads i tokens"
@@ -117,6 +121,10 @@ def prefix_mask(n_source, size):
             lambda source, target: (source + target[:-1], (source + target)[1:])
         ),
     },
+    hint=(
+        "which place is the first whose next token belongs to the target? Compare the lengths of "
+        "read and predicted",
+    ),
 )
 def stream_of(source, target):
     return source + target[:-1], [0] * len(source) + target[1:]
@@ -125,7 +133,11 @@ def stream_of(source, target):
 @exercise(
     4,
     inputs=[(2.0, 300, 1000), (0.7, 50, 60), (3.1, 17, 17)],
-    hint="the total loss, in bits, by the bytes",
+    hint=(
+        "the total loss, in bits, by the bytes",
+        "nats become bits when you divide by the logarithm of 2; multiply by the tokens before you"
+        " divide by the bytes",
+    ),
     wrong="that is not the total loss / ln 2 / bytes",
     tolerance=1e-6,
     slips={
@@ -215,7 +227,11 @@ def parallel_layer(x, norm, attention, network):
 
 @judged(
     6,
-    hint="make the tokens of the first model small and many",
+    hint=(
+        "make the tokens of the first model small and many",
+        "perplexity per token is exp(loss); per byte it's exp(loss * tokens / 1000)",
+        "say, 500 tokens at a loss of 1 against 100 tokens at a loss you choose",
+    ),
     example=lambda: (1.5, 1000, 4.0, 250),
 )
 def overturn(answer):

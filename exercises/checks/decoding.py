@@ -28,7 +28,11 @@ positions = values(
     1,
     "positions",
     measure=_count_positions,
-    hint="without a cache, step t computes t positions",
+    hint=(
+        "without a cache, step t computes t positions",
+        "with a cache, each step computes only the newest position",
+        "without one it's 1 + 2 + ... + 50",
+    ),
     without_cache=Part(
         1275,
         "without a cache it is 1 + 2 + ... + 50",
@@ -107,7 +111,11 @@ def top_k(logits, k):
 pencil = values(
     3,
     "pencil",
-    hint="multiply along each path, and at each step keep the best n prefixes",
+    hint=(
+        "multiply along each path, and at each step keep the best n prefixes",
+        "size 1 keeps only A, whose sentences are worth 0.40 * 0.5 each",
+        "size 2 keeps A and B, size 3 keeps C as well; take the best product each time",
+    ),
     packed=True,
     one=Part(
         0.20,
@@ -231,7 +239,13 @@ WORSE = {
 }
 
 
-@judged(5, hint="let the second beam be filled with prefixes that end badly", example=WORSE)
+@judged(5, hint=(
+        "let the second beam be filled with prefixes that end badly",
+        "the winner of beam size 1 must be pushed out of the second beam, so it can't be among the"
+        " two best prefixes of length two",
+        "give the other first word two good second words, each with nowhere good to go, and let "
+        "the greedy path recover in its last word",
+    ), example=WORSE)
 def wider_is_worse(language):
     expect(isinstance(language, dict) and () in language, "the dictionary needs the prefix ()")
     for prefix, nexts in language.items():

@@ -27,7 +27,11 @@ reach = values(
     1,
     "reach",
     measure=_change_token_3,
-    hint="give two lists of row numbers, from 0 to 4",
+    hint=(
+        "give two lists of row numbers, from 0 to 4",
+        "without a mask every row looks at every row, so who can be affected?",
+        "with the causal mask, a row looks only at itself and at earlier ones",
+    ),
     packed="names",
     both_ways=Part(
         [0, 1, 2, 3, 4],
@@ -298,7 +302,10 @@ def encode_packed(encoder, sentences):
 @exercise(
     5,
     inputs=[(notes,) for notes in (1, 2, 3, 4, 5, 8, 9, 64, 65)],
-    hint="start with one note and double until it is enough",
+    hint=(
+        "start with one note and double until it is enough",
+        "how many doublings of 1 give at least `notes`? Mind notes = 1",
+    ),
     wrong="the number of layers is not right",
     large=(10**9 + 1,),
     slips={

@@ -16,7 +16,11 @@ def _lengths(n, lost, spans):
 @exercise(
     1,
     inputs=[(12, 2, 1), (20, 6, 3), (9, 4, 2)],
-    hint="what each span leaves in the source, and what it brings to the target",
+    hint=(
+        "what each span leaves in the source, and what it brings to the target",
+        "in the source, each span becomes one gap; the target names each gap, then its words, and "
+        "ends with one more gap",
+    ),
     parts=("source", "target"),
     tell=lambda given, expected, n, lost, spans: (
         f"for n = {n}, lost = {lost} and spans = {spans}: the source holds the kept tokens, and "
@@ -56,7 +60,10 @@ def _cut_out(ids, start, length):
     inputs=[
         ([5, 6, 7, 8, 9], 1, 3, GAP), ([4, 5, 6], 0, 1, GAP), ([4, 5, 6, 7], 2, 2, 77),
     ],
-    hint="slices: before the piece, the piece, behind it",
+    hint=(
+        "slices: before the piece, the piece, behind it",
+        "the source keeps its length: length gaps in the place of length tokens",
+    ),
     parts=("source", "target"),
     shrinks=False,
     tell=lambda given, expected, *args: (
@@ -107,6 +114,9 @@ def _told_spans(given, expected, ids, first, second, gap):
     parts=("source", "target"),
     shrinks=False,
     tell=_told_spans,
+    hint=(
+        "a Python slice ends before its last place: which tokens does ids[b + 1 : c] leave out?",
+    ),
 )
 def two_spans(ids, first, second, gap):
     (a, b), (c, d) = first, second
@@ -128,7 +138,12 @@ def _gain(runs):
 
 @judged(
     4,
-    hint="for each seed, find the run from scratch with as many updates in all",
+    hint=(
+        "for each seed, find the run from scratch with as many updates in all",
+        "updates in all are pretraining_updates + updates; for scratch the first is 0",
+        "a dictionary from (seed, updates in all) to BLEU makes the pairs easy to find; average "
+        "only the pairs that are there",
+    ),
     example=_gain,
 )
 def gain(answer):
@@ -193,7 +208,11 @@ def _told_shares(given, expected, sentences):
         ([["m", "n"], ["k", "k", "k", "m"], ["m", "z", "n"]],),
         ([["a", "x"], ["b", "y", "c"], ["c", "b", "z"], ["b", "c"]],),
     ],
-    hint="for each sentence, count its words that stand in any other sentence",
+    hint=(
+        "for each sentence, count its words that stand in any other sentence",
+        "for each word of a sentence ask whether any other sentence has it; divide by the "
+        "sentence's length, and take the place of the largest share",
+    ),
     tell=_told_shares,
     shape="return the number of a sentence",
     shrinks=False,
@@ -222,7 +241,12 @@ def gap_sentence(sentences):
 
 @judged(
     6,
-    hint="a span may have the length 0: what does it do to the source?",
+    hint=(
+        "a span may have the length 0: what does it do to the source?",
+        "a span of length 0 hides nothing and still adds its gap",
+        "with a very small mean length nearly all spans are empty: lose a lot, in spans as short "
+        "as you may",
+    ),
     example=lambda: (20, 0.3, 0.3),
 )
 def overturn(answer):

@@ -18,7 +18,11 @@ from transformer_lib.tokenization import load_tokenizer
 @exercise(
     1,
     inputs=[(64, 14, 0.15), (8, 20, 0.3), (1, 10, 0.5)],
-    hint="count the tokens that each model is asked for",
+    hint=(
+        "count the tokens that each model is asked for",
+        "the masked model is asked for rate * T tokens a caption, and the language model for "
+        "everything after <bos>",
+    ),
     parts=("masked model", "language model"),
     tell=lambda given, expected, B, T, rate: (
         "the masked model's number is not right"
@@ -168,7 +172,11 @@ def _scored(hide=lambda place, places: place, places=lambda ids: ids > 3, mean=F
     4,
     inputs=_text,
     vary=(dict(T=8, mask_id=18), dict(T=5)),
-    hint="one row for each ordinary token, with that token hidden",
+    hint=(
+        "one row for each ordinary token, with that token hidden",
+        "stack T copies, hide one place in each, run guess once, take log_softmax, and pick the "
+        "true token at the hidden place",
+    ),
     wrong="the sum is not right",
     shape="return one number",
     slips={
@@ -206,7 +214,10 @@ def _numbers(V, E, D, F, L):
 @exercise(
     5,
     inputs=[(30_000, 128, 768, 3072, 12), (2_000, 16, 64, 128, 2), (50, 3, 7, 5, 1)],
-    hint="V * E and E * D first, then one layer",
+    hint=(
+        "V * E and E * D first, then one layer",
+        "one layer has 4 D D + 2 D F numbers; how often does it count if all layers share it?",
+    ),
     wrong="the count is not right",
     slips={
         "the layers share their weights: count one of them": (
@@ -244,7 +255,12 @@ def _models():
 
 @judged(
     6,
-    hint="hide each word of many captions in turn, and let both models guess",
+    hint=(
+        "hide each word of many captions in turn, and let both models guess",
+        "where does the left side give the word away, and the right side suggest another?",
+        "try the words near the beginning of a caption, and print the difference of the two gaps "
+        "for each",
+    ),
     example=lambda: (
         "Two cats that are … two green balls on the beautiful bridge are jumping in the café.",
         "chasing",

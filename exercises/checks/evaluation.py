@@ -11,7 +11,11 @@ from transformer_lib.evaluation import edit_distance
 brevity = values(
     1,
     "brevity",
-    hint="put r = 10 and c into the formula, and mind the minimum",
+    hint=(
+        "put r = 10 and c into the formula, and mind the minimum",
+        "the penalty is exp(1 - r / c) where c is below r",
+        "for 12 words against 10 there's nothing to punish",
+    ),
     for_8=Part(
         math.exp(1 - 10 / 8),
         "the penalty for 8 words is not right",
@@ -56,7 +60,10 @@ LEFT, RIGHT = "a b a b a c".split(), "b a b a a c a b".split()
         *((LEFT, RIGHT, n) for n in (1, 2, 3, 4, 7)),
         (["ab", "c"], ["a", "bc"], 2), ("x y z y z".split(), "y z x y z".split(), 2),
     ],
-    hint="count the n-grams of both sides with Counter, then take the smaller counts",
+    hint=(
+        "count the n-grams of both sides with Counter, then take the smaller counts",
+        "Counter & Counter takes the smaller count of each n-gram; sum its values",
+    ),
     wrong="the number of n-gram matches is not right",
     large=lambda: (
         [f"w{i % 9973}" for i in range(20_000)], [f"w{i % 7919}" for i in range(20_000)], 2
@@ -133,6 +140,9 @@ def _mean(divide="reference"):
             sum(map(edit_distance, a, b)) / sum(map(len, b))
         ),
     },
+    hint=(
+        "what should the edits be divided by, and is a mean of rates the rate of the corpus?",
+    ),
 )
 def wer(hypotheses, references):
     edits, words = _sums(hypotheses, references)
@@ -145,7 +155,12 @@ def _paired(a, b, draws, seed):
     return a[rows].mean(1) - b[rows].mean(1)
 
 
-@judged(4, given=0xCB39A7B4, example=_paired)
+@judged(4, given=0xCB39A7B4, example=_paired,
+    hint=(
+        "how many sets of sentences does each round draw, and how many should it draw?",
+        "draw the indices once and use them for both systems",
+    ),
+)
 def paired(answer):
     rng = np.random.default_rng(7)
     for n, draws in ((80, 40), (50, 30)):
@@ -197,7 +212,13 @@ def paired(answer):
         expect(abs(share) > 0.02, f"sentence {i} of 4 is never drawn")
 
 
-@judged(5, hint="give a set of numbers from 1 to 6", example={2, 5})
+@judged(5, hint=(
+        "give a set of numbers from 1 to 6",
+        "for each, ask whether anything but the model differs: the test set, the unit of counting,"
+        " what was looked at to choose",
+        "perplexity counts per token, so the tokens must be the same; a test set that chose a "
+        "checkpoint is no longer a test",
+    ), example={2, 5})
 def fair(answer):
     expect(
         isinstance(answer, set | frozenset | list | tuple), "give a set of numbers, such as {1, 4}"
@@ -227,7 +248,13 @@ def _apart(n_seeds, draws, seed):
     return ((low[0] > high[1]) | (low[1] > high[0])).mean()
 
 
-@judged(7, hint="draw both systems' scores from one distribution", example=(_apart, 2, 4))
+@judged(7, hint=(
+        "draw both systems' scores from one distribution",
+        "draw n_seeds numbers for each of two equal systems: apart means that the smallest of one "
+        "is above the largest of the other",
+        "for small numbers of seeds you can also count orders: of all orders of 2n numbers, two "
+        "keep the groups apart",
+    ), example=(_apart, 2, 4))
 def ranges(apart, overturns, enough):
     for n_seeds in (2, 3, 5):
         expected = 2 / math.comb(2 * n_seeds, n_seeds)  # one of the orders of 2n scores

@@ -31,7 +31,11 @@ parameters = values(
     1,
     "parameters",
     measure=_count_layer,
-    hint="give two whole numbers and a share between 0 and 1",
+    hint=(
+        "give two whole numbers and a share between 0 and 1",
+        "the network: 512 to 2,048 and back, each with its bias",
+        "attention: four maps from 512 to 512, each with its bias; the heads don't change that",
+    ),
     network=Part(
         NETWORK,
         "the network is two matrices of 512 x 2048, and a bias for each map",
@@ -73,7 +77,11 @@ parameters = values(
 
 @judged(
     2,
-    hint="let one unit count, and one notice that both are 1",
+    hint=(
+        "let one unit count, and one notice that both are 1",
+        "relu(a + b) is 0, 1, 1, 2 for the four inputs; what must be taken away at 2?",
+        "the second unit is relu(a + b - 1), which is 1 only for two; weigh it with -2",
+    ),
     example=([[1, 1], [1, 1]], [0, -1], [1, -2]),
 )
 def exactly_one(w1, b1, w2):
@@ -165,7 +173,12 @@ def _dropout(x, p):
     return x * (torch.rand_like(x) >= p) / (1 - p)
 
 
-@judged(4, given=0x387625A2, example=_dropout)
+@judged(4, given=0x387625A2, example=_dropout,
+    hint=(
+        "torch.rand is below p with probability p: is that the share that stays?",
+        "the mean should stay the same, so divide by the share that is kept",
+    ),
+)
 def dropout(answer):
     for p, size in ((0.2, (200_000,)), (0.6, (400, 500))):
         x = torch.rand(size) + 1
@@ -210,7 +223,10 @@ def dropout(answer):
 @exercise(
     5,
     inputs=[(512, 2048), (16, 64), (100, 10), (64, 512)],
-    hint="ReLU has two matrices, SwiGLU three",
+    hint=(
+        "ReLU has two matrices, SwiGLU three",
+        "2 * d * d_ff = 3 * d * width",
+    ),
     wrong="the width is not right",
     slips={
         "that is wider: SwiGLU has one matrix more, so each must be narrower": (
@@ -248,7 +264,11 @@ def _own_share(gain, seed, n_layers=12, d=32):
     return (sizes[3] / (sizes.sum() - sizes[3]) * 9).item()
 
 
-@judged(7, hint="x is one of 25 summands: make the others large", example=20.0)
+@judged(7, hint=(
+        "x is one of 25 summands: make the others large",
+        "the path carries x with a gradient of 1, whatever the sublayers add",
+        "a factor well above 1 drowns it; try 3, then 10. And below 1?",
+    ), example=20.0)
 def gain(value):
     expect(isinstance(value, (int, float)), "give one number, the factor on every sublayer")
     expect(0 < value <= 1000, "a factor between 0 and 1000, please")
@@ -260,7 +280,11 @@ def gain(value):
     )
 
 
-@judged(8, hint="what is the sum for, and where is it not needed?", example=(1, 0.003, 80))
+@judged(8, hint=(
+        "what is the sum for, and where is it not needed?",
+        "in a shallow network the gradient has a short way anyway",
+        "take the fewest layers of the grid, and look whether every seed agrees",
+    ), example=(1, 0.003, 80))
 def sums_in_the_way(layers, rate, updates):
     records = recorded("residuals", part="learning", gain=1.0)
     expect_one_of("layers", layers, (r["settings"]["layers"] for r in records))

@@ -301,7 +301,7 @@ class Check:
         self.id = f"{module.rpartition('.')[2]}.{number}" if counted else number
         self.title = f"Exercise {number}" if counted else number
         hints = (hints,) if isinstance(hints, str) else tuple(hints or ())
-        self.hints = hints or ((REPAIR_IT if given is not None else MAKE_IT),)
+        self.hints = (*((REPAIR_IT,) if given is not None else ()), *hints) or (MAKE_IT,)
         self.given, self.hints_shown = given, 0
         known = EXERCISES.setdefault(self.id, self)
         if (known.__module__, known.__name__) != (module, name):
@@ -314,7 +314,8 @@ class Check:
     def __call__(self, *answers):
         verdict, mistakes = self.judge(answers)
         if verdict is None:
-            print(f"○ {self.title}. Not attempted yet: {self.hints[0]}.")
+            end = "" if self.hints[0].endswith("?") else "."
+            print(f"○ {self.title}. Not attempted yet: {self.hints[0]}{end}")
         for sentence, *details in mistakes:
             print(f"✗ {self.title}. Not yet: {sentence}")
             for detail in details:

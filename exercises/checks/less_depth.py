@@ -20,7 +20,12 @@ def _shares(p, threshold=0.99):
 
 @judged(
     1,
-    hint="go step by step and keep the sum; a place runs while the sum is below",
+    hint=(
+        "go step by step and keep the sum; a place runs while the sum is below",
+        "the step at which the sum reaches the threshold gets what is left, 1 minus the shares "
+        "before it",
+        "if the sum never gets there, that step is the last one",
+    ),
     example=_shares,
 )
 def shares(answer):
@@ -56,7 +61,11 @@ def shares(answer):
 
 @judged(
     2,
-    hint="set the bound exp(-2 n (allowed - mean)^2) equal to the risk",
+    hint=(
+        "set the bound exp(-2 n (allowed - mean)^2) equal to the risk",
+        "take logarithms: n = log(1 / risk) / (2 (allowed - mean)^2)",
+        "round up to a whole number; use math.ceil",
+    ),
     example=lambda mean, allowed, risk: math.ceil(math.log(1 / risk) / (2 * (allowed - mean) ** 2)),
 )
 def sentences_needed(answer):
@@ -101,7 +110,12 @@ PROMISES = [  # mean damage of each threshold, sentences, allowed, risk
 ]
 
 
-@judged(3, given=0xAAD062E5, example=_promised)
+@judged(3, given=0xAAD062E5, example=_promised,
+    hint=(
+        "one reason: the loop goes on after a threshold has failed",
+        "the other: what does the square make of a damage that is larger than what's allowed?",
+    ),
+)
 def promised(answer):
     for means, n, allowed, risk in PROMISES:
         losses = torch.tensor(means, dtype=torch.float64)[:, None].expand(-1, n).clone()

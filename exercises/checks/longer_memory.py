@@ -11,7 +11,11 @@ from transformer_lib.beyond.neighbours import nearest_attention
 by_hand = values(
     1,
     "by_hand",
-    hint="two whole numbers",
+    hint=(
+        "two whole numbers",
+        "in a recurrent stack each layer looks back by its memory, and layers add up",
+        "at rate 3, one compressed place covers three old ones: 100 plain places and 50 * 3",
+    ),
     stack=Part(
         900,
         "each layer adds one memory: layers x memory",
@@ -35,7 +39,11 @@ by_hand = values(
 
 @judged(
     2,
-    hint="e to the power of minus the distance, divided by the sum of all three",
+    hint=(
+        "e to the power of minus the distance, divided by the sum of all three",
+        "the neighbours' share for dog: (e^0 + e^-2) over (e^0 + e^-2 + e^-0.5)",
+        "mix: 0.75 * 0.2 + 0.25 * that share",
+    ),
     example=0.312958,
 )
 def of_dog(answer):
@@ -71,7 +79,12 @@ def _keep(memory, x, reach):
     return together[:, max(0, together.size(1) - reach) :]
 
 
-@judged(3, given=0x8F9D4714, example=_keep)
+@judged(3, given=0x8F9D4714, example=_keep,
+    hint=(
+        "what does a slice [-0:] return?",
+        "what else does a memory carry from segment to segment, if nobody cuts it off?",
+    ),
+)
 def keep(answer):
     memory = torch.randn(2, 5, 3)
     x = torch.randn(2, 4, 3, requires_grad=True)
@@ -103,7 +116,11 @@ def _flat():
     return q, k, torch.randn(1, 1, 64, 4, generator=generator)
 
 
-@judged(4, hint="what if all 64 keys are worth as much?", example=_flat)
+@judged(4, hint=(
+        "what if all 64 keys are worth as much?",
+        "if all keys match equally well, the exact output is the mean of 64 values",
+        "let the 8 values that are taken point one way and the mean of all be small",
+    ), example=_flat)
 def overturned(answer):
     found = answer()
     expect(isinstance(found, (tuple, list)) and len(found) == 3, "return three tensors: q, k and v")

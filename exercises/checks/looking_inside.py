@@ -9,7 +9,11 @@ from exercises.checks.recorded import recorded
 count_heads = values(
     1,
     "count_heads",
-    hint="give two numbers",
+    hint=(
+        "give two numbers",
+        "an encoder layer has one attention, a decoder layer has two",
+        "the source is read by the encoder's own attention and by the cross-attention",
+    ),
     all_heads=Part(
         6 * 8 + 3 * 2 * 8,
         "the number of heads is not right",
@@ -113,7 +117,10 @@ def _tables():
 @exercise(
     3,
     inputs=_tables(),
-    hint="make every row a unit vector first",
+    hint=(
+        "make every row a unit vector first",
+        "then the products with row i are the cosines; leave i out, and sort from the largest",
+    ),
     view=lambda rows, *args: [int(row) for row in rows],
     tell=lambda given, expected, table, i, k: (
         f"asked for {k} neighbours, you gave {len(given)}"
@@ -183,6 +190,10 @@ def _silenced(columns):
         ),
         "nothing is silent": lambda x, head, n_heads: x.clone(),
     },
+    hint=(
+        "which columns belong to a head: neighbours, or every n-th? And whose tensor do you "
+        "change?",
+    ),
 )
 def silent_head(x, head, n_heads):
     size = x.size(-1) // n_heads
@@ -204,7 +215,10 @@ def _error(total):
         (FOUND, TRUE), (TRUE, TRUE), ({(5, 5)}, {(1, 1)}), (set(), set()), (set(), {(0, 1)}),
         ({(0, 1), (1, 0), (3, 3)}, {(0, 1)}), ({(0, 0), (1, 2)}, {(0, 0), (2, 1)}),
     ],
-    hint="AER = 1 - 2 |A and G| / (|A| + |G|)",
+    hint=(
+        "AER = 1 - 2 |A and G| / (|A| + |G|)",
+        "count the common links twice, since both sets hold them; then mind two empty sets",
+    ),
     wrong="the alignment error rate is another",
     shrinks=False,
     slips={
@@ -257,7 +271,13 @@ def _told(values):
 
 @judged(
     7,
-    hint="point at the marks of the figure that lie far below the line, and far above it",
+    hint=(
+        "point at the marks of the figure that lie far below the line, and far above it",
+        "below the line: together they cost less than the worse one alone. Above it: they stand in"
+        " for each other",
+        "hover over a mark of the figure to see its kind, layer and heads, and check that its "
+        "interval doesn't contain 0",
+    ),
     example=(("cross", 0, 2, 3), ("cross", 0, 1, 3)),
 )
 def two_heads(cheaper, dearer):

@@ -20,7 +20,13 @@ combined = values(
     1,
     "combined",
     measure=_count_combined,
-    hint="give a shape such as (2, 6), and a whole number",
+    hint=(
+        "give a shape such as (2, 6), and a whole number",
+        "the padding mask is (2, 1, 1, 6), the causal one (1, 1, 6, 6): what does & make of the "
+        "two shapes?",
+        "the first target has 4 real keys: rows 0 to 3 see 1, 2, 3 and 4 of them, and what do rows"
+        " 4 and 5 see?",
+    ),
     shape=Part(
         (2, 1, 6, 6),
         "line the two shapes up from the right: batch, heads, queries, keys",

@@ -9,7 +9,12 @@ from exercises.checks.recorded import recorded
 padding = values(
     1,
     "padding",
-    hint="rows times the longest, less the real tokens, over rows times the longest",
+    hint=(
+        "rows times the longest, less the real tokens, over rows times the longest",
+        "all four rows are as long as the longest: 4 * 8 places hold 20 tokens",
+        "for two batches, put the short ones together and add up the places of both before you "
+        "divide",
+    ),
     one_batch=Part(
         12 / 32,
         "one batch is 4 x 8 = 32 numbers, 20 of them real",
@@ -54,7 +59,10 @@ TEST = "a a a dog fish fish cat cat cat cat".split()
         ("b a b c b a".split(), "a c c d b".split(), 1),
         (["x"], ["y", "x", "z"], 1),
     ],
-    hint="Counter(train_words).most_common(n)",
+    hint=(
+        "Counter(train_words).most_common(n)",
+        "make a set of those words, then count the running test words that are in it",
+    ),
     wrong="the share of known test words is another",
     shrinks=False,
     large=lambda: (list(range(30_000)) * 2, list(range(0, 60_000, 2)), 30_000),
@@ -107,6 +115,10 @@ SHORT, LONG = [1, 7, 8, 2], [1, *range(10, 30), 2]
             lambda ids, limit: ids if len(ids) <= limit else ids[: limit - 2] + [2]
         ),
     },
+    hint=(
+        "where does <eos> stand in a target that was cut? And what must happen to a target that is"
+        " short enough?",
+    ),
 )
 def shorten(ids, limit):
     return ids if len(ids) <= limit else ids[: limit - 1] + [2]
@@ -168,7 +180,10 @@ def _told_batches(given, expected, lengths, budget):
         ([2, 5, 9], 9),
         ([4, 4, 4], 100),
     ],
-    hint="start a new batch when (rows + 1) * new length is over the budget",
+    hint=(
+        "start a new batch when (rows + 1) * new length is over the budget",
+        "the newest sentence is the longest so far, so its length is the width of the whole batch",
+    ),
     tell=_told_batches,
     large=lambda: (sorted(i % 40 + 1 for i in range(20_000)), 4000),
     slips={
@@ -217,7 +232,10 @@ def _many_pairs(n=5_000):
         (PAIRS, []),
         (PAIRS, [("Hund.", "Dog."), ("Ein Mann", "A man.")]),  # parts of known sources
     ],
-    hint="a set of the cleaned training sources",
+    hint=(
+        "a set of the cleaned training sources",
+        "clean both sides in the same way: source.lower().strip()",
+    ),
     wrong="that is not the number of test pairs whose source is in training",
     large=_many_pairs,
     shrinks=False,
@@ -262,7 +280,11 @@ def leak(train, test):
 
 @judged(
     7,
-    hint="look in the figure for points to the left of a pool of 30 of the library's, and below it",
+    hint=(
+        "look in the figure for points to the left of a pool of 30 of the library's, and below it",
+        "'left of' is less padding, 'below' is fewer meetings",
+        "a cruder order mixes more by itself, so it can afford a larger pool than 30",
+    ),
     example=("longer side", 100),
 )
 def better_bargain(order, pool):

@@ -24,7 +24,12 @@ sizes = values(
     1,
     "sizes",
     measure=_measure_sizes,
-    hint="give a number and two shapes, for example (2, 10, 512)",
+    hint=(
+        "give a number and two shapes, for example (2, 10, 512)",
+        "four maps, each 512 * 512 + 512 numbers",
+        "queries are (batch, heads, tokens, width of a head), weights (batch, heads, tokens, "
+        "tokens)",
+    ),
     packed="names",
     parameters=Part(
         4 * (D * D + D),
@@ -211,7 +216,12 @@ NEAR = 0.1  # of the mean over the seeds: a prediction this close is right
 
 @judged(
     7,
-    hint="look at the panel of the network, at the last steps",
+    hint=(
+        "look at the panel of the network, at the last steps",
+        "a single step isn't enough: ask which number of heads is ahead at the end of training "
+        "with the reader that isn't linear",
+        "then predict what remains when the relu is gone: can two linear maps do more than one?",
+    ),
     example={"heads": 2, "reader": "network", "steps": 1000, "without_relu": 0.8},
 )
 def fewer_heads(setting):

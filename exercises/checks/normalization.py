@@ -28,7 +28,11 @@ by_hand = values(
     1,
     "by_hand",
     measure=_norm_both,
-    hint="give two lists of four numbers",
+    hint=(
+        "give two lists of four numbers",
+        "take the mean, then the standard deviation (divide by 4, not by 3)",
+        "multiplying the input by ten multiplies mean and deviation by ten: what stays?",
+    ),
     packed=True,
     first=Part(
         RIGHT,
@@ -196,7 +200,11 @@ def _batch(B, T, D):
 @exercise(
     4,
     inputs=[("layer", 4, 5, 16), ("batch", 4, 5, 16), ("layer", 2, 9, 8), ("batch", 2, 9, 8)],
-    hint="each line returns two numbers: averaged over, and how many means",
+    hint=(
+        "each line returns two numbers: averaged over, and how many means",
+        "LayerNorm takes one mean for each token; BatchNorm one for each feature, over everything "
+        "else",
+    ),
     tell=lambda given, expected, kind, *sizes: (
         f"{kind.capitalize()}Norm on shape {sizes}: averaged over, number of means"
     ),
@@ -301,7 +309,11 @@ def masked_batch_norm(x, real):
 
 @judged(
     6,
-    hint="BatchNorm uses two numbers of each feature, and padding can have the same two",
+    hint=(
+        "BatchNorm uses two numbers of each feature, and padding can have the same two",
+        "mean and variance of each feature over the batch must stay as they were",
+        "what if the padding is the sentence itself, in any order?",
+    ),
     example=lambda x: x.clone(),
 )
 def padding_that_does_nothing(padding):

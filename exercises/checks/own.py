@@ -268,7 +268,11 @@ def _heads(split=None, join=None, order=(0, 1, 2), blind=False, out=True):
 @exercise(
     "own.multi_head_attention", inputs=_projected, gradients=True, view=_output_alone,
     vary=(dict(T=5, H=2, K=6), dict(B=3, T=3, S=3, H=4, K=4), dict(masked=False, H=1, K=5)),
-    hint="project, cut into heads, attend, join, project",
+    hint=(
+        "project, cut into heads, attend, join, project",
+        "cut with unflatten(-1, (n_heads, -1)).transpose(1, 2), join with transpose(1, "
+        "2).flatten(2); the mask goes to the attention as it is",
+    ),
     adapt=_with_weights(_run_heads), shrinks=False,
     wrong="with the same weights, the output is not that of torch.nn.MultiheadAttention",
     shape="one output of d_model numbers per query",
@@ -309,7 +313,10 @@ def _run_norm(part, x, weight, bias):
 
 @exercise(
     "own.layer_norm", inputs=normalization.layer_norm.inputs, vary=normalization.layer_norm.vary,
-    hint="mean, variance, divide, then gain and bias", adapt=_with_weights(_run_norm),
+    hint=(
+        "mean, variance, divide, then gain and bias",
+        "divide by d, not by d - 1, and add eps inside the root, before you take it",
+    ), adapt=_with_weights(_run_norm),
     wrong="with the same weights, the output differs from torch.nn.LayerNorm",
     shape="the norm keeps the shape", tolerance=1e-4, gradients=True, shrinks=False,
     forbid=normalization.layer_norm.forbid, slips=formulas(normalization.layer_norm.slips),
@@ -462,7 +469,10 @@ def loss(logits, targets, smoothing, ignore_index):
     "own.schedule", tolerance=1e-7, large=(10**6, 512, 4000),
     inputs=[(1, 128, 400), (200, 128, 400), (400, 128, 400), (1600, 128, 400), (4000, 512, 4000),
             (100, 64, 10)],
-    hint="d_model^-0.5 times the smaller of two: one rises with the step, one falls with its root",
+    hint=(
+        "d_model^-0.5 times the smaller of two: one rises with the step, one falls with its root",
+        "min(step ** -0.5, step * warmup ** -1.5), times d_model ** -0.5",
+    ),
     wrong="the rate is not that of eq. 3", shape="the rate is one number",
     slips={
         "you take the larger of the two; the rate is the smaller": (
@@ -704,7 +714,13 @@ def _beam(slots=lambda n: n, power=lambda n, penalty: n**penalty, log=True, reor
 
 @judged(
     "own.beam_search",
-    hint="keep the beam_size best prefixes by their sum of log p; what ends leaves with its score",
+    hint=(
+        "keep the beam_size best prefixes by their sum of log p; what ends leaves with its score",
+        "keep a list of (sum of log p, ids); each step, extend all of them by every token and keep"
+        " the beam_size best of the lot",
+        "divide a finished hypothesis's sum by its length to the power of the penalty before you "
+        "compare it, and stop when nothing unfinished can still win",
+    ),
     example=_beam(),
     slips={
         "in a language where the first word misleads": _beam(slots=lambda n: 1),

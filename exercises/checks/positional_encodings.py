@@ -16,7 +16,11 @@ def _about(value):
 slow_wavelength = values(
     1,
     "slow_wavelength",
-    hint="give a number of positions",
+    hint=(
+        "give a number of positions",
+        "pair i has the frequency 10000^(-2 i / d_model); with d_model = 4 there are two pairs",
+        "a full turn is 2 pi: divide it by the slow pair's frequency",
+    ),
     positions=Part(
         200 * math.pi,
         "a full turn is 2 pi, at a speed of 1/100 a step",
@@ -139,7 +143,11 @@ def _turn(a, b):
 @exercise(
     4,
     inputs=[(3, 0.4), (1, 1.3), (-2, 0.7), (0, 0.5)],
-    hint="use the addition theorems with -k in place of k",
+    hint=(
+        "use the addition theorems with -k in place of k",
+        "sin(a - b) = sin a cos b - cos a sin b, and cos(a - b) = cos a cos b + sin a sin b; read "
+        "off the four numbers",
+    ),
     wrong="from position p it does not go back by k",
     shape="a matrix for one pair",
     slips={
@@ -179,7 +187,11 @@ def shift_back(k, omega):
 @exercise(
     5,
     inputs=[(0.5,), (1 / 256,), (0.25,), (2.0,), (0.7,)],
-    hint="the softmax turns a difference of scores into a ratio of weights",
+    hint=(
+        "the softmax turns a difference of scores into a ratio of weights",
+        "the ratio is exp(-m * distance); for which distances is it below 1 / 100? Then take the "
+        "next whole number",
+    ),
     wrong="the distance is not right",
     slips={
         "the softmax has base e, not 2 or 10: the ratio of two weights is exp(-m * n)": [
@@ -202,7 +214,12 @@ def alibi_reach(m):
     return math.ceil(math.log(100) / m)
 
 
-@judged(7, hint="look at the dot products of a short vector, one distance after the other",
+@judged(7, hint=(
+        "look at the dot products of a short vector, one distance after the other",
+        "a narrow encoding has few wavelengths, so its product with itself goes up again",
+        "for d_model = 16, print the product with position 0 for distances up to 100, and look for"
+        " a far one above a near one",
+    ),
         example=(64, 48, 100))
 def nearer(d_model, near, far):
     expect(
@@ -221,7 +238,11 @@ def nearer(d_model, near, far):
 
 @judged(
     8,
-    hint="give the sinusoids the size that suits them, and the learned positions the other",
+    hint=(
+        "give the sinusoids the size that suits them, and the learned positions the other",
+        "a comparison can be made unfair by its starting sizes",
+        "learned positions that start far too large need long to recover; give few steps",
+    ),
     example={"sinusoidal": 0.71, "learned": 0.02, "sequences": 50, "steps": 400},
 )
 def sinusoids_ahead(setting):

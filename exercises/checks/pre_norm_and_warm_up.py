@@ -22,7 +22,11 @@ growing_path = values(
     1,
     "growing_path",
     measure=_walk,
-    hint="variances of independent vectors add up; give a pair of numbers",
+    hint=(
+        "variances of independent vectors add up; give a pair of numbers",
+        "after 24 sublayers the variance is 1 + 24; the RMS is its root",
+        "before the last one the variance was 24, and the last one adds vectors of RMS 1",
+    ),
     packed=True,
     size=Part(
         5.0,

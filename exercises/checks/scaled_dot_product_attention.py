@@ -26,7 +26,11 @@ equal_keys = values(
     1,
     "equal_keys",
     measure=_attend_equal_keys,
-    hint="give a list of four numbers",
+    hint=(
+        "give a list of four numbers",
+        "equal keys have equal scores with any query",
+        "softmax of four equal numbers",
+    ),
     weights=Part(
         [0.25] * 4,
         "equal keys give equal scores for every query, so no key can get more than another",
@@ -99,7 +103,11 @@ def repaired_attention(q, k, v):
 
 @judged(
     4,
-    hint="divide the scores by the temperature, then softmax",
+    hint=(
+        "divide the scores by the temperature, then softmax",
+        "scores / temperature, softmax over the last axis; a higher temperature flattens",
+        "bisect: at 1 the first weight is 0.67, and at 3 it's below 0.5",
+    ),
     example=(lambda scores, t: (scores / t).softmax(-1), 2.0780869),
 )
 def temperature(weights_at, tau):
@@ -178,7 +186,12 @@ def _alike(n, d_k):
     return numbers.expand(n, d_k), torch.randn(n, 1).expand(n, d_k)
 
 
-@judged(7, hint="the chapter's queries had something else, beside their variance",
+@judged(7, hint=(
+        "the chapter's queries had something else, beside their variance",
+        "over the rows each feature may have mean 0 and variance 1, and still all features of a "
+        "row may agree",
+        "draw one sign for a row and use it for every feature: what is q @ k then?",
+    ),
         example=_alike)
 def drawn(draw):
     spreads = []

@@ -31,7 +31,11 @@ matrix_sizes = values(
     1,
     "matrix_sizes",
     measure=_count_matrices,
-    hint="give a pair (separate, shared)",
+    hint=(
+        "give a pair (separate, shared)",
+        "one matrix has vocabulary times d_model numbers",
+        "three of them apart, one of them shared",
+    ),
     packed=True,
     separate=Part(
         3 * ONE,
@@ -98,7 +102,11 @@ def _many_words(n=3000):
         ({("un", "d"): 4, ("h", "un", "d"): 3, ("d", "e"): 6, ("u", "nd"): 5},),
         ({("a", "bc"): 3, ("ab", "c"): 3, ("x", "yz"): 4},),
     ],
-    hint="add up counts of neighbours over all words",
+    hint=(
+        "add up counts of neighbours over all words",
+        "zip(symbols, symbols[1:]) gives the neighbours of a word; each counts as often as the "
+        "word",
+    ),
     large=_many_words,
     tell=lambda given, expected, *args: (
         f"return the pair as a tuple of two symbols, not the string {given!r}"
@@ -182,6 +190,9 @@ def _gives_a_tuple(answer):
         ),
         "you merge the first occurrence only": _once,
     },
+    hint=(
+        "try it on ('a', 'a', 'a') with the pair ('a', 'a'): how many symbols come out?",
+    ),
 )
 def repaired_merge(symbols, pair):
     return _merge(symbols, pair)
@@ -213,7 +224,10 @@ def _longest(word, merges):
         ("x", [("a", "b")]),
         ("hund", []),
     ],
-    hint="start from the characters, apply the merges in order",
+    hint=(
+        "start from the characters, apply the merges in order",
+        "apply each merge to the whole word before you go to the next one, even if it never fits",
+    ),
     large=("ab" * 400, [("a", "b")] * 200),
     tell=lambda given, expected, *args: (
         "return a list or tuple of tokens, not one string"

@@ -12,7 +12,10 @@ from exercises.checks import exercise, expect, judged
 @exercise(
     1,
     inputs=[(n, t) for n in (4, 7, 1) for t in range(n + 1)],
-    hint="try it on d a c b <eos> with a pencil",
+    hint=(
+        "try it on d a c b <eos> with a pencil",
+        "step 0 writes the last letter, which is at place n - 1; and where is <eos>?",
+    ),
     tell=lambda given, expected, n, t: (
         f"at step {t} of {n} letters the letter should come from place {expected}"
         if t < n
@@ -155,6 +158,9 @@ def exact_share(written, right):
             lambda letters: (letters[::-1] + [2], [1] + letters[::-1] + [2]),
         ],
     },
+    hint=(
+        "which part of the source should be reversed, and where does <eos> end up?",
+    ),
 )
 def reverse_pair(letters):
     return letters + [2], [1] + letters[::-1] + [2]
@@ -214,7 +220,10 @@ def answer_weight(weights, source, answers):
 @exercise(
     5,
     inputs=[(3,), (5,), (1,), (8,)],
-    hint="count the orders of n different letters",
+    hint=(
+        "count the orders of n different letters",
+        "one order of n! is right",
+    ),
     tolerance=1e-7,
     tell=lambda given, expected, n: (
         f"for n = {n} you give {float(given):g}; a probability is at most 1"
@@ -243,7 +252,11 @@ def _guessed(letters, n):
     return total / letters**n
 
 
-@judged(7, hint="two orders look the same where letters repeat", example=(3, 3))
+@judged(7, hint=(
+        "two orders look the same where letters repeat",
+        "with two different letters, how many different orders can three places have at most?",
+        "average over all sequences: in 'aaa' every order is right",
+    ), example=(3, 3))
 def lucky_bag(letters, n):
     expect(isinstance(letters, int) and isinstance(n, int), "give two whole numbers")
     expect(letters >= 2 and n >= 3, "at least 2 different letters, and at least 3 places")

@@ -24,7 +24,11 @@ EPOCHS = 8000 * 250 / 29_000
 epochs = values(
     1,
     "epochs",
-    hint="divide, and round to whole numbers",
+    hint=(
+        "divide, and round to whole numbers",
+        "an epoch reads every pair once",
+        "8,000 updates divided by the updates of one epoch",
+    ),
     updates_per_epoch=Part(
         116,
         "29,000 pairs in batches of 250 are not that many batches",
@@ -79,7 +83,11 @@ def _continuous(answer):
         (8000, 0.005, 2000, 8000, 2000), (7500, 0.003, 100, 8000, 800), (900, 0.004, 200, 900, 0),
         (700, 0.01, 900, 1000, 500),
     ],
-    hint="a rise, a root, and a factor for the end",
+    hint=(
+        "a rise, a root, and a factor for the end",
+        "peak * min(step / warmup, (warmup / step) ** 0.5), times min(1, (max_steps - step + 1) / "
+        "cooldown)",
+    ),
     wrong="the rate of this update is another",
     tolerance=1e-7,
     shrinks=False,
@@ -111,7 +119,10 @@ def _total(losses, token_counts):
         ([2.0, 4.0], [300, 100]), ([1.0, 2.0, 3.0], [1, 1, 2]), ([2.75], [7]),
         ([0.3, 5.1, 2.2], [17, 240, 95]),
     ],
-    hint="a long batch must count for more than a short one",
+    hint=(
+        "a long batch must count for more than a short one",
+        "sum of loss times count, over the sum of the counts",
+    ),
     wrong="the mean loss per token is another",
     shrinks=False,
     slips={
@@ -147,7 +158,12 @@ def _resume(model, optimizer, saved):
 
 @judged(
     4, example=(_snapshot, _resume), mutates=True,
-    hint=(REPAIR_IT, "look at what changes while training goes on, and at what Adam remembers"),
+    hint=(
+        REPAIR_IT,
+        "look at what changes while training goes on, and at what Adam remembers",
+        "state_dict() returns the tensors themselves, which go on changing: copy them, both when "
+        "you keep and when you resume",
+    ),
 )
 def resumed(snapshot, resume):
     given = [fingerprint(getattr(f, "args", [f])[0]) for f in (snapshot, resume)]
@@ -219,7 +235,10 @@ def _told_states(given, expected, states):
     5,
     inputs=_states,
     vary=(dict(n=2), dict(n=5), dict(n=1)),
-    hint="add tensor by tensor, then divide by the number of states",
+    hint=(
+        "add tensor by tensor, then divide by the number of states",
+        "start from a copy, or the first state changes under your hands",
+    ),
     tell=_told_states,
     in_place="start from a copy or from zero",
     slips={
@@ -242,7 +261,11 @@ def _halved(states):
     return mean
 
 
-@judged(7, hint="write down a BLEU score before you look", example=39.9)
+@judged(7, hint=(
+        "write down a BLEU score before you look",
+        "how much did validation gain? Will the test set gain as much?",
+        "add the gain on validation to the score before",
+    ), example=39.9)
 def further_training(guess):
     path = results_dir() / "further-training.json"
     further = json.loads(path.read_text(encoding="utf-8"))

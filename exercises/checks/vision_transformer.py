@@ -16,7 +16,11 @@ from exercises.checks import (
 by_hand = values(
     1,
     "by_hand",
-    hint="three whole numbers",
+    hint=(
+        "three whole numbers",
+        "224 / 16 patches each way, and one token more",
+        "a patch has 16 * 16 pixels of 3 colours; one head compares every token with every token",
+    ),
     tokens=Part(
         197,
         "count the patches along one side, square, and add the class token",
@@ -47,7 +51,11 @@ def _boolean(given):
 exchanged = values(
     2,
     "exchanged",
-    hint="three answers, True or False",
+    hint=(
+        "three answers, True or False",
+        "without positions the encoder is permutation-equivariant",
+        "the class token reads a set: does the order of a set matter?",
+    ),
     logits_change=Part(
         False,
         "the logits cannot change: the class token takes a weighted sum over a bag of patches, and "
@@ -165,7 +173,13 @@ def _turned():
     return torch.arange(64).flip(0), mixed
 
 
-@judged(5, hint="two tensors of 64 whole numbers, each from 0 to 63 once", example=_turned())
+@judged(5, hint=(
+        "two tensors of 64 whole numbers, each from 0 to 63 once",
+        "harmless: the same reordering within every patch, or of whole patches, can be undone by "
+        "the weights that read a patch",
+        "harmful: send the pixels of each old patch to four different new ones, for example with a"
+        " transpose of the 64 places as an 8 x 8 table of your choice",
+    ), example=_turned())
 def pixel_orders(harmless, harmful):
     patch_of = F.unfold(torch.arange(64.0).view(1, 1, 8, 8), 2, stride=2)[0].T.long()  # (16, 4)
     home = torch.empty(64, 2, dtype=torch.long)  # of each pixel: its patch, its place inside

@@ -30,7 +30,11 @@ def _shape(name, right, slips):
 shapes = values(
     1,
     "shapes",
-    hint="give four shapes",
+    hint=(
+        "give four shapes",
+        "(B, S) becomes (B, S, D) in the encoder; (B, T) becomes (B, T, D) in the decoder",
+        "only the output layer knows the vocabulary",
+    ),
     packed="names",
     embedded_source=_shape(
         "embedded source",
@@ -143,7 +147,12 @@ def _tie(model):
     return model
 
 
-@judged(3, given=0x065BFAD0, example=_tie, mutates=True)
+@judged(3, given=0x065BFAD0, example=_tie, mutates=True,
+    hint=(
+        "copied numbers are equal today; what happens after one update?",
+        "make the three names point to one Parameter",
+    ),
+)
 def tie(answer):
     model = answer(Transformer(SMALL))
     expect(isinstance(model, Transformer), "return the model")
@@ -235,7 +244,10 @@ def _encodes_once(answer):
     4,
     inputs=_sources,
     vary=(dict(B=3, max_len=3, seed=39), dict(B=5, S=4, max_len=5, seed=39)),
-    hint="encode once; then in a loop: decode, project the last row, argmax, append",
+    hint=(
+        "encode once; then in a loop: decode, project the last row, argmax, append",
+        "when a row has written <eos>, write 0 into it from then on, whatever the model says",
+    ),
     wrong="these are not the most probable ids",
     shape="expected (B, max_len): no <bos>, padding behind <eos>",
     laws=_encodes_once,
@@ -260,7 +272,10 @@ def write_batch(model, src_ids, max_len):
 @exercise(
     5,
     inputs=[(128, 128), (512, 2048), (3, 5), (2048, 512)],
-    hint="a uniform distribution on [-a, a] has the variance a^2 / 3",
+    hint=(
+        "a uniform distribution on [-a, a] has the variance a^2 / 3",
+        "Xavier asks for the variance 2 / (n_in + n_out)",
+    ),
     wrong="the bound is off",
     tolerance=1e-7,
     slips={

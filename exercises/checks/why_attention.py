@@ -27,7 +27,12 @@ path_lengths = values(
     1,
     "path_lengths",
     measure=_measure_paths,
-    hint="give three whole numbers",
+    hint=(
+        "give three whole numbers",
+        "from 0 to 99 it is 99 steps; a width of 5 reaches 2 further on each side",
+        "attention: every token meets every other in one layer; a convolution needs 99 / 2, "
+        "rounded up",
+    ),
     recurrent=Part(
         99,
         "a recurrent model moves one token for each step",
@@ -149,7 +154,10 @@ def _band(kernel, n, shift=0):
     4,
     inputs=lambda width=3, n=6: (torch.randn(width), n),
     vary=(dict(width=5, n=7), dict(width=1, n=4), dict(width=7, n=8)),
-    hint="entry (i, j) depends on j - i alone",
+    hint=(
+        "entry (i, j) depends on j - i alone",
+        "row i holds kernel[j - i + width // 2] at column j, and 0 outside the kernel",
+    ),
     wrong="A @ x is not the convolution",
     shape="one row for each output, one column for each input",
     slips={
@@ -175,7 +183,10 @@ def convolution_weights(kernel, n):
 @exercise(
     5,
     inputs=[(10, 40), (64, 64), (300, 7)],
-    hint="divide n * n * d by n * d * d and simplify",
+    hint=(
+        "divide n * n * d by n * d * d and simplify",
+        "the paper's table says n^2 d for attention and n d^2 for recurrence",
+    ),
     wrong="the ratio is not right",
     slips={
         "upside down: attention is the numerator": lambda n, d: d / n,

@@ -21,6 +21,7 @@ one student for one lab, the newest file counts. labs/README.md says more.
 
 import argparse
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -39,6 +40,7 @@ from nbgrader.utils import is_grade, is_locked, is_solution
 from . import contain, pages, sheets
 from .masters import MASTERS, ROOT, first_line, read, student_version, tasks
 from .records import Records, Unreadable, key
+from .variants import personal, tag_of, variant
 
 BYTES = 50 * 2**20  # a larger file is no lab
 LATE = re.compile(r"_LATE(?=_)")  # what Canvas writes into the name of a late file
@@ -47,11 +49,14 @@ LATE = re.compile(r"_LATE(?=_)")  # what Canvas writes into the name of a late f
 # ------------------------------------------------------------------------------------------- labs
 
 
-def load_labs(folder: Path) -> dict[str, dict]:
-    """For each lab its cells as they are graded, its title, its tasks and what it is known by."""
+def load_labs(folder: Path, seed: str = "") -> dict[str, dict]:
+    """For each lab its cells as they are graded, its title, its tasks and what it is known by.
+
+    seed: of a variant of the labs (variants.py); without it the labs are the masters.
+    """
     labs = {}
     for path in sorted(folder.glob("lab*.ipynb")):
-        master = read(path)
+        master = variant(read(path), path.stem, seed) if seed else read(path)
         cells = student_version(master)
         for cell, original in zip(cells.cells, master.cells, strict=True):
             cell.metadata["shown"] = cell.source.strip()
@@ -59,7 +64,7 @@ def load_labs(folder: Path) -> dict[str, dict]:
                 cell.source = original.source  # with the hidden tests
         labs[path.stem] = {
             "cells": cells, "title": first_line(cells.cells[0]).lstrip("# "), "marks": marks(cells),
-            "questions": questions(master),
+            "questions": questions(master), "tag": tag_of(master),
             "task_of": {cell.metadata.nbgrader.grade_id: title
                         for title, graded in tasks(master).items() for cell in graded},
         }
@@ -72,7 +77,10 @@ def questions(master) -> dict[str, dict]:
     for before, cell in zip(master.cells, master.cells[1:], strict=False):
         if is_grade(cell) and is_solution(cell):
             text = re.sub(r"\A.*?(?=^## )", "", before.source, flags=re.DOTALL | re.MULTILINE)
-            found[cell.metadata.nbgrader.grade_id] = {"text": text, "rubric": cell.source}
+            rubric = cell.source.partition("**Rubric**")[2].partition("\n**")[0]
+            found[cell.metadata.nbgrader.grade_id] = {
+                "text": text, "rubric": cell.source,
+                "criteria": re.findall(r"^\d+\. (.+)", rubric, re.MULTILINE)}
     return found
 
 
@@ -223,6 +231,10 @@ def grade(submission: dict, lab: dict, limits: dict) -> dict:
     graded = {cell["id"]: cell for cell in result["cells"] if "of" in cell}
     automatic = [cell for cell in graded.values() if cell["type"] == "code"]
     written = [cell for cell in graded.values() if cell["type"] == "markdown"]
+    handed = tag_of(submission["notebook"])
+    if handed != lab["tag"]:
+        result["notes"].append(f"handed in variant {handed or 'none'} of the lab, "
+                               f"and had variant {lab['tag'] or 'none'}")
     if all(cell["points"] == 0 for cell in written):
         result["notes"].append("no written answer")
     return submission | {
@@ -275,6 +287,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--uncontained", action="store_true",
                         help="run submissions with all your rights, where nothing can contain them")
     parser.add_argument("--lab", help="grade only this lab, for example lab2")
+    parser.add_argument("--seed", default="", help="the word that the variants were made with")
+    parser.add_argument("--each", action="store_true",
+                        help="with --seed: everybody had a variant of their own")
     parser.add_argument("--sheet", type=Path, nargs="*", default=[],
                         help="Moodle's grading worksheet or Canvas's gradebook, to be filled")
     parser.add_argument("--late-loss", type=float, default=0,
@@ -283,7 +298,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     limits = {name: getattr(options, name)
               for name in ("cell", "notebook", "memory", "grace", "quick")}
-    labs = load_labs(options.labs)
+    labs = load_labs(options.labs, "" if options.each else options.seed)
+    if options.each and not options.seed:
+        parser.error("--each needs the --seed with which the variants were made")
     if not labs:
         parser.error(f"there is no lab in {options.labs}")
     only = None
@@ -311,7 +328,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         records.read_marks(options.marks)  # before anything is written
         if options.submissions is not None:
-            grade_folder(options.submissions, records, labs, limits, options.jobs, only)
+            own = functools.partial(own_labs, options.labs, options.seed) if options.each else None
+            grade_folder(options.submissions, records, labs, limits, options.jobs, only, own)
             records.read_marks()
     except Unreadable as problem:
         print(f"{problem}. Nothing was changed; correct the file and try again.", file=sys.stderr)
@@ -335,11 +353,17 @@ def conditions(submission: dict, lab: dict, limits: dict) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+def own_labs(folder: Path, seed: str, submission: dict) -> dict[str, dict]:
+    """The labs that this student had: known by the number in the file's name, else by name."""
+    return load_labs(folder, personal(seed, submission["id"] or submission["student"]))
+
+
 def grade_folder(folder: Path, records: Records, labs: dict, limits: dict, jobs: int,
-                 only: str | None = None):
+                 only: str | None = None, own=None):
     """Grade all notebooks of a folder and keep what came out, each as soon as it is there.
 
     A notebook whose result is there already, under the same conditions, is not run again.
+    own: a function of a submission that gives the labs of its student, where they differ.
     """
     start = time.monotonic()
     submissions, rows = collect(folder, labs, only)
@@ -350,7 +374,8 @@ def grade_folder(folder: Path, records: Records, labs: dict, limits: dict, jobs:
             submissions.remove(submission)
             rows.append(submission | {"note": "handed in more than once, the newest file counts: "
                                               f"{old['folder']}/{old['file']}"})
-        submission["conditions"] = conditions(submission, labs[submission["lab"]], limits)
+        submission["graded by"] = (own(submission) if own else labs)[submission["lab"]]
+        submission["conditions"] = conditions(submission, submission["graded by"], limits)
         if old and old.get("conditions") == submission["conditions"] and (
             (old["folder"], old["file"]) == (submission["folder"], submission["file"])
         ) and submission in submissions:
@@ -363,7 +388,7 @@ def grade_folder(folder: Path, records: Records, labs: dict, limits: dict, jobs:
         print(f"{row['file']}: not graded: {row['note']}")
     graded = 0
     with ThreadPoolExecutor(jobs) as pool:
-        results = pool.map(lambda one: grade(one, labs[one["lab"]], limits), submissions)
+        results = pool.map(lambda one: grade(one, one.pop("graded by"), limits), submissions)
         for number, done in enumerate(results, start=1):
             points = "not graded"
             if done["status"] == "graded":

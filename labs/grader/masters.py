@@ -6,6 +6,8 @@ notebooks are written in the form of `make sync`, so that git shows only what ch
 
     python -m labs.grader.masters            write what differs; exit with 1 if anything did
     python -m labs.grader.masters --check    write nothing; name what differs and exit with 1
+    python -m labs.grader.masters --seed word    a variant of each lab into --out
+    python -m labs.grader.masters --seed word --sheet worksheet.csv    one for each person
 """
 
 import argparse
@@ -110,10 +112,36 @@ def problems(master: nbformat.NotebookNode) -> list[str]:
     return lines
 
 
+def write_variants(seed: str, out: Path, sheet: Path | None) -> int:
+    """The students' notebooks of the seed's variants; with a sheet a folder for each person."""
+    from .records import slug
+    from .sheets import people
+    from .variants import personal, variant
+
+    folders = {out: seed}
+    if sheet:
+        folders = {out / slug(name, number): personal(seed, number)
+                   for name, number in people(sheet)}
+    for folder, own in folders.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in sorted(MASTERS.glob("lab*.ipynb")):
+            made = student_version(variant(read(path), path.stem, own))
+            (folder / path.name).write_text(text_of(made, path.stem), encoding="utf8")
+    print(f"{len(folders)} variants of each lab in {out}. Grade them with the same seed.")
+    return 0
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing, exit with 1 if stale")
-    check = parser.parse_args(arguments).check
+    parser.add_argument("--seed", help="a word that nobody knows: make variants of the labs")
+    parser.add_argument("--out", type=Path, default=Path("variants"), help="default: variants")
+    parser.add_argument("--sheet", type=Path, help="Moodle's worksheet or Canvas's gradebook: a "
+                        "variant for each person in it")
+    options = parser.parse_args(arguments)
+    if options.seed:
+        return write_variants(options.seed, options.out, options.sheet)
+    check = options.check
     wrong, wanted = [], {}
     for path in sorted(MASTERS.glob("lab*.ipynb")):
         master = read(path)

@@ -9,11 +9,11 @@ from collections import Counter
 from pathlib import Path
 
 import jinja2
-from nbconvert.filters import markdown2html
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from .maths import line_with_maths, markdown_with_maths, text_with_maths
 from .records import MARKS, Records, slug, table, write
 
 GRADES = ["student", "lab", "file", "automatic", "automatic_of", "written", "written_of", "total",
@@ -28,7 +28,9 @@ def template(name: str):
     environment.filters |= {
         "python": lambda source: highlight(source, PythonLexer(), HtmlFormatter(nowrap=True)),
         "points": lambda points: f"{points:g}",
-        "markdown": markdown2html,  # of masters only, never of what a student wrote
+        "markdown": markdown_with_maths,  # of masters only, never of what a student wrote
+        "line": line_with_maths,
+        "maths": text_with_maths,
     }
     return environment.get_template(name)
 
@@ -44,6 +46,7 @@ def write_all(records: Records, labs: dict, late_loss: float = 0) -> list[dict]:
             continue
         written, comment = records.mark(record)
         record = record | {"written": written, "comment": comment,
+                           "criteria": records.criteria(record),
                            "written_of": float(record["written_of"])}
         record["total_of"] = record["automatic_of"] + record["written_of"]
         record["total"] = None if written is None else record["automatic"] + written
@@ -118,12 +121,13 @@ def marking_pages(records: Records, labs: dict):
         if row["lab"] in labs and row["question"] in labs[row["lab"]]["questions"]:
             answers.setdefault((row["lab"], row["question"]), []).append(row)
     for (name, question), rows in answers.items():
-        rows = [row | {"points": records.marks[row["code"]]["points"],
-                       "comment": records.marks[row["code"]]["comment"]}
+        rows = [row | {name: records.marks[row["code"]].get(name, "")
+                       for name in ("points", "criteria", "comment")}
                 for row in sorted(rows, key=lambda row: row["code"])]
         page = template("marking.html").render(
             lab=labs[name], name=name, question=question, columns=MARKS[:-1],
-            text=labs[name]["questions"][question], rows=[row for row in rows if not row["empty"]],
+            text=labs[name]["questions"][question],
+            rows=[row for row in rows if not row["empty"]],
             empty=sum(row["empty"] for row in rows), nonce=secrets.token_urlsafe(16))
         write(records.out / "marking" / f"{slug(name, question)}.html", page)
 
@@ -137,7 +141,9 @@ def class_of(name: str, lab: dict, graded: list[dict]) -> dict:
         cells = [[record["graded"][test] for test in tests if test in record["graded"]]
                  for record in graded]
         of = sum(cell["of"] for cell in cells[0])
+        criteria = []
         if any(cell["type"] == "markdown" for cell in cells[0]):
+            criteria = criteria_met(tests[0], lab, graded)
             got = [record["written"] for record in graded if record["written"] is not None]
             mistakes = Counter("no answer" for row in cells for cell in row if cell["points"] == 0)
         else:
@@ -146,10 +152,18 @@ def class_of(name: str, lab: dict, graded: list[dict]) -> dict:
                 mistake(cell) for cell in row if cell["points"] < cell["of"]))
         found.append({"title": title, "of": of, "mean": sum(got) / len(got) if got else None,
                       "full": sum(points == of for points in got), "n": len(got),
-                      "mistakes": mistakes.most_common(8)})
+                      "criteria": criteria, "mistakes": mistakes.most_common(8)})
     totals = sorted(record["total"] for record in graded if record["total"] is not None)
     return {"title": lab["title"], "n": len(graded), "tasks": found, "totals": totals,
             "automatic": sorted(record["automatic"] for record in graded)}
+
+
+def criteria_met(question: str, lab: dict, graded: list[dict]) -> list[tuple[str, int, int]]:
+    """Of each criterion of a written question: its text, how many met it, of how many judged."""
+    judged = [record["criteria"].get(question) for record in graded]
+    judged = [found.split() for found in judged if found]
+    return [(text, sum(str(number) in found for found in judged), len(judged))
+            for number, text in enumerate(lab["questions"][question]["criteria"], start=1)]
 
 
 def mistake(cell: dict) -> str:

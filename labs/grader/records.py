@@ -7,7 +7,7 @@
 
 A row of marks.csv is known by a code made from student, lab, question and answer. It tells no name,
 and it stays the same when the lab is graded again. An answer that changed has a new code, and the
-row of the old one remains.
+row of the old one remains. The column `criteria` has the numbers of those met, "1 3", or 0.
 """
 
 import base64
@@ -20,7 +20,7 @@ import re
 import time
 from pathlib import Path
 
-MARKS = ["code", "lab", "question", "of", "points", "comment", "answer"]
+MARKS = ["code", "lab", "question", "of", "points", "criteria", "comment", "answer"]
 
 
 class Unreadable(ValueError):
@@ -30,6 +30,8 @@ class Unreadable(ValueError):
 def write(path: Path, text: str | bytes):
     """The whole file or nothing: a full disk or Ctrl-C leaves the old one."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():  # as root, a device would become a file
+        raise OSError(f"{path} is no regular file: choose another name.")
     partial = path.with_name(f".{path.name}.partial")
     partial.write_bytes(text if isinstance(text, bytes) else text.encode("utf8"))
     os.replace(partial, path)
@@ -167,11 +169,16 @@ class Records:
                                                            for name in MARKS} | {"points": None})
                 if points is not None:
                     mark["points"] = points
+                if points is not None or row.get("criteria", "").strip():
+                    mark["criteria"] = " ".join(re.findall(r"\d+", row.get("criteria", "")))
+                    if points is None:  # a criterion is a point
+                        met = [found for found in mark["criteria"].split() if found != "0"]
+                        mark["points"] = number(str(len(met)), of, where)
                 if row.get("comment", "").strip():
                     mark["comment"] = row["comment"].strip()
         self.adopt(most)
         for code, row in most.items():
-            mark = self.marks.setdefault(code, {"points": None, "comment": ""})
+            mark = self.marks.setdefault(code, {"points": None, "criteria": "", "comment": ""})
             mark |= {name: row[name] for name in ("code", "lab", "question", "of", "answer")}
         write(self.out / "marks.csv", table(MARKS, sorted(
             self.marks.values(), key=lambda row: (row["lab"], row["question"], row["code"]))))
@@ -208,6 +215,11 @@ class Records:
                   for row, mark in zip(own, marks, strict=True)]
         comment = "\n".join(mark["comment"] for mark in marks if mark.get("comment"))
         return (None if None in points else sum(points)), comment
+
+    def criteria(self, record: dict) -> dict[str, str]:
+        """{question: numbers of the criteria that the answer meets}, of the answers judged so."""
+        return {row["question"]: self.marks[row["code"]].get("criteria", "")
+                for row in self.answers() if row["record"] is record and row["code"] in self.marks}
 
     def changed_after_marking(self, record: dict) -> bool:
         """Whether an older answer of this student has a mark that does not count any more."""

@@ -75,6 +75,17 @@ def moodle_columns(rows: list[list[str]], path: Path) -> dict[str, int | None]:
     return found
 
 
+def people(path: Path) -> list[tuple[str, str]]:
+    """Name and number of everybody in a table, the number as it is in the names of their files."""
+    rows, _, _ = read(path)
+    if is_canvas(rows[0]):
+        place = rows[0].index("ID")
+        return [(row[0], row[place].strip()) for row in rows[1:]
+                if len(row) > place and row[place].strip().isdigit()]
+    moodle_columns(rows, path)
+    return [(row[1], number(row[0])) for row in filter(None, rows[1:])]
+
+
 def number(text: str) -> str:
     return re.search(r"\d*$", text)[0]
 

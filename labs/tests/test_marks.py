@@ -14,7 +14,7 @@ import pytest
 import small_lab
 from conftest import rows_of
 
-from labs.grader import grade, pages
+from labs.grader import grade, maths, pages
 from labs.grader.records import Records, Unreadable, slug
 
 FILES = {  # file -> (written answer, whether the last test fails)
@@ -189,6 +189,39 @@ def test_a_wrong_mark_stops_before_anything_is_written(tmp_path, labs, out, caps
     assert run(tmp_path, labs) == 1
     assert message in capsys.readouterr().err
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+def test_criteria_typed_into_the_table_are_points(tmp_path, labs, out):
+    rows = rows_of(out / "marks.csv")
+    for row in rows:
+        row["criteria"] = {"B": "1, 3", "I": "0"}.get(row["answer"][:1], "")
+    with open(out / "marks.csv", "w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    assert run(tmp_path, labs) == run(tmp_path, labs) == 0
+    assert grades(out)["annaschmidt"]["written"] == "2" and grades(out)["Bob Ray"]["written"] == "0"
+    found = {row["answer"][:1]: row["criteria"] for row in rows_of(out / "marks.csv")}
+    assert (found["B"], found["I"]) == ("1 3", "0")
+
+
+def test_the_criteria_of_every_lab_are_its_points():
+    for name, lab in grade.load_labs(grade.MASTERS).items():
+        for question in lab["questions"].values():
+            assert len(question["criteria"]) == 4, name
+            assert not any("wrong answers" in text for text in question["criteria"])
+
+
+def test_formulas_are_drawn_and_what_cannot_be_read_stays():
+    assert "<mfrac>" in maths.text_with_maths("a $\\tfrac12$ b") and maths.text_with_maths(
+        "3 $ and 4 $, \\$5$ & <b>") == "3 $ and 4 $, \\$5$ &amp; &lt;b&gt;"
+    for hostile in ("$\\text{<script>alert(1)</script>}$", "$\\text{<a href='x'>b</a>}$",
+                    "$\\frac{$", "$\\href{javascript:alert(1)}{x}$", "$$\\style{color:red}{x}$$"):
+        made = maths.text_with_maths(hostile)
+        assert not re.search("<(script|a)\\b|<[^>]*(href|style)=", made), made
+    for lab in grade.load_labs(grade.MASTERS).values():
+        for question in lab["questions"].values():
+            assert "$" not in maths.markdown_with_maths(question["rubric"] + question["text"])
 
 
 def test_the_marking_page_has_all_answers_and_no_name(out):

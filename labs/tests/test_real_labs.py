@@ -1,12 +1,15 @@
 """Every lab of the book: graded perfect, empty, partly right, and wrong in each planned way.
 
 The planned wrong answers are in wrong_answers/NAME.py: for each answer a list of (description,
-source, (points of the check, points of the hidden tests)). So that they all run in one kernel, a
-longer lab is made, in which a task and its tests stand once more for each of its wrong answers.
+source, points), those of the check, of the hidden tests and, where there are any, of the hidden
+edge cases. So that they all run in one kernel, a longer lab is made, in which a task and its tests
+are repeated for each of its wrong answers.
 """
 
 import copy
+import functools
 import importlib.util
+import re
 from pathlib import Path
 
 import nbformat
@@ -100,36 +103,39 @@ def partly(name) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def points(tmp_path_factory):
-    """Points by student, lab and test: the labs as they are, then the longer ones."""
-    found = {}
-    for kind in ("as they are", "longer"):
-        folder, masters, out = (tmp_path_factory.mktemp(name) for name in ("in", "labs", "out"))
-        for name, master in MASTERS.items():
-            if kind == "longer":
-                master, all_wrong = longer(name)
-                hand_in = {"wrong": all_wrong}
-            else:
-                wrong = {answer: WRONG[name][answer][0][1] for answer in partly(name)}
-                hand_in = {"perfect": answered(master, {}), "partly": answered(master, wrong),
-                           "empty": labs.student_version(master)}
-            nbformat.write(master, masters / f"{name}.ipynb")
+    """A function of a lab's name: points by student and test. A lab is graded if asked for."""
+
+    @functools.cache
+    def graded(name) -> dict[tuple[str, str], float]:
+        found, master = {}, MASTERS[name]
+        some_wrong = {answer: WRONG[name][answer][0][1] for answer in partly(name)}
+        many, all_wrong = longer(name)
+        for kind, lab, hand_in in (
+            ("as it is", master, {"perfect": answered(master, {}),
+                                  "partly": answered(master, some_wrong),
+                                  "empty": labs.student_version(master)}),
+            ("longer", many, {"wrong": all_wrong}),
+        ):
+            folder, masters, out = (tmp_path_factory.mktemp(part) for part in ("in", "labs", "out"))
+            nbformat.write(lab, masters / f"{name}.ipynb")
             for student, notebook in hand_in.items():
                 nbformat.write(notebook, folder / f"{student}_{name}.ipynb")
-        grade.main([str(folder), "--out", str(out), "--labs", str(masters), "--jobs", "2",
-                    "--cell", "180", "--grace", "30",  # the machine may be busy
-                    "--quick", *UNCONTAINED])
-        if kind == "as they are":
-            notes = {row["note"] for row in rows_of(out / "grades.csv")}
-            assert notes == {"", "no written answer"}
-        for row in rows_of(out / "tasks.csv"):
-            if row["points"]:  # a written answer waits for the teacher
-                found[row["student"], row["lab"], row["test"]] = float(row["points"])
-    return found
+            grade.main([str(folder), "--out", str(out), "--labs", str(masters), "--jobs", "2",
+                        "--cell", "180", "--grace", "30",  # the machine may be busy
+                        "--quick", *UNCONTAINED])
+            if kind == "as it is":
+                notes = {row["note"] for row in rows_of(out / "grades.csv")}
+                assert notes == {"", "no written answer"}
+            for row in rows_of(out / "tasks.csv"):
+                if row["points"]:  # a written answer waits for the teacher
+                    found[row["student"], row["test"]] = float(row["points"])
+        return found
+
+    return graded
 
 
 def given(points, student, lab):
-    return {test: got for (who, where, test), got in points.items()
-            if (who, where) == (student, lab)}
+    return {test: got for (who, test), got in points(lab).items() if who == student}
 
 
 @pytest.mark.timeout(1800)
@@ -149,7 +155,7 @@ def test_the_empty_notebook_gets_none(points, name):
 @pytest.mark.parametrize("name, answer, number", PLANNED)
 def test_a_planned_wrong_answer_gets_what_it_deserves(points, name, answer, number):
     description, _, deserved = WRONG[name][answer][number]
-    got = [points["wrong", name, f"{test}_{number}"]
+    got = [points(name)["wrong", f"{test}_{number}"]
            for test, _ in test_points(MASTERS[name], answer)]
     assert got == list(deserved), description
 
@@ -167,8 +173,8 @@ def test_a_wrong_answer_costs_its_own_task_alone(points, name):
 def test_every_task_has_wrong_answers_and_some_reach_the_hidden_tests(name):
     assert set(WRONG[name]) == set(groups(MASTERS[name]))
     assert all(len(wrong) >= 2 for wrong in WRONG[name].values())
-    assert any(check and not hidden for wrong in WRONG[name].values()
-               for _, _, (check, hidden) in wrong)
+    assert any(check and not any(hidden) for wrong in WRONG[name].values()
+               for _, _, (check, *hidden) in wrong)
 
 
 @pytest.mark.parametrize("name", MASTERS)
@@ -184,6 +190,28 @@ def test_the_students_notebook_tells_nothing(name):
             assert body.strip() and body.strip() not in shown
         elif is_grade(cell) and is_solution(cell):
             assert cell.source not in shown
+
+
+@pytest.mark.parametrize("name", MASTERS)
+def test_a_test_is_worth_one_point_and_tells_apart(name):
+    """With the check and up to two hidden cells, a task has three marks, and each can be lost."""
+    for answer in groups(MASTERS[name]):
+        cells = test_points(MASTERS[name], answer)
+        assert all(points == 1 for _, points in cells)
+        for place, (test, _) in enumerate(cells):
+            assert any(not deserved[place] for _, _, deserved in WRONG[name][answer]), test
+
+
+@pytest.mark.parametrize("name", MASTERS)
+def test_stated_minutes_are_the_tasks_sum_and_a_star_awaits_the_fast(name):
+    text = "\n".join(cell.source for cell in MASTERS[name].cells if cell.cell_type == "markdown")
+    stated = int(re.search(r"\*\*Time\*\* (?:about )?(\d+) minutes", text)[1])
+    reading = sum(map(int, re.findall(r"of which about (\d+) are for reading", text)))
+    each = [int(found) for found in re.findall(r"^\*(?:\w+, )?(\d+) minutes, \d points", text,
+                                               re.MULTILINE)]
+    assert len(each) == len(labs.tasks(MASTERS[name]))
+    assert abs(stated - reading - sum(each)) <= 2, f"{stated} stated, the tasks take {sum(each)}"
+    assert text.count("**A starred task, for no points.**") == 1
 
 
 def test_a_right_answer_of_another_number_type_is_right():

@@ -59,7 +59,9 @@ DATA = {
     "mini": (SIZES | {"d_model": 64, "d_ff": 128, "dropout": 0.1}, 400,
              to_dict(TRAIN) | {"max_tokens": 512}),
 }
-PRETRAINING = {"copy": 1000, "infill": 1000, "span": 1000, "infill apart": 1000}  # updates
+PRETRAINING = {  # updates
+    "copy": 1000, "infill": 1000, "span": 1000, "span longer": 4000, "infill apart": 1000,
+}
 RATES = (2e-3, 5e-3)
 FEW = {"multi30k": (1000, 200), "mini": (200, 150)}  # pairs, updates
 SOME = {"multi30k": (5000, 400), "mini": (1000, 300)}
@@ -145,7 +147,7 @@ def damaging(kind: str, captions: Captions):
     """The damage of a kind of pretraining: (ids, rng) -> (source, target)."""
     if kind == "copy":
         return lambda ids, rng: (ids, ids)
-    if kind == "span":
+    if kind.startswith("span"):
         return lambda ids, rng: span_corruption(ids, captions.first_gap, rng)
     return lambda ids, rng: (text_infilling(ids, captions.first_gap, rng), ids)
 

@@ -165,6 +165,11 @@ def test_the_tree_by_keyboard_alone(tree):
 
 def test_on_a_phone_it_is_a_list_by_year(browser, address):  # noqa: F811
     page = visit(browser, address + "book/family-tree.html", width=390)
+    assert len(shown(page)) == 10 and page.said().startswith(f"10 of {len(ALL)} models")
+    for name in shown(page)[1:]:  # a spine holds together
+        assert MODELS[name]["parent"] in shown(page)
+    assert page.js("return document.querySelector('.live-box').offsetHeight") < 1400
+    page.press(f"Show all {len(ALL)} models")
     assert shown(page) == ALL
     years = page.js("return [...document.querySelectorAll('.live-family h3')].map((one) => Number(one.textContent))")
     assert years == sorted({model["year"] for model in DATA["models"]})
@@ -172,7 +177,7 @@ def test_on_a_phone_it_is_a_list_by_year(browser, address):  # noqa: F811
     assert opened(page) == "BART, 2019"
     assert page.js("return document.querySelector('.live-family-card').closest('li').querySelector('.live-model').dataset.name") == "BART"
     assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0
-    small = page.js("return [...document.querySelectorAll('.live-box :is(.live-button, .live-model)')].filter((one) => one.getBoundingClientRect().height < 43.5).map((one) => one.textContent)")
+    small = page.js("return [...document.querySelectorAll('.live-box :is(.live-button, .live-model)')].filter((one) => one.offsetParent && one.getBoundingClientRect().height < 43.5).map((one) => one.textContent)")
     assert not small
     tap(page, "[data-key=branch] [data-value=vision]")
     assert shown(page) == [name for name in ALL if MODELS[name]["branch"] == "vision"]

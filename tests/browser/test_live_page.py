@@ -1058,7 +1058,7 @@ def test_a_figures_buttons_throw_their_switches(browser, address, name):
         assert expected["moved"] > 0.01 or not expected["same"]
         if name != "figure_order":
             assert page.text(".live-output p") == expected["before"]
-            assert f"to {expected['is']}." in page.said() or "almost nothing" in page.said()
+            page.wait(f"/to {re.escape(expected['is'])}\\.|almost nothing/.test(document.querySelector('.live-says').textContent)", "what it says")
 
 
 def test_another_sentences_noun_is_put_where_it_is_said_to_be(browser, address):
@@ -1067,10 +1067,52 @@ def test_another_sentences_noun_is_put_where_it_is_said_to_be(browser, address):
     page.wait("document.querySelectorAll('.live-output').length === 3", "three sentences")
     here, there, mixed = page.js(written)
     assert ("dog" in here, "woman" in there, "woman" in mixed, "dog" in mixed) == (True, True, True, False)
-    page.js("const menu = document.querySelectorAll('.live-menu select')[2]; menu.value = menu.options.length - 1;"
-            "menu.dispatchEvent(new Event('change'))")
+    assert page.js("return [...document.querySelectorAll('.live-vectors')].map((row) => row.querySelectorAll('svg').length)") == [8, 8]
+    page.js("document.querySelectorAll('.live-vectors')[1].lastElementChild.click()")
     page.wait("document.querySelector('.live-says').textContent.includes('“Frau” was put where “<eos>” stood')", "another place")
     assert page.js(written)[:2] == [here, there] and page.js(written)[2] != mixed
+    page.js("const [upper, lower] = document.querySelectorAll('.live-vectors');"
+            "upper.children[0].dispatchEvent(new DragEvent('dragstart')); lower.children[1].dispatchEvent(new DragEvent('drop'))")
+    page.wait("document.querySelector('.live-says').textContent.includes('“Eine” was put where “Hund” stood')", "a vector that was dragged")
+
+
+def test_merges_change_one_line_in_place(browser, address):
+    """No log that grows: one line, from letters to pieces, by the slider and by the button."""
+    page = visit(browser, address + "book/figure_merges.html")
+    page.press("Schneemann")
+    lines = "return [document.querySelectorAll('.live-merges li').length, document.querySelectorAll('.live-merges .live-token').length]"
+    page.wait("document.querySelector('.live-merges .live-token')", "the pieces")
+    most, height = page.js("return [Number(document.querySelector('.live-box input[type=range]').max), document.querySelector('.live-box').offsetHeight]")
+    seen = []
+    for done in range(most + 1):
+        page.js("const slider = document.querySelector('.live-box input[type=range]'); slider.value = arguments[0]; slider.dispatchEvent(new Event('input'))", done)
+        seen.append(page.js(lines))
+        assert abs(page.js("return document.querySelector('.live-box').offsetHeight") - height) < 30
+    assert [count for count, _ in seen] == [1] * len(seen)
+    assert [pieces for _, pieces in seen] == list(range(seen[0][1], seen[-1][1] - 1, -1))
+    page.press("Play")
+    page.wait("document.querySelectorAll('.live-merges .live-token').length === arguments[0]".replace("arguments[0]", str(seen[0][1])), "the letters again")
+
+
+def test_without_its_causal_mask_the_loss_of_rereading_stands_beside_that_with_it(browser, address):
+    page = visit(browser, address + "book/figure_mask.html")
+    page.press("Take the causal mask off")
+    page.wait("document.querySelectorAll('.live-losses li').length === 2", "two losses")
+    hidden, seen = page.js("return [...document.querySelectorAll('.live-losses b')].map(one => Number(one.textContent))")
+    assert 0 < hidden < 1 and seen > hidden, (hidden, seen)
+    page.press("Take the causal mask off")
+    page.wait("!document.querySelector('.live-losses li')", "none with the mask on")
+
+
+def test_the_stream_names_each_step_and_what_it_would_write(browser, address):
+    page = visit(browser, address + "book/figure_path.html")
+    page.wait("document.querySelector('.live-path-track .live-this')", "the path")
+    names = page.js("return [...document.querySelectorAll('.live-path-track li span')].map(one => one.textContent)")
+    assert {"self-attention", "cross-attention", "feed-forward"} <= set(names)
+    page.js("document.querySelectorAll('.live-path-track li')[4].click()")
+    assert page.said().startswith("Step 5 of")
+    written = page.js("return [...document.querySelectorAll('.live-path-track em')].map(one => one.textContent)")
+    assert all(written[:5]) and not any(written[5:])
 
 
 def test_rows_of_the_memory_are_exchanged_and_put_back(browser, address):
@@ -1147,6 +1189,16 @@ def test_the_film_shows_what_was_recorded(browser, address):
         assert f"After {frame['step']:,} updates" in page.said()
         shown = page.js("return [...document.querySelectorAll('.live-film-line span')].map(one => one.textContent)")
         assert shown == [sentence["text"] for sentence in frame["sentences"]]
+
+
+def test_on_a_phone_the_film_shows_five_sentences_first(browser, address):
+    page = visit(browser, address + "book/figure_film.html", 390)
+    shown = "return [...document.querySelectorAll('.live-film-line')].filter(one => one.offsetHeight).length"
+    height = "return document.querySelector('.live-box').offsetHeight"
+    page.wait("document.querySelector('.live-film-line')", "the film")
+    assert page.js(shown) == 5 and page.js(height) < 1050
+    page.press("All 10 sentences")
+    assert page.js(shown) == 10
 
 
 def test_one_tokens_path_is_walked_by_key(browser, address):

@@ -146,6 +146,28 @@ def test_page_at_desktop_width(browser, address, page):
     assert weight < HEAVIEST, f"a first visit loads {weight:,} bytes"
 
 
+# What comes before the reader has moved, compressed: no formula's, chart's or model's file but those
+# of the first screen.
+FIRST_LOOK = {"book/intro.html": 330_000, "book/translator.html": 420_000, "book/03_masks.html": 430_000,
+              "book/12_batches_loss_schedule.html": 680_000}
+
+
+@pytest.mark.parametrize("page", FIRST_LOOK)
+def test_a_first_look_is_light(browser, address, page):
+    browser.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": True})
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                            {"width": PHONE, "height": 844, "deviceScaleFactor": 1, "mobile": True})
+    browser.get("about:blank")
+    browser.get_log("performance")
+    browser.get(address + page)
+    time.sleep(3)
+    files = {re.split("[?#]", url)[0] for url, _ in requests_of(browser) if url.startswith(address)}
+    browser.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": False})
+    weights = sorted(((sent(file, address), file.rpartition("/")[2]) for file in files), reverse=True)
+    weight = sum(one for one, _ in weights)
+    assert 100_000 < weight < FIRST_LOOK[page], f"{weight:,} bytes at first: {weights[:6]}"
+
+
 @functools.cache
 def sent(url, address):
     """Bytes that a server with compression sends for a file of the site."""
@@ -526,6 +548,39 @@ def test_charts_fit_a_phone(browser, address, page):
     )
     for room, natural, drawn in sizes:
         assert drawn <= max(room, 0.85 * natural) + 1, (room, natural, drawn)
+
+
+DRAWN_PAGES = [page for page in PAGES
+               if 'class="drawing"' in (SITE / page).read_text(encoding="utf8")]
+
+
+@pytest.mark.parametrize("page", DRAWN_PAGES)
+def test_drawings_are_read_on_a_phone(browser, address, page):
+    """Nothing to scroll sideways, no letters below 11 px, one text alternative; also at 768."""
+    for width in (PHONE, 768):
+        open_page(browser, address + page, width)
+        drawings = browser.execute_script(
+            """
+            return [...document.querySelectorAll('figure.drawing')].map((figure) => {
+              const shown = [...figure.querySelectorAll('svg')].filter((one) => one.clientWidth);
+              const scale = shown[0].getBoundingClientRect().width / shown[0].viewBox.baseVal.width;
+              const box = shown[0].getBoundingClientRect();
+              const texts = [...shown[0].querySelectorAll('text')].filter((one) => one.textContent);
+              return [shown.length, figure.scrollWidth - figure.clientWidth,
+                Math.min(...texts.map((one) => parseFloat(getComputedStyle(one).fontSize) * scale)),
+                texts.filter((one) => {
+                  const own = one.getBoundingClientRect();
+                  return own.left < box.left - 1 || own.right > box.right + 1
+                    || own.top < box.top - 2 || own.bottom > box.bottom + 2;
+                }).map((one) => one.textContent), shown[0].getAttribute('aria-label')];
+            });
+            """
+        )
+        assert drawings
+        for shown, beyond, smallest, cut, label in drawings:
+            assert shown == 1 and beyond <= 0 and label, (page, width, shown, beyond)
+            assert smallest >= 11, f"{page}: letters of {smallest:.1f} px at {width}"
+            assert not cut, f"{page} at {width}: cut off: {cut}"
 
 
 CHAPTERS = [page for page in PAGES if re.match(r"book/\d\d[a-z]?_", page)]

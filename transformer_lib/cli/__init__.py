@@ -1,7 +1,8 @@
-"""The command line: python -m transformer_lib train | translate | evaluate | export.
+"""The command line: python -m transformer_lib train | translate | evaluate | export | verify.
 
     options       what each command understands, and its help
-    training, translation, evaluation, export    what each does: run(options) -> exit code
+    training, translation, evaluation, export, verification
+                  what each does: run(options) -> exit code
 """
 
 import argparse

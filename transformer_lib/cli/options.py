@@ -40,6 +40,11 @@ examples:
 One file: the weights as int8 numbers, the tokenizer, a checksum. The page Translator runs it, and
 transformer_lib.runs.export.load_exported reads it back. The second command says what the rounding
 costs on the run's own validation and test sets.""",
+    "verify": """\
+examples:
+  python -m transformer_lib verify                       # the shipped model
+  python -m transformer_lib verify runs/my-first-translator
+✓ holds, ✗ doesn't, ? could not be looked at. The exit code is 1 if something doesn't hold.""",
 }
 
 
@@ -99,7 +104,9 @@ def parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
         prog="python -m transformer_lib",
         description="Train and use a small translation Transformer.",
     )
-    commands = parser.add_subparsers(required=True, metavar="train | translate | evaluate | export")
+    commands = parser.add_subparsers(
+        required=True, metavar="train | translate | evaluate | export | verify"
+    )
     train = _command(commands, "train", "training", "Train a model on sentence pairs.")
     _train_options(train)
     about = "Translate sentences with a trained model."
@@ -108,6 +115,9 @@ def parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     _evaluate_options(_command(commands, "evaluate", "evaluation", about))
     about = "Write a trained model as one small file, to ship it."
     _export_options(_command(commands, "export", "export", about))
+    about = "Hold a run to its files, its scores and its translations."
+    verify = _command(commands, "verify", "verification", about)
+    verify.add_argument("run", nargs="?", default="multi30k-de-en", type=_name, help=RUN)
     return parser, train
 
 
@@ -163,6 +173,7 @@ def _train_options(train: argparse.ArgumentParser) -> None:
     _add_fields(train, TrainConfig, {}, skip=set(), title="training")
 
 
+RUN = "a name in results/ or a run folder (default: multi30k-de-en)"
 PENALTY = "exponent; default: what the run chose on its validation set, else 1"
 
 
@@ -209,7 +220,7 @@ def _export_options(export: argparse.ArgumentParser) -> None:
         nargs="?",
         default="multi30k-de-en",
         type=_name,
-        help="a name in results/ or a run folder (default: multi30k-de-en)",
+        help=RUN,
     )
     export.add_argument("--out", type=_name, help="the file (default: <run>.bin)")
     export.add_argument(
@@ -226,6 +237,8 @@ def _export_options(export: argparse.ArgumentParser) -> None:
 def _name(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("it is empty: give a name, or leave the option out")
+    if "\0" in text:
+        raise argparse.ArgumentTypeError("it holds a NUL, which is part of no name")
     try:
         text.encode()
     except UnicodeEncodeError:  # of an environment whose locale has no UTF-8

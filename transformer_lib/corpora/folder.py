@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 from transformer_lib.corpora import hub
-from transformer_lib.corpora.rows import SPLITS, to_pair
+from transformer_lib.corpora.rows import SPLITS, read_utf8, to_pair
+from transformer_lib.guards.checks import require_regular
 
 
 def find(name: str) -> Path | None:
@@ -12,6 +13,8 @@ def find(name: str) -> Path | None:
 
     None for what is no folder; ValueError for a path to a folder that does not exist.
     """
+    if len(name) > 4000 or "\0" in name:
+        raise ValueError(f"no folder and no data set has such a name: {name[:40]!r}.")
     path = Path(name).expanduser()
     if path.is_dir():
         return path.resolve()
@@ -23,6 +26,10 @@ def find(name: str) -> Path | None:
 def load(folder: Path, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
     """Split -> (source, target) strings. Formats other than `.jsonl` are left to `datasets`."""
     files = {}
+    for path in folder.iterdir():
+        require_regular(path)
+        if path.is_symlink() and not path.exists():
+            raise ValueError(f"{path} is a link to something that is not there.")
     for split, names in SPLITS.items():
         paths = [folder / f"{name}.jsonl" for name in names]
         if found := [path for path in paths if path.exists()]:
@@ -35,7 +42,7 @@ def load(folder: Path, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
 def read_json_lines(path: Path, src: str, tgt: str) -> list[tuple[str, str]]:
     """(source, target) strings of a file with one JSON object a line."""
     rows = []
-    text = _read_utf8(path).removesuffix("\n")
+    text = read_utf8(path).removesuffix("\n")
     for number, line in enumerate(text.split("\n") if text else [], start=1):
         where = f"{path.name}, line {number}"
         try:
@@ -49,18 +56,3 @@ def read_json_lines(path: Path, src: str, tgt: str) -> list[tuple[str, str]]:
     if not rows:
         raise ValueError(f"{path.name} is empty; expected one JSON object a line.")
     return rows
-
-
-def _read_utf8(path: Path) -> str:
-    """The text of a file. Raises ValueError, with the line, for one in another encoding."""
-    content = path.read_bytes()
-    try:
-        return content.decode("utf-8-sig")  # Windows programs may begin a file with a BOM
-    except UnicodeDecodeError as error:
-        known = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}.get(content[:2])
-        kind = f"it begins like {known}" if known else "it may be Latin-1 or Windows-1252"
-        number = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{path.name}, line {number}: not valid UTF-8 text ({kind}). Convert the file to "
-            f"UTF-8, for example with: iconv -f {known or 'WINDOWS-1252'} -t UTF-8 {path.name}"
-        ) from None

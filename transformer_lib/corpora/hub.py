@@ -5,6 +5,8 @@ to work from the cache alone (HF_HUB_OFFLINE) is settled when it is imported. So
 imports it: one that asks the hub first, and where no answer comes one that reads the cache.
 """
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -13,7 +15,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from transformer_lib.corpora.rows import SPLITS, to_pair
+from transformer_lib.corpora.rows import SPLITS, read_utf8, to_pair
 
 PATIENCE = 5  # seconds in which the hub must answer
 ERRORS = {error.__name__: error for error in (ConnectionError, ImportError, ValueError)}
@@ -130,13 +132,44 @@ def _of_folder(name: str, error: Exception) -> Exception:
             f"`datasets` keeps what it reads in {place}, and cannot write there "
             f"({cause.strerror}): set HF_HOME to a folder that you can write to."
         )
-    empty = [path.name for path in sorted(Path(name).glob("*.*")) if not path.stat().st_size]
     said = cause if type(error).__name__ == "DatasetGenerationError" else error
-    said = f"{empty[0]} is empty" if empty else " ".join(str(said).split())
+    said = " ".join(str(said).split())
+    for path in sorted(path for path in Path(name).glob("*.*") if path.is_file()):
+        if problem := _problem(path):
+            said = problem
+            break
     return ValueError(
         f"the folder {name} holds no data that `datasets` can read: {said}. Expected files such as "
         "train.csv or train.jsonl with one sentence pair a row."
     )
+
+
+def _problem(path: Path) -> str:
+    """What is wrong with one file of a folder, with its line; empty where nothing is known."""
+    if not path.stat().st_size:
+        return f"{path.name} is empty"
+    if path.suffix == ".parquet":
+        return "" if path.read_bytes()[:4] == b"PAR1" else f"{path.name} is no Parquet file"
+    if path.suffix not in (".csv", ".tsv"):
+        return ""
+    try:
+        text = read_utf8(path)
+    except ValueError as error:
+        return str(error).rstrip(".")
+    between = "\t" if path.suffix == ".tsv" else ","
+    rows = csv.reader(io.StringIO(text), delimiter=between, strict=True)
+    try:
+        header, line = next(rows), 1
+        for row in rows:
+            line += 1
+            if row and len(row) != len(header):
+                return (
+                    f"{path.name}, line {rows.line_num}: {len(row)} columns, but the first line "
+                    f"names {len(header)} (a sentence with a comma needs quotation marks around it)"
+                )
+    except csv.Error:
+        return f"{path.name}, line {line + 1}: a quotation mark is not closed"
+    return f"{path.name} holds a first line with names, and no row" if line == 1 else ""
 
 
 def _ask(name: str, patience: float) -> None:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from transformer_lib.corpora import hub
+from transformer_lib.corpora import folder, hub
 
 
 def load_labelled(
@@ -14,12 +14,14 @@ def load_labelled(
     inputs, labels: the names of two columns. Raises ImportError without `datasets`,
     ConnectionError where the data cannot be had, ValueError where a column is missing.
     """
+    if not isinstance(name, str | Path):
+        raise TypeError(f"name is {name!r:.60}; expected that of a hub data set, or a folder.")
+    name = str(name)
+    folder.find(name)  # raises for a path to a folder that is not there
     try:
         from datasets import load_dataset
     except ImportError:
         raise ImportError(f"{name} needs one package: pip install datasets.") from None
-    if not Path(name).is_dir() and name.startswith((".", "/", "~")):
-        raise ValueError(f"there is no folder {name}; give an existing folder or a hub name.")
     waits = not Path(name).is_dir() and not os.environ.get("HF_HUB_OFFLINE")
     if waits and not hub.answers(name):  # `datasets` would wait for minutes
         raise ConnectionError(f"{name} cannot be had here: the hub does not answer.")

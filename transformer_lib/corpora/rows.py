@@ -1,5 +1,7 @@
 """What all sources share: the names of the splits, and one row as a pair of strings."""
 
+from pathlib import Path
+
 from transformer_lib.guards import has_visible_text
 
 SPLITS = {
@@ -40,3 +42,22 @@ def _problem(text) -> str:
     if not has_visible_text(text or ""):
         return "is empty; every line needs both sides."
     return ""
+
+
+def read_utf8(path: Path) -> str:
+    """The text of a file. Raises ValueError, with the line, for one in another encoding."""
+    content = path.read_bytes()
+    if content[:2] == b"\x1f\x8b":
+        raise ValueError(f"{path.name} is compressed: unpack it first, for example with gunzip.")
+    try:
+        return content.decode("utf-8-sig")  # Windows programs may begin a file with a BOM
+    except UnicodeDecodeError as error:
+        if b"\0" in content and content[:2] not in (b"\xff\xfe", b"\xfe\xff"):
+            raise ValueError(f"{path.name} holds no text, but bytes of another kind.") from None
+        known = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}.get(content[:2])
+        kind = f"it begins like {known}" if known else "it may be Latin-1 or Windows-1252"
+        number = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{path.name}, line {number}: not valid UTF-8 text ({kind}). Convert the file to "
+            f"UTF-8, for example with: iconv -f {known or 'WINDOWS-1252'} -t UTF-8 {path.name}"
+        ) from None

@@ -149,12 +149,37 @@ def _raises(file: str) -> list[tuple[int, int]]:
 
 def _explained(function: Callable, name: str, given: dict, error: Exception) -> Exception:
     shown = ", ".join(f"{k} = {describe(v)}" for k, v in given.items() if k != "self")
-    said = " ".join(str(error).split())[:160]
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
     return kind(
-        f"{name} does not work with {shown or 'no arguments'} ({type(error).__name__}: {said}); "
-        f"expected {_expected(function, given)}"
+        f"{name} does not work with {shown or 'no arguments'}{_reason(error)}; expected "
+        f"{_expected(function, given)}"
     )
+
+
+# What torch, NumPy and Python say, and what it comes to. Their own words stay in the traceback.
+REASONS = {
+    r"alloc|storage size|too many elements|invalid buffer|MemoryError":
+        "that needs more memory than there is, so choose smaller sizes",
+    r"negative dim|inconsistent with step sign|non-?negative": "a number is negative",
+    r"surrogate|TextEncodeInput": "half of a surrogate pair is no character",
+    r"null (byte|character)": "a NUL is part of no name",
+    r"RecursionError": "it is nested too deeply",
+    r"overflow|too large to convert": "a number is too large",
+    r"expected one of cpu|device": "there is no such device",
+    r"dtype|scalar type|argument #|not implemented for": "such numbers do not go together here",
+    r"`?inf`?\b.*nan|NaN": "a number is infinite or no number",
+    r"empty|size 0|no elements": "there is nothing in it",
+    r"must match|multiplied|shape|out of (range|bounds)|broadcast|dimension|argument \d+ is":
+        "the sizes do not fit each other",
+    r"AttributeError|not (subscriptable|iterable|callable)|unhashable|KeyError":
+        "it is of a kind that cannot be used here",
+}
+
+
+def _reason(error: Exception) -> str:
+    said = f"{type(error).__name__}: {error}"
+    found = (why for words, why in REASONS.items() if re.search(words, said, re.IGNORECASE))
+    return "".join(f" ({why})" for why in list(found)[:1])
 
 
 def _expected(function: Callable, given: dict) -> str:

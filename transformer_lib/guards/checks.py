@@ -1,6 +1,7 @@
 """What a type cannot express: each check names what was given, what was expected, what to do."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -88,3 +89,12 @@ def require_pairs(pairs: Mapping, known: Iterable[str]) -> None:
                     f"{split} pair {number} holds half of a surrogate pair, which is no character: "
                     f"{describe(row)}; read the text as UTF-8."
                 ) from None
+
+
+def require_regular(path: str | Path) -> None:
+    """Raise ValueError for what is there to be read and is no file: a pipe, say, that nobody writes
+    to would be waited for without end.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path} is no regular file: copy what it gives into one.")

@@ -51,6 +51,8 @@ def fits(value, kind) -> bool:
     if origin in (list, tuple, Sequence, Iterable):
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             return False
+        if isinstance(value, (set, frozenset)) and origin is not Iterable:  # they have no order
+            return False
         if isinstance(value, Tensor) or (origin is not Iterable and not hasattr(value, "__len__")):
             return False
         return not isinstance(value, (list, tuple)) or all(fits(one, inner[0]) for one in value)
@@ -80,7 +82,11 @@ def words(kind) -> str:
         return f"({', '.join(map(words, inner))})"
     if origin in (list, tuple, Sequence, Iterable):
         of = words(inner[0]).removeprefix("a ").removeprefix("(").removesuffix(")")
-        return f"a list, each entry {of}" if "," in of else f"a list of {of}s"
+        if "," in of:
+            return f"a list, each entry {of}"
+        return f"a list of {of if of.startswith('list of') else of + 's'}".replace(
+            "list of list", "list of lists"
+        )
     if origin is Callable:
         return "a function"
     if origin is dict or (isinstance(kind, type) and issubclass(kind, dict)):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from transformer_lib.runs import checksums
+from transformer_lib.runs.checkpoint import read_config
 from transformer_lib.runs.files import read_json_lines, sha256, write_json
 
 
@@ -106,12 +107,12 @@ def run_card(
     from transformer_lib import evaluation
 
     run_dir = Path(run_dir)
+    config = read_config(run_dir)
     sources, references = map(list, zip(*pairs[split][:limit], strict=True))
     translated = translate(sources)
     scores = evaluation.score(translated, references)
     interval = evaluation.bootstrap(translated, references)
     checksums.require(run_dir)
-    config = json.loads((run_dir / "config.json").read_text(encoding="utf-8"))
     curve = read_json_lines(run_dir / "metrics.jsonl")
     updates, planned = max(entry["step"] for entry in curve), config["train"]["max_steps"]
     data = getattr(pairs, "source", "your pairs")

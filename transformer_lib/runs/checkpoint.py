@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -10,6 +11,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from transformer_lib.config import ModelConfig, from_dict, to_dict
+from transformer_lib.guards.checks import require_regular
 from transformer_lib.guards.values import describe
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.runs.files import make_folder, remove, replacing, sha256, sync, write_json
@@ -30,6 +32,10 @@ def save_weights(
 
     dtype: convert first, for example to bfloat16.
     """
+    if not isinstance(state, Mapping):
+        raise TypeError(f"state is {describe(state)}; expected a dictionary of named tensors.")
+    if dtype is not None and not isinstance(dtype, torch.dtype):
+        raise TypeError(f"dtype is {describe(dtype)}; expected one such as torch.bfloat16.")
     tensors, seen = {}, set()
     for name, tensor in state.items():
         if not isinstance(tensor, Tensor) or tensor.layout != torch.strided:
@@ -52,6 +58,7 @@ def load_weights(path: str | Path) -> dict[str, Tensor]:
     """Read a safetensors file. Raises ValueError when it is missing, cut short or damaged, or holds
     numbers that are not finite; OSError when it may not be read.
     """
+    require_regular(path)
     if not Path(path).exists():
         raise ValueError(
             f"there are no weights at {path}: the run has not finished, or the file was not copied."
@@ -78,6 +85,8 @@ def load_weights(path: str | Path) -> dict[str, Tensor]:
 def load_state(model: torch.nn.Module, state: dict[str, Tensor], where: str | Path) -> None:
     """Copy named tensors into the model, or say which do not fit."""
     own = model.state_dict()
+    if wrong := [name for name, value in state.items() if not isinstance(value, Tensor)]:
+        raise TypeError(f"{wrong[0]!r} is {describe(state[wrong[0]])}; expected a tensor.")
     shared = {tensor.data_ptr(): name for name, tensor in own.items() if name in state}
     missing = [name for name in own if name not in state and own[name].data_ptr() not in shared]
     surplus = [name for name in state if name not in own]
@@ -109,11 +118,12 @@ def save_model(folder: str | Path, model: Transformer, dtype: torch.dtype | None
 def read_config(folder: str | Path) -> dict:
     """config.json of a run folder. Raises ValueError when it is missing or damaged."""
     path = Path(folder) / "config.json"
+    require_regular(path)
     if not path.exists():
         raise ValueError(f"there is no model in {folder}: it holds no config.json.")
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         config = None
     if not isinstance(config, dict) or "model" not in config:
         raise ValueError(f"{path} is damaged: expected JSON with the sizes under 'model'.")
@@ -195,7 +205,7 @@ def read_state(path: Path) -> dict:
         raise OSError(
             f"{path / 'state.json'} cannot be read ({error.strerror}): change its permissions."
         ) from None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise _damaged(path, "state.json") from None
     if CHECKED & state.keys():
         if not CHECKED <= state.keys() or state.pop("sha256") != _own_sha256(state):
@@ -294,7 +304,7 @@ def average(paths: list[Path]) -> dict[str, Tensor]:
     if not paths:
         raise ValueError("no checkpoints to average.")
     total: dict[str, Tensor] = {}
-    for path in paths:
+    for path in map(Path, paths):
         read_state(path)  # raises where the model is not the one that was saved
         for name, tensor in load_weights(path / "model.safetensors").items():
             total[name] = total.get(name, 0) + tensor.double()

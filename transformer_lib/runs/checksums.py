@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from transformer_lib.guards.checks import require_regular
 from transformer_lib.runs.files import readable_json_lines, sha256, write_json, write_json_lines
 from transformer_lib.runs.lock import RunLock
 
@@ -23,11 +24,12 @@ def read(folder: str | Path) -> dict[str, str] | None:
     path = Path(folder) / NAME
     if not path.exists():
         return None
+    require_regular(path)
     try:
         found = json.loads(path.read_bytes())
         if found["sha256"] == _own(found["files"]):
             return found["files"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
     raise ValueError(
         f"{path} is damaged; copy it again, or delete it: then nothing in {folder} is compared."
@@ -104,6 +106,8 @@ def differing(folder: str | Path, *names: str) -> list[str]:
     """
     known = read(folder) or {}
     paths = {name: Path(folder) / name for name in known if not names or name in names}
+    for path in paths.values():
+        require_regular(path)
     return [name for name, path in paths.items() if path.exists() and sha256(path) != known[name]]
 
 

@@ -27,12 +27,11 @@ def pick_device(name: str = "auto") -> torch.device:
     if name == "auto":
         apple = torch.backends.mps.is_available() and not _one_of_many()
         name = "cuda" if torch.cuda.is_available() else "mps" if apple else "cpu"
-    try:
-        device = torch.device(name)
-    except (RuntimeError, TypeError):
+    device = named(name)
+    if device.type not in ("cpu", "cuda", "mps", "meta") and not _computes(device):
         raise ValueError(
-            f"device is {name!r}; it must be 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'."
-        ) from None
+            f"device is {name!r}, which this torch does not have; choose 'auto' or 'cpu'."
+        )
     if device.type == "meta":
         raise ValueError("device is 'meta', which holds no numbers; choose 'auto' or 'cpu'.")
     if device.type == "cuda" and not torch.cuda.is_available():
@@ -52,6 +51,25 @@ def pick_device(name: str = "auto") -> torch.device:
     return device
 
 
+def named(name: str) -> torch.device:
+    """The device of this name, here or not; "auto" is the CPU. ValueError: there is none such."""
+    try:
+        return torch.device("cpu" if name == "auto" else name)
+    except (RuntimeError, TypeError):
+        raise ValueError(
+            f"device is {name!r}; it must be 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'."
+        ) from None
+
+
+def _computes(device: torch.device) -> bool:
+    """Whether torch holds numbers on a device of this kind here."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, NotImplementedError, ImportError, AssertionError):
+        return False
+    return True
+
+
 def _one_of_many() -> bool:
     """Whether torchrun started this process as one of several."""
     return int(os.environ.get("WORLD_SIZE", 1)) > 1
@@ -67,6 +85,8 @@ def uses_bf16(precision: str, device: torch.device) -> bool:
 
     "auto" does on a GPU that multiplies it; on Apple's GPUs and on CPUs it trains in float32.
     """
+    if precision not in ("auto", "fp32", "bf16"):
+        raise ValueError(f"precision is {precision!r}; it must be 'auto', 'fp32' or 'bf16'.")
     if precision != "auto":
         return precision == "bf16"
     return device.type == "cuda" and multiplies_bf16(device)

@@ -31,6 +31,8 @@ def fetch(name: str) -> Path:
     ConnectionError where it cannot be fetched; both say what to do.
     """
     about, folder = shipped(), cache_dir("results") / name
+    if name not in about["runs"]:
+        raise ValueError(f"the book ships no run {name!r}; it ships {', '.join(about['runs'])}.")
     known = about["runs"][name]
     if all((folder / file).exists() and sha256(folder / file) == known[file] for file in FILES):
         return folder

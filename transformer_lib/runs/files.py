@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from transformer_lib.guards.checks import require_regular
+
 
 @contextmanager
 def replacing(path: str | Path, temporary: Path | None = None) -> Iterator[Path]:
@@ -22,8 +24,11 @@ def replacing(path: str | Path, temporary: Path | None = None) -> Iterator[Path]
 
     temporary: in the folder of `path`; by default its name with ".partial" behind it. The files in
     a folder are to be written through `replacing`, too. A folder replaces no other: `remove` that.
+    Raises ValueError for a file whose name a folder, a link or a device has.
     """
     path = Path(path)
+    if temporary is None:
+        require_replaceable(path)
     partial = temporary or path.with_name(f"{path.name}.partial")
     remove(partial)  # what a killed process left
     try:
@@ -110,6 +115,7 @@ def readable_json_lines(path: str | Path) -> tuple[list, list[int]]:
     A last line without its end was being written when its process died: it counts as neither.
     """
     rows, unreadable = [], []
+    require_regular(path)
     lines = Path(path).read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
         try:

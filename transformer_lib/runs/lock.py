@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import platform
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -38,9 +39,15 @@ class RunLock:
             except OSError as error:
                 if error.errno == errno.ELOOP:
                     raise RuntimeError(f"{self.path} is a link: remove it first.") from None
+                if error.errno in (errno.ENOTDIR, errno.EISDIR):
+                    raise RuntimeError(f"{self.path} cannot be a lock: it lies in no folder, or is "
+                                       "one itself; choose another run folder.") from None
                 if error.errno in (errno.EACCES, errno.EROFS):  # who cannot write spoils nothing
                     return
                 raise
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                os.close(handle)
+                raise RuntimeError(f"{self.path} is no regular file: remove it first.")
             try:
                 _lock(handle)
             except BlockingIOError:

@@ -14,6 +14,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from transformer_lib.runs.device import named
+
 PATIENCE = 120  # seconds after which a process says that it waits for the others
 
 
@@ -22,6 +24,7 @@ class Processes:
 
     def __init__(self, device: str = "auto"):
         """device: that of TrainConfig; decides how the processes speak to each other."""
+        named(device)
         self.rank, self.world = 0, 1
         if int(os.environ.get("WORLD_SIZE", 1)) > 1:
             if not dist.is_initialized():

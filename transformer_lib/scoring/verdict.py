@@ -58,6 +58,8 @@ def compare_runs(a, b, better="higher", among=1, spread=None):
     if not isinstance(among, int) or among < 1:
         raise ValueError(f"among must be a count of comparisons, 1 or more, got {among!r}.")
     differences = _differences(a, b)
+    if not np.isfinite(differences).all():
+        raise ValueError("a metric is infinite or no number: leave out the runs that diverged.")
     n, mean, share = len(differences), float(differences.mean()), 1 - 0.05 / among
     if spread is not None:
         deviation, freedom = spread

@@ -7,6 +7,13 @@ from pathlib import Path
 
 IMAGES = Path(__file__).parents[2] / "images"
 _figure_ids = itertools.count(1)
+# One of the two drawings is shown, by the width of the column and not of the screen: the same in a
+# page, in Colab's narrow pane and in a split window. Without this rule the wide one is.
+BY_WIDTH = (
+    "<style>figure.drawing{container-type:inline-size}@container (max-width:600px){"
+    "figure.drawing>svg.wide{display:none!important}"
+    "figure.drawing>svg.narrow{display:block!important}}</style>"
+)
 
 
 def show_image(name, alt):
@@ -14,6 +21,8 @@ def show_image(name, alt):
 
     The SVG becomes part of the page, so a drawing that uses `currentColor` follows light and dark
     mode. Its ids get a prefix of their own, so two diagrams on a page never share an arrowhead.
+    Where `images/phone/<name>.svg` exists, a column too narrow for the wide drawing shows that one,
+    with the same text alternative.
     alt: one or two sentences that say what the diagram shows.
     Raises FileNotFoundError that lists the diagrams there are, and ValueError without alt.
     """
@@ -26,10 +35,16 @@ def show_image(name, alt):
         known = ", ".join(sorted(file.stem for file in IMAGES.glob("*.svg"))) or "none"
         raise FileNotFoundError(f"no diagram {name!r} in {IMAGES}. Diagrams there: {known}.")
     svg = path.read_text(encoding="utf-8")
-    display(HTML(f'<figure style="margin:1em 0;overflow-x:auto">{_inline(svg, alt)}</figure>'))
+    narrow = IMAGES / "phone" / path.name
+    if narrow.is_file():
+        drawings = BY_WIDTH + _inline(svg, alt, "wide")
+        drawings += _inline(narrow.read_text(encoding="utf-8"), alt, "narrow")
+    else:
+        drawings = _inline(svg, alt)
+    display(HTML(f'<figure class="drawing" style="margin:1em 0">{drawings}</figure>'))
 
 
-def _inline(svg, alt):
+def _inline(svg, alt, width=""):
     svg = svg[svg.index("<svg") :]  # without the XML declaration and comments before it
     prefix = f"figure-{next(_figure_ids)}-"
     for name in set(re.findall(r'\bid="([^"]+)"', svg)):
@@ -42,4 +57,7 @@ def _inline(svg, alt):
     opening = re.sub(r'\s(?:role|aria-[a-z]+|style)="[^"]*"', "", opening)
     label = html.escape(" ".join(alt.split()))
     style = "max-width:100%;height:auto"
-    return f'{opening} role="img" aria-label="{label}" style="{style}">{rest}'
+    if width == "narrow":  # drawn for 358 px; larger, its letters would shout
+        style = "display:none;max-width:min(100%,26rem);height:auto;margin:0 auto"
+    named = f' class="{width}"' if width else ""
+    return f'{opening}{named} role="img" aria-label="{label}" style="{style}">{rest}'

@@ -17,7 +17,10 @@ def to_array(tensor, name="tensor"):
         if tensor.is_floating_point():
             tensor = tensor.float()  # numpy has no bfloat16
         return tensor.numpy()
-    array = np.asarray(tensor)
+    try:
+        array = np.asarray(tensor)
+    except ValueError:  # rows of unequal lengths
+        array = np.asarray(None)
     if array.dtype.kind in "OUS":
         raise TypeError(
             f"{name} must hold numbers in rows of equal length, got {type(tensor).__name__}: "

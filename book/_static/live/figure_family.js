@@ -3,6 +3,8 @@
 import { h, svg } from "./shared.js";
 
 const ROW = 32, INDENT = 14, LAST = 196, NARROW = 640;
+// On a phone the list opens with these; the others come with a choice, a search or a button.
+const SPINE = ["Transformer", "Transformer decoder", "GPT", "BERT", "Transformer-XL", "GPT-2", "T5", "BART", "GPT-3", "ViT"];
 const MARKS = { encoder: "E", decoder: "D", "encoder-decoder": "ED", vision: "V", other: "∗" };
 const roomOf = (name) => 44 + 7.4 * name.length;   // pixels that a model's button may need
 
@@ -50,7 +52,7 @@ export async function mount(root, { base }) {
     model.text = [model.name, model.authors, model.changed, model.parameters, model.data, model.year].join(" ").toLowerCase();
   }
   const chosen = { branch: "", varies: "" };
-  let open = null, at = models[0], nodes = new Map(), edges = new Map(), height = "";
+  let open = null, at = models[0], whole = false, nodes = new Map(), edges = new Map(), height = "";
 
   const search = h("input", { type: "search", class: "live-select live-family-search", placeholder: "BERT, mask, 2019 …", "aria-label": "Search the models", autocomplete: "off", spellcheck: "false" });
   const says = h("p", { class: "live-says", role: "status", "aria-live": "polite" });
@@ -60,7 +62,8 @@ export async function mount(root, { base }) {
     const buttons = [["", "all"], ...used].map(([value, text]) => h("button", { type: "button", class: "live-button", "aria-pressed": String(!value), "data-value": value, onclick: () => choose(key, value) }, key === "branch" && value ? mark(value) : null, text));
     return h("div", { class: "live-family-choice", role: "group", "aria-label": label, "data-key": key }, h("span", {}, label), buttons);
   });
-  const box = h("div", { class: "live-box live" }, h("div", { class: "live-bar-row" }, search), rows, says, plot);
+  const more = h("button", { type: "button", class: "live-button", onclick: () => { whole = true; draw(); nodes.get(at)?.focus({ preventScroll: true }); } }, `Show all ${models.length} models`);
+  const box = h("div", { class: "live-box live" }, h("div", { class: "live-bar-row" }, search), rows, says, plot, more);
   root.querySelector(".live-still")?.remove();
   root.prepend(box);
 
@@ -126,6 +129,7 @@ export async function mount(root, { base }) {
   function go(model, opened = true) {
     if (!nodes.has(model)) {
       search.value = "";
+      whole = true;
       choose("branch", "");
       choose("varies", "");
     }
@@ -136,7 +140,9 @@ export async function mount(root, { base }) {
   }
 
   function draw() {
-    const found = models.filter(fits), shown = new Set(found), narrow = box.clientWidth < NARROW;
+    const narrow = box.clientWidth < NARROW, spine = narrow && !whole && !chosen.branch && !chosen.varies && !words().length;
+    const found = models.filter((model) => (spine ? SPINE.includes(model.name) : fits(model))), shown = new Set(found);
+    more.hidden = !spine;
     if (!narrow) for (const model of found) for (let one = model.from; one; one = one.from) shown.add(one);
     const listed = models.filter((model) => shown.has(model));
     const was = open;
@@ -171,7 +177,7 @@ export async function mount(root, { base }) {
     show(nodes.has(was) && fits(was) ? was : null);
     const parts = Object.entries(data.varies).map(([key, name]) => [found.filter((model) => model.varies === key).length, name]).filter(([n]) => n);
     const many = found.length === models.length ? `${models.length} models` : `${found.length} of ${models.length} models`;
-    says.textContent = found.length ? `${many}. What they change: ${parts.map(([n, name]) => `${name} ${n}`).join(", ")}.` : "No model fits. Choose “all”, or search for less.";
+    says.textContent = spine ? `${many}: the spine of the tree.` : found.length ? `${many}. What they change: ${parts.map(([n, name]) => `${name} ${n}`).join(", ")}.` : "No model fits. Choose “all”, or search for less.";
   }
 
   // Arrows walk the tree: up and down in the order of the rows, left to the parent, right to a child.

@@ -2,7 +2,7 @@
 // last layer looks while it writes one of them. Nothing is computed here: recordings/make_film.py did.
 import { h, svg, calm, plain } from "./shared.js";
 
-const CELL = 26, ROWS = 14;
+const CELL = 26, ROWS = 14, FIRST = 5;
 const bytes = (base64) => Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0));
 
 // Rows are the first pieces written, columns the German pieces; larger is more attention.
@@ -40,9 +40,11 @@ export async function mount(root, { base }) {
     return { button, english };
   });
   const map = h("div", { class: "live-film-map" });
+  // On a phone, the first five; the others behind a button (live.css).
+  const more = h("button", { type: "button", class: "live-button live-film-more", onclick: () => { more.parentElement.classList.add("live-film-all"); lines[FIRST].button.focus({ preventScroll: true }); } }, `All ${lines.length} sentences`);
   const box = h("div", { class: "live-box live" },
     h("div", { class: "live-bar-row" }, play, slider), state,
-    h("div", { class: "live-film" }, h("div", { class: "live-film-lines", role: "group", "aria-label": "Choose a sentence to see its attention" }, lines.map((line) => line.button)), map));
+    h("div", { class: "live-film" }, h("div", { class: "live-film-lines", role: "group", "aria-label": "Choose a sentence to see its attention" }, lines.map((line) => line.button), more), map));
   const still = root.querySelector(".live-still");
   if (still) still.replaceWith(box); else root.prepend(box);
 

@@ -1,24 +1,27 @@
-// Type a word and watch it being merged, pair by pair, by the tokenizer of the real model.
-import { h } from "./shared.js";
+// Type a word and watch its letters merge in place, pair by pair, by the tokenizer of the real model.
+import { h, calm } from "./shared.js";
 
 const START = 48;  // bytes before the header of the model's file, see model_file.js
 
 export async function mount(root) {
   const input = h("input", { class: "live-input", lang: "de", value: "Schneemann", maxlength: 40, autocomplete: "off", spellcheck: "false", "aria-label": "A word, German or English" });
-  const step = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Merges done", oninput: paint });
-  const rows = h("ol", { class: "live-merges" });
+  const step = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Merges done", oninput: () => { stop(); paint(); } });
+  const rows = h("ol", { class: "live-merges" });   // one line, which changes in place
   const says = h("p", { class: "live-says", role: "status", "aria-live": "polite" });
-  const word = (text) => h("button", { type: "button", class: "live-chip", lang: "de", onclick: () => { input.value = text; change(); } }, text);
+  const word = (text) => h("button", { type: "button", class: "live-chip", lang: "de", onclick: () => { stop(); input.value = text; change(); } }, text);
+  const play = h("button", { type: "button", class: "live-button", onclick: () => (timer ? stop() : start()) }, "Play");
   const box = h("div", { class: "live-box live" }, h("div", { class: "live-ask-row" }, input), h("div", { class: "live-examples" }, ["Hund", "Schneemann", "Quokka", "Fahrradhelm", "skateboarding", "Zinsen"].map(word)),
-    h("div", { class: "live-knobs live-open" }, h("label", {}, h("span", {}, "Merges done"), step)), rows, says);
+    rows, h("div", { class: "live-merges-run" }, play, h("label", {}, h("span", {}, "Merges done"), step)), says);
   const still = root.querySelector(".live-still");
-  const example = still?.querySelector("dl");   // the first word's merges, until the tokenizer is here
-  if (example) rows.before(example);
+  // The first word's merges stand in the still picture, a line for each: they serve until the tokenizer is here.
+  const told = [...still?.querySelectorAll("dd") ?? []].map((line) => line.textContent.trim().split(" "));
+  const numbers = [...still?.querySelectorAll("dt") ?? []].map((name) => Number(name.textContent.replace(/\D/g, "")) - 1);
   if (still) still.replaceWith(box); else root.prepend(box);
-  let tokenizer = null, history = [], loading = null;
-  input.addEventListener("input", change);
-  box.addEventListener("focusin", () => { loading ??= load(); });
-  says.textContent = "Type a word, or choose one: the model's tokenizer is loaded then.";
+  let tokenizer = null, history = [], loading = null, timer = null;
+  input.addEventListener("input", () => { stop(); change(); });
+  input.addEventListener("focus", () => { loading ??= load(); });
+  if (told.length) take(told.map((pieces, i) => ({ pieces, rank: i ? numbers[i] : null, joined: i ? told[i - 1].findIndex((piece, at) => piece !== pieces[at]) : -1 })));
+  else says.textContent = "Type a word, or choose one: the model's tokenizer is loaded then.";
 
   async function load() {
     says.textContent = "Loading the tokenizer …";
@@ -28,15 +31,15 @@ export async function mount(root) {
       const buffer = await answer.arrayBuffer(), length = new DataView(buffer, 8).getUint32(4, true);
       const { Tokenizer } = await import("./tokenizer.js");
       tokenizer = new Tokenizer(JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, START, length))).tokenizer);
-      example?.remove();
       change();
     } catch (error) { says.textContent = `The tokenizer could not be loaded: ${error.message}.`; }
   }
 
-  // encodeWord of tokenizer.js, with every step kept: [{pieces, joined, rank}]
+  // encodeWord of tokenizer.js, with every step kept: [{pieces, joined, rank, unknown}]
   function merges(text) {
     let ids = [...text].map((character) => tokenizer.ids.get(character) ?? 3);
-    const kept = [{ ids, joined: -1, rank: null }];
+    const state = (joined, rank) => ({ pieces: ids.map((id) => tokenizer.tokens[id].replace("▁", "⎵")), joined, rank, unknown: ids.includes(3) });
+    const kept = [state(-1, null)];
     for (;;) {
       let [best, at, merged] = [Infinity, -1, -1];
       for (let i = 0; i + 1 < ids.length; i++) {
@@ -45,25 +48,49 @@ export async function mount(root) {
       }
       if (at < 0) return kept;
       ids = [...ids.slice(0, at), merged, ...ids.slice(at + 2)];
-      kept.push({ ids, joined: at, rank: best / 2 });
+      kept.push(state(at, best / 2));
     }
   }
   function change() {
     if (!tokenizer) { loading ??= load(); return; }
     const text = tokenizer.words(input.value.trim())[0];
-    if (!text) { says.textContent = "Type a word."; rows.replaceChildren(); return; }
-    history = merges(text);
+    if (!text) { history = []; says.textContent = "Type a word."; rows.replaceChildren(); return; }
+    take(merges(text));
+  }
+  function take(states) {
+    history = states;
     step.max = history.length - 1;
     step.value = history.length - 1;
     paint();
   }
   function paint() {
-    const done = Number(step.value);
-    rows.replaceChildren(...history.slice(0, done + 1).map(({ ids, joined, rank }, i) => h("li", { class: i === done ? "live-this" : "" },
-      h("span", { class: "live-row-pieces" }, ids.map((id, at) => h("span", { class: "live-token" + (at === joined ? " live-new" : "") }, tokenizer.tokens[id].replace("▁", "⎵")))),
-      h("small", {}, rank === null ? "letters" : `merge ${Math.round(rank + 1).toLocaleString("en")}`))));
-    const last = history.at(-1).ids;
-    says.textContent = done < history.length - 1 ? `${done} of ${history.length - 1} merges done.`
-      : last.includes(3) ? "It holds a character that the training text never did: <unk>." : `${last.length === 1 ? "One piece" : `${last.length} pieces`} after ${history.length - 1} merges. A small number is a pair that was learned early: it is frequent.`;
+    if (!history.length) return;
+    const done = Number(step.value), all = history.length - 1, { pieces, joined, rank, unknown } = history[done], next = history[done + 1]?.joined;
+    rows.replaceChildren(h("li", {},
+      h("span", { class: "live-row-pieces" }, pieces.map((piece, at) => h("span", { class: "live-token" + (at === joined ? " live-new" : "") + (next !== undefined && (at === next || at === next + 1) ? " live-next" : "") }, piece))),
+      h("small", {}, rank === null ? "its letters" : ["merge ", h("b", {}, Math.round(rank + 1).toLocaleString("en")), ` made ${pieces[joined]}`],
+        next !== undefined ? `; next: ${pieces[next]} + ${pieces[next + 1]}` : "")));
+    step.setAttribute("aria-valuetext", `${done} of ${all} merges: ${pieces.join(" ")}`);
+    says.textContent = done < all ? `${done} of ${all} merges done.`
+      : unknown ? "It holds a character that the training text never did: <unk>." : `${pieces.length === 1 ? "One piece" : `${pieces.length} pieces`} after ${all} merges. A small number is a pair that was learned early: it is frequent.`;
+  }
+  function to(done) {
+    step.value = done;
+    paint();
+    if (timer && done >= history.length - 1) stop();
+  }
+  function stop() {
+    clearInterval(timer);
+    timer = null;
+    play.textContent = "Play";
+  }
+  async function start() {
+    if (!history.length) await (loading ??= load());
+    if (history.length < 2) return;
+    const done = Number(step.value), from = done === history.length - 1 ? -1 : done;
+    to(from + 1);
+    if (calm()) return;   // no motion: one merge for each press
+    play.textContent = "Stop";
+    timer = setInterval(() => to(Number(step.value) + 1), 700);
   }
 }

@@ -36,16 +36,30 @@ export async function mount(root) {
   const next = button("Next", () => { stop(); show(at + 1); }, "live-primary");
   const play = button("Play", () => (timer ? stop() : start()));
   const slider = h("input", { type: "range", min: 0, value: 0, "aria-label": "Step of the path", oninput: () => { stop(); show(Number(slider.value)); } });
-  const track = h("div", { class: "live-path-track", "aria-hidden": "true" });
+  const track = h("ol", { class: "live-path-track", "aria-hidden": "true" });   // the slider says the same
   const says = h("p", { class: "live-says", role: "status", "aria-live": "polite" });
   const wrote = h("div"), vector = h("div"), looks = h("div"), guess = h("div");
   const box = h("div", { class: "live-box live" },
     h("div", { class: "live-bar-row" }, h("label", { class: "live-menu" }, h("span", {}, "Follow"), token), back, next, play, slider),
-    track, says,
-    h("div", { class: "live-path" }, h("section", {}, h("h4", {}, "what this step writes"), wrote), h("section", {}, h("h4", {}, "the token's vector after it"), vector),
-      h("section", {}, h("h4", {}, "where it looks"), looks), h("section", {}, h("h4", {}, "what would be written here"), guess)));
+    says,
+    h("div", { class: "live-path" }, track,
+      h("div", {}, h("section", {}, h("h4", {}, "what this step writes"), wrote), h("section", {}, h("h4", {}, "the token's vector after it"), vector),
+        h("section", {}, h("h4", {}, "where it looks"), looks), h("section", {}, h("h4", {}, "what would be written here"), guess))));
   const still = root.querySelector(".live-still");
   if (still) still.replaceWith(box); else root.prepend(box);
+
+  // The residual stream, from top to bottom: as wide as the vector is long, with each step's name on
+  // its layer's bank and the word that would be written after it on the other.
+  function stream(steps) {
+    const most = Math.max(...steps.map(({ r }) => Number(r)));
+    const parts = steps.map(({ n }) => /^(layer \d+), (.*)$/.exec(n)?.slice(1) ?? ["", n]);
+    return steps.map((one, i) => {
+      const [layer, name] = parts[i], first = layer && layer !== parts[i - 1]?.[0];
+      return h("li", { class: `live-path-${one.k}${i === at ? " live-this" : ""}${i < at ? " live-past" : ""}${first ? " live-first" : ""}`, onclick: () => { stop(); show(i); } },
+        h("small", {}, first ? layer : ""), h("i", { style: `--size:${(Number(one.r) / most).toFixed(3)}` }), h("span", {}, name),
+        h("em", { lang: languages.target }, one.g && i <= at ? plain(one.g[0][0]) : ""));
+    });
+  }
 
   function show(index) {
     const { side } = paths[path], steps = paths[path].steps.map((one, i) => ({ ...one, ...stations[side][i] })), last = steps.length - 1;
@@ -57,7 +71,7 @@ export async function mount(root) {
     slider.setAttribute("aria-valuetext", `step ${at + 1} of ${last + 1}, ${step.n}`);
     back.disabled = at === 0;
     next.disabled = at === last;
-    track.replaceChildren(...steps.map((one, i) => h("span", { class: `live-path-${one.k}${i === at ? " live-this" : ""}${i < at ? " live-past" : ""}` }, one.s)));
+    track.replaceChildren(...stream(steps));
     wrote.replaceChildren(closing ? h("p", { class: "live-note" }, "nothing is added: the whole row is brought to one size")
       : strip(before ? now.map((value, i) => value - before[i]) : now, `What ${step.n} writes: ${now.length} numbers`));
     vector.replaceChildren(strip(now, `The vector after ${step.n}: ${now.length} numbers, of size ${step.r}`));

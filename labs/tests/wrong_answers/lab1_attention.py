@@ -1,4 +1,4 @@
-"""Planned wrong answers for Lab 1, and the points that each deserves (visible, hidden)."""
+"""Planned wrong answers for Lab 1, and the points that each deserves: check, hidden, edge cases."""
 
 WRONG = {
     "task1_answer": [
@@ -93,7 +93,7 @@ def scaled_scores(q, k):
 def softmax(scores):
     return scores.exp() / scores.exp().sum(-1, keepdim=True)
 """,
-            (0, 0),
+            (0, 1, 0),
         ),
         (
             "sum over all scores",
@@ -102,7 +102,7 @@ def softmax(scores):
     powers = (scores - scores.max()).exp()
     return powers / powers.sum()
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "sum over the rows instead of the keys",
@@ -111,7 +111,7 @@ def softmax(scores):
     powers = (scores - scores.max(0, keepdim=True).values).exp()
     return powers / powers.sum(0, keepdim=True)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "clamps the scores, which loses their differences",
@@ -120,7 +120,7 @@ def softmax(scores):
     powers = scores.clamp(max=80).exp()
     return powers / powers.sum(-1, keepdim=True)
 """,
-            (0, 0),
+            (0, 1, 0),
         ),
         (
             "subtracts the largest score of the whole tensor",
@@ -129,7 +129,7 @@ def softmax(scores):
     powers = (scores - scores.max()).exp()
     return powers / powers.sum(-1, keepdim=True)
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
         (
             "changes the scores in place",
@@ -139,7 +139,7 @@ def softmax(scores):
         scores -= scores.max(-1, keepdim=True).values
     return scores.exp() / scores.exp().sum(-1, keepdim=True)
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
         (
             "calls PyTorch's softmax",
@@ -147,7 +147,7 @@ def softmax(scores):
 def softmax(scores):
     return scores.softmax(-1)
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
     "task4_answer": [
@@ -159,7 +159,7 @@ def attention(q, k, v):
     weights = torch.softmax(scores, -2)
     return weights @ v, weights
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "no division",
@@ -168,7 +168,7 @@ def attention(q, k, v):
     weights = torch.softmax(q @ k.transpose(-2, -1), -1)
     return weights @ v, weights
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "returns the output only",
@@ -176,7 +176,7 @@ def attention(q, k, v):
 def attention(q, k, v):
     return softmax(scaled_scores(q, k)) @ v
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "returns the weights first",
@@ -185,7 +185,7 @@ def attention(q, k, v):
     weights = softmax(scaled_scores(q, k))
     return weights, weights @ v
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "takes d_k from the values",
@@ -195,7 +195,7 @@ def attention(q, k, v):
     weights = torch.softmax(scores, -1)
     return weights @ v, weights
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
         (
             "calls the library's attention, under a name of its own",
@@ -206,7 +206,7 @@ from transformer_lib.attention import scaled_dot_product_attention as finished
 def attention(q, k, v):
     return finished(q, k, v)
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
         (
             "gets output and weights from PyTorch's attention",
@@ -216,7 +216,7 @@ def attention(q, k, v):
     keys = torch.eye(k.size(-2), dtype=v.dtype).expand(*k.shape[:-1], -1)
     return fused(q, k, v), fused(q, k, keys)
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
     "task5_answer": [
@@ -228,7 +228,7 @@ def mended_attention(q, k, v):
     weights = torch.softmax(scores / math.sqrt(k.size(1)), dim=1)
     return weights @ v
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "mends the softmax only",
@@ -238,7 +238,7 @@ def mended_attention(q, k, v):
     weights = torch.softmax(scores / math.sqrt(k.size(1)), dim=-1)
     return weights @ v
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "mends the divisor only",
@@ -248,7 +248,7 @@ def mended_attention(q, k, v):
     weights = torch.softmax(scores / math.sqrt(k.size(-1)), dim=1)
     return weights @ v
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "counts from the front again, right for a batch without heads only",
@@ -258,7 +258,7 @@ def mended_attention(q, k, v):
     weights = torch.softmax(scores / math.sqrt(k.size(2)), dim=2)
     return weights @ v
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
         (
             "calls PyTorch's attention",
@@ -266,7 +266,7 @@ def mended_attention(q, k, v):
 def mended_attention(q, k, v):
     return torch.nn.functional.scaled_dot_product_attention(q, k, v)
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
     "task6_answer": [
@@ -278,7 +278,7 @@ def spread_and_slope(scores):
     entropy = torch.special.entr(weights).sum(-1)
     return entropy, (weights * (1 - weights)).sum(-1)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "mixes bits and e",
@@ -288,7 +288,7 @@ def spread_and_slope(scores):
     entropy = -(weights * weights.log2()).sum(-1)
     return entropy.exp(), (weights * (1 - weights)).sum(-1)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "the slope averaged over the keys",
@@ -298,7 +298,7 @@ def spread_and_slope(scores):
     entropy = torch.special.entr(weights).sum(-1)
     return entropy.exp(), (weights * (1 - weights)).mean(-1)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "one number for all rows",
@@ -308,7 +308,7 @@ def spread_and_slope(scores):
     entropy = torch.special.entr(weights).sum(-1)
     return entropy.exp().mean(), (weights * (1 - weights)).sum(-1).mean()
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "0 times minus infinity where a weight is 0",
@@ -318,7 +318,7 @@ def spread_and_slope(scores):
     entropy = -(weights * weights.log()).sum(-1)
     return entropy.exp(), (weights * (1 - weights)).sum(-1)
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
 }

@@ -1,4 +1,4 @@
-"""Planned wrong answers for Lab 2, and the points that each deserves (visible, hidden)."""
+"""Planned wrong answers for Lab 2, and the points that each deserves: check, hidden, edge cases."""
 
 _LAYER = '''# Task 4: multi-head attention
 class MyMultiHeadAttention(nn.Module):
@@ -24,7 +24,7 @@ def make_mask(ids, pad_id, causal):
         return hidden
     return hidden | torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).triu(1)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "hides the rows of the padding",
@@ -35,7 +35,7 @@ def make_mask(ids, pad_id, causal):
         return real
     return real & torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).tril()
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "leaves the padding visible if causal",
@@ -46,7 +46,7 @@ def make_mask(ids, pad_id, causal):
         return (ids != pad_id)[:, None, None, :]
     return torch.ones(B, 1, T, T, dtype=torch.bool).tril()
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "triu for tril",
@@ -57,7 +57,7 @@ def make_mask(ids, pad_id, causal):
         return real
     return real & torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).triu()
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "numbers instead of booleans",
@@ -68,7 +68,7 @@ def make_mask(ids, pad_id, causal):
         return real
     return real * torch.ones(ids.size(1), ids.size(1)).tril()
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "two axes only",
@@ -79,7 +79,7 @@ def make_mask(ids, pad_id, causal):
         return real
     return real & torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).tril()
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "counts the real tokens, which is right for padding at the end only",
@@ -92,7 +92,7 @@ def make_mask(ids, pad_id, causal):
         return real
     return real & torch.ones(T, T, dtype=torch.bool).tril()
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
         (
             "assumes that pad_id is 0",
@@ -103,7 +103,7 @@ def make_mask(ids, pad_id, causal):
         return real
     return real & torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).tril()
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
         (
             "calls the library's functions",
@@ -115,7 +115,7 @@ def make_mask(ids, pad_id, causal):
     real = padding_mask(ids, pad_id)
     return real & causal_mask(ids.size(1)) if causal else real
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
     "task2_answer": [
@@ -128,7 +128,7 @@ def masked_attention(q, k, v, mask):
     weights = scores.softmax(-1)
     return weights @ v, weights
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "True means hidden",
@@ -139,7 +139,7 @@ def masked_attention(q, k, v, mask):
     weights = weights.nan_to_num(0.0)
     return weights @ v, weights
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "score 0 for hidden keys",
@@ -149,7 +149,7 @@ def masked_attention(q, k, v, mask):
     weights = (scores * mask).softmax(-1)
     return weights @ v, weights
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "deletes weights after the softmax",
@@ -159,7 +159,7 @@ def masked_attention(q, k, v, mask):
     weights = scores.softmax(-1) * mask
     return weights @ v, weights
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "nan for a query with nothing to look at",
@@ -169,7 +169,7 @@ def masked_attention(q, k, v, mask):
     weights = scores.masked_fill(~mask, -math.inf).softmax(-1)
     return weights @ v, weights
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "minus a billion",
@@ -179,7 +179,7 @@ def masked_attention(q, k, v, mask):
     weights = scores.masked_fill(~mask, -1e9).softmax(-1)
     return weights @ v, weights
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "zeros in the output, but not in the weights",
@@ -189,7 +189,7 @@ def masked_attention(q, k, v, mask):
     weights = scores.masked_fill(~mask, -math.inf).softmax(-1)
     return (weights @ v).nan_to_num(0.0), weights
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "minus a billion, with zeros in empty rows",
@@ -200,7 +200,7 @@ def masked_attention(q, k, v, mask):
     weights = weights * mask.any(-1, keepdim=True)
     return weights @ v, weights
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
         (
             "deletes weights after the softmax and divides again",
@@ -211,7 +211,7 @@ def masked_attention(q, k, v, mask):
     weights = weights / weights.sum(-1, keepdim=True).clamp(min=1e-9)
     return weights @ v, weights
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
         (
             "looks for empty rows by an index, which needs a mask of full size",
@@ -222,7 +222,7 @@ def masked_attention(q, k, v, mask):
     weights[~mask.any(-1)] = 0.0
     return weights @ v, weights
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
         (
             "calls the library's attention",
@@ -233,7 +233,7 @@ from transformer_lib.attention import scaled_dot_product_attention as finished
 def masked_attention(q, k, v, mask):
     return finished(q, k, v, mask)
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
     "task3_answer": [
@@ -311,7 +311,7 @@ def join_heads(heads):
         v = split_heads(self.w_v(value), self.n_heads)
         return join_heads(masked_attention(q, k, v, mask)[0])
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "the mask is not used",
@@ -321,7 +321,7 @@ def join_heads(heads):
         v = split_heads(self.w_v(value), self.n_heads)
         return self.w_o(join_heads(F.scaled_dot_product_attention(q, k, v)))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "a single head",
@@ -329,7 +329,7 @@ def join_heads(heads):
             + """        q, k, v = self.w_q(query), self.w_k(key), self.w_v(value)
         return self.w_o(masked_attention(q, k, v, mask[:, 0])[0])
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "joins by a reshape",
@@ -339,7 +339,7 @@ def join_heads(heads):
         v = split_heads(self.w_v(value), self.n_heads)
         return self.w_o(masked_attention(q, k, v, mask)[0].reshape(query.shape))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "projects the key where the value belongs",
@@ -349,7 +349,7 @@ def join_heads(heads):
         v = split_heads(self.w_v(key), self.n_heads)
         return self.w_o(join_heads(masked_attention(q, k, v, mask)[0]))
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
         (
             "cuts the keys by the length of the query",
@@ -361,7 +361,7 @@ def join_heads(heads):
         )
         return self.w_o(join_heads(masked_attention(q, k, v, mask)[0]))
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
         (
             "hands the work to the library's layer",
@@ -372,7 +372,7 @@ def join_heads(heads):
         finished.load_state_dict(self.state_dict())
         return finished(query, key, value, mask)[0]
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
     "task5_answer": [
@@ -444,7 +444,7 @@ def leaks(function, x):
         found.append(bool((function(other)[i] - before[i]).abs().max() > 1e-5))
     return torch.tensor(found)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "writes into x",
@@ -456,7 +456,7 @@ def leaks(function, x):
         found.insert(0, bool((function(x)[i] - before[i]).abs().max() > 1e-5))
     return torch.tensor(found)
 """,
-            (0, 0),
+            (0, 1, 0),
         ),
         (
             "one verdict for the whole layer",
@@ -466,7 +466,7 @@ def leaks(function, x):
     other[-1] = torch.randn_like(other[-1])
     return not torch.allclose(function(x)[:-1], function(other)[:-1], atol=1e-5)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "never finds anything",
@@ -474,7 +474,7 @@ def leaks(function, x):
 def leaks(function, x):
     return torch.zeros(len(x), dtype=torch.bool)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "changes the last token only",
@@ -486,7 +486,7 @@ def leaks(function, x):
     found[-1] = False
     return found
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
         (
             "changes the next token only",
@@ -499,7 +499,7 @@ def leaks(function, x):
         found.append(bool((function(other)[i] - before[i]).abs().max() > 1e-5))
     return torch.tensor(found)
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
         (
             "adds a constant, which a LayerNorm removes",
@@ -512,7 +512,7 @@ def leaks(function, x):
         found.append(bool((function(other)[i] - before[i]).abs().max() > 1e-5))
     return torch.tensor(found)
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
         (
             "takes rounding for a leak",
@@ -525,7 +525,7 @@ def leaks(function, x):
         found.append(not torch.equal(function(other)[i], before[i]))
     return torch.tensor(found)
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
 }

@@ -1,4 +1,4 @@
-"""Planned wrong answers of lab 3, and the points (check, hidden) that each deserves."""
+"""Planned wrong answers of lab 3, and the points that each deserves: check, hidden, edge cases."""
 
 WRONG = {
     "order_gap": [
@@ -52,7 +52,7 @@ def position_table(length, d_model):
     angle = torch.arange(length)[:, None] * speed
     return torch.cat([angle.sin(), angle.cos()], dim=1)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "the exponent is i / d_model",
@@ -62,7 +62,7 @@ def position_table(length, d_model):
     angle = torch.arange(length)[:, None] * speed
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "the exponent is the column",
@@ -74,7 +74,7 @@ def position_table(length, d_model):
     table[:, 1::2] = angle.cos()[:, 1::2]
     return table
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "positions start at 1",
@@ -84,7 +84,7 @@ def position_table(length, d_model):
     angle = torch.arange(1, length + 1)[:, None] * speed
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "the two speeds of the example, for every width",
@@ -93,7 +93,7 @@ def position_table(length, d_model):
     angle = torch.arange(length)[:, None] * torch.tensor([1.0, 0.01])
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
         (
             "the library's table",
@@ -101,7 +101,7 @@ def position_table(length, d_model):
 def position_table(length, d_model):
     return sinusoidal_table(length, d_model)
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
     "shift_matrix": [
@@ -116,7 +116,7 @@ def shift_matrix(k, d_model):
         blocks.append(torch.tensor([[cos, sin], [-sin, cos]]))
     return torch.block_diag(*blocks)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "one speed for all pairs",
@@ -126,7 +126,7 @@ def shift_matrix(k, d_model):
     block = torch.tensor([[cos, -sin], [sin, cos]])
     return torch.block_diag(*[block] * (d_model // 2))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "k left out",
@@ -139,7 +139,7 @@ def shift_matrix(k, d_model):
         blocks.append(torch.tensor([[cos, -sin], [sin, cos]]))
     return torch.block_diag(*blocks)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "one step, k times: nothing happens for negative k",
@@ -155,7 +155,7 @@ def shift_matrix(k, d_model):
         result = result @ torch.block_diag(*blocks)
     return result
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
     "rotary_score": [
@@ -232,7 +232,7 @@ def rotary_score(q, k, m, n, speed):
 def mended_layer_norm(x, gain, bias, eps=1e-5):
     return broken_layer_norm(x, gain, bias, eps)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "epsilon still outside the root",
@@ -242,7 +242,7 @@ def mended_layer_norm(x, gain, bias, eps=1e-5):
     std = x.std(-1, keepdim=True, unbiased=False)
     return gain * (x - mean) / (std + eps) + bias
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "variance still unbiased",
@@ -251,7 +251,7 @@ def mended_layer_norm(x, gain, bias, eps=1e-5):
     mean = x.mean(-1, keepdim=True)
     return gain * (x - mean) / torch.sqrt(x.var(-1, keepdim=True) + eps) + bias
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "two roots",
@@ -261,7 +261,7 @@ def mended_layer_norm(x, gain, bias, eps=1e-5):
     std = x.std(-1, keepdim=True, unbiased=False)
     return gain * (x - mean) / (std + eps**0.5) + bias
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "statistics over all tokens",
@@ -270,7 +270,7 @@ def mended_layer_norm(x, gain, bias, eps=1e-5):
     variance = x.var(unbiased=False)
     return gain * (x - x.mean()) / torch.sqrt(variance + eps) + bias
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "PyTorch's finished function",
@@ -278,7 +278,7 @@ def mended_layer_norm(x, gain, bias, eps=1e-5):
 def mended_layer_norm(x, gain, bias, eps=1e-5):
     return F.layer_norm(x, x.shape[-1:], gain, bias, eps)
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
     "company_gap": [
@@ -290,7 +290,7 @@ def company_gap(norm, sentence, neighbour):
     together = norm(torch.cat([sentence, neighbour[:, :n_real]]))
     return (together[:1] - norm(sentence)).abs().max().item()
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "compared with the sentence itself",
@@ -301,7 +301,7 @@ def company_gap(norm, sentence, neighbour):
     together = norm(torch.cat([padded, neighbour]))
     return (together[:1, :n_real] - sentence).abs().max().item()
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "padded in front",
@@ -312,7 +312,7 @@ def company_gap(norm, sentence, neighbour):
     together = norm(torch.cat([padded, neighbour]))
     return (together[:1, :n_real] - norm(sentence)).abs().max().item()
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "normalised one at a time",
@@ -322,7 +322,7 @@ def company_gap(norm, sentence, neighbour):
     together = torch.cat([norm(sentence), norm(neighbour)[:, : sentence.size(1)]])
     return (together[:1] - alone).abs().max().item()
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "no absolute value, right where the largest difference is positive",
@@ -333,7 +333,7 @@ def company_gap(norm, sentence, neighbour):
     together = norm(torch.cat([padded, neighbour]))
     return (together[:1, :n_real] - norm(sentence)).max().item()
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
 }

@@ -1,4 +1,4 @@
-"""Planned wrong answers of lab 4, and the points (check, hidden) that each deserves."""
+"""Planned wrong answers of lab 4, and the points that each deserves: check, hidden, edge cases."""
 
 ENCODER = """# Task 3: the encoder layer and its mask
 def encoder_layer(x, src_ids, norms, attention, network):
@@ -72,7 +72,7 @@ def feed_forward(x, w1, b1, w2, b2):
 def residual(x, sublayer, norm, drop):
     return broken_residual(x, sublayer, norm, drop)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "only the dropout is mended: adds the normalised input",
@@ -81,7 +81,7 @@ def residual(x, sublayer, norm, drop):
     x = norm(x)
     return x + drop(sublayer(x))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "only the sum is mended: drops from the sum",
@@ -89,7 +89,7 @@ def residual(x, sublayer, norm, drop):
 def residual(x, sublayer, norm, drop):
     return drop(x + sublayer(norm(x)))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "post-norm",
@@ -97,7 +97,7 @@ def residual(x, sublayer, norm, drop):
 def residual(x, sublayer, norm, drop):
     return norm(x + drop(sublayer(x)))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "changes the caller's x",
@@ -106,7 +106,7 @@ def residual(x, sublayer, norm, drop):
     x += drop(sublayer(norm(x)))
     return x
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
     "encoder_layer": [
@@ -117,7 +117,7 @@ def residual(x, sublayer, norm, drop):
     x = x + attention(y, y, y)[0]
     return x + network(norms[1](x))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "the mask hides the rows of padding",
@@ -127,7 +127,7 @@ def residual(x, sublayer, norm, drop):
     x = x + attention(y, y, y, mask)[0]
     return x + network(norms[1](x))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "an inverted mask",
@@ -137,7 +137,7 @@ def residual(x, sublayer, norm, drop):
     x = x + attention(y, y, y, mask)[0]
     return x + network(norms[1](x))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "a mask of shape (B, S)",
@@ -146,7 +146,7 @@ def residual(x, sublayer, norm, drop):
     x = x + attention(y, y, y, src_ids != 0)[0]
     return x + network(norms[1](x))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "only the query is normalised",
@@ -155,7 +155,7 @@ def residual(x, sublayer, norm, drop):
     x = x + attention(norms[0](x), x, x, mask)[0]
     return x + network(norms[1](x))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "the normalised tokens are added",
@@ -166,7 +166,7 @@ def residual(x, sublayer, norm, drop):
     x = norms[1](x)
     return x + network(x)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "both sublayers read the layer's input",
@@ -175,7 +175,7 @@ def residual(x, sublayer, norm, drop):
     y = norms[0](x)
     return x + attention(y, y, y, mask)[0] + network(norms[1](x))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "counts the real tokens and takes padding to stand at the end",
@@ -186,7 +186,7 @@ def residual(x, sublayer, norm, drop):
     x = x + attention(y, y, y, mask)[0]
     return x + network(norms[1](x))
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
     "decoder_layer": [
@@ -199,7 +199,7 @@ def residual(x, sublayer, norm, drop):
     x = x + cross_attention(norms[1](x), memory, memory, src_mask)[0]
     return x + network(norms[2](x))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "the two masks exchanged",
@@ -211,7 +211,7 @@ def residual(x, sublayer, norm, drop):
     x = x + cross_attention(norms[1](x), memory, memory, tgt_mask)[0]
     return x + network(norms[2](x))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "cross-attention the wrong way round",
@@ -224,7 +224,7 @@ def residual(x, sublayer, norm, drop):
     x = x + cross_attention(memory, y, y, src_mask)[0]
     return x + network(norms[2](x))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "the memory is normalised once more",
@@ -236,7 +236,7 @@ def residual(x, sublayer, norm, drop):
     x = x + cross_attention(norms[1](x), memory, memory, src_mask)[0]
     return x + network(norms[2](x))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "no mask for the cross-attention",
@@ -247,7 +247,7 @@ def residual(x, sublayer, norm, drop):
     x = x + cross_attention(norms[1](x), memory, memory)[0]
     return x + network(norms[2](x))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "cross-attention before self-attention",
@@ -259,7 +259,7 @@ def residual(x, sublayer, norm, drop):
     x = x + self_attention(y, y, y, tgt_mask)[0]
     return x + network(norms[2](x))
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "causal mask without the target's padding: wrong when padding stands in front",
@@ -271,7 +271,7 @@ def residual(x, sublayer, norm, drop):
     x = x + cross_attention(norms[1](x), memory, memory, src_mask)[0]
     return x + network(norms[2](x))
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
     "layer_parameters": [
@@ -344,7 +344,7 @@ def leak(layer, x, secret):
     return (layer(changed) - layer(x)).abs().max().item()
 """
             + SILENCE,
-            (0, 0),
+            (0, 0, 1),
         ),
         (
             "adds 10 to every feature, which a norm takes out",
@@ -355,7 +355,7 @@ def leak(layer, x, secret):
     return (layer(changed) - layer(x))[:, ~secret].abs().max().item()
 """
             + SILENCE,
-            (0, 0),
+            (0, 0, 1),
         ),
         (
             "changes the caller's x",
@@ -366,7 +366,7 @@ def leak(layer, x, secret):
     return (layer(x) - before)[:, ~secret].abs().max().item()
 """
             + SILENCE,
-            (0, 0),
+            (0, 0, 1),
         ),
         (
             "the biases are not silenced",
@@ -377,7 +377,7 @@ def leak(layer, x, secret):
     if hasattr(layer, "cross_attention"):
         layer.cross_attention.w_o.weight.data.zero_()
 """,
-            (0, 0),
+            (0, 1, 0),
         ),
         (
             "puts zeros at the secret positions: blind where zeros stood already",
@@ -388,7 +388,7 @@ def leak(layer, x, secret):
     return (layer(changed) - layer(x))[:, ~secret].abs().max().item()
 """
             + SILENCE,
-            (1, 0),
+            (1, 0, 1),
         ),
         (
             "sets everything to zero, the norms and the first maps, too",
@@ -397,7 +397,7 @@ def leak(layer, x, secret):
     for p in layer.parameters():
         p.data.zero_()
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
         (
             "forgets the cross-attention",
@@ -407,7 +407,7 @@ def leak(layer, x, secret):
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
 }

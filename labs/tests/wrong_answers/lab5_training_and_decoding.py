@@ -1,7 +1,7 @@
 """Planned wrong answers of lab 5: for each task, what a student may hand in and what it earns.
 
 WRONG maps the id of an answer cell to (description, source of the whole cell, expected points), the
-points as a pair: visible check, hidden tests.
+points of the visible check, the hidden tests and, if there are any, the hidden edge cases.
 """
 
 PARTIAL = (
@@ -60,7 +60,7 @@ def smoothed_loss(logits, targets, smoothing=0.1):
     right = -log_p.gather(-1, targets[..., None]).squeeze(-1)
     return ((1 - smoothing) * right - smoothing * log_p.mean(-1)).mean()
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "padding left out of the sum, not of the count",
@@ -71,7 +71,7 @@ def smoothed_loss(logits, targets, smoothing=0.1):
     loss = (1 - smoothing) * right - smoothing * log_p.mean(-1)
     return (loss * (targets != PAD)).mean()
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "smoothing shared among the V - 1 wrong words",
@@ -84,7 +84,7 @@ def smoothed_loss(logits, targets, smoothing=0.1):
     loss = (1 - smoothing) * right + smoothing * others
     return (loss * real).sum() / real.sum().clamp(min=1)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "the ready-made function",
@@ -94,7 +94,7 @@ def smoothed_loss(logits, targets, smoothing=0.1):
         logits.flatten(0, 1), targets.flatten(), ignore_index=PAD, label_smoothing=smoothing
     )
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "log of a softmax: -inf for large logits",
@@ -106,7 +106,7 @@ def smoothed_loss(logits, targets, smoothing=0.1):
     loss = (1 - smoothing) * right - smoothing * log_p.mean(-1)
     return (loss * real).sum() / real.sum().clamp(min=1)
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
     "rate": [
@@ -144,7 +144,7 @@ def learning_rate(step, peak, warmup):
             """# Task 4: gradient accumulation
 train_epoch = broken_epoch
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "gradients added, not divided",
@@ -160,7 +160,7 @@ def train_epoch(model, optimizer, batches, every, loss_of):
         losses.append(loss.item())
     return losses
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "divided by the number of batches",
@@ -179,7 +179,7 @@ def train_epoch(model, optimizer, batches, every, loss_of):
         losses.append(total)
     return losses
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "zero_grad still inside the loop",
@@ -199,7 +199,7 @@ def train_epoch(model, optimizer, batches, every, loss_of):
             total = 0.0
     return losses
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "the last, smaller group makes no update",
@@ -219,7 +219,7 @@ def train_epoch(model, optimizer, batches, every, loss_of):
         losses.append(total)
     return losses
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
     "greedy": [
@@ -238,7 +238,7 @@ def greedy(model, source, max_len):
             ids = torch.cat([ids, logits.argmax(-1, keepdim=True)], dim=1)
     return ids[:, 1:]
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "right ids, but never stops early",
@@ -258,7 +258,7 @@ def greedy(model, source, max_len):
             ended |= token == EOS
     return ids[:, 1:]
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "the source's padding mask forgotten in decode",
@@ -277,7 +277,7 @@ def greedy(model, source, max_len):
             ended |= token == EOS
     return ids[:, 1:]
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "<pad> may be chosen",
@@ -296,7 +296,7 @@ def greedy(model, source, max_len):
             ended |= token == EOS
     return ids[:, 1:]
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "dropout left on",
@@ -315,7 +315,7 @@ def greedy(model, source, max_len):
         ended |= token == EOS
     return ids[:, 1:]
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
         (
             "evaluation mode never undone",
@@ -335,7 +335,7 @@ def greedy(model, source, max_len):
         ended |= token == EOS
     return ids[:, 1:]
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
     "beam": [
@@ -350,7 +350,7 @@ def beam_search(next_log_probs, beam_size, max_len, length_penalty=1.0):
         total += log_p.max().item()
     return ids, total / len(ids) ** length_penalty
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "returns the first hypothesis that finishes",
@@ -369,7 +369,7 @@ def beam_search(next_log_probs, beam_size, max_len, length_penalty=1.0):
                 return ids, total / length**length_penalty
         live = candidates[:beam_size]
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "finished hypotheses are extended",
@@ -387,7 +387,7 @@ def beam_search(next_log_probs, beam_size, max_len, length_penalty=1.0):
     ids, total = live[0]
     return ids, total / len(ids) ** length_penalty
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "no length penalty",
@@ -409,7 +409,7 @@ def beam_search(next_log_probs, beam_size, max_len, length_penalty=1.0):
         live = [c for c in candidates if c[0][-1] != EOS][:beam_size]
     return max(finished, key=lambda hypothesis: hypothesis[1])
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "hypotheses that have not ended at max_len are lost",
@@ -431,7 +431,7 @@ def beam_search(next_log_probs, beam_size, max_len, length_penalty=1.0):
         live = [c for c in candidates if c[0][-1] != EOS][:beam_size]
     return max(finished, key=lambda hypothesis: hypothesis[1])
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
 }

@@ -1,7 +1,7 @@
 """Planned wrong answers of lab 6: for each task, what a student may hand in and what it earns.
 
 WRONG maps the id of an answer cell to (description, source of the whole cell, expected points), the
-points as a pair: visible check, hidden tests.
+points of the visible check, the hidden tests and, if there are any, the hidden edge cases.
 """
 
 PARTIAL = (

@@ -1,7 +1,7 @@
 """Planned wrong answers of lab 7: for each task, what a student may hand in and what it earns.
 
 WRONG maps the id of an answer cell to (description, source of the whole cell, expected points), the
-points as a pair: visible check, hidden tests.
+points of the visible check, the hidden tests and, if there are any, the hidden edge cases.
 """
 
 PARTIAL = (
@@ -68,7 +68,7 @@ def causal_attention(x, w_q, w_k, w_v, w_o, n_heads):
     weights = scores.masked_fill(~allowed, -math.inf).softmax(-1)
     return (weights @ v).reshape(B, T, D) @ w_o
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "divides by the root of the full width",
@@ -81,7 +81,7 @@ def causal_attention(x, w_q, w_k, w_v, w_o, n_heads):
     weights = scores.masked_fill(~allowed, -math.inf).softmax(-1)
     return (weights @ v).transpose(1, 2).flatten(2) @ w_o
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "a softmax by hand that overflows for large scores",
@@ -93,7 +93,7 @@ def causal_attention(x, w_q, w_k, w_v, w_o, n_heads):
     e = scores.exp() * torch.ones(T, T).tril()
     return (e / e.sum(-1, keepdim=True) @ v).transpose(1, 2).flatten(2) @ w_o
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
     "write": [
@@ -114,7 +114,7 @@ def write(next_logits, prompt, max_new, temperature=1.0, top_k=None, generator=N
             break
     return ids
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "multiplies by the temperature and ignores top_k",
@@ -130,7 +130,7 @@ def write(next_logits, prompt, max_new, temperature=1.0, top_k=None, generator=N
             written.append(int(torch.multinomial(p, 1, generator=generator)))
     return written
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "an <eos> in the prompt ends the text, and ties stay",
@@ -150,7 +150,7 @@ def write(next_logits, prompt, max_new, temperature=1.0, top_k=None, generator=N
         written.append(token)
     return written
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
     "bits": [
@@ -193,7 +193,7 @@ def step(x, cache, w_q, w_k, w_v, w_o, n_heads):
     now = (k, v) if cache is None else (torch.cat([old_k, k], 2), torch.cat([old_v, v], 2))
     return (weights @ old_v).transpose(1, 2).flatten(2) @ w_o, now
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "keeps nothing but the last token",
@@ -203,7 +203,7 @@ def step(x, cache, w_q, w_k, w_v, w_o, n_heads):
     weights = (q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))).softmax(-1)
     return (weights @ v).transpose(1, 2).flatten(2) @ w_o, (k, v)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "no mask among new tokens: right for one at a time",
@@ -215,7 +215,7 @@ def step(x, cache, w_q, w_k, w_v, w_o, n_heads):
     weights = (q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))).softmax(-1)
     return (weights @ v).transpose(1, 2).flatten(2) @ w_o, (k, v)
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
     "signs": [
@@ -231,7 +231,7 @@ def sign_flips(a, b):
             for signs in product((1, -1), repeat=len(d))]
     return mean, sum(m >= mean for m in all_) / len(all_)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "pairs by place and not by seed",
@@ -245,7 +245,7 @@ def sign_flips(a, b):
             for signs in product((1, -1), repeat=len(d))]
     return mean, sum(abs(m) >= abs(mean) - 1e-9 for m in all_) / len(all_)
 """,
-            (0, 0),
+            (0, 1, 0),
         ),
         (
             "no error for arms without a common seed",
@@ -259,7 +259,7 @@ def sign_flips(a, b):
             for signs in product((1, -1), repeat=len(d))]
     return mean, sum(abs(m) >= abs(mean) - 1e-9 for m in all_) / len(all_)
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
 }

@@ -1,7 +1,7 @@
 """Planned wrong answers of lab 8: for each task, what a student may hand in and what it earns.
 
 WRONG maps the id of an answer cell to (description, source of the whole cell, expected points), the
-points as a pair: visible check, hidden tests.
+points of the visible check, the hidden tests and, if there are any, the hidden edge cases.
 """
 
 PARTIAL = (
@@ -87,7 +87,7 @@ def batches(lengths, budget):
         current = [*current, index]
     return found
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "padding isn't counted",
@@ -101,7 +101,7 @@ def batches(lengths, budget):
         current = [*current, index]
     return found + [current]
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "an empty batch before a sentence that's too long",
@@ -115,7 +115,7 @@ def batches(lengths, budget):
         current = [*current, index]
     return found + [current]
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
     "score": [
@@ -135,7 +135,7 @@ def score(hypotheses, references):
         scores.append(penalty * math.sqrt(precisions[0] * precisions[1]))
     return sum(scores) / len(scores)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "clipped, but still a mean of sentences",
@@ -152,7 +152,7 @@ def score(hypotheses, references):
         scores.append(min(1, math.exp(1 - len(r) / len(h))) * math.sqrt(p[0] * p[1]))
     return sum(scores) / len(scores)
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "no case for an empty hypothesis",
@@ -170,7 +170,7 @@ def score(hypotheses, references):
     p = hits[0] / totals[0] * hits[1] / totals[1]
     return min(1.0, math.exp(1 - r / c)) * math.sqrt(p)
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
     "paired": [
@@ -186,7 +186,7 @@ def paired(a, b, draws, rng):
     drawn = sorted(mean(a) - mean(b) for _ in range(draws))
     return (sum(a) - sum(b)) / n, (drawn[int(0.025 * draws)], drawn[int(0.975 * draws) - 1])
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "single sentences are drawn",
@@ -197,7 +197,7 @@ def paired(a, b, draws, rng):
     drawn = sorted(gains[rng.randrange(n)] for _ in range(draws))
     return sum(gains) / n, (drawn[int(0.025 * draws)], drawn[int(0.975 * draws) - 1])
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "an interval of 90 %",
@@ -208,7 +208,7 @@ def paired(a, b, draws, rng):
     drawn = sorted(sum(gains[rng.randrange(n)] for _ in range(n)) / n for _ in range(draws))
     return sum(gains) / n, (drawn[int(0.05 * draws)], drawn[int(0.95 * draws) - 1])
 """,
-            (1, 0),
+            (1, 0, 0),
         ),
     ],
     "choice": [
@@ -219,7 +219,7 @@ def choose(validation, test):
     best = max(test, key=test.get)
     return best, test[best], 0.0
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "reports the validation score",
@@ -228,7 +228,7 @@ def choose(validation, test):
     best = max(validation, key=validation.get)
     return best, validation[best], max(test.values()) - validation[best]
 """,
-            (0, 0),
+            (0, 0, 0),
         ),
         (
             "takes every checkpoint, whichever scores it has",
@@ -239,7 +239,7 @@ def choose(validation, test):
     best = max(sorted(validation), key=validation.get)
     return best, test[best], max(test.values()) - test[best]
 """,
-            (1, 0),
+            (1, 1, 0),
         ),
     ],
 }

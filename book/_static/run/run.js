@@ -1,0 +1,204 @@
+// "Run here" at the exercises: an editor in the page, and Python in a worker that runs the exercise's
+// own check. Nothing but this script is loaded before a reader clicks.
+const STORE = "attention-step-by-step.answers";
+const LIMIT = 20; // seconds for a run, after which the worker is ended
+const page = location.pathname.split("/").pop().replace(/\.html$/, "");
+const code = document.querySelector("script[data-code]")?.dataset.code;
+const colab = document.querySelector('a[href*="colab.research.google.com"]')?.href;
+const CHECK = /\bchecks\.(?!hint\b)\w+\.\w+\(/;
+
+const recall = () => { try { return JSON.parse(localStorage.getItem(STORE)) ?? {}; } catch { return {}; } };
+function keep(number, text) {
+  const all = recall(), mine = { ...all[page] };
+  if (text === null) delete mine[number];
+  else mine[number] = text;
+  try { localStorage.setItem(STORE, JSON.stringify({ ...all, [page]: mine })); } catch { /* private window */ }
+}
+
+function make(tag, options = {}, ...children) {
+  const { data, ...rest } = options, node = Object.assign(document.createElement(tag), rest);
+  Object.assign(node.dataset, data ?? {});
+  node.append(...children);
+  return node;
+}
+
+// ---- Python: one worker for the whole page, ended when a run takes too long
+
+class Stopped extends Error {}
+let python = null;
+
+function start() {
+  if (python) return python;
+  const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+  const waiting = new Map();
+  const mine = { worker, waiting, count: 0 };
+  mine.end = (error) => {
+    worker.terminate();
+    if (python === mine) python = null;
+    for (const { reject } of waiting.values()) reject(error);
+    waiting.clear();
+  };
+  mine.ask = (message) => new Promise((resolve, reject) => {
+    const id = ++mine.count;
+    waiting.set(id, { resolve, reject });
+    worker.postMessage({ id, ...message });
+  });
+  worker.onmessage = ({ data }) => {
+    const asked = waiting.get(data.id);
+    waiting.delete(data.id);
+    if (data.failed) asked?.reject(new Error(data.failed));
+    else asked?.resolve(data);
+  };
+  worker.onerror = (event) => { event.preventDefault(); mine.end(new Error(event.message || "the worker did not start")); };
+  const runtime = new URL("../../vendor/pyodide/", import.meta.url).href;
+  mine.ready = mine.ask({ start: { runtime, code: new URL(code, import.meta.url).href } });
+  mine.ready.catch((error) => mine.end(error));
+  python = mine;
+  return python;
+}
+
+// ---- an exercise
+
+function exercise(number, answer, check) {
+  const printed = answer.querySelector(".cell_input pre").textContent.replace(/\n+$/, "\n");
+  const checked = check.querySelector(".cell_input pre").textContent;
+  const saved = recall()[page]?.[number];
+  const button = make("button", { type: "button", className: "run-button run-open" }, saved ? "Carry on here" : "Run here");
+  button.setAttribute("aria-label", `Exercise ${number}: solve it in this page`);
+  const bar = make("div", { className: "run-bar" }, button);
+  answer.append(bar);
+  button.addEventListener("click", () => open().catch((error) => {
+    button.disabled = false;
+    button.textContent = "Run here";
+    bar.append(make("span", { className: "run-note" }, `The editor couldn’t be loaded (${error.message}). Are you online?`));
+  }));
+
+  async function open() {
+    button.disabled = true;
+    button.textContent = "Loading…";
+    bar.querySelector(".run-note")?.remove();
+    start(); // Python comes while the reader begins to write
+    const { makeEditor } = await import("./editor.js");
+
+    const input = answer.querySelector(".cell_input");
+    const box = make("div", { className: "run-editor highlight" });
+    for (const child of input.children) child.hidden = true;
+    input.append(box);
+    input.classList.add("run-input");
+    const editor = makeEditor(
+      box, saved ?? printed,
+      `Your answer to exercise ${number}. Tab indents; press Escape and then Tab to leave.`,
+      (text) => keep(number, text === printed ? null : text), () => run(),
+    );
+
+    const named = (text, work, className = "") => {
+      const one = make("button", { type: "button", className: `run-button ${className}` }, text);
+      one.addEventListener("click", work);
+      return one;
+    };
+    const status = make("span", { className: "run-status" });
+    status.setAttribute("role", "status");
+    const go = named("Run", () => run(), "run-go"), stop = named("Stop", () => python?.end(new Stopped()));
+    const help = named("Hint", () => hint());
+    const copy = named("Copy", async () => {
+      await navigator.clipboard.writeText(editor.text());
+      copy.textContent = "Copied";
+      setTimeout(() => { copy.textContent = "Copy"; }, 1500);
+    });
+    copy.title = "Copy your answer, to paste it into the notebook";
+    const reset = named("Reset", () => { editor.set(printed); keep(number, null); editor.focus(); });
+    reset.title = "Back to what the book prints; Ctrl+Z brings your answer back";
+    stop.hidden = true;
+    go.title = "Ctrl+Enter";
+    const note = make("p", { className: "run-note" });
+    note.append("Python runs in your browser. ", make("code", {}, "torch"), " here is a small tensor library for this page");
+    if (colab) note.append("; the real one is in ", make("a", { href: colab, target: "_blank", rel: "noopener" }, "Colab"));
+    note.append(".");
+    bar.replaceChildren(go, stop, help, copy, reset, status);
+    bar.after(note);
+
+    let said = check.querySelector(".cell_output");
+    if (!said) check.append(said = make("div", { className: "cell_output docutils container" }));
+    const output = make("pre", { className: "run-said" });
+    output.setAttribute("aria-live", "polite");
+    output.tabIndex = 0;
+    output.setAttribute("aria-label", `What the check says of exercise ${number}`);
+    output.textContent = said.textContent.trim();
+    said.replaceChildren(output);
+
+    const show = (text, kind) => {
+      output.textContent = text.replace(/\n+$/, "");
+      output.className = `run-said ${kind}`;
+    };
+    const busy = (text) => {
+      status.textContent = text;
+      go.hidden = Boolean(text);
+      stop.hidden = !text;
+      help.disabled = Boolean(text);
+    };
+
+    async function ready() {
+      busy("Starting Python: 6 MB, once…");
+      const mine = start();
+      await mine.ready;
+      return mine;
+    }
+    async function attempt(work) {
+      let timer, late = false;
+      try {
+        const mine = await ready();
+        busy("Running…");
+        timer = setTimeout(() => { late = true; mine.end(new Stopped()); }, LIMIT * 1000);
+        await work(mine);
+      } catch (error) {
+        if (late) show(`✗ Your code was still running after ${LIMIT} seconds, so it was ended. Does its loop end?`, "run-wrong");
+        else if (error instanceof Stopped) show("Stopped.", "");
+        else show(`Python couldn’t be started (${error.message.trim().split("\n").pop()}). Are you online? Press Run to try again.`, "run-wrong");
+      } finally {
+        clearTimeout(timer);
+        const inside = document.activeElement === stop;
+        busy("");
+        if (inside) go.focus();
+        if (late) start(); // the next one is ready sooner
+      }
+    }
+    const run = () => stop.hidden && attempt(async (mine) => {
+      const found = await mine.ask({ answer: editor.text(), check: checked });
+      if (found.lacks.length) {
+        show(`This page’s small tensor library doesn’t have ${found.lacks.join(", ")}, so your answer can’t be judged here. It may well be right: run it in Colab.`, "");
+        return;
+      }
+      show(found.text, found.verdict === true ? "run-right" : found.verdict === false ? "run-wrong" : "");
+      if (found.verdict) document.querySelector(`.exercise-solved[aria-pressed="false"][aria-label^="Exercise ${number}:"]`)?.click();
+    });
+    const hint = () => attempt(async (mine) => {
+      const { text } = await mine.ask({ hint: checked });
+      show(`${output.textContent}\n${text}`.trim(), output.className.replace("run-said", "").trim());
+    });
+
+    editor.focus();
+    busy("Starting Python: 6 MB, once…");
+    start().ready.then(() => { if (status.textContent.startsWith("Starting")) busy(""); }, () => busy(""));
+    stop.hidden = true;
+    go.hidden = false;
+  }
+}
+
+// "**Exercise 3. ...**" is followed by the cell with the answer, and that by the one with its check.
+function find() {
+  if (!code || !("Worker" in window)) return;
+  for (const name of document.querySelectorAll(".bd-article p > strong:first-child")) {
+    const number = Number(name.textContent.match(/^Exercise (\d+)/)?.[1]);
+    if (!number) continue;
+    const cells = [];
+    for (let next = name.parentElement.nextElementSibling; next; next = next.nextElementSibling) {
+      if (next.matches("section, h2, h3") || next.querySelector(":scope > strong:first-child")?.textContent.startsWith("Exercise")) break;
+      if (next.matches("div.cell")) cells.push(next);
+    }
+    const at = cells.findIndex((cell) => CHECK.test(cell.querySelector(".cell_input pre")?.textContent ?? ""));
+    if (at === 1) exercise(number, cells[0], cells[1]);
+  }
+}
+
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", find);
+else find();

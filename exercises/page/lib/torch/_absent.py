@@ -1,0 +1,202 @@
+"""Names that PyTorch has and this page has not: asked for one, it says so."""
+
+PYTORCHS = {
+    "Tensor": frozenset(
+        """
+absolute_ acos_ acosh acosh_ addbmm addbmm_ addcdiv addcdiv_ addcmul addcmul_ addmv addmv_ addr
+addr_ adjoint aminmax angle apply_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_
+arctan arctan2 arctan2_ arctan_ arctanh arctanh_ argwhere as_strided as_strided_
+as_strided_scatter as_subclass asin_ asinh asinh_ atan_ atanh atanh_ bitwise_left_shift
+bitwise_left_shift_ bitwise_right_shift bitwise_right_shift_ cauchy_ ccol_indices cdouble cfloat
+chalf cholesky cholesky_inverse cholesky_solve clip_ coalesce col_indices conj conj_physical
+conj_physical_ const_data_ptr copysign copysign_ corrcoef cosh_ cov cross crow_indices cuda cummax
+cummin cumprod_ deg2rad deg2rad_ dense_dim dequantize det diagflat diagonal_scatter diff digamma
+digamma_ dim_order dist divide_ dsplit eig erfc erfc_ erfinv erfinv_ exp2_ expm1_ fix fix_
+float_power float_power_ fmax fmin frac frac_ frexp gcd gcd_ geometric_ geqrf ger grad_dtype
+greater_ greater_equal greater_equal_ hardshrink hash_tensor heaviside heaviside_ histc histogram
+hsplit hypot hypot_ i0 i0_ igamma igamma_ igammac igammac_ imag index index_copy index_copy_
+index_fill index_fill_ index_put index_put_ index_reduce index_reduce_ indices int_repr inverse
+ipu is_coalesced is_conj is_cpu is_distributed is_inference is_ipu is_maia is_mkldnn is_mtia
+is_neg is_nested is_nonzero is_pinned is_same_size is_set_to is_shared is_signed is_sparse_csr
+is_vulkan is_xla is_xpu isreal istft kron kthvalue lcm lcm_ ldexp ldexp_ less_ less_equal
+less_equal_ lgamma lgamma_ log10_ log2_ log_normal_ logaddexp logaddexp2 logcumsumexp logdet
+logical_xor_ logit logit_ lstsq lu lu_solve mH map2_ map_ masked_scatter masked_scatter_
+matrix_exp matrix_power median mode module_load moveaxis msort mtia multiply_ mvlgamma mvlgamma_
+name nan_to_num nan_to_num_ nanmean nanmedian nanquantile nansum narrow_copy ndimension negative_
+nelement new new_empty_strided nextafter nextafter_ nonzero_static not_equal not_equal_ orgqr
+ormqr output_nr pin_memory pinverse polygamma polygamma_ positive prelu put put_
+q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qr qscheme
+quantile rad2deg rad2deg_ real record_stream register_post_accumulate_grad_hook reinforce renorm
+renorm_ resize resize_ resize_as resize_as_ resize_as_sparse_ resolve_conj resolve_neg
+retains_grad rot90 row_indices scatter_reduce scatter_reduce_ select_scatter set_ sgn sgn_
+share_memory_ signbit sinc sinc_ sinh_ slice_inverse slice_scatter slogdet smm solve sparse_dim
+sparse_mask sparse_resize_ sparse_resize_and_clear_ split_with_sizes square_ sspaddmm stft storage
+storage_type subtract_ sum_to_size svd swapaxes_ swapdims_ symeig t_ take_along_dim tan_
+tensor_split to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr
+to_sparse_coo to_sparse_csc to_sparse_csr trace transpose_ triangular_solve true_divide
+true_divide_ unfold unique_consecutive unsafe_chunk unsafe_split unsafe_split_with_sizes
+untyped_storage values vdot volatile vsplit xlogy xlogy_ xpu
+""".split()
+    ),
+    "torch": frozenset(
+        """
+AVG AcceleratorError AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType
+BFloat16Storage BFloat16Tensor BenchmarkConfig BenchmarkExecutionStats Block BoolStorage BoolType
+BufferDict ByteStorage ByteTensor CallStack Capsule CharStorage CharTensor ClassType Code
+CompilationUnit CompleteArgumentSpec ComplexDoubleStorage ComplexFloatStorage ComplexType
+ConcreteModuleType ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext
+DeviceObjType DictType DisableTorchFunction DisableTorchFunctionSubclass DispatchKey
+DispatchKeySet DoubleStorage DoubleTensor EnumType ErrorReport Event ExcludeDispatchKeyGuard
+ExecutionPlan FatalError FileCheck FloatStorage FloatType FunctionSchema Future FutureType
+GradScaler Gradient Graph GraphExecutorState HalfStorage HalfTensor IODescriptor InferredType
+IntStorage IntTensor IntType InterfaceType JITException ListType LiteScriptModule LockingLogger
+LoggerBase LongStorage ModuleDict Node NoneType NoopLogger NumberType OperatorInfo OptionalType
+PRIVATE_OPS ParameterDict PyObjectType PyTorchFileReader PyTorchFileWriter QInt32Storage
+QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage RRefType SUM ScriptClass
+ScriptClassFunction ScriptDict ScriptDictIterator ScriptDictKeyIterator ScriptFunction ScriptList
+ScriptListIterator ScriptMethod ScriptModule ScriptModuleSerializer ScriptObject
+ScriptObjectProperty SerializationStorageContext ShortStorage ShortTensor StaticModule Storage
+StorageBase Stream StreamObjType StringType SymBool SymBoolType SymFloat SymInt SymIntType
+TYPE_CHECKING Tag TensorType ThroughputBenchmark TracingState TupleType Type TypedStorage
+USE_GLOBAL_DEPS USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType UntypedStorage Use Value abs_ accelerator
+acos_ acosh acosh_ adaptive_avg_pool1d adaptive_max_pool1d addbmm addcdiv addcmul addmv addmv_
+addr adjoint affine_grid_generator alias_copy alpha_dropout alpha_dropout_ aminmax amp angle ao
+arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan_ arctanh arctanh_
+are_deterministic_algorithms_enabled argwhere as_strided as_strided_ as_strided_copy
+as_strided_scatter asin_ asinh asinh_ atan_ atanh atanh_ atleast_1d atleast_2d atleast_3d autocast
+autocast_decrement_nesting autocast_increment_nesting avg_pool1d backends bartlett_window
+batch_norm batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt
+batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats
+batch_norm_update_stats bilinear binary_cross_entropy_with_logits binomial bit bits16 bits1x8
+bits2x4 bits4x2 bits8 bitwise_left_shift bitwise_right_shift blackman_window block_diag
+broadcast_shapes bucketize can_cast ccol_indices_copy cdist cdouble ceil_ celu celu_ cfloat
+chain_matmul chalf channel_shuffle channels_last channels_last_3d cholesky cholesky_inverse
+cholesky_solve choose_qparams_optimized clamp_ clamp_max_ clamp_min_ classes classproperty
+clear_autocast_cache clip_ col_indices_copy column_stack combinations compiled_with_cxx11_abi
+complex complex128 complex32 complex64 cond conj conj_physical conj_physical_ constant_pad_nd
+conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution
+copysign corrcoef cos_ cosh_ cosine_embedding_loss cosine_similarity cov cpp cross
+crow_indices_copy ctc_loss ctypes cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution
+cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler
+cudnn_is_acceptable cummax cummin cumulative_trapezoid default_generator deg2rad deg2rad_
+dequantize det detach_copy diagflat diagonal_copy diagonal_scatter diff digamma dist distributed
+distributions dropout_ dsmm dsplit dstack eig embedding_bag embedding_renorm_ empty_permuted
+empty_quantized empty_strided erf_ erfc erfc_ erfinv exp2_ exp_ expand_copy expm1_ export
+fake_quantize_per_channel_affine fake_quantize_per_tensor_affine fbgemm_linear_fp16_weight
+fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight
+fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight
+fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix feature_alpha_dropout
+feature_alpha_dropout_ feature_dropout feature_dropout_ fft fill fix fix_ float4_e2m1fn_x2
+float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_power floor_ fmax
+fmin fork frac frac_ frexp frobenius_norm from_dlpack from_file frombuffer functional
+fused_moving_avg_obs_fake_quant futures fx gcd gcd_ geqrf ger get_autocast_cpu_dtype
+get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype
+get_default_device get_deterministic_debug_mode get_device_module get_file_path
+get_float32_matmul_precision get_num_interop_threads glob gradient grid_sampler grid_sampler_2d
+grid_sampler_3d group_norm gru gru_cell hamming_window hann_window hardshrink has_lapack has_mkl
+has_openmp has_spectral hash_tensor heaviside hinge_embedding_loss histc histogram histogramdd
+hsmm hsplit hspmm hub hypot i0 i0_ igamma igammac imag import_ir_module
+import_ir_module_from_buffer importlib index_copy index_fill index_put index_put_ index_reduce
+indices_copy init_num_threads inspect instance_norm int1 int2 int3 int4 int5 int6 int7 int_repr
+inverse is_anomaly_check_nan_enabled is_anomaly_enabled is_autocast_cache_enabled
+is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled
+is_conj is_deterministic_algorithms_warn_only_enabled is_distributed is_inference
+is_inference_mode_enabled is_neg is_nonzero is_same_size is_signed is_storage is_vulkan_available
+is_warn_always_enabled isreal istft jagged jit kaiser_window kl_div kron kthvalue layout lcm lcm_
+ldexp ldexp_ legacy_contiguous_format lgamma library load lobpcg log10_ log1p_ log2_ log_
+logaddexp logaddexp2 logcumsumexp logdet logit logit_ lstm lstm_cell lstsq lu lu_solve lu_unpack
+margin_ranking_loss masked masked_scatter matrix_exp matrix_power matrix_rank max_pool1d
+max_pool1d_with_indices max_pool2d max_pool3d median memory_format merge_type_from_type_comment
+miopen_batch_norm miopen_convolution miopen_convolution_add_relu miopen_convolution_relu
+miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn
+mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d
+mkldnn_max_pool3d mkldnn_rnn_layer mode monitor moveaxis msort mtia multiprocessing mvlgamma
+nan_to_num nan_to_num_ nanmean nanmedian nanquantile nansum narrow_copy native_batch_norm
+native_channel_shuffle native_dropout native_group_norm native_layer_norm native_norm neg_
+negative_ nested nextafter nonzero_static norm_except_dim nuclear_norm ops orgqr ormqr os package
+pairwise_distance parse_ir parse_schema parse_type_comment pca_lowrank pdist per_channel_affine
+per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine per_tensor_symmetric
+permute_copy pinverse pixel_shuffle pixel_unshuffle platform poisson poisson_nll_loss polar
+polygamma positive prelu prepare_multiprocessing_environment profiler
+profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 put q_per_channel_axis q_per_channel_scales
+q_per_channel_zero_points q_scale q_zero_point qint32 qint8 qr qscheme quantile quantization
+quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm
+quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d
+quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell
+quasirandom quint2x4 quint4x2 quint8 rad2deg rad2deg_ range real reciprocal_ relu_ renorm
+resize_as_ resize_as_sparse_ resolve_conj resolve_neg return_types rms_norm rnn_relu rnn_relu_cell
+rnn_tanh rnn_tanh_cell rot90 round_ row_indices_copy row_stack rrelu rrelu_ rsqrt_ rsub saddmm
+save scalar_tensor scatter_reduce segment_reduce select_copy select_scatter selu selu_
+serialization set_anomaly_enabled set_autocast_cache_enabled set_autocast_cpu_dtype
+set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype
+set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled
+set_default_device set_default_tensor_type set_deterministic_debug_mode
+set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_warn_always sgn
+sigmoid_ signal signbit sin_ sinc sinc_ sinh_ slice_copy slice_inverse slice_scatter slogdet smm
+solve sparse sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor sparse_compressed_tensor
+sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor sparse_csr sparse_csr_tensor split_copy
+split_with_sizes split_with_sizes_copy spmm sqrt_ square_ squeeze_copy sspaddmm std_mean stft
+storage svd svd_lowrank sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size
+sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum symeig t_copy take_along_dim tan_ tanh_
+tensor_split tensordot textwrap thread_safe_generator threading threshold threshold_ to_dlpack
+torch torch_version trace transpose_copy trapezoid trapz triangular_solve triplet_margin_loss
+trunc_ typename types uint1 uint16 uint2 uint3 uint32 uint4 uint5 uint6 uint64 uint7 unbind_copy
+unfold_copy unify_type_list unique_consecutive unravel_index unsafe_chunk unsafe_split
+unsafe_split_with_sizes unsqueeze_copy values_copy vander vdot version view_as_complex
+view_as_complex_copy view_as_real view_as_real_copy view_copy vmap vsplit wait warnings while_loop
+windows xlogy xlogy_
+""".split()
+    ),
+    "torch.nn": frozenset(
+        """
+AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool1d
+AdaptiveMaxPool2d AdaptiveMaxPool3d AlphaDropout AvgPool1d AvgPool2d AvgPool3d BCELoss
+BCEWithLogitsLoss BatchNorm2d BatchNorm3d Bilinear Buffer CELU CTCLoss ChannelShuffle
+CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d Container
+Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d CosineEmbeddingLoss
+CosineSimilarity CrossMapLRN2d DataParallel Dropout1d Dropout2d Dropout3d ELU EmbeddingBag
+FeatureAlphaDropout Fold FractionalMaxPool2d FractionalMaxPool3d GLU GRU GRUCell GaussianNLLLoss
+GroupNorm Hardshrink Hardsigmoid Hardswish Hardtanh HingeEmbeddingLoss HuberLoss InstanceNorm1d
+InstanceNorm2d InstanceNorm3d KLDivLoss L1Loss LPPool1d LPPool2d LPPool3d LSTM LSTMCell
+LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d
+LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d
+LazyInstanceNorm3d LazyLinear LeakyReLU LinearCrossEntropyLoss LinearCrossEntropyOptions
+LocalResponseNorm LogSigmoid MarginRankingLoss MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d
+MaxUnpool2d MaxUnpool3d Mish MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss
+NLLLoss2d PReLU PairwiseDistance ParameterDict PixelShuffle PixelUnshuffle PoissonNLLLoss RNN
+RNNBase RNNCell RNNCellBase RReLU ReLU6 ReflectionPad1d ReflectionPad2d ReflectionPad3d
+ReplicationPad1d ReplicationPad2d ReplicationPad3d SELU SmoothL1Loss SoftMarginLoss Softmax2d
+Softmin Softshrink Softsign SyncBatchNorm Tanhshrink Threshold Transformer TransformerDecoder
+TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer TripletMarginLoss
+TripletMarginWithDistanceLoss Unflatten Unfold UninitializedBuffer UninitializedParameter Upsample
+UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d attention common_types
+factory_kwargs grad intrinsic parallel qat quantizable quantized
+""".split()
+    ),
+    "torch.nn.functional": frozenset(
+        """
+BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable DType
+GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES Optional ScalingType SwizzleType
+TYPE_CHECKING Tensor adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
+adaptive_max_pool1d adaptive_max_pool1d_with_indices adaptive_max_pool2d
+adaptive_max_pool2d_with_indices adaptive_max_pool3d adaptive_max_pool3d_with_indices affine_grid
+alpha_dropout assert_int_or_pair avg_pool1d avg_pool2d avg_pool3d bilinear boolean_dispatch celu
+celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d
+conv_transpose3d cosine_embedding_loss ctc_loss dataclasses dropout1d dropout2d dropout3d elu elu_
+embedding_bag feature_alpha_dropout fold fractional_max_pool2d fractional_max_pool2d_with_indices
+fractional_max_pool3d fractional_max_pool3d_with_indices gaussian_nll_loss grad grid_sample
+group_norm grouped_mm gumbel_softmax handle_torch_function hardshrink hardsigmoid hardswish
+hardtanh hardtanh_ has_torch_function has_torch_function_unary has_torch_function_variadic
+hinge_embedding_loss huber_loss importlib instance_norm interpolate leaky_relu_
+linear_cross_entropy local_response_norm lp_pool1d lp_pool2d lp_pool3d margin_ranking_loss
+max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d
+max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d mish multi_head_attention_forward
+multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss native_channel_shuffle np
+pairwise_distance pdist pixel_shuffle pixel_unshuffle poisson_nll_loss prelu relu6 relu_
+reproducibility_notes rrelu rrelu_ scaled_grouped_mm scaled_mm selu selu_ smooth_l1_loss
+soft_margin_loss softmin softshrink softsign sparse_support_notes tanhshrink tf32_notes threshold
+threshold_ torch triplet_margin_loss triplet_margin_with_distance_loss upsample upsample_bilinear
+upsample_nearest warnings
+""".split()
+    ),
+}

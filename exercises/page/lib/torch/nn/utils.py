@@ -1,0 +1,14 @@
+"""Gradients cut to a length."""
+
+import torch
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, **_):
+    parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+    found = [p.grad for p in parameters if p.grad is not None]
+    total = torch.stack([g.norm() for g in found]).norm() if found else torch.tensor(0.0)
+    factor = float((max_norm / (total + 1e-6)).clamp(max=1.0))
+    for p in parameters:
+        if p.grad is not None:
+            p.grad = p.grad * factor
+    return total

@@ -1,0 +1,279 @@
+"""Exercises solved in the page: the true Python runtime in Chromium, on the built site."""
+
+import functools
+import http.server
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "_build" / "html"
+CODE = SITE / "_static" / "run" / "python.zip"
+
+if not CODE.exists():
+    pytest.skip("no built site in _build/html: run `make book`", allow_module_level=True)
+if not (CHROMIUM and DRIVER):
+    pytest.skip("chromium and chromedriver are not on the path", allow_module_level=True)
+
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+
+START = 240  # seconds that the runtime may take to start on a busy machine
+ATTENTION, MASKS = "book/02_scaled_dot_product_attention.html", "book/03_masks.html"
+# (page, exercise, a wrong answer, what is said of it, a right answer)
+ANSWERS = [
+    (ATTENTION, 1, "answer_1 = [1, 0, 0, 0]", "equal scores for every query",
+     "answer_1 = [0.25] * 4"),
+    (ATTENTION, 2, "def my_attention(q, k, v):\n    return (q @ k.mT).softmax(-1) @ v",
+     "you forgot to divide the scores",
+     "def my_attention(q, k, v):\n"
+     "    return (q @ k.mT / math.sqrt(q.size(-1))).softmax(-1) @ v"),
+    (ATTENTION, 3, "def repaired(q, k, v):\n    return (q @ k.mT / q.size(-1)).softmax(-1) @ v",
+     "you divided by d_k",
+     "def repaired(q, k, v):\n"
+     "    return (q @ k.mT / q.size(-1) ** 0.5).softmax(-1) @ v"),
+    (ATTENTION, 4, "def weights_at(scores, t):\n    return (scores * t).softmax(-1)\ntau = 2.08",
+     "you multiply by the temperature",
+     "def weights_at(scores, t):\n    return (scores / t).softmax(-1)\ntau = 2.08"),
+    (ATTENTION, 5, "def attention_backward(q, k, v, g):\n    return q, k, v",
+     "`to_q` is the first that differs",
+     "def attention_backward(q, k, v, g):\n"
+     "    root = math.sqrt(q.size(-1))\n"
+     "    w = (q @ k.mT / root).softmax(-1)\n"
+     "    u = g @ v.mT\n"
+     "    s = w * (u - (w * u).sum(-1, keepdim=True)) / root\n"
+     "    return s @ k, s.mT @ q, w.mT @ g"),
+    (ATTENTION, 7, "def draw(n, d_k):\n    return torch.randn(n, d_k), torch.randn(n, d_k)",
+     "the sentence still holds",
+     "def draw(n, d_k):\n"
+     "    return tuple(torch.randn(n, 1).expand(n, d_k) for _ in range(2))"),
+    (MASKS, 1, "shape = (2, 1, 6, 6)\ntrue_values = 21", "21 is the causal mask alone",
+     "shape = (2, 1, 6, 6)\ntrue_values = 18"),
+    (MASKS, 2, "def decoder_mask(ids, pad_id):\n    return (ids != pad_id)[:, None, None]",
+     "you hid the padding but not the future",
+     "def decoder_mask(ids, pad_id):\n"
+     "    causal = torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).tril()\n"
+     "    return (ids != pad_id)[:, None, None] & causal"),
+    (MASKS, 3, "def repaired(q, k, v, mask):\n    return (q @ k.mT / q.size(-1) ** 0.5)"
+     ".masked_fill(mask, -math.inf).softmax(-1) @ v", "you hide the pairs that may attend",
+     "def repaired(q, k, v, mask):\n    return (q @ k.mT / q.size(-1) ** 0.5)"
+     ".masked_fill(~mask, -math.inf).softmax(-1) @ v"),
+    (MASKS, 4, "def window_mask(size, window):\n"
+     "    return torch.ones(1, 1, size, size, dtype=torch.bool).tril()", "the plain causal mask",
+     "def window_mask(size, window):\n"
+     "    return torch.ones(1, 1, size, size, dtype=torch.bool).tril().triu(1 - window)"),
+    (MASKS, 5, "def packed_mask(s):\n"
+     "    same = s[:, None, :, None] == s[:, None, None, :]\n    return same.tril()",
+     "padding sees padding",
+     "def packed_mask(s):\n"
+     "    same = s[:, None, :, None] == s[:, None, None, :]\n"
+     "    return same.tril() & (s != 0)[:, None, None]"),
+]
+
+
+SERVED = []  # paths; the page's own log does not know what the worker asks for
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Serves the site and forbids the browser, worker and all, to ask anybody else."""
+
+    def end_headers(self):
+        self.send_header("Content-Security-Policy",
+                         "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:")
+        super().end_headers()
+
+    def do_GET(self):
+        SERVED.append(self.path)
+        super().do_GET()
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    handler = functools.partial(QuietHandler, directory=str(SITE))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    driver = start_chromium(tmp_path_factory.mktemp("chromium"))
+    driver.set_script_timeout(120)
+    yield driver
+    driver.quit()
+
+
+def open_page(browser, url, width=1280):
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600})
+    browser.get("about:blank")
+    browser.get_log("browser")
+    SERVED.clear()
+    browser.get(url)
+    wait_for(browser, "return document.querySelectorAll('.run-open').length > 2", 60)
+
+
+def wait_for(browser, script, seconds=60, *arguments):
+    end = time.monotonic() + seconds
+    while not (found := browser.execute_script(script, *arguments)):
+        assert time.monotonic() < end, f"waited {seconds} s for {script}"
+        time.sleep(0.1)
+    return found
+
+
+class Box:
+    """The editor of one exercise, used with the keyboard and the mouse."""
+
+    def __init__(self, browser, number):
+        self.browser, self.number = browser, number
+        opener = browser.find_element(
+            By.CSS_SELECTOR, f".run-open[aria-label^='Exercise {number}:']")
+        self.cell = opener.find_element(By.XPATH, "./ancestor::div[contains(@class, 'cell')][1]")
+        # Charts above are drawn when they come near, and move what a mouse would click.
+        browser.execute_script("arguments[0].click()", opener)
+        wait_for(browser, "return arguments[0].querySelector('.cm-content')", 60, self.cell)
+
+    def find(self, css):
+        return self.cell.find_element(By.CSS_SELECTOR, css)
+
+    def text(self):
+        return self.browser.execute_script(
+            "return [...arguments[0].querySelectorAll('.cm-line')].map((l) => l.textContent)"
+            ".join('\\n')", self.cell)
+
+    def write(self, text):
+        """Replace what is there, pasted as a reader would; typing is another test's."""
+        content = self.find(".cm-content")
+        self.browser.execute_script("arguments[0].focus()", content)
+        content.send_keys(Keys.CONTROL, "a")
+        self.browser.execute_script("document.execCommand('insertText', false, arguments[0])", text)
+
+    def button(self, text):
+        return next(b for b in self.cell.find_elements(By.CSS_SELECTOR, ".run-button")
+                    if b.get_attribute("textContent").strip() == text)
+
+    def press(self, text):
+        self.browser.execute_script("arguments[0].click()", self.button(text))
+
+    def said(self):
+        return self.browser.execute_script(
+            "return document.querySelector(`.run-said[aria-label$=' ${arguments[0]}']`)"
+            ".textContent", self.number)
+
+    def run(self, seconds=START):
+        """What the check says, once it has run."""
+        self.browser.execute_script(
+            "document.querySelector(`.run-said[aria-label$=' ${arguments[0]}']`).textContent = ''",
+            self.number)
+        self.find(".cm-content").send_keys(Keys.CONTROL, Keys.ENTER)
+        wait_for(self.browser, "return arguments[0].querySelector('.run-status').textContent === ''"
+                 " && document.querySelector(`.run-said[aria-label$=' ${arguments[1]}']`)"
+                 ".textContent", seconds, self.cell, self.number)
+        return self.said()
+
+
+@pytest.mark.parametrize("page", [ATTENTION, MASKS])
+def test_wrong_and_right_answers_are_judged_in_the_page(browser, address, page):
+    """Eleven exercises in all; nothing but run.js before a click, and never another host."""
+    open_page(browser, address + page, 390 if page == MASKS else 1280)
+    loaded = " ".join(SERVED)
+    assert "run/run.js" in loaded
+    assert not any(part in loaded for part in ("pyodide", "codemirror", "python.zip"))
+    for _, number, wrong, sentence, right in [row for row in ANSWERS if row[0] == page]:
+        box = Box(browser, number)
+        box.write(wrong)
+        said = box.run()
+        assert said.startswith(f"✗ Exercise {number}. Not yet") and sentence in said, said
+        box.write(right)
+        said = box.run()
+        assert said.startswith(f"✓ Exercise {number}. Right."), said
+    assert any("pyodide.asm.wasm" in path for path in SERVED)
+    refused = [entry["message"] for entry in browser.get_log("browser")
+               if "Content Security Policy" in entry["message"]]
+    assert not refused
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    solved = json.loads(browser.execute_script(
+        "return localStorage['attention-step-by-step.solved']"))
+    assert len(solved[page.removeprefix("book/").removesuffix(".html")]) >= 5
+
+
+def test_an_endless_loop_ends_and_an_answer_survives_going_offline(browser, address):
+    open_page(browser, address + MASKS)
+    browser.execute_script("localStorage.removeItem('attention-step-by-step.answers')")
+    open_page(browser, address + MASKS)
+    box = Box(browser, 4)
+    box.write("def window_mask(size, window):\n    while True:\n        pass")
+    said = box.run()
+    assert "still running after 3 seconds" in said and "does its loop end?" in said, said
+
+    # No line of Python is reached here, so only the end of the worker helps.
+    box.write("def window_mask(size, window):\n    return sum(range(10**15))")
+    box.find(".cm-content").send_keys(Keys.CONTROL, Keys.ENTER)
+    wait_for(browser, "return arguments[0].querySelector('.run-status').textContent", 20, box.cell)
+    time.sleep(1)
+    box.press("Stop")
+    wait_for(browser, "return document.querySelector(`.run-said[aria-label$=' 4']`)"
+             ".textContent === 'Stopped.'", 20)
+
+    # A new worker starts; then the network goes, and runs go on.
+    right = ANSWERS[-2][4]
+    box.write(right)
+    assert box.run().startswith("✓ Exercise 4. Right.")
+    browser.execute_cdp_cmd("Network.enable", {})
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", {
+        "offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0})
+    try:
+        box.write(ANSWERS[-2][2])
+        assert "the plain causal mask" in box.run()
+        box.write(right)
+    finally:
+        browser.execute_cdp_cmd("Network.emulateNetworkConditions", {
+            "offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1})
+
+    # What was written is there after a reload, and Reset brings back what the book prints.
+    open_page(browser, address + MASKS)
+    assert browser.find_element(
+        By.CSS_SELECTOR, ".run-open[aria-label^='Exercise 4:']").text.strip() == "Carry on here"
+    box = Box(browser, 4)
+    assert box.text() == right
+    box.press("Reset")
+    assert box.text().strip() == "def window_mask(size, window):\n    return ..."
+
+
+def test_the_editor_is_left_with_the_keyboard_and_hints_come_one_by_one(browser, address):
+    open_page(browser, address + MASKS)
+    browser.execute_script("localStorage.removeItem('attention-step-by-step.answers')")
+    open_page(browser, address + MASKS)
+    box = Box(browser, 5)
+    content = box.find(".cm-content")
+    content.send_keys(Keys.CONTROL, "a")
+    content.send_keys("def packed_mask(segments):\n")
+    content.send_keys("x = 1\n", "return x")
+    assert box.text() == "def packed_mask(segments):\n    x = 1\n    return x"
+    content.send_keys(Keys.HOME, Keys.TAB)
+    assert box.text().endswith("        return x")  # Tab indents
+    content.send_keys(Keys.ESCAPE)
+    content.send_keys(Keys.TAB)
+    assert browser.execute_script("return document.activeElement.textContent") == "Run"
+    for number in (1, 2):
+        wait_for(browser, "return !arguments[0].disabled", START, box.button("Hint"))
+        box.press("Hint")
+        wait_for(browser, "return document.querySelector(`.run-said[aria-label$=' 5']`)"
+                 f".textContent.includes('hint {number} of')", START)
+
+
+def test_a_page_without_such_exercises_loads_nothing_of_it(browser, address):
+    browser.get("about:blank")
+    SERVED.clear()
+    browser.get(address + "book/how-to-use.html")
+    wait_for(browser, "return document.readyState === 'complete'")
+    assert not [path for path in SERVED if "/run/" in path or "pyodide" in path]

@@ -1,0 +1,191 @@
+"""The exercises in the page: its small tensor library judges as PyTorch does.
+
+Every answer that the tests hold of the chapters in question is judged by the same code on both, in
+a process each; the verdict and the sentence must be the same.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = ROOT / "exercises" / "page" / "lib"
+
+_spec = importlib.util.spec_from_file_location("run_here", ROOT / "book" / "_ext" / "run_here.py")
+run_here = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(run_here)
+
+CHAPTERS = [page.partition("_")[2] for page in run_here.PAGES]
+MOST = 0.97  # of the verdicts, and of the sentences, must agree for a chapter to be in the page
+QUICK = ["--table", "--test", "--unseen", "--solution"]
+
+
+def page_python(code):
+    """What a program prints that imports the page's library under PyTorch's name."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=200,
+        env=os.environ | {"PYTHONPATH": f"{LIBRARY}{os.pathsep}{ROOT}"},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def judged(chapter, *options):
+    """{what was answered: (verdict, message)}"""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.page_answers", *options, chapter],
+        capture_output=True, text=True, cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = map(json.loads, done.stdout.splitlines())
+    return {f"{kind} {what}": (verdict, message) for _, kind, what, verdict, message, _ in rows}
+
+
+def sentences(message):
+    return [line for line in message.splitlines() if line[:1] in "✓✗○"]
+
+
+def compare(chapter, options):
+    """(number of answers, [those whose verdict differs], [those whose sentence differs])"""
+    right, page = judged(chapter, *options), judged(chapter, "--page", *options)
+    assert right.keys() == page.keys() and len(right) > 20
+    verdicts = [what for what, (verdict, _) in right.items() if page[what][0] != verdict]
+    said = [f"{what}:\n {sentences(message)}\n {sentences(page[what][1])}"
+            for what, (_, message) in right.items()
+            if sentences(page[what][1]) != sentences(message)]
+    print(f"{chapter}: {len(right)} answers, {len(verdicts)} verdicts and {len(said)} sentences "
+          "differ")
+    return len(right), verdicts, said
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_answer_is_judged_as_on_pytorch(chapter):
+    total, verdicts, said = compare(chapter, QUICK)
+    assert not verdicts or len(verdicts) <= (1 - MOST) * total, "\n".join(verdicts)
+    assert len(said) <= (1 - MOST) * total, "\n".join(said)
+
+
+@pytest.mark.weekly  # the broken solutions as well, hundreds of them
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_broken_solution_is_judged_as_on_pytorch(chapter):
+    total, verdicts, said = compare(chapter, [])
+    assert len(verdicts) <= (1 - MOST) * total, "\n".join(verdicts)
+    assert len(said) <= (1 - MOST) * total, "\n".join(said)
+
+
+def test_random_numbers_are_those_of_pytorch():
+    import torch
+
+    code = (
+        "import json, torch\n"
+        "torch.manual_seed(3)\n"
+        "made = [torch.randn(n).tolist() for n in (1, 5, 16, 17, 40)]\n"
+        "made += [torch.rand(3, 2).tolist(), torch.randint(5, 12, (9,)).tolist()]\n"
+        "made += [torch.randperm(8).tolist(), torch.randn(20, dtype=torch.float64).tolist()]\n"
+    )
+    theirs = json.loads(page_python(code + "print(json.dumps(made))"))
+    names = {}
+    with torch.random.fork_rng(devices=[]):
+        exec(code, names)
+    for ours, there in zip(names["made"], theirs, strict=True):
+        assert torch.allclose(torch.tensor(ours), torch.tensor(there), atol=2e-6)
+
+
+def test_a_name_that_the_page_lacks_says_so():
+    """Of whatever PyTorch has, the page has it, or says that it has not."""
+    import torch
+    import torch.nn.functional as F
+
+    theirs = {"Tensor": torch.Tensor, "torch": torch, "torch.nn": torch.nn,
+              "torch.nn.functional": F}
+    names = {key: [n for n in dir(value) if n[0] != "_"] for key, value in theirs.items()}
+    silent = json.loads(page_python(f"""
+import json, torch
+import torch.nn.functional as F
+from torch._tensor import Missing
+held = {{"Tensor": torch.zeros(2, 2), "torch": torch, "torch.nn": torch.nn,
+        "torch.nn.functional": F}}
+silent = []
+for where, names in json.loads({json.dumps(json.dumps(names))}).items():
+    for name in names:
+        try:
+            getattr(held[where], name)
+        except Missing as error:
+            assert "Colab" in str(error)
+        except AttributeError:
+            silent.append(f"{{where}}.{{name}}")
+        except Exception:
+            pass
+print(json.dumps(silent))
+"""))
+    assert silent == []
+
+
+def run_in_page(*runs):
+    """What the page's runner answers to pairs of cells, one after the other."""
+    return json.loads(page_python(
+        "import json\nfrom exercises.page import runner\n"
+        f"runs = json.loads({json.dumps(json.dumps(runs))})\n"
+        "print(json.dumps([json.loads(runner.run(*cells)) for cells in runs]))"
+    ))
+
+
+def test_the_runner_answers_like_a_notebook():
+    check = "from exercises import checks\n\nchecks.masks.window_mask(window_mask);"
+    right = """def window_mask(size, window):
+    print("hello")
+    place = torch.arange(size)
+    distance = place[:, None] - place
+    return ((distance >= 0) & (distance < window))[None, None]
+"""
+    given = run_in_page(
+        (right, check),
+        (right.replace("< window", "<= window"), check),
+        ("def window_mask(size, window):\n    return ...\n", check),
+        ("def window_mask(size, window)\n    return 1\n", check),
+        ("window_mask = 1 / 0\n", check),
+        ("def window_mask(size, window):\n    return torch.fft.fft(torch.zeros(1))\n", check),
+    )
+    assert [one["verdict"] for one in given] == [True, False, None, None, None, None]
+    assert given[0]["text"] == "hello\n✓ Exercise 4. Right.\n"
+    assert "window + 1 tokens" in given[1]["text"]
+    assert given[2]["text"].startswith("○ Exercise 4. Not attempted yet")
+    assert given[3]["text"].startswith("SyntaxError") and "line 1" in given[3]["text"]
+    assert given[4]["text"].startswith("ZeroDivisionError") and "line 1" in given[4]["text"]
+    assert given[5] == {"text": "", "verdict": None, "lacks": ["torch.fft"]}
+
+
+def test_a_first_guess_is_remembered_between_runs():
+    check = "checks.masks.combined(shape, true_values);"
+    first, second = run_in_page(
+        ("shape = (2, 1, 6, 6)\ntrue_values = 21", check),
+        ("shape = (2, 1, 6, 6)\ntrue_values = 18", check),
+    )
+    assert first["verdict"] is False and "Your first guess was" in second["text"]
+
+
+def test_the_zip_is_the_same_for_the_same_files_and_holds_what_is_imported():
+    import io
+    import zipfile
+
+    made = run_here.packed()
+    assert made == run_here.packed()
+    assert len(made) < 400_000
+    names = set(zipfile.ZipFile(io.BytesIO(made)).namelist())
+    assert {"exercises/page/runner.py", "exercises/page/lib/torch/__init__.py",
+            "exercises/page/lib/numpy/__init__.py", "exercises/checks/masks.py",
+            "transformer_lib/masks.py"} <= names
+    loaded = page_python(
+        "import sys\nfrom exercises.page import runner\nfrom exercises import checks\n"
+        + "".join(f"checks.{chapter}\n" for chapter in CHAPTERS)
+        + "print(*[m.__file__ for m in sys.modules.values() if getattr(m, '__file__', None)])"
+    ).split()
+    mine = {Path(path).relative_to(ROOT).as_posix() for path in loaded
+            if path.startswith(str(ROOT)) and ".venv" not in path}
+    assert mine <= names

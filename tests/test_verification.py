@@ -1,0 +1,96 @@
+"""`verify` holds a run to what its folder says: each claim is made false once."""
+
+import json
+import shutil
+
+import pytest
+from test_saved_scores import TRAIN
+
+from transformer_lib.cli import main
+from transformer_lib.data import load_parallel
+from transformer_lib.runs import checksums
+from transformer_lib.runs.files import sha256
+from transformer_lib.runs.verification import verify
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """A finished run with the scores of its test set."""
+    folder = tmp_path_factory.mktemp("verified") / "run"
+    short = ["--max-len", "70", "--max-steps", "40"]
+    assert main(["train", "--run", str(folder), *TRAIN, *short]) == 0
+    common = ["--data", "mini", "--beam-size", "1", "--save"]
+    assert main(["evaluate", "--run", str(folder), *common]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(scored, tmp_path):
+    return shutil.copytree(scored, tmp_path / "run")
+
+
+def change(folder, name, edit):
+    """Change a file as somebody would who writes a new list of checksums afterwards."""
+    with checksums.changing(folder, [name]):
+        path = folder / name
+        path.write_text(edit(path.read_text()))
+
+
+def failed(folder, **options):
+    """What doesn't hold, in order."""
+    return [str(finding) for finding in verify(folder, **options) if finding.holds is False]
+
+
+def test_a_run_that_holds(folder, capsys):
+    assert main(["verify", str(folder)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4 and all(line.startswith("✓") for line in lines), lines
+    assert "the same" in lines[2] and "BLEU on test" in lines[1]
+
+
+def test_another_score_is_found_twice(folder, capsys):
+    change(folder, "scores.json", lambda text: json.dumps(json.loads(text) | {"bleu": 41.0}))
+    kept, again = failed(folder)
+    assert kept.startswith("✗ 41.00 BLEU on test: the kept translations give ")
+    assert again.endswith("41.00 is claimed")
+    assert main(["verify", str(folder)]) == 1
+
+
+def test_translations_that_the_model_does_not_write_are_found(folder):
+    rows = [{"translation": english} for _, english in load_parallel("mini")["test"]]
+    perfect = "".join(json.dumps(row) + "\n" for row in rows)
+    change(folder, "translations.jsonl", lambda _: perfect)
+    found = failed(folder)
+    assert "the kept translations give 100.00" in found[0]
+    assert f"0 of {len(rows)} come out the same" in found[1]
+
+
+def test_scores_of_other_weights_are_found(folder):
+    other = {"weights": sha256(b"others")}
+    change(folder, "scores.json", lambda text: json.dumps(json.loads(text) | other))
+    (found,) = failed(folder)
+    assert "other weights" in found
+
+
+def test_saving_that_was_interrupted_is_found(folder):
+    (folder / "scores-validation.json").write_text((folder / "scores.json").read_text())
+    assert failed(folder)[0].startswith("✗ scores-validation.json: in no list")
+
+
+def test_a_file_that_was_changed_stops_it(folder, capsys):
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write("{}\n")
+    assert main(["verify", str(folder)]) == 1
+    assert "metrics.jsonl is damaged or was changed" in capsys.readouterr().err
+
+
+def test_what_cannot_be_looked_at_is_said(folder):
+    def away(*_):
+        raise ConnectionError("no mirror has it")
+
+    found = [*verify(folder, load=away)]
+    assert [finding.holds for finding in found] == [True, None]
+    assert "its data isn't at hand (no mirror has it)" in str(found[1])
+    (folder / checksums.NAME).unlink()
+    (folder / "scores.json").unlink()
+    assert [str(finding)[0] for finding in verify(folder)] == ["?", "?"]

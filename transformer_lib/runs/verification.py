@@ -1,0 +1,92 @@
+"""Does a run hold what its folder says of it? Its files, its scores, its translations."""
+
+import contextlib
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from transformer_lib import data
+from transformer_lib.evaluation import score
+from transformer_lib.runs import checksums
+from transformer_lib.runs.files import read_json_lines, sha256
+from transformer_lib.runs.pretrained import find_run, load_pretrained
+
+# Another processor takes sums in another order, and a beam whose two best are equally good turns.
+SHARE_AGAIN, BLEU_AGAIN = 0.98, 0.2
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at, and what came of it; `holds` is None if it couldn't be."""
+
+    holds: bool | None
+    about: str
+
+    def __str__(self):
+        return f"{ {True: '✓', False: '✗', None: '?'}[self.holds] } {self.about}"
+
+
+def verify(
+    run: str | Path = "multi30k-de-en",
+    load: Callable[..., dict] = data.load_parallel,
+) -> Iterator[Finding]:
+    """Hold a run to its files, its scores and its translations; yields a Finding for each.
+
+    Every listed file must hold the bytes that were written. Kept scores must be of these weights,
+    and kept translations must give them again. Last, the model translates the split again, which
+    takes ten seconds on one core, or a minute without a C compiler.
+    run: a name in results/ or a run folder. load: (data, src, tgt) -> splits, where the pairs come
+    from. Raises ValueError where there is no such run, or a file of it is damaged.
+    """
+    folder = find_run(run)  # compares every listed file
+    listed = checksums.read(folder)
+    if listed is None:
+        yield Finding(None, f"{folder} lists no checksums, so its files can't be compared")
+    else:
+        yield Finding(True, f"{len(listed)} files hold what was written")
+    if unlisted := checksums.unlisted(folder):
+        yield Finding(False, f"{', '.join(unlisted)}: in no list, so saving was interrupted")
+    paths = sorted(folder.glob("scores*.json"))
+    if not paths:
+        yield Finding(None, "no scores are kept (`evaluate --save` keeps them)")
+    for path in paths:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        yield from _scores(folder, path.stem.removeprefix("scores"), about, load)
+
+
+def _scores(folder: Path, suffix: str, about: dict, load) -> Iterator[Finding]:
+    """What the scores of one split claim."""
+    split, said = about["split"], f"{about['bleu']:.2f} BLEU on {about['split']}"
+    if about.get("weights") != sha256(folder / checksums.WEIGHTS):
+        yield Finding(False, f"{said} is the score of other weights")
+        return
+    kept = folder / f"translations{suffix}.jsonl"
+    if split != "test" and not kept.exists():
+        return
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # which data, is in the sentences
+            pairs = load(about["data"], about["src"], about["tgt"])[split][: about["sentences"]]
+    except (ImportError, OSError, ValueError) as error:
+        yield Finding(None, f"{said}: its data isn't at hand ({error})")
+        return
+    sources, references = map(list, zip(*pairs, strict=True))
+    written = None
+    if kept.exists():
+        written = [row["translation"] for row in read_json_lines(kept)]
+        again = score(written, references).bleu
+        yield Finding(abs(again - about["bleu"]) < 0.005,
+                      f"{said}: the kept translations give {again:.2f}")
+    if split != "test":
+        return
+    options = about["beam_size"], about["length_penalty"]
+    found = load_pretrained(folder).translate(sources, *options, attention=False)
+    texts = [result.text for result in found]
+    if written:
+        same = sum(a == b for a, b in zip(texts, written, strict=True))
+        yield Finding(same >= SHARE_AGAIN * len(texts),
+                      f"translated again: {same:,} of {len(texts):,} come out the same")
+    again = score(texts, references).bleu
+    yield Finding(abs(again - about["bleu"]) <= BLEU_AGAIN,
+                  f"translated again: {again:.2f} BLEU, and {about['bleu']:.2f} is claimed")
