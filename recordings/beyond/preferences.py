@@ -28,7 +28,7 @@ from transformer_lib.runs.checkpoint import load_state, load_weights, save_weigh
 OUT = ROOT / "results" / "beyond" / "preferences.json"
 WEIGHTS = OUT.with_suffix("")
 PAGE = "28_preferences"
-SEEDS, BATCH, N_PAIRS, N_LOOK = (0, 1, 2), 32, 2000, 256
+SEEDS, BATCH, N_PAIRS, N_LOOK = (0,), 32, 2000, 256
 PRICES = (0.0, 0.1, 0.5, 2.0)
 UPDATES, RATE = 60, 3e-3
 LIKES = 2.0  # what a colour word is worth to the judge
