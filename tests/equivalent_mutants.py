@@ -209,6 +209,17 @@ EQUIVALENT = {
     "encoder_decoders": {
         "return (20, 0.3, 0.3) | 20 -> 21": "another text that overturns the sentence",
     },
+    "states": {
+        "for q, k, v, log_decay in zip(*parts, strict=True): | without strict=": (
+            "the four have one length"
+        ),
+        "for q, k, v, log_decay in zip(*parts, strict=True): | True -> False": (
+            "the four have one length"
+        ),
+        "parts = (x.split(4) for x in (q, k, v, log_decay)) | 4 -> 5": (
+            "chunks of any size give the same outputs"
+        ),
+    },
     "less_depth": {
         "if math.exp(-2 * losses.size(1) * max(0, allowed - damage) ** 2) > risk: | Gt -> GtE": (
             "no real number of sentences makes the bound equal the risk"

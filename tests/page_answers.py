@@ -3,6 +3,9 @@
     python -m tests.page_answers masks ...          with PyTorch
     python -m tests.page_answers --page masks ...   with the page's own small tensor library
 
+`--table`, `--test`, `--unseen`, `--solution` and `--mutant` choose some of them, and
+`--without=masks.4` leaves an exercise out.
+
 Both runs do the same, so that their lines can be compared (tests/test_page.py).
 """
 
@@ -105,9 +108,11 @@ def answers(chapter):
                     return found
                 return check(*answers_from(names, source, arguments))
 
-            yield "solution", name, judge_mutant
+            module, _, function = name.partition(".")
+            check = getattr(importlib.import_module(f"exercises.checks.{module}"), function)
+            yield "solution", f"{check.id} {name}", judge_mutant
             for what, text, given in mutants.each_mutant(source, arguments):
-                yield "mutant", f"{name} {what}", (
+                yield "mutant", f"{check.id} {name} {what}", (
                     lambda n=name, s=names, t=text, g=given: judge_mutant(n, s, t, g)
                 )
 
@@ -136,10 +141,11 @@ def main(arguments):
     framework.LIMIT = 1.0
     kinds = {"table", "test", "unseen", "solution", "mutant"}
     wanted = {a[2:] for a in arguments if a[2:] in kinds} or kinds
+    without = {a.partition("=")[2] for a in arguments if a.startswith("--without=")}
     for chapter in [a for a in arguments if not a.startswith("--")]:
         counts = {}
         for kind, what, judge in answers(chapter):
-            if kind not in wanted:
+            if kind not in wanted or what.partition(" ")[0] in without:
                 continue
             key = f"{chapter}/{kind}/{what}"
             counts[key] = counts.get(key, 0) + 1

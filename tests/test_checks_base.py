@@ -172,6 +172,14 @@ def test_an_exception_is_explained_with_the_learners_line(capsys):
 # ------------------------------------------------------------------------- rules that go unsaid
 
 
+def test_an_answer_that_ends_python_does_not_end_the_notebook(capsys):
+    def quits(s, v):
+        sys.exit("done")
+
+    assert a_softmax_average()(quits) is False
+    assert "your code stops with SystemExit (done)" in capsys.readouterr().out
+
+
 def test_a_changed_input_is_named_with_its_line(capsys, monkeypatch):
     cell = "def f(scores, v):\n    scores -= 1\n    return scores.softmax(-1) @ v\n"
     out = told(a_softmax_average(), learner(cell, monkeypatch)["f"], capsys)[1]

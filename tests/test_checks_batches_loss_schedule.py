@@ -88,12 +88,15 @@ CASES = [
     (ch.short_steps, ([1.0] * 100,), False, "is still 1.00 of the rate"),
     (ch.short_steps, ([1e-12, -1e-12] * 50,), False, "epsilon is to play no part"),
     (ch.short_steps, ([1.0, -1.0],), False, "a list of 100"),
-    (ch.without_warm_up, (False, 0.001), True, "Right"),
-    (ch.without_warm_up, (..., 0.01), None, "Not attempted"),
-    (ch.without_warm_up, (False, 0.01), False, "warm-up is ahead in every seed"),
-    (ch.without_warm_up, (False, 0.02), False, "rate is 0.02; recorded are 0.001"),
-    (ch.without_warm_up, (0.98, 0.01), False, "norm_first is 0.98; recorded are False"),
-    (ch.without_warm_up, (True, 0.001), False, "not the two together"),
+    (ch.without_warm_up, (False, 0.003, "undecided"), True, "After 200 updates: 0.71 to 1.35"),
+    (ch.without_warm_up, (False, 0.003, "constant"), False, "prediction for 200 updates is not"),
+    (ch.without_warm_up, (False, 0.003, "no"), False, "after_200 is 'no'"),
+    (ch.without_warm_up, (False, 0.001, "constant"), False, "there is another square"),
+    (ch.without_warm_up, (..., 0.01, "constant"), None, "Not attempted"),
+    (ch.without_warm_up, (False, 0.01, "constant"), False, "warm-up is ahead in every seed"),
+    (ch.without_warm_up, (False, 0.02, "constant"), False, "rate is 0.02; recorded are 0.001"),
+    (ch.without_warm_up, (0.98, 0.01, "constant"), False, "norm_first is 0.98; recorded are False"),
+    (ch.without_warm_up, (True, 0.001, "constant"), False, "not the two together"),
 ]
 
 

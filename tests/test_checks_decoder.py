@@ -89,11 +89,13 @@ CASES = [
     (ch.causal_rows, (forgets,), False, "attends to itself alone"),
     (ch.causal_rows, (only_the_last,), False, "not those of causal attention"),
     (ch.causal_rows, (lambda *a: next_row(*a)[0],), False, "return two things"),
-    (ch.squeezed, (64, 600), True, "of those of eight"),
-    (ch.squeezed, (..., 600), None, "Not attempted"),
-    (ch.squeezed, (64, 150), False, "more than half in each was asked for"),
-    (ch.squeezed, (32, 500), False, "updates is 500; recorded are 150, 300"),
-    (ch.squeezed, (64, 1200), False, "was not trained for 1200 updates"),
+    (ch.squeezed, (64, 600, 0.1), True, "of those of eight"),
+    (ch.squeezed, (64, 600, 0.4), False, "40% for eight symbols is more than 10"),
+    (ch.squeezed, (64, 600, 40), False, "predict a share between 0 and 1"),
+    (ch.squeezed, (..., 600, 0.1), None, "Not attempted"),
+    (ch.squeezed, (64, 150, 0.1), False, "more than half in each was asked for"),
+    (ch.squeezed, (32, 500, 0.1), False, "updates is 500; recorded are 150, 300"),
+    (ch.squeezed, (64, 1200, 0.1), False, "was not trained for 1200 updates"),
 ]
 
 

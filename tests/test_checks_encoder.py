@@ -15,6 +15,11 @@ def pre_norm(x, norm_1, attend, norm_2, feed_forward):
     return x + feed_forward(norm_2(x))
 
 
+def twice(x, norm_1, attend, norm_2, feed_forward):
+    attend(norm_1(x))
+    return pre_norm(x, norm_1, attend, norm_2, feed_forward)
+
+
 def no_residual(x, norm_1, attend, norm_2, feed_forward):
     return feed_forward(norm_2(attend(norm_1(x))))
 
@@ -49,6 +54,7 @@ CASES = [
     (ch.layer, (pre_norm,), True, "Right"),
     (ch.layer, (lambda *parts: ...,), None, "Not attempted"),
     (ch.layer, (no_residual,), False, "nothing is added"),
+    (ch.layer, (twice,), False, "you call `norm_1` 2 times"),
     (ch.stack, (run_stack,), True, "Right"),
     (ch.stack, (lambda *parts: ...,), None, "Not attempted"),
     (ch.layers_needed, (lambda n: math.ceil(math.log2(n)),), True, "Right"),

@@ -49,11 +49,12 @@ CASES = [
     (ch.gain, (1.0,), False, "still gets"),
     (ch.gain, (0.1,), False, "still gets"),
     (ch.gain, (-1,), False, "between 0 and 1000"),
-    (ch.sums_in_the_way, (1, 0.01, 40), True, "Right"),
-    (ch.sums_in_the_way, (6, 0.003, 120), False, "there the sums are ahead"),
-    (ch.sums_in_the_way, (6, 0.003, 100), False, "updates is 100; recorded are 40, 80"),
-    (ch.sums_in_the_way, (8, 0.003, 120), False, "layers is 8"),
-    (ch.sums_in_the_way, (True, 0.003, 120), False, "layers is True"),
+    (ch.sums_in_the_way, (1, 0.01, 40, "with"), True, "With two layers: with sums"),
+    (ch.sums_in_the_way, (1, 0.01, 40, "without"), False, "the prediction for two layers"),
+    (ch.sums_in_the_way, (6, 0.003, 120, "with"), False, "there the sums are ahead"),
+    (ch.sums_in_the_way, (6, 0.003, 100, "with"), False, "updates is 100; recorded are 40, 80"),
+    (ch.sums_in_the_way, (8, 0.003, 120, "with"), False, "layers is 8"),
+    (ch.sums_in_the_way, (True, 0.003, 120, "with"), False, "layers is True"),
 ]
 
 

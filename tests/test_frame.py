@@ -72,6 +72,14 @@ def test_the_first_pages_numbers_are_read():
     assert parts.count("part-picture") >= 7
 
 
+def test_no_part_of_the_first_page_names_a_page_twice():
+    cards = front_page.parts().split(":::{div} part\n")[1:]
+    assert len(cards) == 8
+    for card in cards:
+        links = re.findall(r"^- (.+)$", card, re.MULTILINE)
+        assert links and len(links) == len(set(links)), links
+
+
 def test_every_live_figure_is_in_the_gallery():
     shown = front_page.live()
     live = {path.stem for path in (ROOT / "book/_static/live").glob("figure_*.js")}

@@ -276,3 +276,12 @@ def test_charts_and_figures_live_and_a_held_figure_waits(served, tmp_path):
         wait_for(driver, "document.querySelectorAll('.live-film-line').length === 10")
     finally:
         server.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
+def test_a_deck_prints_a_slide_a_page(tmp_path):
+    from pypdf import PdfReader
+
+    made = slides.write(tmp_path, DECKS[3:4], placeholder_outputs())[0]
+    assert len(PdfReader(slides.print_pdf(made)).pages) == len(DECKS[3].slides) + 2

@@ -77,7 +77,8 @@ def wrapped(title, width: int):
     if isinstance(title, dict):
         return title | {"text": wrapped(title["text"], width)} if "text" in title else title
     lines = title if isinstance(title, list) else [title]
-    return [part for line in lines for part in textwrap.wrap(line, max(24, width // 9)) or [""]]
+    most = max(24, int(width / 9.5))  # characters, about 9.5 px each
+    return [part for line in lines for part in textwrap.wrap(line, most) or [""]]
 
 
 def static_picture(spec: dict, outdir: Path) -> tuple[str, int]:

@@ -112,7 +112,7 @@ def parts() -> str:
     around = dict(listed())
     card("Workshop", "Workshop", "Build your own, race it, find its bugs.", around["Workshop"])
     card("Play", "Play", "Everything in the book that moves, on one page.", [PLAY, "book/translator", "book/tour"])
-    card("Teach", "Teach", "A course with graded labs, a guide and solutions.", ["book/teaching-guide", around["In class"][1], SOLUTIONS])
+    card("Teach", "Teach", "A course with graded labs, a guide and solutions.", [*around["In class"][:2], SOLUTIONS])
     return "\n".join([*out, "::::\n"])
 
 

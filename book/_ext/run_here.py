@@ -12,7 +12,18 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["02_scaled_dot_product_attention", "03_masks"]
+# With the exercises that need more than a page has: the recorded runs, or more time.
+PAGES = {
+    "01_why_attention": (),
+    "02_scaled_dot_product_attention": (),
+    "03_masks": (),
+    "04_multi_head_attention": (7,),
+    "06_positional_encodings": (8,),
+    "07_normalization": (),
+    "08_feed_forward_and_residuals": (4, 8),
+    "09_encoder": (),
+    "10_decoder": (7,),
+}
 # What an exercise may import: the checks, the tensor library, and what the chapters print.
 PACKED = ["exercises/*.py", "exercises/checks/*.py", "exercises/page/*.py",
           "exercises/page/lib/**/*.py", "transformer_lib/*.py", "transformer_lib/guards/*.py",
@@ -37,9 +48,11 @@ def packed() -> bytes:
 def add_assets(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     if doctree is None or app.builder.name != "html" or pagename.removeprefix("book/") not in PAGES:
         return
+    without = " ".join(map(str, PAGES[pagename.removeprefix("book/")]))
     code = hashlib.sha256(b"".join(path.read_bytes() for path in files())).hexdigest()[:10]
     app.add_css_file("run/run.css")
-    app.add_js_file("run/run.js", type="module", **{"data-code": f"python.zip?v={code}"})
+    app.add_js_file("run/run.js", type="module", **{
+        "data-code": f"python.zip?v={code}", "data-without": without})
 
 
 def write_code(app: Sphinx, error: Exception | None) -> None:

@@ -117,7 +117,7 @@
     const lines = (text) => {
       if (Array.isArray(text)) return text.flatMap(lines);
       if (typeof text !== "string") return text;
-      const most = Math.max(20, Math.floor(width / 9));  // characters, about 9 px each
+      const most = Math.max(20, Math.floor(width / 9.5));  // characters, about 9.5 px each
       const rows = [""];
       for (const word of text.split(" ")) {
         const row = rows[rows.length - 1];
@@ -139,7 +139,7 @@
   function makeReadable(box) {
     const svg = box.querySelector("svg");
     if (!svg) return;
-    box.style.setProperty("--readable", Math.round(0.85 * svg.getAttribute("width")) + "px");
+    box.style.setProperty("--readable", Math.round(0.92 * svg.getAttribute("width")) + "px");
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", box.dataset.label || "chart");
   }
@@ -186,7 +186,7 @@
       try {
         await loadInOrder(...VEGA);
         // Vega measures its labels when it draws, so their font must be there.
-        await Promise.allSettled(["12px Inter", "bold 15px Inter"].map((font) => document.fonts.load(font, "a▁")));
+        await Promise.allSettled(["12px Inter", "bold 16px Inter"].map((font) => document.fonts.load(font, "a▁")));
         let shown = await embed(box, spec, options), dark = isDark();
         if (shaded(spec)) {
           themed.push(async () => {

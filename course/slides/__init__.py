@@ -357,16 +357,21 @@ def serve(deck: Path) -> None:
 
 
 def print_pdf(deck: Path) -> Path:
-    """A deck as PDF, through Chromium."""
+    """A deck as PDF, through Chromium: a page a slide. Raises RuntimeError if pages are missing."""
     pdf = deck.with_suffix(".pdf")
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     if chromium is None:
         raise SystemExit("A PDF needs chromium on the path.")
-    subprocess.run([chromium, "--headless=new", "--no-sandbox", "--disable-gpu",
-                    "--virtual-time-budget=8000", "--no-pdf-header-footer",
-                    f"--print-to-pdf={pdf}", f"{deck.as_uri()}?print-pdf"],
-                   check=True, capture_output=True)
-    return pdf
+    slides = len(re.findall(r"<section\b", deck.read_text(encoding="utf8")))
+    for budget in (10_000, 40_000, 160_000):  # milliseconds: a busy machine may print too early
+        subprocess.run([chromium, "--headless=new", "--no-sandbox", "--disable-gpu",
+                        f"--virtual-time-budget={budget}", "--no-pdf-header-footer",
+                        f"--print-to-pdf={pdf}", f"{deck.resolve().as_uri()}?print-pdf"],
+                       check=True, capture_output=True)
+        pages = len(re.findall(rb"/Type /Page\b", pdf.read_bytes()))
+        if pages == slides:
+            return pdf
+    raise RuntimeError(f"{pdf} has {pages} pages for {slides} slides.")
 
 
 def main(arguments: list[str] | None = None) -> int:

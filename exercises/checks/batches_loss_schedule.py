@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from exercises.checks import Part, exercise, expect, expect_shape, judged, values
-from exercises.checks.recorded import expect_one_of, recorded, span
+from exercises.checks.recorded import ends_lower, expect_one_of, recorded, span
 from transformer_lib.schedule import noam
 
 NATS = math.log(10_000)
@@ -407,20 +407,34 @@ def short_steps(gradients):
         "warm-up protects from a rate that is too high at first: what does it cost where none is?",
         "go down with the rate in the post-norm panels, until the constant rate ends lower in every"
         " seed",
-    ), example=(False, 0.003))
-def without_warm_up(norm_first, rate):
+    ), example=(False, 0.003, "undecided"))
+def without_warm_up(norm_first, rate, after_200):
     records = recorded("warm_up", part="rates")
     given = {"norm_first": norm_first, "rate": rate}
     for name, value in given.items():
         expect_one_of(name, value, (r["settings"][name] for r in records))
     ends = {"constant": {}, "warm-up, then constant": {}}
+    later = {schedule: [] for schedule in ends}
     for r in records:
         if given.items() <= r["settings"].items():
             ends[r["settings"]["schedule"]][r["settings"]["seed"]] = r["last"]
+            later[r["settings"]["schedule"]] += [r["later"]] if "later" in r else []
     constant, warmed = ends.values()
     expect(constant, "each of these values is recorded, but not the two together")
     told = f"the seeds end at {span(constant.values())}, with warm-up at {span(warmed.values())}"
     ahead = sum(constant[seed] < warmed[seed] for seed in constant)
     expect(ahead > 0, f"with a constant rate {told}: there warm-up is ahead in every seed")
     expect(ahead == len(constant), f"with a constant rate {told}: it is ahead in {ahead} of them")
-    return f"With a constant rate {told}."
+    expect(
+        all(later.values()),
+        "the square is right, but at this rate nobody trained on to 200 updates, so your "
+        "prediction can't be checked; there is another square",
+    )
+    expect_one_of("after_200", after_200, ("constant", "warm-up", "undecided"))
+    expect(
+        after_200 == ends_lower(*later.values(), ("constant", "warm-up")),
+        "the square is right; the prediction for 200 updates is not. An advantage at the start: "
+        "does it last when both go on at the same rate?",
+    )
+    at_200 = f"{span(later['constant'])} and {span(later['warm-up, then constant'])}"
+    return f"With a constant rate {told}. After 200 updates: {at_200}."

@@ -146,8 +146,9 @@ def repaired_causal(q, k, v):
     return read / (q * total).sum(-1, keepdim=True)
 
 
-def _halves(B=2, T=5, S=8, K=3, shift=0.0):
+def _halves(B=2, T=5, S=8, K=3, shift=0.0, apart=0.0):
     scores, v = torch.randn(B, T, S), torch.randn(B, S, K)
+    scores = scores + apart * torch.arange(B)[:, None, None]  # rows of a batch far from each other
     first = 3 * S // 4
     found = []
     for part, value in zip(
@@ -164,7 +165,7 @@ def _overflowing(a, log_a, b, log_b):
 @exercise(
     4,
     inputs=_halves,
-    vary=(dict(B=3, T=4, S=6, K=5), dict(shift=500.0), dict(T=3, shift=-500.0)),
+    vary=(dict(B=3, T=4, S=6, K=5), dict(shift=500.0), dict(T=3, shift=-500.0), dict(apart=300.0)),
     hint="shares of the two parts: a softmax over their log sums",
     wrong="the output differs from attention over all keys",
     shape="one output per query",

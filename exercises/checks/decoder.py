@@ -17,7 +17,7 @@ from exercises.checks import (
 )
 from exercises.checks.framework import has_placeholder
 from exercises.checks.masks import triangle
-from exercises.checks.recorded import expect_one_of, recorded
+from exercises.checks.recorded import expect_one_of, expect_share, recorded
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoder import DecoderLayer
 
@@ -406,8 +406,8 @@ def causal_rows(x, w_q, w_k, w_v):
         "two things help: more numbers, and more updates",
         "start with the largest width of the grid and the most updates, then come down",
         "the figure shows, for each width, how many updates it took",
-    ), example=(64, 600))
-def squeezed(width, updates):
+    ), example=(64, 600, 0.05))
+def squeezed(width, updates, of_eight):
     records = recorded("one_vector", squeeze=True)
     expect_one_of("width", width, (r["settings"]["width"] for r in records))
     expect_one_of("updates", updates, (step for r in records for step in r["steps"]))
@@ -418,4 +418,10 @@ def squeezed(width, updates):
     )
     told = f"{min(five):.0%} to {max(five):.0%} of the sentences of five symbols are right"
     expect(min(five) > 0.5, f"there {told}, seed by seed; more than half in each was asked for")
+    expect_share(of_eight)
+    expect(
+        abs(of_eight - sum(eight) / len(eight)) <= 0.1,
+        f"the square is right; the prediction of {of_eight:.0%} for eight symbols is more than 10 "
+        "points off. What happened to eight symbols while five were being learned?",
+    )
     return f"{told.capitalize()}, and {min(eight):.0%} to {max(eight):.0%} of those of eight."

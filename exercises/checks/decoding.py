@@ -184,6 +184,8 @@ def _told_nucleus(given, expected, probabilities, p):
         (torch.tensor([[0.5, 0.25, 0.25]]), 0.5),
         (torch.tensor([[0.1, 0.9], [0.5, 0.5]]), 0.95),
         (torch.tensor([[0.03, 0.3, 0.05, 0.42, 0.2], [0.31, 0.05, 0.1, 0.32, 0.22]]), 0.75),
+        # One token is enough in the first row, two in the second, three in the last.
+        (torch.tensor([[0.1, 0.7, 0.2], [0.4, 0.25, 0.35], [0.33, 0.33, 0.34]]), 0.69),
     ],
     given=0x9ACC4F64,
     tell=_told_nucleus,
@@ -202,6 +204,9 @@ def _told_nucleus(given, expected, probabilities, p):
         "p = 0.5": _nucleus(lambda ranked, p: ranked.cumsum(-1) - ranked <= p),
         "the kept probabilities must sum to 1: for [0.6, 0.3, 0.1] the first is enough": (
             _nucleus(_before, share=False)
+        ),
+        "you keep as many tokens in every row as in the first; each row has a nucleus of its own": (
+            _nucleus(lambda ranked, p: _before(ranked, p)[:1].expand_as(ranked))
         ),
         "you keep each token with a probability above 1 - p; add the probabilities up": (
             lambda probabilities, p: (

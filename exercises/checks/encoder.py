@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections import Counter
 
 import torch
 import torch.nn.functional as F
@@ -98,10 +99,32 @@ def _no_norm(x, norm, compute):
     return x + compute(x)
 
 
+def _calls_each_part_once(answer):
+    x, *parts = _layer_parts()
+    calls = Counter()
+
+    def counted(i, part):
+        def call(x):
+            calls[i] += 1
+            return part(x)
+
+        return call
+
+    answer(x, *(counted(i, part) for i, part in enumerate(parts)))
+    names = ("norm_1", "attend", "norm_2", "feed_forward")
+    for i, name in enumerate(names):
+        expect(
+            calls[i] == 1,
+            f"the numbers are right, but you call `{name}` {calls[i]} times; with dropout inside, "
+            "every call gives something else. Keep the first result",
+        )
+
+
 @exercise(
     2,
     inputs=_layer_parts,
     vary=(dict(B=3, S=5, D=4), dict(B=1, S=3, D=3)),
+    laws=_calls_each_part_once,
     hint="two sublayers: each normalises, computes, and adds to x",
     wrong="the output is not that of a pre-norm layer",
     shape="a layer keeps the shape of x",

@@ -161,6 +161,15 @@ def gain(answer):
         run("scratch", 1, 2400, 11.0),
     ]
     given = answer(runs)
+    # Other runs: five seeds, of which one has no partner and one lacks its pretrained run.
+    others = [
+        run(start, seed, updates, 3.0 * seed * (start == "infill") + seed**2 + updates / 500)
+        for seed, start, updates in (
+            (5, "infill", 400), (5, "scratch", 1400), (6, "scratch", 1400), (7, "infill", 400),
+            (8, "scratch", 1400), (8, "infill", 400), (9, "infill", 600), (9, "scratch", 1600),
+            (7, "scratch", 400), (9, "scratch", 600),
+        )
+    ]
     slips = {
         "that compares with the runs from scratch of as many updates of translation, which had no "
         "updates before them": 12.5,
@@ -173,6 +182,9 @@ def gain(answer):
     for message, slip in slips.items():
         expect(abs(float(given) - slip) > 1e-6, message)
     expect_close(given, 8.0, "the mean over seeds of infill less scratch, equal updates in all")
+    for some in (others, others[::-1], others[:3]):
+        without = "a seed without such a pair of runs is left out, and the others are averaged"
+        expect_close(answer(some), _gain(some), f"with other runs it's wrong: {without}")
 
 
 def _others(sentences, i):
@@ -207,6 +219,12 @@ def _told_shares(given, expected, sentences):
         ([["p", "q", "r", "s", "t"], ["u", "v"], ["u", "p", "v", "q", "w", "w2"]],),
         ([["m", "n"], ["k", "k", "k", "m"], ["m", "z", "n"]],),
         ([["a", "x"], ["b", "y", "c"], ["c", "b", "z"], ["b", "c"]],),
+        # A word that occurs twice counts twice; a word is not a part of another word.
+        ([["k", "k", "k", "y"], ["k", "m", "z"], ["m", "w", "x"]],),
+        ([["an", "he"], ["can", "then", "by"], ["by", "can", "by"]],),
+        # Three others tell the first together; of the last, a single one tells half.
+        ([["a", "b", "c", "d", "e"], ["a", "b", "x", "x2", "x3"], ["c", "d", "p", "q", "q2"],
+          ["p", "q", "e", "s"]],),
     ],
     hint=(
         "for each sentence, count its words that stand in any other sentence",
@@ -217,9 +235,10 @@ def _told_shares(given, expected, sentences):
     shape="return the number of a sentence",
     shrinks=False,
     slips={
-        "a long sentence has many such words; take the share, not the number": _best(
-            lambda sentences, i: _share(sentences, i) * len(sentences[i])
-        ),
+        "a long sentence has many such words; take the share, not the number": [
+            _best(lambda sentences, i: _share(sentences, i) * len(sentences[i])),
+            _best(lambda sentences, i: len({*sentences[i]} & {*_others(sentences, i)})),
+        ],
         "that is the one least told by the others; PEGASUS takes the most": _best(
             lambda sentences, i: -_share(sentences, i)
         ),
@@ -229,6 +248,20 @@ def _told_shares(given, expected, sentences):
         ),
         "look into all other sentences, not the next one alone": _best(
             lambda sentences, i: _share([sentences[i], sentences[(i + 1) % len(sentences)]], 0)
+        ),
+        "a word that occurs twice counts twice": _best(
+            lambda sentences, i: _share([list(dict.fromkeys(s)) for s in sentences], i)
+        ),
+        "compare whole words, not parts of words": _best(
+            lambda sentences, i: sum(
+                word in " ".join(_others(sentences, i)) for word in sentences[i]
+            ) / len(sentences[i])
+        ),
+        "take all the other sentences together, not the best single one": _best(
+            lambda sentences, i: max(
+                _share([sentences[i], other], 0)
+                for j, other in enumerate(sentences) if j != i
+            )
         ),
         "you measure how much of the others it tells; how much of it do the others tell?": _best(
             lambda sentences, i: _told_by(sentences, i)

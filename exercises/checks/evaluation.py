@@ -59,6 +59,7 @@ LEFT, RIGHT = "a b a b a c".split(), "b a b a a c a b".split()
         (["a", "b", "c"], ["c", "b", "a"], 2), (["a", "b", "c"], ["a", "b", "c"], 3),
         *((LEFT, RIGHT, n) for n in (1, 2, 3, 4, 7)),
         (["ab", "c"], ["a", "bc"], 2), ("x y z y z".split(), "y z x y z".split(), 2),
+        (["the", "an", "cat"], ["then", "can", "cat"], 1),  # words that are parts of others
     ],
     hint=(
         "count the n-grams of both sides with Counter, then take the smaller counts",
@@ -76,6 +77,10 @@ LEFT, RIGHT = "a b a b a c".split(), "b a b a a c a b".split()
         "use counts, not sets": lambda a, b, n: len({*_ngrams(a, n)} & {*_ngrams(b, n)}),
         "these are single words; for n = 2 count runs of two words": (
             lambda a, b, n: _clipped(a, b, 1)
+        ),
+        "compare whole words: 'the' is a part of 'then', and another word": lambda a, b, n: sum(
+            min(count, " ".join(b).count(" ".join(gram)))
+            for gram, count in Counter(_ngrams(a, n)).items()
         ),
         "the last n-gram is left out: there are len - n + 1 of them": [
             lambda a, b, n: _clipped(a, b, n, 0),

@@ -13,7 +13,7 @@ from exercises.checks import (
     same,
     values,
 )
-from exercises.checks.recorded import expect_one_of, recorded, span
+from exercises.checks.recorded import ends_lower, expect_one_of, recorded, span
 from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.feed_forward import FeedForward
 
@@ -284,17 +284,29 @@ def gain(value):
         "what is the sum for, and where is it not needed?",
         "in a shallow network the gradient has a short way anyway",
         "take the fewest layers of the grid, and look whether every seed agrees",
-    ), example=(1, 0.003, 80))
-def sums_in_the_way(layers, rate, updates):
+    ), example=(1, 0.003, 80, "with"))
+def sums_in_the_way(layers, rate, updates, with_two_layers):
     records = recorded("residuals", part="learning", gain=1.0)
     expect_one_of("layers", layers, (r["settings"]["layers"] for r in records))
     expect_one_of("rate", rate, (r["settings"]["rate"] for r in records))
     expect_one_of("updates", updates, (step for r in records for step in r["steps"]))
-    ends = {True: [], False: []}
-    for r in records:
-        if (r["settings"]["layers"], r["settings"]["rate"]) == (layers, rate):
-            ends[r["settings"]["residual"]].append(r["losses"][r["steps"].index(updates)])
-    told = f"with sums the seeds end at {span(ends[True])}, without at {span(ends[False])}"
+
+    def ends_at(layers):
+        ends = {True: [], False: []}
+        for r in records:
+            if (r["settings"]["layers"], r["settings"]["rate"]) == (layers, rate):
+                ends[r["settings"]["residual"]].append(r["losses"][r["steps"].index(updates)])
+        with_sums, without = span(ends[True]), span(ends[False])
+        return ends, f"with sums the seeds end at {with_sums}, without at {without}"
+
+    ends, told = ends_at(layers)
     expect(max(ends[True]) >= min(ends[False]), f"{told}: there the sums are ahead")
     expect(max(ends[False]) < min(ends[True]), f"{told}: the seeds do not decide")
-    return f"{told[0].upper()}{told[1:]}."
+    two, told_two = ends_at(2)
+    expect_one_of("with_two_layers", with_two_layers, ("with", "without", "undecided"))
+    expect(
+        with_two_layers == ends_lower(two[True], two[False], ("with", "without")),
+        "the square is right; the prediction for two layers at the same rate and updates is not. "
+        "Which has the longer way to go, a gradient through one layer or through two?",
+    )
+    return f"{told[0].upper()}{told[1:]}. With two layers: {told_two}."

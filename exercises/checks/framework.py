@@ -239,7 +239,7 @@ def attempt(answer, args, show_prints=False):
         return call(answer, args, show_prints)
     except (NotAttempted, Wrong, diagnosis.Forbidden):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, NotImplementedError) and not error.args:
             raise NotAttempted from None  # raised by hand; those of PyTorch say what they miss
         if "ellipsis" in str(error).lower():  # computed with a ... that nobody replaced yet
@@ -344,7 +344,7 @@ class Check:
             mistakes = [(str(wrong),)]
         except TimeUp as late:
             mistakes = [(too_long(late),)]
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a check never stops the notebook
             if "ellipsis" in str(error).lower():
                 return None, []
             mistakes = [(stopped(error),)]

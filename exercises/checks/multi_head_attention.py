@@ -3,7 +3,7 @@
 import torch
 
 from exercises.checks import Part, exercise, expect, judged, values
-from exercises.checks.recorded import outcomes
+from exercises.checks.recorded import expect_share, outcomes
 from transformer_lib.attention import MultiHeadAttention
 
 D = 512
@@ -238,11 +238,7 @@ def fewer_heads(setting):
         f"there the seeds get {min(right):.0%} to {max(right):.0%}; each must get 95 % or more",
     )
     share = setting["without_relu"]
-    number = isinstance(share, int | float) and not isinstance(share, bool)
-    expect(
-        number and 0 <= share <= 1,
-        f"the square is right; now predict a share between 0 and 1, you gave {share!r}",
-    )
+    expect_share(share)
     found = outcomes("questions", "circle", "right", **square | {"reader": "network without ReLU"})
     expect(
         abs(share - sum(found) / len(found)) <= NEAR,

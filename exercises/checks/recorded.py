@@ -3,7 +3,6 @@
 import json
 
 from exercises.checks.framework import expect
-from transformer_lib.runs.pretrained import results_dir
 
 
 def recorded(grid: str, **settings) -> list[dict]:
@@ -11,6 +10,8 @@ def recorded(grid: str, **settings) -> list[dict]:
 
     Stops the check with a sentence where the recording is missing.
     """
+    from transformer_lib.runs.pretrained import results_dir  # not in a page, where no file is
+
     path = results_dir() / "claims" / f"{grid}.json"
     expect(path.exists(), f"this check looks into {path}, which is not here: get the whole book")
     records = json.loads(path.read_text(encoding="utf-8"))["records"]
@@ -46,3 +47,19 @@ def expect_one_of(name: str, given, known):
 def span(values) -> str:
     """Lowest to highest of several seeds."""
     return f"{min(values):.2f} to {max(values):.2f}"
+
+
+def ends_lower(first, second, names: tuple[str, str]) -> str:
+    """Which of two arms ends lower with every seed: its name, or "undecided" where they overlap."""
+    if max(first) < min(second):
+        return names[0]
+    return names[1] if max(second) < min(first) else "undecided"
+
+
+def expect_share(given):
+    """Wrong unless the prediction is a number between 0 and 1."""
+    number = isinstance(given, int | float) and not isinstance(given, bool)
+    expect(
+        number and 0 <= given <= 1,
+        f"the square is right; now predict a share between 0 and 1, you gave {given!r}",
+    )

@@ -175,6 +175,7 @@ def _gives_a_tuple(answer):
         # The neighbours u and nt begin with the letters of the pair, but are not the pair.
         (("u", "nt", "u", "n"), ("u", "n")),
         (("un", "d", "h", "un", "d"), ("un", "d")),
+        (("e", "x", ".", "x", "."), ("x", ".")), (("(", "a", "(", "a"), ("(", "a")),
         (("x",), ("x", "y")),
     ],
     given=0x260F52AE,
@@ -259,6 +260,21 @@ def _rows(ids, weight):
     return F.one_hot(ids, len(weight)).to(weight.dtype) @ weight
 
 
+class _NoRows(torch.Tensor):
+    """A matrix of which no row can be looked up."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        indexed = function is torch.Tensor.__getitem__ and isinstance(args[0], cls)
+        expect(not indexed, "don't look rows up with `weight[...]`: multiply one-hot rows by it")
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+def _looks_no_row_up(answer):
+    ids, weight = _embedding()
+    answer(ids, weight.as_subclass(_NoRows))
+
+
 @exercise(
     5,
     inputs=_embedding,
@@ -267,7 +283,8 @@ def _rows(ids, weight):
     wrong="the result is not the scaled rows of the matrix",
     shape="one vector of d_model numbers per token",
     gradients=True,
-    forbid=("embedding", "__getitem__", "index_select", "gather", "take", "take_along_dim"),
+    forbid=("embedding", "index_select", "gather", "take", "take_along_dim"),
+    laws=_looks_no_row_up,
     slips={
         "the factor sqrt(d_model) is missing": _rows,
         "you multiplied by d_model; the factor is its square root": (

@@ -86,6 +86,8 @@ WRITTEN = torch.tensor(
         # The right letters in another order; a second <eos> behind the first.
         (torch.tensor([[5, 4, 2], [4, 5, 2]]), torch.tensor([[4, 5, 2], [4, 5, 2]])),
         (torch.tensor([[4, 2, 7, 2], [5, 2, 2, 0]]), torch.tensor([[4, 2], [5, 2]])),
+        # Wrong in the first letter alone.
+        (torch.tensor([[6, 5, 2], [4, 5, 2]]), torch.tensor([[4, 5, 2], [4, 5, 2]])),
     ],
     hint="compare token by token, but only up to <eos> of the right answer",
     wrong="the share of right sequences is another",
@@ -114,6 +116,9 @@ WRITTEN = torch.tensor(
                 _ended(a, last=True) == _ended(b)
                 for a, b in zip(written.tolist(), right.tolist(), strict=True)
             ) / len(right)
+        ),
+        "the first token counts like every other": lambda written, right: _up_to_eos(
+            *(side[:, 1:] for side in _padded(written, right))
         ),
         "that is the number of right sequences; divide by how many there are": (
             lambda written, right: _up_to_eos(*_padded(written, right)) * len(right)

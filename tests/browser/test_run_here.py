@@ -3,11 +3,13 @@
 import functools
 import http.server
 import json
+import re
 import threading
 import time
 from pathlib import Path
 
 import pytest
+import run_here
 
 from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
 
@@ -24,9 +26,16 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 START = 240  # seconds that the runtime may take to start on a busy machine
-ATTENTION, MASKS = "book/02_scaled_dot_product_attention.html", "book/03_masks.html"
+WHY, ATTENTION = "book/01_why_attention.html", "book/02_scaled_dot_product_attention.html"
+MASKS, HEADS = "book/03_masks.html", "book/04_multi_head_attention.html"
 # (page, exercise, a wrong answer, what is said of it, a right answer)
 ANSWERS = [
+    (WHY, 3, "def repaired(x):\n    return x @ x.T", "",
+     "def repaired(x):\n    return (x @ x.T).softmax(-1) @ x"),
+    (HEADS, 2, "def split(x, n_heads):\n    return x.unflatten(-1, (n_heads, -1))", "",
+     "def split(x, n_heads):\n    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)"),
+    (HEADS, 3, "def join(heads):\n    return heads.transpose(1, 2).flatten(1)", "",
+     "def join(heads):\n    return heads.transpose(1, 2).flatten(2)"),
     (ATTENTION, 1, "answer_1 = [1, 0, 0, 0]", "equal scores for every query",
      "answer_1 = [0.25] * 4"),
     (ATTENTION, 2, "def my_attention(q, k, v):\n    return (q @ k.mT).softmax(-1) @ v",
@@ -76,9 +85,6 @@ ANSWERS = [
 ]
 
 
-SERVED = []  # paths; the page's own log does not know what the worker asks for
-
-
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
     """Serves the site and forbids the browser, worker and all, to ask anybody else."""
 
@@ -86,10 +92,6 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
         self.send_header("Content-Security-Policy",
                          "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:")
         super().end_headers()
-
-    def do_GET(self):
-        SERVED.append(self.path)
-        super().do_GET()
 
     def log_message(self, *arguments):
         pass
@@ -117,7 +119,6 @@ def open_page(browser, url, width=1280):
         "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600})
     browser.get("about:blank")
     browser.get_log("browser")
-    SERVED.clear()
     browser.get(url)
     wait_for(browser, "return document.querySelectorAll('.run-open').length > 2", 60)
 
@@ -128,6 +129,13 @@ def wait_for(browser, script, seconds=60, *arguments):
         assert time.monotonic() < end, f"waited {seconds} s for {script}"
         time.sleep(0.1)
     return found
+
+
+def loaded(browser, *parts):
+    """What the page has loaded with one of these in its address; the browser's own cache counts."""
+    names = browser.execute_script(
+        "return performance.getEntriesByType('resource').map((entry) => entry.name)")
+    return [name for name in names if any(part in name for part in parts)]
 
 
 class Box:
@@ -181,13 +189,12 @@ class Box:
         return self.said()
 
 
-@pytest.mark.parametrize("page", [ATTENTION, MASKS])
+@pytest.mark.parametrize("page", [WHY, ATTENTION, MASKS, HEADS])
 def test_wrong_and_right_answers_are_judged_in_the_page(browser, address, page):
-    """Eleven exercises in all; nothing but run.js before a click, and never another host."""
+    """Fourteen exercises in all; nothing but run.js before a click, and never another host."""
     open_page(browser, address + page, 390 if page == MASKS else 1280)
-    loaded = " ".join(SERVED)
-    assert "run/run.js" in loaded
-    assert not any(part in loaded for part in ("pyodide", "codemirror", "python.zip"))
+    assert browser.execute_script("return document.querySelector('script[data-code]') !== null")
+    assert not loaded(browser, "pyodide", "codemirror", "python.zip", "editor.js")
     for _, number, wrong, sentence, right in [row for row in ANSWERS if row[0] == page]:
         box = Box(browser, number)
         box.write(wrong)
@@ -196,14 +203,15 @@ def test_wrong_and_right_answers_are_judged_in_the_page(browser, address, page):
         box.write(right)
         said = box.run()
         assert said.startswith(f"✓ Exercise {number}. Right."), said
-    assert any("pyodide.asm.wasm" in path for path in SERVED)
+    assert loaded(browser, "codemirror", "editor.js")
     refused = [entry["message"] for entry in browser.get_log("browser")
                if "Content Security Policy" in entry["message"]]
     assert not refused
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
     solved = json.loads(browser.execute_script(
         "return localStorage['attention-step-by-step.solved']"))
-    assert len(solved[page.removeprefix("book/").removesuffix(".html")]) >= 5
+    asked = sum(row[0] == page for row in ANSWERS)
+    assert len(solved[page.removeprefix("book/").removesuffix(".html")]) == asked
 
 
 def test_an_endless_loop_ends_and_an_answer_survives_going_offline(browser, address):
@@ -271,9 +279,24 @@ def test_the_editor_is_left_with_the_keyboard_and_hints_come_one_by_one(browser,
                  f".textContent.includes('hint {number} of')", START)
 
 
+@pytest.mark.parametrize("page", run_here.PAGES)
+def test_each_exercise_with_a_check_has_a_button_unless_it_is_left_out(browser, address, page):
+    cells = json.loads((ROOT / "book" / f"{page}.ipynb").read_text(encoding="utf8"))["cells"]
+    number, checked = None, set()
+    for cell in cells:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            number = (re.findall(r"^\*\*Exercise (\d+)", source, re.MULTILINE) or [number])[-1]
+        elif number and re.search(r"\bchecks\.(?!hint\b)\w+\.\w+\(", source):
+            checked.add(int(number))
+    open_page(browser, f"{address}book/{page}.html")
+    labels = browser.execute_script("return [...document.querySelectorAll('.run-open')].map((b) => "
+                                    "b.getAttribute('aria-label'))")
+    buttons = {int(re.match(r"Exercise (\d+)", label)[1]) for label in labels}
+    assert buttons == checked - set(run_here.PAGES[page])
+
+
 def test_a_page_without_such_exercises_loads_nothing_of_it(browser, address):
-    browser.get("about:blank")
-    SERVED.clear()
     browser.get(address + "book/how-to-use.html")
     wait_for(browser, "return document.readyState === 'complete'")
-    assert not [path for path in SERVED if "/run/" in path or "pyodide" in path]
+    assert not loaded(browser, "/run/", "pyodide", "codemirror")

@@ -19,6 +19,9 @@ layers where they are needed, `arrows` is a task with a known need (chapter "Les
 `gates` closes and opens the residual of a layer, `corridor` is the task that needs memory, and
 `acting` holds recorded episodes, what they returned and what is asked for (chapter "Acting").
 
+`states` puts a table of fixed size in the place of all keys and values, with a gate (chapter
+"States"), and `experts` many feed-forward networks in the place of one (page "Experts").
+
 `caption_grammar` tells whether a caption is one, `preferences` goes for what a judge likes (chapter
 "Preferences"), and `diffusion` writes with a masked model (page "Writing by filling in").
 

@@ -149,7 +149,7 @@ def attention_heatmap(
     if show_numbers if show_numbers is not None else n_keys <= 10:
         ink = alt.condition("datum.weight > 0.72", alt.value("white"), alt.value("black"))
         text = alt.Text("weight:Q", format=".2f")
-        numbers = chart.transform_filter("datum.weight !== null").mark_text(fontSize=10)
+        numbers = chart.transform_filter("datum.weight !== null").mark_text()
         chart_layers.append(numbers.encode(text=text, color=ink))
 
     if title is None:

@@ -94,10 +94,10 @@ def _altair_config():
             "color": _TEXT,
             "subtitleColor": _TEXT,
             "anchor": "start",
-            "fontSize": 15,
+            "fontSize": 16,
             "offset": 12,  # the title of a part stands below that of the whole, not in it
         },
-        "text": {"color": _TEXT},
+        "text": {"color": _TEXT, "fontSize": 12},  # Vega's own default is 11
         "rule": {"color": _TEXT},
         "range": {
             "category": SERIES_COLOURS,

@@ -1,9 +1,9 @@
 // "Run here" at the exercises: an editor in the page, and Python in a worker that runs the exercise's
 // own check. Nothing but this script is loaded before a reader clicks.
 const STORE = "attention-step-by-step.answers";
-const LIMIT = 20; // seconds for a run, after which the worker is ended
+const LIMIT = 30; // seconds for a run, after which the worker is ended
 const page = location.pathname.split("/").pop().replace(/\.html$/, "");
-const code = document.querySelector("script[data-code]")?.dataset.code;
+const { code, without = "" } = document.querySelector("script[data-code]")?.dataset ?? {};
 const colab = document.querySelector('a[href*="colab.research.google.com"]')?.href;
 const CHECK = /\bchecks\.(?!hint\b)\w+\.\w+\(/;
 
@@ -189,7 +189,7 @@ function find() {
   if (!code || !("Worker" in window)) return;
   for (const name of document.querySelectorAll(".bd-article p > strong:first-child")) {
     const number = Number(name.textContent.match(/^Exercise (\d+)/)?.[1]);
-    if (!number) continue;
+    if (!number || without.split(" ").includes(String(number))) continue;
     const cells = [];
     for (let next = name.parentElement.nextElementSibling; next; next = next.nextElementSibling) {
       if (next.matches("section, h2, h3") || next.querySelector(":scope > strong:first-child")?.textContent.startsWith("Exercise")) break;

@@ -64,19 +64,22 @@ document.createElement = (name, ...rest) => make(name === "section" ? "div" : na
 const inFigure = () => document.activeElement?.closest("input, select, textarea, .live-figure");
 document.addEventListener("keydown", ({ key }) => { if (key === "Escape") document.activeElement?.blur(); });
 
+const onPaper = /print-pdf/.test(location.search);  // there the pictures will do, and nothing is waited for
+Reveal.on("slidechanged", fit);
+Reveal.on("pdf-ready", fit);
 (async () => {
   const fonts = ["15px Inter", "bold 19px Inter", '20px "JetBrains Mono"', '46px "Source Serif 4"'];
-  await Promise.allSettled(fonts.map((font) => document.fonts.load(font)));
-  await Promise.all([...document.querySelectorAll(".vega")].map(draw));
+  if (!onPaper) {
+    await Promise.allSettled(fonts.map((font) => document.fonts.load(font)));
+    await Promise.all([...document.querySelectorAll(".vega")].map(draw));
+  }
   await Reveal.initialize({
     width: 1280, height: 720, margin: 0, center: false, hash: true, slideNumber: "c/t",
     transition: "none", controlsTutorial: false, viewDistance: 50, display: "flex",
-    pdfSeparateFragments: false, plugins: [RevealNotes], totalTime: null,
+    pdfSeparateFragments: false, pdfMaxPagesPerSlide: 1, plugins: [RevealNotes], totalTime: null,
     keyboardCondition: () => !inFigure(),
   });
   fit();
-  Reveal.on("slidechanged", fit);
-  Reveal.on("pdf-ready", fit);
   for (const part of document.querySelectorAll(".live-figure")) {
     new MutationObserver(() => fitOne(part.closest(".figure"))).observe(part, { attributes: true, attributeFilter: ["data-ready"] });
   }

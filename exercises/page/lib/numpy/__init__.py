@@ -319,6 +319,20 @@ def round(x, decimals=0):
     return _out(_tensor(x).round(decimals=decimals))
 
 
+def square(x):
+    return asarray(x) * asarray(x)
+
+
+def power(a, b):
+    return asarray(a) ** (b if isinstance(b, NUMBERS) else asarray(b))
+
+
+def average(x, axis=None, weights=None):
+    if weights is None:
+        return asarray(x).mean(axis)
+    return (asarray(x) * asarray(weights)).sum(axis) / asarray(weights).sum(axis)
+
+
 def _tested(name):
     return lambda x: _out(getattr(_ops, name)(_tensor(x).double()))
 
@@ -388,6 +402,9 @@ def zeros(shape, dtype=builtins.float):
 
 def ones(shape, dtype=builtins.float):
     return ndarray(torch.ones(shape, dtype=_kind(dtype)))
+
+
+empty = zeros
 
 
 def zeros_like(x):
@@ -488,7 +505,4 @@ number, generic = integer, integer
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(name)
-    raise torch._tensor.Missing(
-        f"numpy.{name} is not on this page, which has a few names of NumPy: open the chapter in "
-        "Colab for it"
-    )
+    raise torch._tensor.missing(f"numpy.{name}")

@@ -365,13 +365,15 @@ _fresh(
         x * std + mean for x in source.normals(math.prod(t.shape), t.dtype)
     ],
 )
-_fresh(
-    "uniform_",
-    lambda t, source, a=0.0, b=1.0, **named: [
-        x * (named.get("to", b) - named.get("from", a)) + named.get("from", a)
-        for x in source.uniforms(math.prod(t.shape), t.dtype)
-    ],
-)
+def _between(t, source, a=0.0, b=1.0, **named):
+    low, high = named.get("from", a), named.get("to", b)
+    found = source.uniforms(math.prod(t.shape), t.dtype)
+    if isinstance(found, array):  # many
+        return (make(found, t.shape, t.dtype) * (high - low) + low)._flat()
+    return [x * (high - low) + low for x in found]
+
+
+_fresh("uniform_", _between)
 _fresh(
     "random_",
     lambda t, source, low=0, high=None: _whole_numbers(

@@ -1,45 +1,41 @@
 """Names that PyTorch has and this page has not: asked for one, it says so."""
 
 PYTORCHS = {
-    "Tensor": frozenset(
-        """
-absolute_ acos_ acosh acosh_ addbmm addbmm_ addcdiv addcdiv_ addcmul addcmul_ addmv addmv_ addr
-addr_ adjoint aminmax angle apply_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_
-arctan arctan2 arctan2_ arctan_ arctanh arctanh_ argwhere as_strided as_strided_
-as_strided_scatter as_subclass asin_ asinh asinh_ atan_ atanh atanh_ bitwise_left_shift
-bitwise_left_shift_ bitwise_right_shift bitwise_right_shift_ cauchy_ ccol_indices cdouble cfloat
-chalf cholesky cholesky_inverse cholesky_solve clip_ coalesce col_indices conj conj_physical
-conj_physical_ const_data_ptr copysign copysign_ corrcoef cosh_ cov cross crow_indices cuda cummax
-cummin cumprod_ deg2rad deg2rad_ dense_dim dequantize det diagflat diagonal_scatter diff digamma
-digamma_ dim_order dist divide_ dsplit eig erfc erfc_ erfinv erfinv_ exp2_ expm1_ fix fix_
-float_power float_power_ fmax fmin frac frac_ frexp gcd gcd_ geometric_ geqrf ger grad_dtype
-greater_ greater_equal greater_equal_ hardshrink hash_tensor heaviside heaviside_ histc histogram
-hsplit hypot hypot_ i0 i0_ igamma igamma_ igammac igammac_ imag index index_copy index_copy_
-index_fill index_fill_ index_put index_put_ index_reduce index_reduce_ indices int_repr inverse
-ipu is_coalesced is_conj is_cpu is_distributed is_inference is_ipu is_maia is_mkldnn is_mtia
-is_neg is_nested is_nonzero is_pinned is_same_size is_set_to is_shared is_signed is_sparse_csr
-is_vulkan is_xla is_xpu isreal istft kron kthvalue lcm lcm_ ldexp ldexp_ less_ less_equal
-less_equal_ lgamma lgamma_ log10_ log2_ log_normal_ logaddexp logaddexp2 logcumsumexp logdet
-logical_xor_ logit logit_ lstsq lu lu_solve mH map2_ map_ masked_scatter masked_scatter_
-matrix_exp matrix_power median mode module_load moveaxis msort mtia multiply_ mvlgamma mvlgamma_
-name nan_to_num nan_to_num_ nanmean nanmedian nanquantile nansum narrow_copy ndimension negative_
-nelement new new_empty_strided nextafter nextafter_ nonzero_static not_equal not_equal_ orgqr
-ormqr output_nr pin_memory pinverse polygamma polygamma_ positive prelu put put_
-q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qr qscheme
-quantile rad2deg rad2deg_ real record_stream register_post_accumulate_grad_hook reinforce renorm
-renorm_ resize resize_ resize_as resize_as_ resize_as_sparse_ resolve_conj resolve_neg
-retains_grad rot90 row_indices scatter_reduce scatter_reduce_ select_scatter set_ sgn sgn_
-share_memory_ signbit sinc sinc_ sinh_ slice_inverse slice_scatter slogdet smm solve sparse_dim
-sparse_mask sparse_resize_ sparse_resize_and_clear_ split_with_sizes square_ sspaddmm stft storage
-storage_type subtract_ sum_to_size svd swapaxes_ swapdims_ symeig t_ take_along_dim tan_
-tensor_split to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr
-to_sparse_coo to_sparse_csc to_sparse_csr trace transpose_ triangular_solve true_divide
-true_divide_ unfold unique_consecutive unsafe_chunk unsafe_split unsafe_split_with_sizes
-untyped_storage values vdot volatile vsplit xlogy xlogy_ xpu
-""".split()
-    ),
-    "torch": frozenset(
-        """
+    "Tensor": frozenset("""
+absolute_ acos_ acosh acosh_ addbmm addbmm_ addcdiv_ addcmul_ addmv addmv_ addr addr_ adjoint
+aminmax angle apply_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan
+arctan2 arctan2_ arctan_ arctanh arctanh_ argwhere as_strided as_strided_ as_strided_scatter
+as_subclass asin_ asinh asinh_ atan_ atanh atanh_ bitwise_left_shift bitwise_left_shift_
+bitwise_right_shift bitwise_right_shift_ cauchy_ ccol_indices cdouble cfloat chalf cholesky
+cholesky_inverse cholesky_solve clip_ coalesce col_indices conj conj_physical conj_physical_
+const_data_ptr copysign copysign_ corrcoef cosh_ cov cross crow_indices cuda cummax cummin
+cumprod_ deg2rad deg2rad_ dense_dim dequantize det diagflat diagonal_scatter diff digamma digamma_
+dim_order dist divide_ dsplit eig erfc erfc_ erfinv erfinv_ exp2_ expm1_ fix fix_ float_power
+float_power_ fmax fmin frac frac_ frexp gcd gcd_ geometric_ geqrf ger grad_dtype greater_
+greater_equal greater_equal_ hardshrink hash_tensor heaviside heaviside_ histc histogram hsplit
+hypot hypot_ i0 i0_ igamma igamma_ igammac igammac_ imag index index_copy index_copy_ index_fill
+index_fill_ index_put index_put_ index_reduce index_reduce_ indices int_repr inverse ipu
+is_coalesced is_conj is_cpu is_distributed is_inference is_ipu is_maia is_mkldnn is_mtia is_neg
+is_nested is_nonzero is_pinned is_same_size is_set_to is_shared is_signed is_sparse_csr is_vulkan
+is_xla is_xpu isreal istft kron kthvalue lcm lcm_ ldexp ldexp_ less_ less_equal less_equal_ lgamma
+lgamma_ log10_ log2_ log_normal_ logaddexp logaddexp2 logcumsumexp logdet logical_xor_ logit
+logit_ lstsq lu lu_solve mH map2_ map_ masked_scatter masked_scatter_ matrix_exp matrix_power
+median mode module_load moveaxis msort mtia multiply_ mvlgamma mvlgamma_ name nan_to_num
+nan_to_num_ nanmean nanmedian nanquantile nansum narrow_copy ndimension negative_ nelement new
+new_empty_strided nextafter nextafter_ nonzero_static not_equal not_equal_ orgqr ormqr output_nr
+pin_memory pinverse polygamma polygamma_ positive prelu put put_ q_per_channel_axis
+q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qr qscheme quantile rad2deg
+rad2deg_ real record_stream register_post_accumulate_grad_hook reinforce renorm renorm_ resize
+resize_ resize_as resize_as_ resize_as_sparse_ resolve_conj resolve_neg retains_grad rot90
+row_indices scatter_reduce scatter_reduce_ select_scatter set_ sgn sgn_ share_memory_ signbit sinc
+sinc_ sinh_ slice_inverse slice_scatter slogdet smm solve sparse_dim sparse_mask sparse_resize_
+sparse_resize_and_clear_ split_with_sizes square_ sspaddmm stft storage storage_type subtract_
+sum_to_size svd swapaxes_ swapdims_ symeig t_ take_along_dim tan_ tensor_split to_dense to_mkldnn
+to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
+trace transpose_ triangular_solve true_divide true_divide_ unfold unique_consecutive unsafe_chunk
+unsafe_split unsafe_split_with_sizes untyped_storage values vdot volatile vsplit xlogy xlogy_ xpu
+""".split()),
+    "torch": frozenset("""
 AVG AcceleratorError AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType
 BFloat16Storage BFloat16Tensor BenchmarkConfig BenchmarkExecutionStats Block BoolStorage BoolType
 BufferDict ByteStorage ByteTensor CallStack Capsule CharStorage CharTensor ClassType Code
@@ -59,9 +55,9 @@ ScriptObjectProperty SerializationStorageContext ShortStorage ShortTensor Static
 StorageBase Stream StreamObjType StringType SymBool SymBoolType SymFloat SymInt SymIntType
 TYPE_CHECKING Tag TensorType ThroughputBenchmark TracingState TupleType Type TypedStorage
 USE_GLOBAL_DEPS USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType UntypedStorage Use Value abs_ accelerator
-acos_ acosh acosh_ adaptive_avg_pool1d adaptive_max_pool1d addbmm addcdiv addcmul addmv addmv_
-addr adjoint affine_grid_generator alias_copy alpha_dropout alpha_dropout_ aminmax amp angle ao
-arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan_ arctanh arctanh_
+acos_ acosh acosh_ adaptive_avg_pool1d adaptive_max_pool1d addbmm addmv addmv_ addr adjoint
+affine_grid_generator alias_copy alpha_dropout alpha_dropout_ aminmax amp angle ao arccos arccos_
+arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan_ arctanh arctanh_
 are_deterministic_algorithms_enabled argwhere as_strided as_strided_ as_strided_copy
 as_strided_scatter asin_ asinh asinh_ atan_ atanh atanh_ atleast_1d atleast_2d atleast_3d autocast
 autocast_decrement_nesting autocast_increment_nesting avg_pool1d backends bartlett_window
@@ -145,10 +141,8 @@ unfold_copy unify_type_list unique_consecutive unravel_index unsafe_chunk unsafe
 unsafe_split_with_sizes unsqueeze_copy values_copy vander vdot version view_as_complex
 view_as_complex_copy view_as_real view_as_real_copy view_copy vmap vsplit wait warnings while_loop
 windows xlogy xlogy_
-""".split()
-    ),
-    "torch.nn": frozenset(
-        """
+""".split()),
+    "torch.nn": frozenset("""
 AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool1d
 AdaptiveMaxPool2d AdaptiveMaxPool3d AlphaDropout AvgPool1d AvgPool2d AvgPool3d BCELoss
 BCEWithLogitsLoss BatchNorm2d BatchNorm3d Bilinear Buffer CELU CTCLoss ChannelShuffle
@@ -171,32 +165,28 @@ TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer TripletMargin
 TripletMarginWithDistanceLoss Unflatten Unfold UninitializedBuffer UninitializedParameter Upsample
 UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d attention common_types
 factory_kwargs grad intrinsic parallel qat quantizable quantized
-""".split()
-    ),
-    "torch.nn.functional": frozenset(
-        """
+""".split()),
+    "torch.nn.functional": frozenset("""
 BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable DType
 GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES Optional ScalingType SwizzleType
 TYPE_CHECKING Tensor adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
 adaptive_max_pool1d adaptive_max_pool1d_with_indices adaptive_max_pool2d
 adaptive_max_pool2d_with_indices adaptive_max_pool3d adaptive_max_pool3d_with_indices affine_grid
 alpha_dropout assert_int_or_pair avg_pool1d avg_pool2d avg_pool3d bilinear boolean_dispatch celu
-celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d
-conv_transpose3d cosine_embedding_loss ctc_loss dataclasses dropout1d dropout2d dropout3d elu elu_
-embedding_bag feature_alpha_dropout fold fractional_max_pool2d fractional_max_pool2d_with_indices
+celu_ channel_shuffle conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
+cosine_embedding_loss ctc_loss dataclasses dropout1d dropout2d dropout3d elu elu_ embedding_bag
+feature_alpha_dropout fold fractional_max_pool2d fractional_max_pool2d_with_indices
 fractional_max_pool3d fractional_max_pool3d_with_indices gaussian_nll_loss grad grid_sample
-group_norm grouped_mm gumbel_softmax handle_torch_function hardshrink hardsigmoid hardswish
-hardtanh hardtanh_ has_torch_function has_torch_function_unary has_torch_function_variadic
-hinge_embedding_loss huber_loss importlib instance_norm interpolate leaky_relu_
-linear_cross_entropy local_response_norm lp_pool1d lp_pool2d lp_pool3d margin_ranking_loss
-max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d
-max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d mish multi_head_attention_forward
-multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss native_channel_shuffle np
-pairwise_distance pdist pixel_shuffle pixel_unshuffle poisson_nll_loss prelu relu6 relu_
-reproducibility_notes rrelu rrelu_ scaled_grouped_mm scaled_mm selu selu_ smooth_l1_loss
-soft_margin_loss softmin softshrink softsign sparse_support_notes tanhshrink tf32_notes threshold
-threshold_ torch triplet_margin_loss triplet_margin_with_distance_loss upsample upsample_bilinear
-upsample_nearest warnings
-""".split()
-    ),
+grouped_mm gumbel_softmax handle_torch_function hardshrink hardsigmoid hardswish hardtanh
+hardtanh_ has_torch_function has_torch_function_unary has_torch_function_variadic
+hinge_embedding_loss huber_loss importlib interpolate leaky_relu_ linear_cross_entropy
+local_response_norm lp_pool1d lp_pool2d lp_pool3d margin_ranking_loss max_pool1d
+max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d max_pool3d_with_indices
+max_unpool1d max_unpool2d max_unpool3d mish multi_head_attention_forward multi_margin_loss
+multilabel_margin_loss multilabel_soft_margin_loss native_channel_shuffle np pairwise_distance
+pdist pixel_shuffle pixel_unshuffle poisson_nll_loss prelu relu6 relu_ reproducibility_notes rrelu
+rrelu_ scaled_grouped_mm scaled_mm selu selu_ smooth_l1_loss soft_margin_loss softmin softshrink
+softsign sparse_support_notes tanhshrink tf32_notes threshold threshold_ torch triplet_margin_loss
+triplet_margin_with_distance_loss upsample upsample_bilinear upsample_nearest warnings
+""".split()),
 }

@@ -365,6 +365,16 @@ def round(input, *, decimals=0):
 
 
 @op
+def addcmul(input, tensor1, tensor2, *, value=1):
+    return input + tensor1 * tensor2 * value
+
+
+@op
+def addcdiv(input, tensor1, tensor2, *, value=1):
+    return input + tensor1 / tensor2 * value
+
+
+@op
 def square(input):
     return pow(input, 2)
 
@@ -976,6 +986,13 @@ def _strides_of_view(x, shape):
 def view(input, *shape):
     if len(shape) == 1 and isinstance(shape[0], base.dtype):
         raise missing("view(dtype)")
+    given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    for i, n in enumerate(given):
+        if isinstance(n, float):
+            raise TypeError(
+                f"view(): argument 'size' failed to unpack the object at pos {i + 1} with error "
+                '"type must be tuple of ints,but got float"'
+            )
     shape = _wanted(shape, math.prod(input.shape))
     strides = _strides_of_view(input, shape)
     if strides is None:

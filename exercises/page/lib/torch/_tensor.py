@@ -249,6 +249,17 @@ def lacking(module):
     return find
 
 
+def nothing_else(module):
+    """The same for a module of which only little is here: whatever else is asked for is missing."""
+
+    def find(name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise missing(f"{module}.{name}")
+
+    return find
+
+
 MISSED = []  # the names that were asked for and are not here
 
 

@@ -14,3 +14,8 @@ def functional_call(module, parameters_and_buffers, args=(), kwargs=None):
             stack.callback(held.__setitem__, last, before)
             held[last] = value
         return module(*args, **(kwargs or {}))
+
+
+from torch._tensor import nothing_else  # noqa: E402
+
+__getattr__ = nothing_else("torch.func")

@@ -107,3 +107,8 @@ class lr_scheduler:
 
         def get_last_lr(self):
             return [group["lr"] for group in self.optimizer.param_groups]
+
+
+from torch._tensor import nothing_else  # noqa: E402
+
+__getattr__ = nothing_else("torch.optim")

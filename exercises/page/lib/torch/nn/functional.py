@@ -99,6 +99,26 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
 
 
 @function
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None,
+                  use_input_stats=True, momentum=0.1, eps=1e-05):
+    dims = list(range(2, len(input.shape)))
+    apart = input - input.mean(dims, True)
+    result = apart * (mean(apart * apart, dims, True) + eps).rsqrt()
+    shape = [1, -1] + [1] * len(dims)
+    result = result if weight is None else result * weight.reshape(shape)
+    return result if bias is None else result + bias.reshape(shape)
+
+
+@function
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
+    rows = input.reshape(input.shape[0], num_groups, -1)
+    result = instance_norm(rows, eps=eps).reshape(input.shape)
+    shape = [1, -1] + [1] * (len(input.shape) - 2)
+    result = result if weight is None else result * weight.reshape(shape)
+    return result if bias is None else result + bias.reshape(shape)
+
+
+@function
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     eps = 1.1920928955078125e-07 if eps is None else eps
     dims = list(range(-len(normalized_shape), 0))
@@ -324,6 +344,23 @@ def scaled_dot_product_attention(
     weights = softmax(scores, -1)
     weights = where(weights != weights, weights.new_zeros(()), weights)
     return matmul(dropout(weights, dropout_p), value)
+
+
+@function
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    if groups != 1:
+        raise missing("F.conv1d(groups=...)")
+    width = weight.shape[2]
+    if padding == "same":
+        padding = dilation * (width - 1) // 2
+    wide = pad(input, (padding, padding))
+    length = (wide.shape[-1] - dilation * (width - 1) - 1) // stride + 1
+    shifted = [
+        wide[..., i * dilation : i * dilation + (length - 1) * stride + 1 : stride]
+        for i in range(width)
+    ]
+    result = sum(matmul(weight[:, :, i], part) for i, part in enumerate(shifted))
+    return result if bias is None else result + bias[:, None]
 
 
 @function

@@ -66,3 +66,8 @@ def kaiming_uniform_(t, a=0, mode="fan_in", nonlinearity="leaky_relu", generator
 @_quiet
 def kaiming_normal_(t, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
     t.normal_(0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fans(t)[mode == "fan_out"]))
+
+
+from torch._tensor import nothing_else  # noqa: E402
+
+__getattr__ = nothing_else("torch.nn.init")

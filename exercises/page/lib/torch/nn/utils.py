@@ -12,3 +12,8 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, **_):
         if p.grad is not None:
             p.grad = p.grad * factor
     return total
+
+
+from torch._tensor import nothing_else  # noqa: E402
+
+__getattr__ = nothing_else("torch.nn.utils")

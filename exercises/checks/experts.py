@@ -1,0 +1,111 @@
+"""Checks for the page Experts."""
+
+import torch
+
+from exercises.checks import Part, exercise, expect, judged, values
+from transformer_lib.beyond.experts import balance_loss
+
+by_hand = values(
+    1,
+    "by_hand",
+    hint=(
+        "three numbers; divide by the sum of the two that are chosen",
+        "for the loss: four choices in all, so what share of them does each expert get?",
+        "3 times (1/2 of 0.55, 1/4 of 0.2 and 1/4 of 0.25, added up)",
+    ),
+    larger=Part(
+        0.625,
+        "0.5 of 0.5 and 0.3 together",
+        {
+            "that's the probability; the two shares must sum to 1": 0.5,
+            "that's the smaller one of the first token": 0.375,
+            "that's the second token": 0.6 / 0.9,
+        },
+        tolerance=1e-3,
+    ),
+    smaller=Part(
+        0.375,
+        "0.3 of 0.5 and 0.3 together",
+        {"that's the probability; the two shares must sum to 1": 0.3},
+        tolerance=1e-3,
+    ),
+    loss=Part(
+        1.1625,
+        "3 times the sum of share asked times mean probability, for each of the three experts",
+        {
+            "that's without the factor 3, the number of experts": 0.3875,
+            "the counts are shares of all four choices, so they sum to 1": 2.325,
+            "only the first choice counts here, but each token asks two": 1.65,
+        },
+        tolerance=1e-3,
+    ),
+)
+
+
+def _logits(N=6, E=5, k=2):
+    return torch.randn(N, E), k
+
+
+@exercise(
+    2,
+    inputs=_logits,
+    vary=(dict(N=3, E=4, k=3), dict(N=4, E=6, k=2), dict(N=2, E=3, k=3)),
+    given=0xF541635B,
+    hint=(
+        "what do the weights of one token sum to?",
+        "they should sum to 1, whatever the experts that weren't chosen would have got",
+    ),
+    wrong="the weights differ",
+    shape="one weight for each chosen expert",
+    gradients=True,
+    slips={
+        "the weights of a token must sum to 1: what the other experts would have got is missing": (
+            lambda logits, k: logits.softmax(-1).topk(k).values
+        ),
+        "the logits themselves are no weights, since they may be negative: softmax first": (
+            lambda logits, k: logits.topk(k).values / logits.topk(k).values.sum(-1, keepdim=True)
+        ),
+        "all chosen experts count the same now: the router would get no gradient": (
+            lambda logits, k: torch.full((len(logits), k), 1 / k) + 0 * logits.topk(k).values
+        ),
+        "the sum runs over the tokens; each token has a sum of its own": (
+            lambda logits, k: (
+                logits.softmax(-1).topk(k).values
+                / logits.softmax(-1).topk(k).values.sum(0, keepdim=True)
+            )
+        ),
+    },
+)
+def weights(logits, k):
+    chosen = logits.topk(k).values  # (N, k)
+    return chosen.softmax(-1)
+
+
+@judged(
+    3,
+    hint=(
+        "what does the loss read besides the counts?",
+        "it multiplies each expert's share of the choices with its mean probability",
+        "a choice takes the larger probability, however little larger it is",
+    ),
+    example=lambda: torch.tensor([[0.501, 0.499]] * 4),
+)
+def overturned(answer):
+    probabilities = answer()
+    expect(isinstance(probabilities, torch.Tensor), "give back a tensor of probabilities")
+    expect(
+        probabilities.shape == (4, 2),
+        f"four tokens and two experts are needed, yours is {tuple(probabilities.shape)}",
+    )
+    probabilities = probabilities.float()
+    expect(
+        bool((probabilities >= 0).all()) and bool(((probabilities.sum(-1) - 1).abs() < 1e-3).all()),
+        "each row must hold probabilities: none below 0, sum 1",
+    )
+    chosen = probabilities.argmax(-1, keepdim=True)
+    expect(len(chosen.unique()) == 1, "not all four tokens ask the same expert")
+    loss = balance_loss(probabilities, chosen).item()
+    expect(
+        abs(loss - 1) <= 0.01,
+        f"the balance loss is {loss:.3f}; how sure must a token be to ask an expert?",
+    )

@@ -1,0 +1,209 @@
+"""Checks for the chapter States."""
+
+import math
+
+import torch
+
+from exercises.checks import Part, exercise, expect, judged, values
+
+by_hand = values(
+    1,
+    "by_hand",
+    hint=(
+        "three numbers; write the state after each fact, two rows of one number",
+        "after the first fact the state is (8, 0); the second key writes into both rows",
+        "the key (1, 0) reads the first row: 8, or what is left of it, plus 0.6 times what is "
+        "written",
+    ),
+    summed=Part(
+        11.0,
+        "the second key writes into both rows; what does the first key read?",
+        {
+            "8 is the answer before the second fact was told: its key isn't at a right angle": 8,
+            "13 adds both values: the second key writes only 0.6 of its own to the first row": 13,
+            "15 is the sum of both rows, but the key (1, 0) reads the first one only": 15,
+        },
+        tolerance=1e-3,
+    ),
+    faded=Part(
+        7.0,
+        "halve the state before the second fact is written",
+        {
+            "5.5 halves what the second fact writes, too: the state fades before the write": 5.5,
+            "11 is the sum without a decay": 11,
+        },
+        tolerance=1e-3,
+    ),
+    replaced=Part(
+        8.12,
+        "what does the state say under the second key, before it's told? Write the difference to 5",
+        {
+            "5 is what the second key reads; the first one was asked": 5,
+            "11 is the sum: the second fact writes only what is missing": 11,
+            "8 would need keys at right angles: the second one shares 0.6 with the first": 8,
+            "the difference is written under the second key: 0.6 of it reaches the first row": 8.2,
+        },
+        tolerance=1e-3,
+    ),
+)
+
+
+def _decays(T=6):
+    return (-torch.rand(T),)
+
+
+def _future(T):
+    return torch.ones(T, T, dtype=torch.bool).triu(1)
+
+
+def _between(log_decay):
+    total = log_decay.cumsum(0)
+    return total[:, None] - total[None, :]
+
+
+@exercise(
+    2,
+    inputs=_decays,
+    vary=(dict(T=4), dict(T=9)),
+    hint=(
+        "a difference of two cumulative sums, masked, and then exp",
+        "the sum from j + 1 to i is the cumulative sum at i less the one at j",
+    ),
+    wrong="the numbers of the mask differ",
+    shape="one row for each token that reads, one column for each that wrote",
+    gradients=True,
+    slips={
+        "the future isn't hidden: set it to -inf before the exponential": (
+            lambda log_decay: _between(log_decay).exp()
+        ),
+        "the future must be 0, not 1: e to the power of 0 is 1, so mask with -inf": (
+            lambda log_decay: _between(log_decay).masked_fill(_future(len(log_decay)), 0.0).exp()
+        ),
+        "you give the logarithms: take e to their power": (
+            lambda log_decay: _between(log_decay).masked_fill(_future(len(log_decay)), -math.inf)
+        ),
+        "a token's own decay comes before its write, so on the diagonal nothing is lost yet": (
+            lambda log_decay: (
+                (_between(log_decay) + log_decay)
+                .masked_fill(_future(len(log_decay)), -math.inf)
+                .exp()
+            )
+        ),
+        "rows and columns are exchanged: the row is the token that reads": (
+            lambda log_decay: (
+                _between(log_decay).masked_fill(_future(len(log_decay)), -math.inf).exp().T
+            )
+        ),
+        "the sums grow, and the decays with them: take exp of later minus earlier": (
+            lambda log_decay: (-_between(log_decay)).exp().tril()
+        ),
+    },
+)
+def left(log_decay):
+    total = log_decay.cumsum(0)  # (T,)
+    between = total[:, None] - total[None, :]  # (T, T)
+    future = torch.ones_like(between, dtype=torch.bool).triu(1)
+    return between.masked_fill(future, -math.inf).exp()
+
+
+def _chunks(read, carry):
+    """Chunks of 4, with what is read of the earlier state and what is carried on left open."""
+
+    def outputs(q, k, v, log_decay):
+        state, found = torch.zeros(k.size(1), v.size(1)), []
+        parts = (x.split(4) for x in (q, k, v, log_decay))
+        for q, k, v, log_decay in zip(*parts, strict=True):
+            total = log_decay.cumsum(0)  # (t, 1)
+            mask = (total - total.T).exp().tril()
+            found.append((q @ k.T * mask) @ v + read(q, total.exp()) @ state)
+            state = carry(state, total) + (k * (total[-1] - total).exp()).T @ v
+        return torch.cat(found)
+
+    return outputs
+
+
+def _told(T=11, M=3, K=2):
+    return torch.randn(T, M), torch.randn(T, M), torch.randn(T, K), -torch.rand(T, 1)
+
+
+_right_read, _right_carry = (
+    (lambda q, left: q * left),
+    (lambda state, total: total[-1].exp() * state),
+)
+
+
+@exercise(
+    3,
+    inputs=_told,
+    vary=(dict(T=8, M=2), dict(T=9, K=4), dict(T=13, M=4, K=3)),
+    given=0x6E66C40D,
+    hint=(
+        "compare it with the recurrence, one token at a time: which output is the first to differ?",
+        "the first four are right; what does the fifth read that they don't?",
+        "inside a chunk, the state from before it goes on fading",
+    ),
+    wrong="the outputs differ from those of the recurrence",
+    shape="one output per query",
+    gradients=True,
+    slips={
+        "the state from before a chunk is read as it was at the chunk's beginning: it fades inside "
+        "the chunk, too": _chunks(lambda q, left: q, _right_carry),
+        "now the state is carried on without its decay": _chunks(_right_read, lambda s, total: s),
+        "neither the reading nor the carrying lets the earlier state fade": _chunks(
+            lambda q, left: q, lambda s, total: s
+        ),
+        "all queries of a chunk read the state as it is at the chunk's end": _chunks(
+            lambda q, left: q * left[-1], _right_carry
+        ),
+        "the earlier state is left out: every chunk starts from nothing": _chunks(
+            lambda q, left: 0 * q, _right_carry
+        ),
+    },
+)
+def repaired_chunks(q, k, v, log_decay):
+    state, outputs = torch.zeros(k.size(1), v.size(1)), []
+    parts = (x.split(4) for x in (q, k, v, log_decay))
+    for q, k, v, log_decay in zip(*parts, strict=True):
+        total = log_decay.cumsum(0)  # (t, 1)
+        mask = (total - total.T).exp().tril()  # (t, t)
+        outputs.append((q @ k.T * mask) @ v + (q * total.exp()) @ state)
+        state = total[-1].exp() * state + (k * (total[-1] - total).exp()).T @ v
+    return torch.cat(outputs)
+
+
+@judged(
+    4,
+    hint=(
+        "two different directions; how much of the first does the second write over?",
+        "keys at right angles do no harm; what about keys that share a direction?",
+        "(1, 0) and (c, s) with c * c + s * s = 1 share c of it: try c = 0.8",
+    ),
+    example=lambda: torch.tensor([[1.0, 0.0], [0.8, 0.6]]),
+)
+def overturned(answer):
+    keys = answer()
+    expect(isinstance(keys, torch.Tensor), "give back a tensor: two keys of two numbers each")
+    expect(
+        keys.shape == (2, 2), f"two keys of two numbers are needed, yours is {tuple(keys.shape)}"
+    )
+    keys = keys.float()
+    expect(
+        (keys.norm(dim=-1) - 1).abs().max() < 1e-3,
+        "each key must have length 1: divide it by its norm",
+    )
+    cosine = float(keys[0] @ keys[1])
+    expect(
+        abs(cosine) < 0.95,
+        "these two are nearly one direction, as if one name were told anew: turn them apart",
+    )
+    # Written with full strength: 1 under the first key, then -1 under the second.
+    state = keys[0] + keys[1] * (-1 - cosine)
+    off = abs(float(keys[0] @ state) - 1)
+    expect(
+        off > 1e-3,
+        "keys at right angles share no row, so the first fact is still given back exactly",
+    )
+    expect(
+        off > 0.5,
+        f"the first fact comes back, off by {off:.2f}: keys that are closer do more harm",
+    )
