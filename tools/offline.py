@@ -220,6 +220,9 @@ def make_pdf(out: Path, pages: Path) -> None:
 # ------------------------------------------------------------------------------------- site
 
 
+# The exercises in the page need a server: from the disk a browser starts no worker and no module.
+NO_RUN = re.compile(r'<script data-code="[^>]*></script>\n?')
+NEEDS_A_SERVER = {("vendor", "pyodide"), ("vendor", "codemirror"), ("_static", "run")}
 PRELOAD = re.compile(r'<link rel="preload"[^>]*crossorigin>\n?')  # refused from the disk
 
 
@@ -233,8 +236,10 @@ def make_archive(out: Path, site: Path) -> None:
             inside = path.relative_to(site)
             if not path.is_file() or inside.parts[0] == "_sources" or path.name == ".buildinfo":
                 continue
+            if inside.parts[:2] in NEEDS_A_SERVER:
+                continue
             if path.suffix == ".html":
-                text = PRELOAD.sub("", path.read_text(encoding="utf8"))
+                text = NO_RUN.sub("", PRELOAD.sub("", path.read_text(encoding="utf8")))
                 archive.writestr(str(Path(NAME) / inside), text, zipfile.ZIP_DEFLATED, 9)
             else:
                 archive.write(path, Path(NAME) / inside)

@@ -262,6 +262,7 @@ def test_the_editor_is_left_with_the_keyboard_and_hints_come_one_by_one(browser,
     browser.execute_script("localStorage.removeItem('attention-step-by-step.answers')")
     open_page(browser, address + MASKS)
     box = Box(browser, 5)
+    assert "Not attempted yet" in box.said() and "Copy" not in box.said()
     content = box.find(".cm-content")
     content.send_keys(Keys.CONTROL, "a")
     content.send_keys("def packed_mask(segments):\n")
@@ -294,6 +295,25 @@ def test_each_exercise_with_a_check_has_a_button_unless_it_is_left_out(browser, 
                                     "b.getAttribute('aria-label'))")
     buttons = {int(re.match(r"Exercise (\d+)", label)[1]) for label in labels}
     assert buttons == checked - set(run_here.PAGES[page])
+
+
+def test_the_open_editor_has_no_serious_barrier(browser, address):
+    """axe, in light and in dark, with a verdict on the page."""
+    open_page(browser, address + MASKS, 390)
+    box = Box(browser, 1)
+    box.write(ANSWERS[-5][2])
+    assert box.run().startswith("✗ Exercise 1. Not yet")
+    browser.execute_script(Path(__file__).with_name("axe.min.js").read_text(encoding="utf8"))
+    for theme in ("light", "dark"):
+        browser.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
+        time.sleep(0.5)
+        found = browser.execute_async_script("""
+            const done = arguments[arguments.length - 1];
+            axe.run({ include: ["#exercises"] }).then((it) => done(it.violations
+              .filter((v) => ["serious", "critical"].includes(v.impact))
+              .map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`)));
+        """)
+        assert not found, f"{theme}: {found}"
 
 
 def test_a_page_without_such_exercises_loads_nothing_of_it(browser, address):

@@ -64,7 +64,7 @@ function exercise(number, answer, check) {
   const checked = check.querySelector(".cell_input pre").textContent;
   const saved = recall()[page]?.[number];
   const button = make("button", { type: "button", className: "run-button run-open" }, saved ? "Carry on here" : "Run here");
-  button.setAttribute("aria-label", `Exercise ${number}: solve it in this page`);
+  button.setAttribute("aria-label", `Exercise ${number}: ${button.textContent}`);
   const bar = make("div", { className: "run-bar" }, button);
   answer.append(bar);
   button.addEventListener("click", () => open().catch((error) => {
@@ -75,6 +75,7 @@ function exercise(number, answer, check) {
 
   async function open() {
     button.disabled = true;
+    button.removeAttribute("aria-label");
     button.textContent = "Loading…";
     bar.querySelector(".run-note")?.remove();
     start(); // Python comes while the reader begins to write
@@ -120,10 +121,11 @@ function exercise(number, answer, check) {
     let said = check.querySelector(".cell_output");
     if (!said) check.append(said = make("div", { className: "cell_output docutils container" }));
     const output = make("pre", { className: "run-said" });
+    output.setAttribute("role", "region");
     output.setAttribute("aria-live", "polite");
     output.tabIndex = 0;
     output.setAttribute("aria-label", `What the check says of exercise ${number}`);
-    output.textContent = said.textContent.trim();
+    output.textContent = (said.querySelector("pre")?.textContent ?? "").trim();
     said.replaceChildren(output);
 
     const show = (text, kind) => {
