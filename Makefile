@@ -17,10 +17,10 @@ SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
-book page test check weekly test-site labs grade marks copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
+book page test check weekly test-site labs grade marks gradescope copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book page test check weekly test-site serve sync printed labs grade marks copies test-labs bench train seeds ablations ladder record \
+.PHONY: help book page test check weekly test-site serve sync printed labs grade marks gradescope copies test-labs bench train seeds ablations ladder record \
         gpu gpu-home repository epub pdf offline cards questions slides exams clean
 
 help:  ## list the commands
@@ -117,6 +117,10 @@ grade: .venv-grade/.ready  ## grade a folder of notebooks: make grade SUBMISSION
 marks: .venv-grade/.ready  ## after marking by hand: points and comments into marks and feedback [OUT=folder]
 	@$(GRADE) -m labs.grader --out "$(or $(OUT),graded)" $(if $(MARKS),--marks $(MARKS)) \
 		$(if $(LAB),--lab $(LAB)) $(if $(SHEET),--sheet $(SHEET)) $(ARGS)
+
+gradescope: .venv-grade/.ready  ## an autograder for Gradescope, gradescope/labN_....zip: make gradescope LAB=lab1 [SEED=word]
+	@test -n "$(LAB)" || { echo "Name the lab: make gradescope LAB=lab1"; exit 2; }
+	@$(GRADE) -m labs.grader.gradescope zip $(LAB) --out "$(or $(OUT),gradescope)" $(if $(SEED),--seed "$(SEED)")
 
 copies: .venv-grade/.ready  ## which answers of two students are alike: make copies SUBMISSIONS=folder
 	@$(GRADE) -m labs.grader.copies "$(SUBMISSIONS)" $(ARGS)

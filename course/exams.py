@@ -1,4 +1,4 @@
-"""Written exams with their marking schemes, and the list for an oral one: `make exams`.
+"""Written exams with marking schemes, an oral list, a readiness check: `make exams`.
 
     python -m course.exams               # _build/course/exam-A.html, exam-A-marking.html ...
 
@@ -8,6 +8,7 @@ get, nothing says which option is right; the marking scheme repeats the paper wi
 
 import argparse
 import html
+import re
 import shutil
 import subprocess
 import sys
@@ -107,10 +108,24 @@ def oral_html() -> str:
         f"answer names.</p>{rows}"))
 
 
+def readiness_html() -> str:
+    """The seven questions of the teaching guide's readiness check, without their answers."""
+    guide = (ROOT / "book" / "teaching-guide.md").read_text(encoding="utf8")
+    part = guide.partition("### A readiness check\n")[2].partition("\n## ")[0]
+    asked = re.findall(r"^\*\*(\d)\.\*\* (.+?)\n\n:::\{dropdown\}", part, re.M | re.DOTALL)
+    rows = ""
+    for number, text in asked:
+        plain = re.sub(r"\$([^$]*)\$", r"\1", text).replace("\\", "")  # its one formula: [0, ln 3]
+        rows += (f'<div class="task"><p><b>{number}.</b> {words(plain)}</p>'
+                 '<div class="room short"></div></div>')
+    return page("Are you ready?", "<h1>Are you ready?</h1><p>Ten minutes, on paper, without a "
+                f"computer. Nobody marks it; it tells you what to read up on.</p>{rows}")
+
+
 def write(out: Path) -> list[Path]:
     """All papers as HTML."""
     out.mkdir(parents=True, exist_ok=True)
-    papers = {"exam-oral": oral_html()}
+    papers = {"exam-oral": oral_html(), "readiness-check": readiness_html()}
     for exam in load()["written"]:
         papers[f"exam-{exam['name']}"] = exam_html(exam)
         papers[f"exam-{exam['name']}-marking"] = exam_html(exam, answers=True)

@@ -1,6 +1,7 @@
 """A mixture of experts is the dense network at its limit; each law is seen to fail when broken."""
 
 import copy
+import json
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from transformer_lib.blocks import make_feed_forward
 from transformer_lib.cache import DecoderCache
 from transformer_lib.config import BOS, BlockConfig, ModelConfig
 from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.runs.pretrained import results_dir
 
 CONFIG = BlockConfig(16, 2, 24, 0, 1, 0.0)
 
@@ -193,3 +195,64 @@ def test_a_language_model_of_one_expert_is_the_language_model():
     ids = torch.randint(4, 30, (2, 9))
     torch.testing.assert_close(mixed(ids), plain(ids))
     assert mixed.balance().item() == pytest.approx(1)
+
+
+def recorded(arm, key="bits", **change):
+    from recordings.beyond.experts import BASE
+
+    wanted = BASE | change | {"arm": arm}
+    records = json.loads((results_dir() / "beyond" / "experts.json").read_text())["records"]
+    return {
+        r["settings"]["seed"]: r[key] for r in records if wanted.items() <= r["settings"].items()
+    }
+
+
+def test_the_recorded_arms_do_equal_work_where_they_say_so():
+    from recordings.beyond.experts import ARMS, WIDTH
+
+    def work(arm):  # multiplications for each token in the networks of a layer
+        width, n_experts, settings = ARMS[arm]
+        return settings.get("k", 1) * width if n_experts else width
+
+    assert {work(arm) for arm in ARMS if arm != "wide"} == {WIDTH} and work("wide") == 8 * WIDTH
+    many = {arm: recorded(arm, "run")[0]["parameters"] for arm in ARMS}
+    large = [n for arm, n in many.items() if arm != "narrow"]
+    assert max(large) < 1.03 * min(large) and 0.3 < many["narrow"] / min(large) < 0.36
+
+
+def test_the_verdicts_of_the_page():
+    from recordings.beyond.experts import ARMS
+    from transformer_lib.scoring.verdict import BETTER, TIE, WORSE, compare_runs, pooled_spread
+
+    narrow, wide, one, times, two, fixed = ARMS
+    spread = pooled_spread([recorded(arm) for arm in ARMS])
+
+    def said(a, b):
+        return compare_runs(recorded(a), recorded(b), better="lower", among=8, spread=spread)
+
+    assert said(two, narrow).word == said(fixed, narrow).word == BETTER
+    assert said(two, narrow).difference == pytest.approx(-0.149, abs=5e-4)
+    assert said(fixed, narrow).difference == pytest.approx(-0.213, abs=5e-4)
+    assert said(one, narrow).word == said(times, narrow).word == TIE
+    assert said(two, wide).word == said(fixed, wide).word == TIE
+    assert said(one, wide).word == said(times, wide).word == WORSE
+    means = {arm: sum(recorded(arm).values()) / 3 for arm in ARMS}
+    assert min(means, key=means.get) == fixed
+    by_letter = torch.tensor(list(recorded(one, "by_letter").values())).mean(0)
+    torch.testing.assert_close(by_letter, torch.tensor([0.80, 0.65]), atol=0.005, rtol=0)
+    busiest = torch.tensor(list(recorded(fixed, "busiest").values()))
+    assert 0.275 < busiest.min() and busiest.max() < 0.355
+    seconds = {arm: sorted(recorded(arm, "seconds").values())[1] for arm in ARMS}
+    assert [seconds[arm] for arm in (one, wide, two, narrow)] == [6.7, 6.4, 8.7, 4.1]
+
+
+def test_the_fixed_table_still_leads_after_twice_as_many_updates():
+    narrow, *_, fixed = recorded_arms()
+    lead = recorded(narrow, updates=600)[0] - recorded(fixed, updates=600)[0]
+    assert lead == pytest.approx(0.173, abs=6e-4)
+
+
+def recorded_arms():
+    from recordings.beyond.experts import ARMS
+
+    return ARMS

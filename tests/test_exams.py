@@ -61,6 +61,12 @@ def test_the_paper_does_not_show_its_answers(exam):
     assert "http" not in paper + marking
 
 
+def test_the_readiness_check_asks_seven_questions_and_answers_none():
+    made = exams.readiness_html()
+    assert made.count('class="task"') == 7 and "[0, ln 3]" in made and "$" not in made
+    assert "<code>a @ b</code>" in made and "factor" not in made and "dropdown" not in made
+
+
 def test_the_oral_list_has_two_questions_for_each_session():
     assert len(exams.load()["oral"]) == 24
 

@@ -72,7 +72,8 @@ def readable() -> list[str]:
 def command(how: str | None, folder: Path) -> list[str]:
     """What stands before the kernel's own command. `folder` holds home/ and may be written.
 
-    how: "bwrap", "unshare", or None for no walls at all.
+    how: "bwrap", "unshare", or None for no walls at all; "user" changes to the user nobody, for a
+    container that belongs to one submission and in which the other two don't work.
     """
     home = folder / "home"
     variables = environment(home)
@@ -90,6 +91,11 @@ def command(how: str | None, folder: Path) -> list[str]:
                 "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child", "--",
                 "sh", "-c", NEW_ROOT, "sh", str(root), str(folder), *readable(), "--",
                 *clean]
+    if how == "user":
+        return ["sh", "-c", 'own=$1; shift; chmod o+x "$own/.."; '
+                'chown -R 65534:65534 "$own"; exec "$@"', "sh",
+                str(folder), "setpriv", "--pdeathsig", "KILL", "--reuid", "65534", "--regid",
+                "65534", "--clear-groups", "--no-new-privs", "--inh-caps=-all", *clean]
     return clean
 
 

@@ -11,6 +11,14 @@ def named(letters: str, numbers) -> dict[str, int]:
     return dict(zip(letters, numbers, strict=True))
 
 
+def three_prices(rng) -> dict[str, int]:
+    """Not evenly spaced: tea alone, the plain mean and the right price would then be the same."""
+    while True:
+        a, b, c = sorted(rng.sample(range(8, 96, 4), 3))
+        if 2 * b != a + c:
+            return {"a": a, "b": b, "c": c}
+
+
 LABS["lab1_attention"] = Drawn(
     names={
         "soft_lookup": "blended_lookup weighted_lookup lookup_by_fit",
@@ -21,7 +29,7 @@ LABS["lab1_attention"] = Drawn(
     orders={"soft_lookup": 3, "mended_attention": 3},
     texts=[
         Numbers(
-            draw=lambda rng: named("abc", sorted(rng.sample(range(8, 96, 4), 3))),
+            draw=three_prices,
             master={"a": 10, "b": 20, "c": 40},
             also=lambda n: {"right": n["a"] / 4 + n["b"] / 2 + n["c"] / 4,
                             "sum": n["a"] + 2 * n["b"] + n["c"],
@@ -139,6 +147,7 @@ def residual_slips(n: dict) -> dict:
 
 LABS["lab4_encoder_and_decoder"] = Drawn(
     names={
+        "feed_forward": "expand_and_contract two_maps network_of_tokens",
         "encoder_layer": "one_encoder_layer encoder_step read_layer",
         "decoder_layer": "one_decoder_layer decoder_step write_layer",
         "layer_parameters": "count_parameters parameters_of_layer layer_size",

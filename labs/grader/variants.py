@@ -94,8 +94,9 @@ class Changes:
 
 
 def pattern(name: str) -> str:
-    """Where a function's name is meant: anywhere if it's no word of English, else in calls."""
-    return rf"(?<![\w.]){name}(?!\w)" if "_" in name else rf"(?<![\w.]){name}(?=\()"
+    """Where a function's name is meant: anywhere if it's no other name or word, else in calls."""
+    unique = "_" in name and name != "feed_forward"  # which is a part of the library's layers
+    return rf"(?<![\w.]){name}(?!\w)" if unique else rf"(?<![\w.]){name}(?=\()"
 
 
 def reordered(source: str, name: str, order: list[int]) -> str:

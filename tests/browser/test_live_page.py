@@ -1285,6 +1285,8 @@ def test_the_cover_types(browser, address):
         .get_attribute("href")
         .endswith("/book/translator.html#de=Ein+Hund+schl%C3%A4ft.")
     )
+    page.press("Blind it")
+    page.wait("document.querySelector('.live-more').href.includes('off=cross')", "a link that keeps what was taken away")
     assert not page.errors()
 
 

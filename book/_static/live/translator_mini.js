@@ -16,7 +16,7 @@ export async function mount(root, { base }) {
   const output = h("p", { class: "live-result", role: "status", "aria-live": "polite" });
   const note = h("span", { class: "live-note" });
   const aid = h("button", { type: "button", class: "live-button live-aid", hidden: true, onclick: help });
-  const more = h("a", { class: "live-more", href: full() }, cover ? "Look inside this sentence" : "Reach inside: the full translator");
+  const more = h("a", { class: "live-more", href: full() }, cover ? "Look inside, or share it" : "Reach inside: the full translator");
   const switcher = h("button", { type: "button", class: "live-button live-blind", "aria-pressed": "false", onclick: () => { blind = !blind; compute(); } }, "Blind it");
   const arcs = makeArcs({ lang, onword: (position) => { at = position === at ? null : position; draw(); } });
   const chips = h("div", { class: "live-examples", role: "group", "aria-label": "Example sentences" }, examples.slice(0, cover ? 5 : 4).map((example) => chip(example.sentence)),
@@ -67,7 +67,9 @@ export async function mount(root, { base }) {
     busy = false;
   }
   function draw() {
-    more.href = full(text === examples[0].sentence ? "" : `#${new URLSearchParams({ de: text })}`);
+    const address = new URLSearchParams(text === examples[0].sentence ? {} : { de: text });
+    if (blind) address.set("off", "cross");   // what was taken away here is away there, and in the link to a friend
+    more.href = full(`${address}` && `#${address}`);
     output.lang = lang.tgt;
     const pieces = result.target.pieces.filter((piece) => piece !== "<eos>"), spelt = shownLetters(pieces);
     output.textContent = pieces.map((piece, i) => (startsWord(piece) && i ? " " : "") + spelt[i]).join("");

@@ -140,7 +140,7 @@ function exercise(number, answer, check) {
     };
 
     async function ready() {
-      busy("Starting Python: 6 MB, once…");
+      busy("Starting Python: 7 MB, once…");
       const mine = start();
       await mine.ready;
       return mine;
@@ -179,7 +179,7 @@ function exercise(number, answer, check) {
     });
 
     editor.focus();
-    busy("Starting Python: 6 MB, once…");
+    busy("Starting Python: 7 MB, once…");
     start().ready.then(() => { if (status.textContent.startsWith("Starting")) busy(""); }, () => busy(""));
     stop.hidden = true;
     go.hidden = false;
