@@ -250,6 +250,22 @@ EQUIVALENT = {
         "safe, win, lose, chance = (5, 10, 1, 0.3) | 10 -> 11": "another gamble of that kind",
         "safe, win, lose, chance = (5, 10, 1, 0.3) | 1 -> 2": "another gamble of that kind",
     },
+    "preferences": {
+        "chosen = torch.sigmoid(reward[2] - reward[1]).item() | right operand only": (
+            "ln 4 - ln 2 is ln 2, too"
+        ),
+        "best = preferences.reweighted(before.log(), reward, price=1.0).exp().tolist()"
+        " | arguments exchanged": "at a price of 1, the two are added",
+        "up_to = ((reward[None, :] <= reward[:, None]).to(p) * p).sum(-1) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "below = ((reward[None, :] < reward[:, None]).to(p) * p).sum(-1) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "likes = [0, 1, -3] | 1 -> 2": "another language of that kind",
+        "likes = [0, 1, -3] | 3 -> 4": "another language of that kind",
+        "reward = [0, 1, 2] | 2 -> 3": "another language of that kind",
+    },
     "positional_encodings": {
         "d_model, near, far = (64, 48, 100) | 48 -> 49": ("these two distances do as well"),
     },

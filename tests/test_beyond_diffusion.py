@@ -8,7 +8,13 @@ import torch
 import torch.nn.functional as F
 
 from transformer_lib.beyond import diffusion
-from transformer_lib.beyond.diffusion import blank, diffusion_loss, fill_in, mask_at
+from transformer_lib.beyond.diffusion import (
+    Counting,
+    blank,
+    diffusion_loss,
+    fill_in,
+    mask_at,
+)
 from transformer_lib.config import BOS, ModelConfig
 from transformer_lib.models.classifier import MaskedLanguageModel
 
@@ -200,3 +206,48 @@ def test_a_masked_pass_reads_and_guesses_at_once():
         log_p = model(read)[..., :WORDS].log_softmax(-1)
     nats = F.nll_loss(log_p.mT, ids, reduction="none") * (read == WORDS) / rate[:, None]
     torch.testing.assert_close(loss, nats.sum() / ids[:, 1:].numel())
+
+
+# ---- a model without an error -------------------------------------------------------------------
+
+FOUR = torch.tensor([[BOS, 2, 3, 2], [BOS, 2, 2, 3], [BOS, 3, 3, 2], [BOS, 2, 3, 3]])
+
+
+def counting():
+    return Counting(FOUR, ModelConfig(WORDS + 1))
+
+
+def test_its_guesses_are_the_shares_among_the_texts_that_agree():
+    p = counting()(torch.tensor([[BOS, 2, WORDS, WORDS], [BOS, WORDS, WORDS, WORDS]])).softmax(-1)
+    # Three of the texts begin with 2: two go on with 3, and two of the three end with 3.
+    torch.testing.assert_close(p[0, 2, [2, 3]], torch.tensor([1 / 3, 2 / 3]))
+    torch.testing.assert_close(p[0, 3, [2, 3]], torch.tensor([1 / 3, 2 / 3]))
+    torch.testing.assert_close(p[1, 1, [2, 3]], torch.tensor([3 / 4, 1 / 4]))
+    assert p[..., 0].max() < 1e-6
+
+
+def test_where_no_text_agrees_the_nearest_count():
+    p = counting()(torch.tensor([[BOS, 3, 2, WORDS]])).softmax(-1)
+    # Two texts differ in one place: 2 2 3 and 3 3 2.
+    torch.testing.assert_close(p[0, 3, [2, 3]], torch.tensor([0.5, 0.5]))
+
+
+def test_one_token_a_pass_gives_the_texts_as_often_as_they_are():
+    torch.manual_seed(0)
+    drawn = fill_in(counting(), blank(4000, T, WORDS), T)
+    found = torch.stack([(drawn == text).all(-1).float().mean() for text in FOUR])
+    assert found.sum() == 1 and (found - 0.25).abs().max() < 0.03
+    once = fill_in(counting(), blank(4000, T, WORDS), 1)
+    made_up = 1 - torch.stack([(once == text).all(-1).float().mean() for text in FOUR]).sum()
+    assert made_up > 0.2  # a quarter, by the product of the shares
+
+
+def test_what_is_certain_is_kept_at_once_and_nothing_goes_wrong():
+    """Two texts that differ everywhere: the first word decides all others."""
+    two = torch.tensor([[BOS, 2, 2, 2], [BOS, 3, 3, 3]])
+    model, seen = Counting(two, ModelConfig(WORDS + 1)), []
+    torch.manual_seed(0)
+    drawn = fill_in(model, blank(200, T, WORDS), T, sure_enough=0.9, watch=seen.append)
+    assert len(seen) == T and (seen[0] == WORDS).sum() == 200 * (T - 1)
+    assert not (seen[1] == WORDS).any()  # the second pass fills the rest
+    assert (drawn[:, 1:] == drawn[:, 1:2]).all()

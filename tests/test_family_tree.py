@@ -32,6 +32,7 @@ RFA, Performer, Linear Transformer, FlashAttention
 Transformer-XL, Compressive Transformer, kNN-LM, SPALM, Memorizing Transformer, DA-Transformer,
 ALiBi, RoFormer, Universal Transformer, Adaptive Span, Depth-Adaptive Transformer, CALM
 GTrXL, Decision Transformer
+InstructGPT, DPO, GRPO, D3PM, SEDD, MDLM, LLaDA
 """
 
 # ---- the data -----------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ from sphinx.application import Sphinx
 
 PARTS = re.compile(r"(?:I|II|III|IV)  ")  # captions of the parts of the book itself
 # Where the pages of a caption go, if not under a group of their own.
-GROUPS = {"Start": "Play", "V  Beyond": "Beyond", "Workshop": "Workshop", "In class": "Teach",
+GROUPS = {"Start": "Play", "V  Beyond": "Beyond", "VI  Since then": "Beyond",
+          "Workshop": "Workshop", "In class": "Teach",
           "Solutions": "Teach", "Back matter": "Reference"}
 MOVED = {"book/how-to-use": "The book", "book/notation": "Reference"}
 ORDER = ["Play", "The book", "Beyond", "Workshop", "Teach", "Reference"]

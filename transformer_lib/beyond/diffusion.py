@@ -6,9 +6,9 @@ drawn anew for each text, from 0 to 1, and a text with few masks counts for more
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from transformer_lib.config import BOS
+from transformer_lib.config import BOS, ModelConfig
 from transformer_lib.decoding import evaluating
 from transformer_lib.models.classifier import MaskedLanguageModel
 
@@ -42,20 +42,49 @@ def blank(n: int, length: int, mask_id: int) -> Tensor:
     return ids
 
 
+class Counting(nn.Module):
+    """A masked model without an error: it looks its guesses up in all the texts that there are.
+
+    Each place gets the distribution of that place among the texts that agree with what is visible.
+    Where no text agrees with all of it, those with the fewest differences count.
+    """
+
+    def __init__(self, texts: Tensor, config: ModelConfig):
+        super().__init__()
+        self.config, self.texts = config, texts  # (N, T) ids, <bos> first; <mask> is the last id
+        tokens = F.one_hot(texts, config.vocab_size).flatten(1).float()  # (N, T * V)
+        self.used = tokens.any(0).nonzero().squeeze(-1)  # which tokens occur at which place
+        self.tokens = tokens[:, self.used]
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """ids: (B, T) -> logits (B, T, V)."""
+        visible = ids != self.config.vocab_size - 1  # (B, T)
+        texts = self.texts
+        wrong = sum(
+            (ids[:, t, None] != texts[:, t]) & visible[:, t, None] for t in range(ids.size(1))
+        )  # (B, N)
+        nearest = (wrong == wrong.amin(-1, keepdim=True)).float()  # (B, N)
+        share = nearest @ self.tokens / nearest.sum(-1, keepdim=True)
+        logits = ids.new_full((len(ids), ids.size(1) * self.config.vocab_size), -1e4).float()
+        logits[:, self.used] = share.clamp(min=1e-30).log().clamp(min=-1e4)
+        return logits.view(*ids.shape, -1)
+
+
 @torch.no_grad()
 def fill_in(
-    model: MaskedLanguageModel,
+    model: nn.Module,
     ids: Tensor,
     passes: int,
     order: str = "random",
-    temperature: float = 1.0,
+    sure_enough: float | None = None,
     watch=lambda ids: None,
 ) -> Tensor:
-    """Fill the masks of ids (B, T) in so many passes of the model -> (B, T).
+    """Fill the masks of ids (B, T) in at most so many passes of the model -> (B, T).
 
     Each pass reads the texts as they are, draws a token for each mask, and keeps its share of them.
     order: "random", or "sure" for the tokens whose draw the model found likeliest (Chang et al.
-    2022, MaskGIT; Nie et al. 2025, LLaDA). watch: called with the ids after each pass.
+    2022, MaskGIT; Nie et al. 2025, LLaDA). sure_enough: instead of a share, keep one token of each
+    text and all that are likelier than this. watch: called with the ids after each pass.
     """
     if order not in ("random", "sure"):
         raise ValueError(f"order is {order!r}; it must be 'random' or 'sure'.")
@@ -65,13 +94,15 @@ def fill_in(
     with evaluating(model):
         for left in range(passes, 0, -1):
             masked = ids == mask_id  # (B, T)
-            p = (model(ids)[..., :mask_id] / temperature).softmax(-1)  # (B, T, V)
+            p = model(ids)[..., :mask_id].softmax(-1)  # (B, T, V)
             drawn = torch.multinomial(p.flatten(0, 1), 1).view_as(ids)
-            score = torch.rand(ids.shape)
-            if order == "sure":
-                score = p.gather(-1, drawn[..., None]).squeeze(-1)
+            sure = p.gather(-1, drawn[..., None]).squeeze(-1)  # (B, T)
+            score = sure if order == "sure" else torch.rand(ids.shape)
             rank = score.masked_fill(~masked, -1).argsort(-1, descending=True).argsort(-1)
             n_keep = -(-masked.sum(-1, keepdim=True) // left)  # (B, 1), rounded up
-            ids = torch.where(rank < n_keep, drawn, ids)
+            keep = rank < n_keep
+            if sure_enough is not None:
+                keep = masked & ((rank < 1) | (sure > sure_enough))
+            ids = torch.where(keep, drawn, ids)
             watch(ids)
     return ids
