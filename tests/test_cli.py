@@ -628,3 +628,9 @@ def test_a_tokenizer_learned_again_is_the_same():
         assert (
             train_tokenizer(texts, 300, kind).to_str() == train_tokenizer(texts, 300, kind).to_str()
         )
+
+
+def test_with_a_closed_stderr_nothing_is_said_among_translations(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["translate", "--run", "nowhere", "Hund"]) == 1
+    assert capsys.readouterr().out == ""
