@@ -266,6 +266,44 @@ EQUIVALENT = {
         "likes = [0, 1, -3] | 3 -> 4": "another language of that kind",
         "reward = [0, 1, 2] | 2 -> 3": "another language of that kind",
     },
+    "what_a_cache_costs": {
+        "k = torch.zeros(1, 1, 16, 8) | 8 -> 9": (
+            "other keys that one large channel hides"
+        ),
+        "k[..., 0] = 100 | 0 -> 1": (
+            "other keys that one large channel hides"
+        ),
+        "k[..., 1:5] = 2.0 * (torch.arange(16)[:, None] >> torch.arange(4) & 1) - 1 | 1 -> 2": (
+            "other keys that one large channel hides"
+        ),
+        "k[..., 1:5] = 2.0 * (torch.arange(16)[:, None] >> torch.arange(4) & 1) - 1 | 2.0 -> 3.0": (
+            "other keys that one large channel hides"
+        ),
+        "k[..., 1:5] = 2.0 * (torch.arange(16)[:, None] >> torch.arange(4) & 1) - 1 | BitAnd -> BitOr": (
+            "other keys that one large channel hides"
+        ),
+        "k[..., 1:5] = 2.0 * (torch.arange(16)[:, None] >> torch.arange(4) & 1) - 1 | Sub -> Add": (
+            "other keys that one large channel hides"
+        ),
+        "k[..., 1:5] = 2.0 * (torch.arange(16)[:, None] >> torch.arange(4) & 1) - 1 | left operand only": (
+            "other keys that one large channel hides"
+        ),
+        "k[..., 1:5] = 2.0 * (torch.arange(16)[:, None] >> torch.arange(4) & 1) - 1 | right operand only": (
+            "other keys that one large channel hides"
+        ),
+        "q = 8 * k[:, :, 5:6] | 8 -> 9": (
+            "other keys that one large channel hides"
+        ),
+        "q = 8 * k[:, :, 5:6] | right operand only": (
+            "other keys that one large channel hides"
+        ),
+        "return (q, k, torch.randn(1, 1, 16, 8)) | 8 -> 9": (
+            "other keys that one large channel hides"
+        ),
+        "return n_global * length + (n_layers - n_global) * min(length, window) | arguments exchanged": (
+            "the smaller of two has no order"
+        ),
+    },
     "positional_encodings": {
         "d_model, near, far = (64, 48, 100) | 48 -> 49": ("these two distances do as well"),
     },
