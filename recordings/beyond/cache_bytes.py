@@ -1,0 +1,138 @@
+"""What each byte of a cache is worth in BLEU, on the translators that come with the book.
+
+    make record ONLY=cache_bytes
+
+As shipped: the trained weights, with a cache that is rounded, that forgets, or that holds fewer
+heads or a latent vector. Trained on: the same changes, then a few updates on Multi30k, as Ainslie
+et al. (2023) turn a trained model into a grouped one. About five minutes of one core.
+"""
+
+import copy
+import functools
+
+import torch
+
+from recordings.gate import Gate
+from recordings.record import ROOT, cell
+from transformer_lib import fast, load_pretrained
+from transformer_lib.beyond import caches
+from transformer_lib.beyond.exchange import exchange
+from transformer_lib.beyond.learning import learn
+from transformer_lib.cache import KeyValueCache
+from transformer_lib.data import load_parallel
+from transformer_lib.evaluation import paired_bootstrap, score
+from transformer_lib.runs.translation import translate_ids
+from transformer_lib.tokenization import encode_pairs
+from transformer_lib.training import translation_batches
+
+OUT = ROOT / "results" / "beyond" / "cache-bytes.json"
+PAGE = "26_what_a_cache_costs"
+TRANSLATORS = ("multi30k-de-en", "multi30k-en-de")
+UPDATES, TOKENS, RATE, SEEDS = 30, 1024, 1e-3, (0, 1)
+SENTENCES = 400  # the first of the test set
+GATE = Gate(
+    chance=6.0,  # nats a piece, smoothed: pieces by their frequency
+    arms=("kind", "amount"),
+    edge={"amount": (2, 64)},
+    measures=("as shipped",),
+)
+# kind -> amounts. "local layers": all but the last forget; the last layer keeps all.
+SHIPPED = {
+    "full": (0,), "bits": (8, 4, 3, 2), "heads": (2, 1), "latent": (128, 64, 32),
+    "window": (16, 8, 4), "window and sink": (8, 4), "local layers": (8, 4),
+}
+ROTARY = {  # of the second translator, whose positions turn its keys
+    "full": (0,), "bits": (4, 2), "window": (8,), "window and sink": (8,), "local layers": (4,),
+}
+TRAINED = (("full", 0), ("heads", 2), ("heads", 1), ("latent", 64))
+EDGES = (("heads", 1), ("latent", 64))  # at other rates, too
+
+
+@functools.cache
+def bench(translator: str):
+    """The translator, and the test set: ids of the sources, and the references."""
+    loaded = load_pretrained(translator)
+    pairs = load_parallel("multi30k", *translator.split("-")[1:3])
+    test = pairs["test"][:SENTENCES]
+    sources, _ = encode_pairs(loaded.tokenizer, test)
+    return loaded, sources, [reference for _, reference in test], pairs["train"][:8000]
+
+
+def changed(model, kind: str, amount: int):
+    """A copy of a translator whose decoder has another cache."""
+    model, kept = copy.deepcopy(model), KeyValueCache
+    if kind == "heads":
+        caches.convert(model, caches.grouped, n_kv_heads=amount)
+    if kind == "latent":
+        caches.convert(model, caches.latent, size=amount)
+    if kind.startswith("window") or kind == "local layers":
+        sinks = int(kind == "window and sink")
+        stack = torch.nn.Module()
+        stack.layers = model.decoder.layers[: -1 if kind == "local layers" else None]
+        exchange(stack, caches.WindowAttention, window=amount - sinks, sinks=sinks)
+    if kind == "bits":
+        kept = functools.partial(caches.QuantisedCache, amount)
+    model.new_cache = lambda: caches.decoder_cache(model, kept, kept)
+    return model
+
+
+def write(translator: str, model) -> list[str]:
+    loaded, sources, *_ = bench(translator)
+    with torch.no_grad():
+        return translate_ids(model, loaded.tokenizer, sources)
+
+
+@functools.cache
+def as_it_is(translator: str) -> list[str]:
+    return write(translator, bench(translator)[0].model)
+
+
+def shipped(translator: str, kind: str, amount: int) -> dict:
+    loaded, sources, references, _ = bench(translator)
+    said = write(translator, changed(loaded.model, kind, amount))
+    scores, before = score(said, references), as_it_is(translator)
+    against = paired_bootstrap(said, before, references)
+    written = [len(encoding.ids) + 1 for encoding in loaded.tokenizer.encode_batch(said)]
+    return {
+        "bleu": scores.bleu, "chrf": scores.chrf,
+        "against_full": [against.delta, against.low, against.high],
+        "same": sum(a == b for a, b in zip(said, before, strict=True)) / len(said),
+        "read": sum(map(len, sources)) / len(sources), "written": sum(written) / len(written),
+    }
+
+
+def trained(translator: str, kind: str, amount: int, rate: float, seed: int) -> dict:
+    loaded, _, references, pairs = bench(translator)
+    model = changed(loaded.model, kind, amount)
+    for part in model.modules():
+        if isinstance(part, caches.LatentAttention):
+            part.absorb = False  # training reads whole sentences, so keys and values are cheaper
+    torch.manual_seed(seed)
+    sources, targets = encode_pairs(loaded.tokenizer, pairs)
+    batches = translation_batches(sources, targets, TOKENS, seed)
+    order = iter(batches)
+    model.train()
+    learn(
+        model,
+        lambda: fast.translation_loss(model, batches.tensors(next(order), "cpu"), smoothing=0.1),
+        UPDATES, rate, warmup=5, cooldown=2,
+    )
+    model.eval()
+    scores = score(write(translator, model), references)
+    return {"bleu": scores.bleu, "chrf": scores.chrf}
+
+
+def grid():
+    """(settings, function) of every cell."""
+    cells = [
+        cell("as shipped", shipped, translator=translator, kind=kind, amount=amount)
+        for translator, kinds in zip(TRANSLATORS, (SHIPPED, ROTARY), strict=True)
+        for kind, amounts in kinds.items() for amount in amounts
+    ]
+    rates = [(RATE, seed, TRAINED) for seed in SEEDS]
+    rates += [(factor * RATE, 0, EDGES) for factor in (0.5, 2)]
+    return cells + [
+        cell("trained on", trained, translator=TRANSLATORS[0], kind=kind, amount=amount,
+             rate=rate, seed=seed)
+        for rate, seed, arms in rates for kind, amount in arms
+    ]

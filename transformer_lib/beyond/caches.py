@@ -1,0 +1,284 @@
+"""What decoding has to keep, made smaller: fewer heads, one latent vector, a window, fewer bits.
+
+`LatentAttention` caches one short vector a token and makes keys and values of it. `WindowAttention`
+with its `WindowCache` forgets all but the first and the newest tokens, `QuantisedCache` rounds what
+it keeps. `bytes_per_token` counts all of them from a `BlockConfig`. `grouped` and `latent` turn a
+trained attention into a cheaper one, which a little more training may repair.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.beyond.sparse import Rule
+from transformer_lib.cache import DecoderCache, KeyValueCache
+from transformer_lib.config import BlockConfig
+from transformer_lib.normalization import RMSNorm
+from transformer_lib.positional import PositionalScheme
+
+
+def bytes_per_token(
+    config: BlockConfig, bits: float = 16, latent: int = 0, turned: int = 0
+) -> float:
+    """What a decoder keeps of one token in all its layers, in bytes.
+
+    latent, turned: of LatentAttention; without, keys and values of every head are kept.
+    """
+    heads = config.n_kv_heads or config.n_heads
+    numbers = latent + turned if latent else 2 * heads * config.d_model // config.n_heads
+    return config.n_decoder_layers * numbers * bits / 8
+
+
+def tokens_kept(length: int, window: int, sinks: int = 0, one_global_of: int = 0) -> float:
+    """Of how many tokens a layer keeps keys and values, in the mean over layers.
+
+    one_global_of: of so many layers, one keeps all; 0: none does.
+    """
+    near = min(length, window + sinks)
+    return near + (length - near) / one_global_of if one_global_of else near
+
+
+# ---- one latent vector for all heads -------------------------------------------------------------
+
+
+class LatentAttention(MultiHeadAttention):
+    """Keys and values of all heads are made from one short vector a token, and only that is cached
+    (multi-head latent attention; DeepSeek-AI 2024, sec. 2.1).
+
+    latent: R, the numbers of that vector. turned: numbers of one more key, shared by all heads,
+    which rotary positions turn. normalise: RMSNorm on the latent vector, as DeepSeek has it.
+    absorb: work on the latent vectors themselves, without making keys and values of them.
+    """
+
+    def __init__(
+        self, d_model, n_heads, dropout=0.0, bias=True, positions=None, n_kv_heads=None, *,
+        latent: int, turned: int = 0, normalise: bool = False, absorb: bool = True,
+    ):
+        super().__init__(d_model, n_heads, dropout, bias, positions)
+        self.turned, self.absorb = turned, absorb
+        self.w_down = nn.Linear(d_model, latent, bias=False)
+        self.norm = RMSNorm(latent) if normalise else nn.Identity()
+        self.w_k = nn.Linear(latent, d_model, bias=False)  # softmax would not see its bias
+        self.w_v = nn.Linear(latent, d_model, bias=bias)
+        if turned:
+            self.w_q_turned = nn.Linear(d_model, n_heads * turned, bias=False)
+            self.w_k_turned = nn.Linear(d_model, turned, bias=False)
+
+    def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
+        """As in MultiHeadAttention; values are made from the keys' vectors, so `value` is not read.
+
+        The cache keeps the latent vectors, (B, 1, T, R), and the turned keys, (B, 1, T, turned).
+        """
+        start = 0 if cache is None else cache.length
+        q = self.split_heads(self.w_q(query))  # (B, H, T_query, K)
+        if key is None:
+            c, k_turned = cache.keys, cache.values
+        else:
+            c = self.norm(self.w_down(key))[:, None]  # (B, 1, T_key, R): one for all heads
+            k_turned = self.w_k_turned(key)[:, None] if self.turned else c[..., :0]
+            if self.turned:  # each token is turned once, when it comes
+                k_turned = self.positions.turn(k_turned, k_turned, start)[1]
+            if cache is not None:
+                c, k_turned = cache.append(c, k_turned)
+        q, k, v = self.on_latents(q, c) if self.absorb else self.on_keys_and_values(q, c)
+        k, v = (x.expand(-1, self.n_heads, -1, -1) for x in (k, v))
+        if self.turned:
+            q_turned = self.w_q_turned(query).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+            q_turned = self.positions.turn(q_turned, q_turned, start)[0]
+            q = torch.cat([q, q_turned], -1)
+            k = torch.cat([k, k_turned.expand(-1, self.n_heads, -1, -1)], -1)
+        # `attend` divides by the root of the width that it sees; the scores need K + turned.
+        q = q * math.sqrt(q.size(-1) / (self.d_head + self.turned))
+        output, weights = self.attend(q, k, v, mask, need_weights)
+        if self.absorb:
+            output = output @ self.per_head(self.w_v).mT  # (B, H, T_query, R) -> (B, H, T_query, K)
+            if self.w_v.bias is not None:
+                output = output + self.w_v.bias.view(self.n_heads, 1, -1)  # weights add up to 1
+        return self.w_o(self.join_heads(output)), weights
+
+    def on_keys_and_values(self, q: Tensor, c: Tensor):
+        """Naive: keys and values of every head, from all the latent vectors, at every step."""
+        return q, self.split_heads(self.w_k(c[:, 0])), self.split_heads(self.w_v(c[:, 0]))
+
+    def on_latents(self, q: Tensor, c: Tensor):
+        """Absorbed: q (W c) is (q W) c, so the queries go down, and the latent vectors stay."""
+        return q @ self.per_head(self.w_k), c, c  # (B, H, T_query, R), (B, 1, T_key, R) twice
+
+    def per_head(self, layer: nn.Linear) -> Tensor:
+        """The weights of w_k or w_v by heads: (H, K, R)."""
+        return layer.weight.unflatten(0, (self.n_heads, -1))
+
+
+# ---- a norm on queries and keys ------------------------------------------------------------------
+
+
+class QueryKeyNorm(PositionalScheme):
+    """RMSNorm on every query and key, before positions turn them (Henry et al. 2020; Qwen 3).
+
+    It is written as a scheme of positions, because that is where an attention hands out both.
+    """
+
+    def __init__(self, d_head: int, inner: PositionalScheme | None = None, eps: float = 1e-6):
+        super().__init__()
+        self.q_norm, self.k_norm = RMSNorm(d_head, eps), RMSNorm(d_head, eps)
+        self.inner = inner or PositionalScheme()
+
+    def turn(self, q: Tensor, k: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
+        return self.inner.turn(self.q_norm(q), self.k_norm(k), start)
+
+    def bias(self, n_queries: int, n_keys: int, start: int = 0) -> Tensor | None:
+        return self.inner.bias(n_queries, n_keys, start)
+
+
+# ---- a window, and the first tokens --------------------------------------------------------------
+
+
+def window_with_sinks(window: int, sinks: int = 0) -> Rule:
+    """The newest `window` tokens, its own included, and the first `sinks` (Xiao et al. 2023)."""
+    return lambda i, j: (j <= i) & ((i - j < window) | (j < sinks))
+
+
+class WindowCache(KeyValueCache):
+    """Keeps the first `sinks` tokens and the newest `window`, and forgets the others.
+
+    places: (kept,), where the kept tokens stand; `length` counts the forgotten ones, too.
+    """
+
+    def __init__(self, window: int, sinks: int = 0):
+        super().__init__()
+        self.window, self.sinks, self.seen = window, sinks, 0
+        self.places = torch.arange(0)
+
+    @property
+    def length(self) -> int:
+        return self.seen
+
+    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns all that were kept and the new ones; what is too old goes afterwards."""
+        all_keys, all_values = super().append(keys, values)
+        new = torch.arange(self.seen, self.seen + keys.size(2))
+        self.seen += keys.size(2)
+        places = torch.cat([self.places, new])
+        kept = (places < self.sinks) | (places >= self.seen - self.window)
+        self.places = places[kept]
+        self.keys, self.values = all_keys[:, :, kept], all_values[:, :, kept]
+        return all_keys, all_values
+
+
+class WindowAttention(MultiHeadAttention):
+    """Self-attention to the newest and the first tokens, with a cache that forgets the rest."""
+
+    def __init__(self, *sizes, window: int, sinks: int = 0):
+        super().__init__(*sizes)
+        self.window, self.sinks = window, sinks
+
+    def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
+        """As in MultiHeadAttention; mask: over all tokens so far, the forgotten ones included."""
+        start = 0 if cache is None else cache.length
+        new = torch.arange(start, start + query.size(1))
+        places = new if cache is None else torch.cat([cache.places, new])  # (kept + T,)
+        links = window_with_sinks(self.window, self.sinks)(new[:, None], places)  # (T, kept + T)
+        mask = links if mask is None else mask[..., places] & links
+        return super().forward(query, key, value, mask, need_weights, cache)
+
+    def new_cache(self) -> WindowCache:
+        return WindowCache(self.window, self.sinks)
+
+
+# ---- fewer bits ----------------------------------------------------------------------------------
+
+
+def quantise(x: Tensor, bits: int, dim: int = -1) -> tuple[Tensor, Tensor, Tensor]:
+    """Whole numbers from 0 to 2^bits - 1, and the step and the lowest value of each group.
+
+    x: (..., T, K). A group shares one step: the numbers along `dim`. Returns codes as x, and the
+    other two with size 1 along `dim`. `codes * step + low` is off by half a step at most.
+    """
+    low, high = x.amin(dim, keepdim=True), x.amax(dim, keepdim=True)
+    step = ((high - low) / (2**bits - 1)).clamp(min=1e-8)
+    return ((x - low) / step).round().to(torch.uint8), step, low
+
+
+class QuantisedCache(KeyValueCache):
+    """Rounds each token's keys and values, head by head, before it keeps them.
+
+    Here the rounded numbers are kept as they are used; a real one packs the codes.
+    """
+
+    def __init__(self, bits: int):
+        super().__init__()
+        self.bits = bits
+
+    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        return super().append(self.rounded(keys), self.rounded(values))
+
+    def rounded(self, x: Tensor) -> Tensor:
+        codes, step, low = quantise(x, self.bits)
+        return codes * step + low
+
+
+def quantised_bits(bits: int, group: int) -> float:
+    """Bits a number, with its share of the group's step and lowest value, 16 bits each."""
+    return bits + 32 / group
+
+
+# ---- into a model --------------------------------------------------------------------------------
+
+
+def decoder_cache(model: nn.Module, own=KeyValueCache, memory=KeyValueCache) -> DecoderCache:
+    """An empty cache of these kinds for each layer; a WindowAttention brings its own."""
+    cache = DecoderCache(model.config.n_decoder_layers)
+    for layer, kept in zip(model.decoder.layers, cache.layers, strict=True):
+        kept.own = getattr(layer.self_attention, "new_cache", own)()
+        kept.memory = memory()
+    return cache
+
+
+def grouped(old: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
+    """The same attention with fewer heads of keys and values: each the mean of its group's heads
+    (Ainslie et al. 2023, sec. 2.1)."""
+    bias = old.w_q.bias is not None
+    new = MultiHeadAttention(
+        old.d_model, old.n_heads, old.dropout, bias, old.positions, n_kv_heads
+    )
+    new.w_q, new.w_o = old.w_q, old.w_o
+    with torch.no_grad():
+        for mine, theirs in ((new.w_k, old.w_k), (new.w_v, old.w_v)):
+            for own, other in zip(mine.parameters(), theirs.parameters(), strict=True):
+                heads = other.unflatten(0, (n_kv_heads, -1, old.d_head))  # (G, H / G, K, ...)
+                own.copy_(heads.mean(1).flatten(0, 1))
+    return new
+
+
+def latent(old: MultiHeadAttention, size: int, absorb: bool = True) -> LatentAttention:
+    """The same attention from a latent vector of `size` numbers: the nearest product of that rank
+    to its keys' and values' weights together. From d_model numbers on nothing is lost.
+
+    Keys that rotary positions turn cannot be made this way: they depend on where they stand.
+    """
+    bias = old.w_q.bias is not None
+    new = LatentAttention(
+        old.d_model, old.n_heads, old.dropout, bias, None, latent=size, absorb=absorb
+    )
+    new.w_q, new.w_o = old.w_q, old.w_o
+    with torch.no_grad():
+        both = torch.cat([old.w_k.weight, old.w_v.weight])  # (2 D, D)
+        u, s, v = torch.linalg.svd(both.double(), full_matrices=False)
+        up = (u[:, :size] * s[:size].sqrt()).float()  # (2 D, R)
+        new.w_down.weight.copy_((s[:size].sqrt()[:, None] * v[:size]).float())
+        new.w_k.weight.copy_(up[: old.d_model])
+        new.w_v.weight.copy_(up[old.d_model :])
+        if bias:
+            new.w_v.bias.copy_(old.w_v.bias)
+    return new
+
+
+def convert(model: nn.Module, kind, **settings) -> nn.Module:
+    """Give every attention of the model's decoder the form that kind(old, **settings) makes."""
+    for layer in model.decoder.layers:
+        for name in ("self_attention", "cross_attention"):
+            if (old := getattr(layer, name)) is not None:
+                setattr(layer, name, kind(old, **settings))
+    return model
