@@ -99,6 +99,13 @@ def test_what_pages_take_in_from_elsewhere_comes_along(tmp_path):
     assert drawn and not [name for name in drawn if not any((at / name).exists() for at in folders)]
 
 
+def test_drawings_whose_colours_are_the_sites_have_some_along():
+    """Without a rule, an EPUB and the PDF fill them black."""
+    along, front = ((ROOT / "book/_static" / name).read_text(encoding="utf8")
+                    for name in ("along.css", "front.css"))
+    assert ".part-picture" in front and re.search(r"\.part-picture path.*fill: none", along)
+
+
 def test_in_one_page_every_reference_has_its_place(epub):
     page = offline.one_page(epub[1])
     ids = set(re.findall(r'\sid="([^"]+)"', page))
