@@ -33,7 +33,7 @@ SENTENCES = 400  # the first of the test set
 GATE = Gate(
     chance=6.0,  # nats a piece, smoothed: pieces by their frequency
     arms=("kind", "amount"),
-    edge={"amount": (2, 64)},
+    edge={"amount": (2, 64), "rate": (RATE, RATE)},
     measures=("as shipped",),
 )
 # kind -> amounts. "local layers": all but the last forget; the last layer keeps all.
