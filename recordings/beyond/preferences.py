@@ -1,6 +1,6 @@
 """How far preferences push a writer of captions before its language breaks.
 
-    make record ONLY=preferences        # about a minute of one core; stops and goes on
+    make record ONLY=preferences        # about three minutes of one core; stops and goes on
 
 A judge who likes colours compares captions of the small grammar, two at a time. A policy then goes
 for a learned reward (policy gradient) or takes the pairs as they are (DPO), at many KL prices.
@@ -28,7 +28,7 @@ from transformer_lib.runs.checkpoint import load_state, load_weights, save_weigh
 OUT = ROOT / "results" / "beyond" / "preferences.json"
 WEIGHTS = OUT.with_suffix("")
 PAGE = "28_preferences"
-SEEDS, BATCH, N_PAIRS, N_LOOK = (0,), 32, 2000, 256
+SEEDS, BATCH, N_PAIRS, N_LOOK = (0, 1, 2), 32, 2000, 256
 PRICES = (0.0, 0.1, 0.5, 2.0)
 UPDATES, RATE = 60, 3e-3
 LIKES = 2.0  # what a colour word is worth to the judge
@@ -236,12 +236,13 @@ def grid():
         # At a price of 0 the loss of DPO is a constant.
         yield from (paired("kept", price, RATE, UPDATES, seed) for price in PRICES[1:])
         yield from (paired("fresh", price, RATE, UPDATES, seed) for price in PRICES[1:2])
-    yield rewarded(0.1, RATE / 3, UPDATES, 0)
-    yield paired("kept", 0.5, RATE / 3, UPDATES, 0)
-    yield paired("kept", 0.1, RATE / 3, UPDATES, 0)
-    yield paired("kept", 0.1, 3e-4, UPDATES, 0)
-    yield rewarded(0.0, RATE, 2 * UPDATES, 0)
-    yield paired("kept", 0.5, RATE, 2 * UPDATES, 0)
+    for seed in SEEDS:
+        yield rewarded(0.1, RATE / 3, UPDATES, seed)
+        yield paired("kept", 0.5, RATE / 3, UPDATES, seed)
+        yield paired("kept", 0.1, RATE / 3, UPDATES, seed)
+        yield paired("kept", 0.1, 3e-4, UPDATES, seed)
+        yield rewarded(0.0, RATE, 2 * UPDATES, seed)
+        yield paired("kept", 0.5, RATE, 2 * UPDATES, seed)
 
 
 GATE = Gate(
