@@ -41,7 +41,7 @@ def item_html(item: Item) -> str:
         options += (
             f'<label class="check-option">'
             f'<input type="radio" name="check-{item.id}" value="{name}" />'
-            f'<span class="check-letter" aria-hidden="true">{letter}</span>'
+            f'<span class="check-letter" aria-hidden="true">{letter}</span> '
             f"<span>{words(option.text)}</span></label>\n"
         )
         right = ' data-right="yes"' if option.right else ""
