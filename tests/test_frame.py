@@ -74,7 +74,7 @@ def test_the_first_pages_numbers_are_read():
 
 def test_no_part_of_the_first_page_names_a_page_twice():
     cards = front_page.parts().split(":::{div} part\n")[1:]
-    assert len(cards) == 8
+    assert len(cards) == 9
     for card in cards:
         links = re.findall(r"^- (.+)$", card, re.MULTILINE)
         assert links and len(links) == len(set(links)), links

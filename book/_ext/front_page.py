@@ -47,6 +47,9 @@ PICTURES = {
     'M178 40C178 26 152 30 152 14M178 40C178 26 204 30 204 14M120 78V30" class="p-line" stroke-width="3"/>'
     + "".join(f'<circle cx="{x}" cy="{y}" r="7" class="p-{r}"/>' for x, y, r in
               ((36, 14, "key"), (88, 14, "key"), (120, 26, "value"), (152, 14, "query"), (204, 14, "query"))),
+    "VI": "".join(f'<rect x="{16 + 20 * i}" y="16" width="16" height="30" rx="4" class="p-{"key" if i > 6 else "masked"}"/>' for i in range(11))
+    + "".join(f'<rect x="{84 + 19 * i}" y="{66 + 13 * j}" width="15" height="9" rx="2" class="p-value"/>' for i in range(4) for j in range(4))
+    + '<path d="M196 50C196 66 176 62 166 72" class="p-line" stroke-width="3"/>',
     "Workshop": "".join(f'<rect x="{60 + 24 * i}" y="{10 + 24 * j}" width="21" height="21" rx="4" class="p-{r}"/>'
                         for j in range(4) for i in range(5)
                         for r in [("loss" if (i, j) == (3, 1) else "query" if i <= j else "masked")])
@@ -64,6 +67,7 @@ SAYS = {
     "III": "Encoder and decoder, put together from parts that you have proved.",
     "IV": "From toy tasks to a translator, measured and taken apart.",
     "V": "BERT, GPT, pictures, long memories, agents: what came after.",
+    "VI": "Caches, states, experts, preferences: what a reader of today looks for.",
 }
 TITLES = {"figure_plane": "Turn a query in the plane", "figure_inside": "Inside one head", "figure_mask": "Take the masks off",
           "figure_heads": "Switch off heads by the dozen", "figure_merges": "How a word falls into pieces",

@@ -36,6 +36,7 @@ trace transpose_ triangular_solve true_divide true_divide_ unfold unique_consecu
 unsafe_split unsafe_split_with_sizes untyped_storage values vdot volatile vsplit xlogy xlogy_ xpu
 """.split()),
     "torch": frozenset("""
+onnx
 AVG AcceleratorError AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType
 BFloat16Storage BFloat16Tensor BenchmarkConfig BenchmarkExecutionStats Block BoolStorage BoolType
 BufferDict ByteStorage ByteTensor CallStack Capsule CharStorage CharTensor ClassType Code
