@@ -60,6 +60,11 @@ EQUIVALENT = {
             "padding stands at the end, where the causal mask hides it"
         ),
     },
+    "decoder": {
+        "width, updates, of_eight = (64, 600, 0.05) | 0.05 -> 0": (
+            "a prediction may be ten points off, and 4 to 12 % of eight symbols are right"
+        ),
+    },
     "batches_loss_schedule": {
         "plain_answer = math.log(10000) | 10000 -> 10001": ("answers may be rounded to two digits"),
         "smoothed_answer = math.log(10000) | 10000 -> 10001": (

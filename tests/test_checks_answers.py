@@ -515,7 +515,7 @@ WRONG = [
     (
         "tokens_and_embeddings.5",
         lambda ids, weight: weight[ids] * weight.size(1) ** 0.5,
-        "calls `__getitem__`",
+        "don't look rows up with `weight[...]`",
     ),
     (
         "tokens_and_embeddings.5",

@@ -30,7 +30,11 @@ by_hand = values(
             "<bos> apart: 17 places in each of 8 passes": 144,
         },
     ),
-    hint="k = 2 of T = 4; 4!; 8 times 17",
+    hint=(
+        "one set of hidden tokens, all orders, all passes: three counts",
+        "two of four tokens are hidden, so k = 2 and T = 4; C(4, 2) is 6",
+        "4!; and 8 passes over 17 places each",
+    ),
 )
 
 

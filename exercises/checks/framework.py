@@ -533,8 +533,15 @@ class Exercise(Check):
             if found[name] is None:
                 raise Wrong(f"the numbers are right, but no gradient reaches `{name}`: {cut}")
             if self.gradients != "flow" and not same(found[name], gradient, 1e-3):
-                raise Wrong(f"the numbers are right, but the gradient with respect to `{name}` is "
-                            "not that of the formula")
+                met = []  # mistakes that show in the gradient alone
+                for sentence, slips in self.slips.items():
+                    for slip in slips if isinstance(slips, list) else [slips]:
+                        with contextlib.suppress(Exception, TimeUp):
+                            theirs = derivatives(self.adapted(slip))
+                            if same(found[name], theirs[name], 1e-3):
+                                met.append(sentence)
+                raise Wrong(met[0] if met else "the numbers are right, but the gradient with "
+                            f"respect to `{name}` is not that of the formula")
 
     def works_on_large_inputs(self, answer):
         """Slow code that is right stays right: no exercise asks for speed. It is told so."""

@@ -51,7 +51,11 @@ by_hand = values(
         },
         tolerance=0.005,
     ),
-    hint="exp(ln 2) is 2, so the weights are whole numbers times the old probabilities",
+    hint=(
+        "the best policy weighs each text's old probability by exp(reward / price)",
+        "exp(ln 2) is 2, so the weights are whole numbers times the old probabilities",
+        "three weights, then divide each by their sum; the chosen one needs no old probability",
+    ),
 )
 
 predicted = values(
@@ -76,7 +80,11 @@ predicted = values(
         },
         tolerance=0.002,
     ),
-    hint="-ln sigmoid(0), and the formula with n = 64",
+    hint=(
+        "how far has the policy moved from the reference before its first update?",
+        "with both log-ratios at 0 the loss is -ln sigmoid(0)",
+        "for the best of n, put n = 64 into ln n - (n - 1) / n",
+    ),
 )
 
 
@@ -195,7 +203,12 @@ def best_of(p, reward, n):
 
 @judged(
     5,
-    hint="three lists of three numbers",
+    hint=(
+        "give three lists of three numbers: probabilities, likings, rewards",
+        "a text that the reference hardly ever writes is in few pairs: there the reward may err",
+        "let that rare text have the highest reward and the lowest liking; at a price of 0.1 its "
+        "weight grows by exp(10) for each unit of reward",
+    ),
     example=([0.49, 0.49, 0.02], [0.0, 1.0, -3.0], [0.0, 1.0, 2.0]),
 )
 def misled(before, likes, reward):

@@ -1,7 +1,5 @@
 """Checks for the chapter What a cache costs."""
 
-import math
-
 import torch
 
 from exercises.checks import Part, exercise, expect, expect_shape, judged, values
@@ -11,7 +9,12 @@ from transformer_lib.beyond.caches import quantise
 by_hand = values(
     1,
     "by_hand",
-    hint="three whole numbers",
+    hint=(
+        "what does one layer keep of one token, in numbers?",
+        "keys and values, so two vectors for each head that has its own; then times the layers and "
+        "the bytes of a number",
+        "the latent vector and the turned part are kept once for all heads: 512 + 64 numbers",
+    ),
     token=Part(
         163840,
         "multiply keys and values, 8 heads of 128 numbers, 40 layers, 2 bytes each",
@@ -19,7 +22,7 @@ by_hand = values(
             "keys and values: twice as many": 81920,
             "that is one layer of 40": 4096,
             "only 8 heads have keys and values, not 64": 1310720,
-            "16 bits are 2 bytes": [1310720 * 2, 81920 * 16, 163840 * 4],
+            "16 bits are 2 bytes": [1310720 * 2, 163840 * 4],
         },
     ),
     tokens=Part(
@@ -58,7 +61,11 @@ def _kept(near, is_global=lambda i, every: i % every == every - 1):
 @exercise(
     2,
     inputs=[(100, 10, 6, 3), (7, 20, 4, 2), (500, 32, 7, 3), (64, 64, 5, 4), (90, 8, 3, 5)],
-    hint="count the layers of each kind; what does a layer keep while the text is short?",
+    hint=(
+        "count the layers of each kind; what does a layer keep while the text is short?",
+        "of n_layers, n_layers // every keep the whole text; the others at most `window` tokens",
+        "7 layers with every = 3 are 2 that keep everything and 5 that don't",
+    ),
     shrinks=False,
     slips={
         "a text that is shorter than the window fills only a part of it": (
@@ -71,15 +78,11 @@ def _kept(near, is_global=lambda i, every: i % every == every - 1):
             _kept(min, lambda i, every: i % every != every - 1)
         ),
         "no layer of yours keeps everything": _kept(min, lambda i, every: False),
-        "n_layers need not be a multiple of `every`: count whole layers": [
+        "n_layers need not be a multiple of `every`: count whole layers": (
             lambda length, window, n_layers, every: (
                 n_layers * min(length, window) + n_layers / every * (length - min(length, window))
-            ),
-            lambda length, window, n_layers, every: (
-                n_layers * min(length, window)
-                + math.ceil(n_layers / every) * (length - min(length, window))
-            ),
-        ],
+            )
+        ),
     },
 )
 def kept_in_all(length, window, n_layers, every):
@@ -132,7 +135,12 @@ def _outlier():
 
 @judged(
     4,
-    hint="a step is a fifteenth of the distance from the lowest number to the highest",
+    hint=(
+        "a step is a fifteenth of the distance from the lowest number to the highest",
+        "one channel that is large in every key makes all steps of its tokens wide; what the query "
+        "asks for can lie in the others",
+        "where a step is wider than what tells two keys apart, both get the same code",
+    ),
     example=_outlier,
 )
 def overturned(answer):
