@@ -158,7 +158,7 @@ class AlibiBias(PositionalScheme):
         return cls(config.n_heads)
 
     def forward(self, n_queries: int, n_keys: int, start: int = 0) -> Tensor:
-        """Bias to add to the scores: (1, H, n_queries, n_keys); query 0 stands at `start`."""
+        """Bias to add to the scores: (1, H, n_queries, n_keys); query 0 is at `start`."""
         query = torch.arange(start, start + n_queries, device=self.slopes.device)
         key = torch.arange(n_keys, device=self.slopes.device)
         distance = (query[:, None] - key[None, :]).abs()  # (Tq, Tk)

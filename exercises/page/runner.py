@@ -122,7 +122,7 @@ def run(answer, check, imports=""):
             *first, last = check.strip().rstrip(";").splitlines()
             exec("\n".join(first), names)
             verdict = eval(last, names)
-        except (Exception, framework.TimeUp) as error:
+        except (Exception, SystemExit, framework.TimeUp) as error:
             print(_error(error))
     if verdict is True:
         _kept.update(made)

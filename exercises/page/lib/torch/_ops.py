@@ -1282,6 +1282,18 @@ def split(input, split_size, dim=0):
 
 
 @op
+def logaddexp(input, other):
+    larger = maximum(input, other)
+    return larger + log1p(exp(-abs(input - other)))
+
+
+@function
+def bucketize(input, boundaries, *, right=False):
+    below = boundaries <= input[..., None] if right else boundaries < input[..., None]
+    return below.sum(-1)
+
+
+@op
 def chunk(input, chunks, dim=0):
     if not isinstance(chunks, int):
         raise TypeError(
