@@ -46,8 +46,8 @@ PAGES = {
 }
 # What an exercise may import: the checks, the tensor library, and what the chapters print.
 PACKED = ["exercises/*.py", "exercises/checks/*.py", "exercises/page/*.py",
-          "exercises/page/lib/**/*.py", "transformer_lib/*.py", "transformer_lib/guards/*.py",
-          "transformer_lib/models/*.py", "transformer_lib/scoring/*.py"]
+          "exercises/page/lib/**/*.py", "transformer_lib/*.py",
+          *(f"transformer_lib/{part}/*.py" for part in ("beyond", "guards", "models", "scoring"))]
 NAME = "run/python.zip"
 # PyTorch itself, where somebody brought it: tools/page_torch.py.
 WHEELS = ROOT / "book" / "_extra" / "vendor" / "pyodide" / "wheels" / "wheels.json"
