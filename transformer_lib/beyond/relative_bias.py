@@ -19,7 +19,7 @@ def distance_bucket(
     """The bucket of key position - query position, any shape of integers.
 
     Near distances have a bucket each, far ones share: half of the buckets grow like a logarithm,
-    and from max_distance on all is one. both_ways: half of them for keys behind the query;
+    and from max_distance on there is only one. both_ways: half of them for keys behind the query;
     otherwise those count as distance 0, and a causal mask hides them.
     """
     first = torch.zeros_like(distance)
