@@ -39,7 +39,7 @@ PAGES = {
     "24a_less_depth": (),
     "25_acting": (),
     "27_states": (),
-    "28_preferences": (),
+    "28_preferences": (1,),
     "diffusion": (),
     "experts": (),
     "your-transformer": (),

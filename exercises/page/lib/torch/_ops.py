@@ -1044,7 +1044,33 @@ def ravel(input):
 
 @op
 def unflatten(input, dim, sizes):
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    for name, position, value, wanted in (
+        ("dim", 1, dim, (int,)), ("sizes", 2, sizes, (tuple, list)),
+    ):
+        if not isinstance(value, wanted):
+            raise TypeError(
+                f"unflatten(): argument '{name}' (position {position}) must be "
+                f"{'int' if name == 'dim' else 'tuple of ints'}, "
+                f"not {builtins.type(value).__name__}"
+            )
     at = axis(dim, len(input.shape))
+    sizes = _sizes(sizes)
+    for i, n in enumerate(sizes):
+        if n < -1:
+            raise RuntimeError(
+                f"unflatten got an unexpected error: invalid shape dimension {n} at index {i} of "
+                f"shape {sizes}"
+            )
+    if sizes.count(-1) > 1:
+        raise RuntimeError("unflatten got an unexpected error: only one dimension can be inferred")
+    known, n = math.prod(one for one in sizes if one != -1), input.shape[at]
+    if known != n and not (-1 in sizes and known and n % known == 0):
+        raise RuntimeError(
+            f"unflatten: Provided sizes {sizes} don't multiply up to the size of dim {at} ({n}) "
+            "in the input tensor"
+        )
     return reshape(
         input, *input.shape[:at], *_wanted(sizes, input.shape[at]), *input.shape[at + 1 :]
     )
