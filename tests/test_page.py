@@ -261,6 +261,19 @@ def test_a_first_guess_is_remembered_between_runs():
     assert first["verdict"] is False and "Your first guess was" in second["text"]
 
 
+def test_a_page_says_in_text_what_its_script_needs():
+    import types
+
+    given = {}
+    app = types.SimpleNamespace(
+        builder=types.SimpleNamespace(name="html"), add_css_file=lambda name: None,
+        add_js_file=lambda name, **attributes: given.update(attributes))
+    run_here.add_assets(app, "book/12_batches_loss_schedule", "page.html", {}, object())
+    assert given["data-without"] == "9" and given["data-megabytes"] == "7"
+    assert "from transformer_lib import batching" in given["data-imports"].splitlines()
+    assert all(isinstance(value, str) for value in given.values())  # the theme escapes text alone
+
+
 def test_the_zip_is_the_same_for_the_same_files_and_holds_what_is_imported():
     import io
     import zipfile
