@@ -105,6 +105,22 @@ def test_random_numbers_are_those_of_pytorch():
         assert torch.allclose(torch.tensor(ours), torch.tensor(there), atol=2e-6)
 
 
+def test_equal_numbers_come_out_of_topk_in_pytorchs_order():
+    code = """
+import json, random, torch
+draw, found = random.Random(1), []
+for n in (1, 2, 3, 5, 8, 13, 16, 30):
+    for k in {1, 2, n // 2, min(n, 16)} - {0} if n > 1 else {1}:
+        for largest in (True, False):
+            rows = torch.tensor([[float(draw.randint(0, 3)) for _ in range(n)] for _ in range(9)])
+            found.append(rows.topk(k, largest=largest)[1].tolist())
+            found.append(rows.mT.topk(k, dim=0, largest=largest)[1].tolist())
+"""
+    names = {}
+    exec(code, names)
+    assert json.loads(page_python(code + "print(json.dumps(found))")) == names["found"]
+
+
 def test_a_name_that_the_page_lacks_says_so():
     """Of whatever PyTorch has, the page has it, or says that it has not."""
     # Asked of a fresh process: other tests add names of their own to PyTorch.
