@@ -153,14 +153,16 @@ def test_the_runner_answers_like_a_notebook():
         ("def window_mask(size, window)\n    return 1\n", check),
         ("window_mask = 1 / 0\n", check),
         ("def window_mask(size, window):\n    return torch.fft.fft(torch.zeros(1))\n", check),
+        ("print('bye')\nraise SystemExit(3)\n", check),
     )
-    assert [one["verdict"] for one in given] == [True, False, None, None, None, None]
+    assert [one["verdict"] for one in given] == [True, False, *[None] * 5]
     assert given[0]["text"] == "hello\n✓ Exercise 4. Right.\n"
     assert "window + 1 tokens" in given[1]["text"]
     assert given[2]["text"].startswith("○ Exercise 4. Not attempted yet")
     assert given[3]["text"].startswith("SyntaxError") and "line 1" in given[3]["text"]
     assert given[4]["text"].startswith("ZeroDivisionError") and "line 1" in given[4]["text"]
     assert given[5] == {"text": "", "verdict": None, "lacks": ["torch.fft"]}
+    assert given[6]["text"].startswith("bye\nSystemExit: 3 (line 2)")
 
 
 def test_a_first_guess_is_remembered_between_runs():

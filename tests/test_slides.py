@@ -64,6 +64,21 @@ def test_homework_is_there_and_takes_the_stated_minutes(number):
     assert total == int(found[1]) == plan.sessions()[number - 1]["homework"]
 
 
+def test_the_note_on_self_study_states_exercises_that_exist_and_their_minutes():
+    note = GUIDE.partition("### Part VI, for self-study\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| \[[^]]+\]\((\w+)\.ipynb\).*\|(.*)\|$", note, re.MULTILINE)
+    toc = (ROOT / "_toc.yml").read_text(encoding="utf8")
+    part = toc.partition("caption: VI ")[2].partition("caption:")[0]
+    assert [name for name, _ in rows] == re.findall(r"file: book/(\w+)", part)
+    for name, homework in rows:
+        text = "\n".join(plan.markdown_cells(ROOT / "book" / f"{name}.ipynb"))
+        there = dict(re.findall(r"\*\*Exercise (\d+\. [^*]+)\*\* \([^)]*?(\d+) minutes\)", text))
+        if homework.strip():
+            listed, minutes = re.search(r"exercises (.+) \((\d+) minutes\)", homework).groups()
+            chosen = [re.sub(r"^(\d+)", r"\1.", one) for one in listed.split(" · ")]
+            assert sum(int(there[one]) for one in chosen) == int(minutes), name
+
+
 def test_a_headline_on_a_slide_is_the_chapters():
     chapter = "\n".join(plan.markdown_cells(ROOT / "book" / "22_encoder_decoders.ipynb"))
     assert "22.0 instead of 6.2" in chapter and "22.0 BLEU instead of 6.2" in GUIDE

@@ -103,7 +103,7 @@ def _generate(
     """Extend every sentence by choose(newest ids, state) -> ids (B,) until <eos> or max_len."""
     with evaluating(model):
         ids, state = model.start(src_ids, bos_id, use_cache)  # (B, T) what stands there already
-        limits = _length_limits(model, src_ids, max_len, ids.size(1))  # (B,)
+        limits = length_limits(model, src_ids, max_len, ids.size(1))  # (B,)
         output = torch.full((len(ids), int(limits.max())), PAD, device=ids.device)
         live = torch.arange(len(ids), device=ids.device)  # sentences not ended
         for step in range(output.size(1)):
@@ -149,7 +149,7 @@ def beam_search(
     with evaluating(model):
         ids, state = model.start(src_ids, bos_id)  # (B, T) what stands there already
         first = ids.size(1)  # where the new tokens begin
-        limits = _length_limits(model, src_ids, max_len, first)  # (B,)
+        limits = length_limits(model, src_ids, max_len, first)  # (B,)
         best_ids = torch.full((len(ids), int(limits.max())), PAD, device=device)
         best_scores = torch.full((len(ids),), -math.inf, device=device)
         live = torch.arange(len(ids), device=device)  # (A,) sentences not done
@@ -234,7 +234,7 @@ def largest(logits: Tensor, k: int, width: int = 100) -> tuple[Tensor, Tensor]:
     return top, chosen.gather(1, found // width) * width + found % width
 
 
-def _length_limits(model: nn.Module, src_ids: Tensor, max_len: int | None, first: int) -> Tensor:
+def length_limits(model: nn.Module, src_ids: Tensor, max_len: int | None, first: int) -> Tensor:
     """How many tokens each sentence may get, (B,): max_len, or its own length + 50 (sec. 6.1).
 
     first: how many tokens stand there already; the last one written is never read.

@@ -192,7 +192,7 @@ def bootstrap(
 
 @dataclass(frozen=True)
 class Comparison:
-    """System a against system b on the same sentences: `delta` is the score of a less that of b."""
+    """System a against system b on the same sentences: `delta` is a's score minus b's."""
 
     delta: float
     low: float  # 95 % of the resampled differences lie between low and high

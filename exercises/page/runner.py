@@ -99,7 +99,7 @@ def run(answer, check):
             *before, last = check.strip().rstrip(";").splitlines()
             exec("\n".join(before), names)
             verdict = eval(last, names)
-        except (Exception, framework.TimeUp) as error:
+        except (Exception, SystemExit, framework.TimeUp) as error:
             print(_error(error))
     text = printed.getvalue()
     lacks = sorted(set(_tensor.MISSED)) if verdict is not True else []

@@ -1,7 +1,5 @@
 """What a seed may change in each lab (variants.py). <name> is a number, as the master has it."""
 
-import math
-
 from .variants import Code, Drawn, Numbers
 
 LABS = {}
@@ -348,5 +346,3 @@ LABS["lab8_data_and_evaluation"] = Drawn(
         scores.append(penalty * (precisions[0] + precisions[1]) / 2)"""]),
     ],
 )
-
-assert math.isclose(residual_slips({"x": 20, "d": 10, "s": 1, "m": 2})["right"], 26)
