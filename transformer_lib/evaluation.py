@@ -197,7 +197,7 @@ class Comparison:
     delta: float
     low: float  # 95 % of the resampled differences lie between low and high
     high: float
-    p_value: float  # how often chance alone gives a difference as large, in either direction
+    p_value: float  # how often chance by itself gives a difference as large, in either direction
 
 
 def paired_bootstrap(
