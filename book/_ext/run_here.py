@@ -42,6 +42,7 @@ PAGES = {
     "28_preferences": (),
     "diffusion": (),
     "experts": (),
+    "weights-by-hand": (),
     "your-transformer": (),
 }
 # What an exercise may import: the checks, the tensor library, and what the chapters print.
