@@ -40,7 +40,7 @@ CASES = [
     (w.induction, (UNSURE, w.READ), "layer 2 looks at place 0 (50%), place 1 (50%)"),
     (w.brackets, (w.BALANCED, w.VERDICT), "All 511 texts"),
     (w.brackets, ([DEPTH], {**w.VERDICT, ("lowest", "balanced"): 0}), "refuses what ends above"),
-    (w.brackets, ([DEPTH], {("one", "balanced"): 0.05, ("depth", "balanced"): 1, ("one", "not"): 0}),
+    (w.brackets, ([DEPTH], {**w.VERDICT, ("lowest", "balanced"): 0, ("depth", "balanced"): 1}),
      "refuses what ends below"),
     (w.brackets, (w.BALANCED, {**w.VERDICT, ("depth", "balanced"): 0}), "not whether it ends at 0"),
     (w.brackets, (w.BALANCED, {("one", "balanced"): 1, ("one", "not"): 0}), "every text balanced"),
