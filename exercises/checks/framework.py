@@ -19,6 +19,7 @@ import functools
 import inspect
 import io
 import linecache
+import re
 import signal
 import sys
 import textwrap
@@ -219,9 +220,18 @@ def too_long(error):
     return f"your code was still running after {LIMIT:g} seconds{where}: does its loop end?"
 
 
+# Python and PyTorch say it in many ways: `reshape(B, T, H / K)` fails to unpack a tuple of ints.
+_FRACTION = re.compile(
+    r"ints?, ?(but got|not) float|element of type float|\(got float\)"
+    r"|'float' object cannot be interpreted as an integer"
+)
+
+
 def stopped(error):
     """One sentence for an exception: its name, its message and the learner's line."""
     message = " ".join(str(error).split()) or "no message"
+    if _FRACTION.search(message):
+        message = "a size, place or count is a float: they are whole numbers, so divide with //"
     problem = f"{type(error).__name__} ({message:.200})"
     place = _learners_line(error)
     if place is None:

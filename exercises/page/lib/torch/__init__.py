@@ -104,6 +104,8 @@ def _filled(name, value):
     ):
         size = size or ((),)
         shape, kind = _shape(size), dtype or base.default
+        if device == "meta" or _tensor.device.current == "meta":
+            return _tensor.without_numbers(shape, kind)
         return _new([value] * math.prod(shape), shape, kind, requires_grad)
 
     def like(
@@ -353,6 +355,8 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 def _fresh(name, values):
     def fresh(self, *args, generator=None, **kwargs):
         _ops._may_change(self)
+        if self.is_meta:
+            return self
         return self._write(packed(values(self, _source(generator), *args, **kwargs), self.dtype))
 
     fresh.__name__ = fresh.__qualname__ = name

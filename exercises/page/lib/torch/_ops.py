@@ -520,7 +520,7 @@ def _said(kind):
     return {
         "float32": "float",
         "float64": "double",
-        "int64": "long long",
+        "int64": "long int",
         "int32": "int",
         "bool": "bool",
         "float16": "c10::Half",
@@ -1263,6 +1263,11 @@ def unbind(input, dim=0):
 def split(input, split_size, dim=0):
     at = axis(dim, len(input.shape))
     n = input.shape[at]
+    if isinstance(split_size, float):
+        raise TypeError(
+            "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, "
+            "not float"
+        )
     if isinstance(split_size, int):
         sizes = [builtins.min(split_size, n - i) for i in range(0, n, split_size)]
     else:
@@ -1277,7 +1282,24 @@ def split(input, split_size, dim=0):
 
 
 @op
+def logaddexp(input, other):
+    larger = maximum(input, other)
+    return larger + log1p(exp(-abs(input - other)))
+
+
+@function
+def bucketize(input, boundaries, *, right=False):
+    below = boundaries <= input[..., None] if right else boundaries < input[..., None]
+    return below.sum(-1)
+
+
+@op
 def chunk(input, chunks, dim=0):
+    if not isinstance(chunks, int):
+        raise TypeError(
+            "chunk(): argument 'chunks' (position 1) must be int, not "
+            f"{builtins.type(chunks).__name__}"
+        )
     n = input.shape[axis(dim, len(input.shape))]
     return split(input, builtins.max(1, -(-n // chunks)), dim)
 
@@ -2263,6 +2285,8 @@ def copy_(self, src, non_blocking=False):
 @op
 def fill_(self, value):
     _may_change(self)
+    if self.is_meta:
+        return self
     value = value.item() if isinstance(value, Tensor) else value
     self._write(packed([value] * math.prod(self.shape), self.dtype))
     if self._node is not None and _gradients():
