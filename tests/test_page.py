@@ -23,7 +23,8 @@ run_here = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(run_here)
 
 # By the module of their checks.
-CHAPTERS = {"own" if page == "your-transformer" else page.partition("_")[2] or page: without
+NAMES = {"your-transformer": "own", "weights-by-hand": "weights_by_hand"}
+CHAPTERS = {NAMES.get(page) or page.partition("_")[2] or page: without
             for page, without in run_here.PAGES.items()}
 LATER = [*CHAPTERS][[*CHAPTERS].index("toy_tasks") : -1]
 MOST = 0.97  # of the verdicts, and of the sentences, must agree for a chapter to be in the page
@@ -103,6 +104,22 @@ def test_random_numbers_are_those_of_pytorch():
         exec(code, names)
     for ours, there in zip(names["made"], theirs, strict=True):
         assert torch.allclose(torch.tensor(ours), torch.tensor(there), atol=2e-6)
+
+
+def test_equal_numbers_come_out_of_topk_in_pytorchs_order():
+    code = """
+import json, random, torch
+draw, found = random.Random(1), []
+for n in (1, 2, 3, 5, 8, 13, 16, 30):
+    for k in {1, 2, n // 2, min(n, 16)} - {0} if n > 1 else {1}:
+        for largest in (True, False):
+            rows = torch.tensor([[float(draw.randint(0, 3)) for _ in range(n)] for _ in range(9)])
+            found.append(rows.topk(k, largest=largest)[1].tolist())
+            found.append(rows.mT.topk(k, dim=0, largest=largest)[1].tolist())
+"""
+    names = {}
+    exec(code, names)
+    assert json.loads(page_python(code + "print(json.dumps(found))")) == names["found"]
 
 
 def test_a_name_that_the_page_lacks_says_so():
@@ -259,6 +276,19 @@ def test_a_first_guess_is_remembered_between_runs():
         ("shape = (2, 1, 6, 6)\ntrue_values = 18", check),
     )
     assert first["verdict"] is False and "Your first guess was" in second["text"]
+
+
+def test_a_page_says_in_text_what_its_script_needs():
+    import types
+
+    given = {}
+    app = types.SimpleNamespace(
+        builder=types.SimpleNamespace(name="html"), add_css_file=lambda name: None,
+        add_js_file=lambda name, **attributes: given.update(attributes))
+    run_here.add_assets(app, "book/12_batches_loss_schedule", "page.html", {}, object())
+    assert given["data-without"] == "9" and given["data-megabytes"] == "7"
+    assert "from transformer_lib import batching" in given["data-imports"].splitlines()
+    assert all(isinstance(value, str) for value in given.values())  # the theme escapes text alone
 
 
 def test_the_zip_is_the_same_for_the_same_files_and_holds_what_is_imported():
