@@ -23,7 +23,8 @@ run_here = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(run_here)
 
 # By the module of their checks.
-CHAPTERS = {"own" if page == "your-transformer" else page.partition("_")[2] or page: without
+NAMES = {"your-transformer": "own", "weights-by-hand": "weights_by_hand"}
+CHAPTERS = {NAMES.get(page) or page.partition("_")[2] or page: without
             for page, without in run_here.PAGES.items()}
 LATER = [*CHAPTERS][[*CHAPTERS].index("toy_tasks") : -1]
 MOST = 0.97  # of the verdicts, and of the sentences, must agree for a chapter to be in the page

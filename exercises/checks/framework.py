@@ -775,7 +775,8 @@ class Exercise(Check):
                 if isinstance(value, (tuple, str)) else False
                 for i, value in enumerate(args)
             ]
-            smallest = diagnosis.shrink(args, fails, make, sizes, fixed=fixed)
+            rounder = self.shrinks != "sizes"
+            smallest = diagnosis.shrink(args, fails, make, sizes, fixed, rounder)
         expected, given = self.expected(smallest), self.run(answer, smallest)[0]
         return [diagnosis.example(self.names, smallest, given, expected)]
 
@@ -848,7 +849,8 @@ def exercise(number, *, inputs, **options):
     large: arguments on which slow code is seen, and told so. laws: `laws(answer)`, more demands.
     view: `view(result, *args)`, what of a result counts.
     adapt: makes one function of the answers, where they are not one; right: right answers then.
-    shrinks: whether smaller arguments are looked for when it fails.
+    shrinks: whether smaller arguments are looked for when it fails; "sizes": with their numbers
+        as `inputs` makes them, where rounding them one by one would tear apart what fits together.
     """
     return lambda reference: Exercise(reference, number, inputs=inputs, **options)
 
