@@ -135,7 +135,9 @@ def answers(chapter):
                 print(message, end="")
                 return verdict
             yield "unseen", f"{answer.exercise} {answer.mistake}", judge
-    for path in sorted((ROOT / "book" / "solutions").glob(f"*_{chapter}.ipynb")):
+    for path in (ROOT / "book" / "solutions").glob("*.ipynb"):
+        if (path.stem.partition("_")[2] or path.stem) != chapter:
+            continue
         for name, before, source, arguments in mutants.solutions(path):
             names = made_by(before)
 

@@ -106,6 +106,22 @@ def test_random_numbers_are_those_of_pytorch():
         assert torch.allclose(torch.tensor(ours), torch.tensor(there), atol=2e-6)
 
 
+def test_equal_numbers_come_out_of_topk_in_pytorchs_order():
+    code = """
+import json, random, torch
+draw, found = random.Random(1), []
+for n in (1, 2, 3, 5, 8, 13, 16, 30):
+    for k in {1, 2, n // 2, min(n, 16)} - {0} if n > 1 else {1}:
+        for largest in (True, False):
+            rows = torch.tensor([[float(draw.randint(0, 3)) for _ in range(n)] for _ in range(9)])
+            found.append(rows.topk(k, largest=largest)[1].tolist())
+            found.append(rows.mT.topk(k, dim=0, largest=largest)[1].tolist())
+"""
+    names = {}
+    exec(code, names)
+    assert json.loads(page_python(code + "print(json.dumps(found))")) == names["found"]
+
+
 def test_a_name_that_the_page_lacks_says_so():
     """Of whatever PyTorch has, the page has it, or says that it has not."""
     # Asked of a fresh process: other tests add names of their own to PyTorch.
@@ -260,6 +276,19 @@ def test_a_first_guess_is_remembered_between_runs():
         ("shape = (2, 1, 6, 6)\ntrue_values = 18", check),
     )
     assert first["verdict"] is False and "Your first guess was" in second["text"]
+
+
+def test_a_page_says_in_text_what_its_script_needs():
+    import types
+
+    given = {}
+    app = types.SimpleNamespace(
+        builder=types.SimpleNamespace(name="html"), add_css_file=lambda name: None,
+        add_js_file=lambda name, **attributes: given.update(attributes))
+    run_here.add_assets(app, "book/12_batches_loss_schedule", "page.html", {}, object())
+    assert given["data-without"] == "9" and given["data-megabytes"] == "7"
+    assert "from transformer_lib import batching" in given["data-imports"].splitlines()
+    assert all(isinstance(value, str) for value in given.values())  # the theme escapes text alone
 
 
 def test_the_zip_is_the_same_for_the_same_files_and_holds_what_is_imported():

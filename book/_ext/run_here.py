@@ -39,7 +39,7 @@ PAGES = {
     "24a_less_depth": (),
     "25_acting": (),
     "27_states": (),
-    "28_preferences": (),
+    "28_preferences": (1,),
     "diffusion": (),
     "experts": (),
     "weights-by-hand": (),
@@ -99,7 +99,7 @@ def add_assets(app: Sphinx, pagename: str, templatename: str, context: dict, doc
         "data-code": f"python.zip?v={code}", "data-imports": imports(page),
         "data-without": " ".join(map(str, PAGES[page])),
         "data-wheels": " ".join(wheel["file"] for wheel in wheels()),
-        "data-megabytes": RUNTIME + round(sum(wheel["bytes"] for wheel in wheels()) / 1e6)})
+        "data-megabytes": str(RUNTIME + round(sum(one["bytes"] for one in wheels()) / 1e6))})
 
 
 def write_code(app: Sphinx, error: Exception | None) -> None:

@@ -230,6 +230,7 @@ _FRACTION = re.compile(
 def stopped(error):
     """One sentence for an exception: its name, its message and the learner's line."""
     message = " ".join(str(error).split()) or "no message"
+    message = message.partition(" Exception raised from ")[0]  # and what follows of PyTorch's C++
     if _FRACTION.search(message):
         message = "a size, place or count is a float: they are whole numbers, so divide with //"
     problem = f"{type(error).__name__} ({message:.200})"

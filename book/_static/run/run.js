@@ -71,7 +71,7 @@ function exercise(title, answer, check, printed, checked) {
   const button = make("button", { type: "button", className: "run-button run-open" }, saved ? "Carry on here" : "Run here");
   button.setAttribute("aria-label", `${title}: ${button.textContent}`);
   const bar = make("div", { className: "run-bar" }, button);
-  answer.append(bar);
+  answer.querySelector(".cell_input").after(bar);
   button.addEventListener("click", () => open().catch((error) => {
     button.disabled = false;
     button.textContent = "Run here";

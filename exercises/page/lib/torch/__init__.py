@@ -131,9 +131,11 @@ empty, empty_like, _ = _filled("empty", 0)
 
 @function
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    if isinstance(size, builtins.int):
+        raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     kind = dtype or _tensor.scalar_kind(value)
-    shape = _shape((size,) if not isinstance(size, builtins.int) else ((size,),))
+    shape = _shape((size,))
     return _new([value] * math.prod(shape), shape, kind, requires_grad)
 
 
