@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from transformer_lib.batching import pad
 from transformer_lib.config import BOS, EOS, PAD
-from transformer_lib.decoding import _length_limits, _top, evaluating, in_batches, sample
+from transformer_lib.decoding import _top, evaluating, in_batches, length_limits, sample
 from transformer_lib.evaluation import sentence_scores
 from transformer_lib.tokenization import encode_source
 from transformer_lib.translator import Translator
@@ -67,7 +67,7 @@ def n_best(
     finished = []
     with evaluating(model):
         ids, state = model.start(src_ids, bos_id)
-        first, limit = ids.size(1), int(_length_limits(model, src_ids, max_len, ids.size(1))[0])
+        first, limit = ids.size(1), int(length_limits(model, src_ids, max_len, ids.size(1))[0])
         ids = ids.repeat_interleave(n, 0)  # (n, length) prefixes
         totals = torch.tensor([0.0] + [-torch.inf] * (n - 1))  # all are the same: one may count
         for length in range(1, limit + 1):
