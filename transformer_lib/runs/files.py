@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from transformer_lib.guards import guard
 from transformer_lib.guards.checks import require_regular
 
 
@@ -165,3 +166,6 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+guard(__name__)
