@@ -206,6 +206,16 @@ def test_two_may_ask_at_once_whether_they_can_save(folder, monkeypatch):
     assert sorted(folder.iterdir()) == before
 
 
+def test_two_that_write_one_file_are_told_so(tmp_path):
+    """The first to end takes the temporary name away from the other."""
+    path = tmp_path / "model.bin"
+    with pytest.raises(OSError, match="is being written by another process as well"):
+        with files.replacing(path) as partial:
+            partial.write_bytes(b"one")
+            files.write_bytes(path, b"two")
+    assert path.read_bytes() == b"two" and [*tmp_path.iterdir()] == [path]
+
+
 def test_an_export_replaces_no_link_and_no_device(folder, tmp_path):
     target, link = tmp_path / "target.bin", tmp_path / "link.bin"
     target.write_bytes(b"mine")

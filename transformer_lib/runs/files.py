@@ -34,8 +34,13 @@ def replacing(path: str | Path, temporary: Path | None = None) -> Iterator[Path]
     remove(partial)  # what a killed process left
     try:
         yield partial
-        sync(partial)
-        os.replace(partial, path)
+        try:
+            sync(partial)
+            os.replace(partial, path)
+        except FileNotFoundError:
+            raise OSError(
+                f"{path} is being written by another process as well: wait for it, then look."
+            ) from None
         sync(path.parent)
     except BaseException:
         remove(partial)
