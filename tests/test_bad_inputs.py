@@ -240,6 +240,7 @@ REFUSED = {
     # tokens, batches
     "vocabulary of 4": lambda **_: tokenization.train_tokenizer(["a"], 4),
     "vocabulary of 2^31": lambda **_: tokenization.train_tokenizer(["a"], 2**31),
+    "vocabulary of a million and one": lambda **_: tokenization.train_tokenizer(["a"], 10**6 + 1),
     "kind unigram": lambda **_: tokenization.train_tokenizer(["a"], 50, "unigram"),
     "no text": lambda **_: tokenization.train_tokenizer([], 50),
     "blank text": lambda **_: tokenization.train_tokenizer([" ", ""], 50),
