@@ -14,49 +14,19 @@ import argparse
 import platform
 import statistics
 import time
-import weakref
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from transformer_lib.attention import scaled_dot_product_attention
 from transformer_lib.beyond import flash, linear, low_rank, lsh, routing, sparse
 from transformer_lib.runs.files import write_json
+from transformer_lib.runs.speed import PeakMemory
 
 FILE = Path(__file__).resolve().parents[1] / "results" / "beyond" / "attention-cost.json"
 LENGTHS = [2**n for n in range(7, 15)]
 K, BUDGET = 64, 128  # numbers of a head; keys, rank or features for each query
-
-
-class PeakMemory(TorchDispatchMode):
-    """The most bytes that the tensors made inside this block hold at one time."""
-
-    def __init__(self):
-        super().__init__()
-        self.now = self.peak = 0
-        self.known = weakref.WeakSet()
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        given = {t.untyped_storage()._cdata for t in tree_leaves((args, kwargs)) if _tensor(t)}
-        result = function(*args, **(kwargs or {}))
-        for tensor in filter(_tensor, tree_leaves(result)):
-            storage = tensor.untyped_storage()
-            if storage._cdata not in given and storage not in self.known:  # new, not a view
-                self.known.add(storage)
-                self.now += storage.nbytes()
-                weakref.finalize(storage, self._gone, storage.nbytes())
-        self.peak = max(self.peak, self.now)
-        return result
-
-    def _gone(self, n_bytes):
-        self.now -= n_bytes
-
-
-def _tensor(x):
-    return isinstance(x, torch.Tensor)
 
 
 def mechanisms(size: int) -> dict:

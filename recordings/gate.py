@@ -40,7 +40,6 @@ OLD = {
     "claims/memory": ("recurrence", NO_CURVE),
     "claims/normalization": ("07_normalization", NO_CURVE),
     "claims/one_vector": ("10_decoder", NO_CURVE),
-    "claims/residuals": ("08_feed_forward_and_residuals", NO_CURVE),
     "claims/shift": ("12_batches_loss_schedule", NO_CURVE),
     "claims/starts": ("11_whole_model", NO_CURVE),
     "claims/toys": ("13_toy_tasks", NO_CURVE),

@@ -204,6 +204,12 @@ EQUIVALENT = {
         "memory, total = (written.cumsum(-3), k.cumsum(-2)) | without USub": (
             "that axis has this number counted from the front, too"
         ),
+        "new = torch.maximum(largest, scores.amax(-1, keepdim=True)) | arguments exchanged": (
+            "the larger of two has no order"
+        ),
+        "total, summed = (torch.zeros_like(largest), 0.0) | 0.0 -> 1.0": (
+            "the first correction is 0, so whatever it starts with does not count"
+        ),
         "overturned = sparse.causal(sparse.any_of(sparse.local(1), sparse.with_global(1))) | arguments exchanged": (
             "or has no order"
         ),
@@ -311,5 +317,43 @@ EQUIVALENT = {
     },
     "positional_encodings": {
         "d_model, near, far = (64, 48, 100) | 48 -> 49": ("these two distances do as well"),
+    },
+    "weights-by-hand": {
+        "def look_at(target, sharp=50): | 50 -> 51": ("any large factor does"),
+        "def copied(to, factor=1): | 1 -> 2": ("all letters are copied alike"),
+        "return {('new ' + letter, letter): 1 for letter in 'abcd'} | 1 -> 2": (
+            "all letters are read alike"
+        ),
+        "return {('one', 'place²'): -sharp} | {(x, 'place'): 2 * sharp * n for x, n in target.items()} | Mult -> Div": (
+            "all factors there are 1 or -1"
+        ),
+        "find_last = ({('one', 'place'): 50}, {('place', 'last'): 1}) | 50 -> 51": (
+            "any large factor does"
+        ),
+        "found = {(letter, 'after ' + letter): 100 for letter in 'abcd'} | {('one', 'place'): 20} | 100 -> 101": (
+            "a match counts still more"
+        ),
+        "found = {(letter, 'after ' + letter): 100 for letter in 'abcd'} | {('one', 'place'): 20} | 20 -> 21": (
+            "the later match still wins, and a match still counts more than five places"
+        ),
+        "lowest = ({('one', 'depth'): -2000}, {('depth', 'lowest'): 1}) | 2000 -> 2001": (
+            "any large factor does"
+        ),
+        "lowest = ({('one', 'depth'): -2000}, {('depth', 'lowest'): 1}) | 1 -> 2": (
+            "the lowest depth may count more than twice"
+        ),
+        "brackets_readout = {('one', 'balanced'): 0.05, ('depth', 'balanced'): -1, ('lowest', 'balanced'): 2, ('one', 'not'): 0} | 2 -> 3": (
+            "the lowest depth may count more than twice"
+        ),
+        "at_once = in_one_layer(6) | 6 -> 7": ("two more heads, for longer texts"),
+        "for place in range(length - 2): | Sub -> Add": ("more heads, for longer texts"),
+        "for place in range(length - 2): | 2 -> 0": ("more heads, for longer texts"),
+        "for place in range(length - 2): | left operand only": ("more heads, for longer texts"),
+        "turned_away = {(letter, letter): -100 for letter in 'abcd'} | 100 -> 101": (
+            "it is still lower than the next place"
+        ),
+        "moves_on = look_at({'one': place + 0.375}, sharp=200) | turned_away | 200 -> 201": (
+            "any large factor does"
+        ),
     },
 }

@@ -2,6 +2,7 @@
 
 import copy
 
+import pretend
 import pytest
 import torch
 
@@ -208,6 +209,19 @@ def test_a_window_as_long_as_the_text_is_full_attention():
     exchange(short.decoder, caches.WindowAttention, window=8)
     close(model.decode(ids), expected)
     assert (short.decode(ids) - expected)[:, -1].abs().max() > 1e-4
+
+
+def test_a_window_lies_where_its_queries_lie():
+    torch.set_grad_enabled(True)  # the device refuses inference's tensors
+    attention = caches.WindowAttention(32, 4, window=3, sinks=1).eval()
+    x = torch.randn(1, 6, 32)
+    expected = attention(x, x, x)[0]
+    with pretend.chosen() as gpu:
+        attention.to(gpu)
+        cache = attention.new_cache()
+        steps = [attention(t, t, t, cache=cache)[0] for t in x.to(gpu).split(1, dim=1)]
+        assert cache.places.device.type == gpu.type
+        close(torch.cat(steps, 1).cpu(), expected)
 
 
 def test_tokens_kept():

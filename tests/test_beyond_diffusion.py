@@ -186,6 +186,13 @@ def test_the_gradient_reaches_the_model_and_padding_mask_does_not_hide():
     assert model.embedding.lookup.weight.grad.abs().sum() > 0
 
 
+@pytest.mark.parametrize("order", ["random", "sure"])
+def test_the_last_pass_fills_what_is_left_however_unsure(order):
+    for passes in (1, 2):
+        ids = fill_in(tiny(), blank(5, T, WORDS), passes, order, sure_enough=1.0)
+        assert (ids[:, 1:] < WORDS).all()
+
+
 @pytest.mark.parametrize("given", [{"order": "best"}, {"passes": 0}])
 def test_what_cannot_be_is_refused(given):
     with pytest.raises(ValueError, match=next(iter(given))):

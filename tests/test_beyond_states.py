@@ -153,6 +153,31 @@ def test_the_control_with_no_decay_is_softmax_attention():
     assert gated(x)[0].isfinite().all() and gated.to_decay is not None
 
 
+@pytest.mark.parametrize("other", ["RetNet", "Mamba-2"])
+def test_gla_with_equal_rows_is_mamba_2_and_with_a_fixed_decay_retnet(other):
+    simple, gla = states.StateMixer(16, 2, 4, other), states.StateMixer(16, 2, 4, "GLA")
+    decays = {k: v for k, v in simple.state_dict().items() if not k.startswith("to_decay")}
+    gla.load_state_dict(decays, strict=False)
+    x = torch.randn(2, 30, 16)
+    with torch.no_grad():
+        if other == "RetNet":
+            gla.to_decay.weight.zero_()
+            kept = 1 - 2.0 ** (-5 - torch.arange(2))
+            gla.to_decay.bias.copy_(torch.logit(kept).repeat_interleave(4))
+        else:
+            gla.to_decay.weight.copy_(simple.to_decay.weight.repeat_interleave(4, 0))
+            gla.to_decay.bias.copy_(simple.to_decay.bias.repeat_interleave(4))
+    torch.testing.assert_close(gla(x)[0], simple(x)[0], atol=1e-5, rtol=1e-5)
+    with torch.no_grad():
+        gla.to_decay.weight[1] += 1.0  # one row forgets at a speed of its own
+    assert (gla(x)[0] - simple(x)[0]).abs().max() > 1e-3
+
+
+def test_the_control_cannot_step_and_says_so():
+    with pytest.raises(TypeError, match="needs all keys and values"):
+        states.SharpMixer(16, 2, 4, "softmax").step(torch.randn(2, 1, 16))
+
+
 @pytest.mark.parametrize("n_told", [1, 2, 3])
 def test_the_text_says_what_is_asked(n_told):
     generator = torch.Generator().manual_seed(0)

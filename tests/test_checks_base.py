@@ -169,6 +169,21 @@ def test_an_exception_is_explained_with_the_learners_line(capsys):
     assert "With scores (3, 4), values (4, 2)." in out
 
 
+FRACTIONS = [
+    lambda s, v: s.reshape(3, len(v) / 2, 2), lambda s, v: s.view(3, len(v) / 2, 2),
+    lambda s, v: s.unflatten(-1, (len(v) / 2, 2)), lambda s, v: torch.zeros(3, len(v) / 2),
+    lambda s, v: s.split(len(v) / 2), lambda s, v: s.chunk(len(v) / 2),
+    lambda s, v: range(len(v) / 2),
+]
+
+
+@pytest.mark.parametrize("fraction", FRACTIONS)
+def test_a_size_that_is_a_fraction_is_said_in_our_own_words(fraction, capsys):
+    out = told(a_softmax_average(), fraction, capsys)[1]
+    assert "your code stops with TypeError (a size, place or count is a float: " in out
+    assert "divide with //)" in out and "tuple of ints" not in out
+
+
 # ------------------------------------------------------------------------- rules that go unsaid
 
 

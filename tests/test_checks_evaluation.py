@@ -120,3 +120,37 @@ CASES = [
 def test_check(check, answer, verdict, message, capsys):
     assert check(*answer) is verdict
     assert message in capsys.readouterr().out
+
+
+PRAISED, BLAMED = ch.fool.example
+REFERENCES = list(ch.REFERENCES)
+
+
+@pytest.mark.parametrize("praised, blamed, verdict, message", [
+    (PRAISED, BLAMED, True, "only you can tell"),
+    (..., ..., None, "Not attempted"),
+    ([..., *PRAISED[1:]], BLAMED, None, "Not attempted"),
+    ("Two small dogs", BLAMED, False, "`praised` must be a list of sentences"),
+    (PRAISED, BLAMED[:3], False, "`blamed` has 3"),
+    (REFERENCES, BLAMED, False, "praised[0] is the reference itself"),
+    ([PRAISED[0], REFERENCES[1][:-1], *PRAISED[2:]], BLAMED, False, "praised[1] still says"),
+    # A negation more, a negation less, and two things exchanged count as wrong.
+    ([PRAISED[0].replace("roof", "beach").replace("are", "are not"), *PRAISED[1:]], BLAMED, True,
+     "Right"),
+    (["A red ball is running after two small dogs on the beach.", *PRAISED[1:]], BLAMED, True,
+     "Right"),
+    (["Nothing of that kind.", *PRAISED[1:]], BLAMED, False, "praised[0] has the lowest chrF"),
+    (PRAISED, [BLAMED[0].replace("crimson", "blue"), *BLAMED[1:]], False,
+     "the check knows words that begin with red, scarlet, crimson"),
+    (PRAISED, ["Never mind: " + BLAMED[0], *BLAMED[1:]], False, "blamed[0] has a negation"),
+    (PRAISED, [REFERENCES[0], *BLAMED[1:]], False, 'and shares "two small dogs are running after'),
+])
+def test_fooling_the_metric(praised, blamed, verdict, message, capsys):
+    assert ch.fool(praised, blamed) is verdict
+    assert message in capsys.readouterr().out
+
+
+def test_the_references_say_all_that_is_listed_in_their_order():
+    for reference, facts in ch.REFERENCES.items():
+        places = ch._places(reference, facts)
+        assert None not in places and places == sorted(places)

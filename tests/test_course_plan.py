@@ -88,7 +88,7 @@ def test_the_page_shows_every_part_and_its_links_lead_somewhere():
 
 def test_the_letter_speaks_of_the_hours_that_the_plan_has():
     weekly = sum(plan.workload().values()) / 60 / 12
-    assert "about four hours a week, twelve weeks long" in PAGE.replace("\n> ", " ")
+    assert "about four hours a week, for twelve weeks" in PAGE.replace("\n> ", " ")
     assert 3.7 <= weekly < 4.5
 
 

@@ -295,7 +295,7 @@ def test_a_source_without_a_batch_is_an_error():
 def test_a_beam_ends_at_its_sentences_own_limit(monkeypatch):
     # The penalty favours long outputs: a sentence that went on beyond its limit would win.
     limits = [2, 6]
-    monkeypatch.setattr("transformer_lib.decoding._length_limits", lambda *_: torch.tensor(limits))
+    monkeypatch.setattr("transformer_lib.decoding.length_limits", lambda *_: torch.tensor(limits))
     for seed in range(8):
         model, src = eager_model(seed), random_ids(2, 6, vocab_size=12, seed=seed)
         ids, _ = beam_search(model, src, 3, length_penalty=2.0)

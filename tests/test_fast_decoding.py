@@ -167,6 +167,12 @@ def test_what_it_would_not_do_right_is_refused(make, reason):
     assert fast.for_decoding(model) is model
 
 
+def test_a_negative_number_of_sentences_is_refused():
+    with pytest.raises(ValueError, match="sentences is -1; say how many"):
+        fast.for_decoding(tiny_model(), -1)
+    assert isinstance(fast.for_decoding(tiny_model(), 0), fast.DecodingModel)
+
+
 def test_a_model_that_is_being_looked_into_is_decoded_as_it_is():
     model = tiny_model()
     assert isinstance(fast.for_decoding(model), fast.DecodingModel)

@@ -64,6 +64,21 @@ def test_homework_is_there_and_takes_the_stated_minutes(number):
     assert total == int(found[1]) == plan.sessions()[number - 1]["homework"]
 
 
+def test_the_note_on_self_study_states_exercises_that_exist_and_their_minutes():
+    note = GUIDE.partition("### Part VI, for self-study\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| \[[^]]+\]\((\w+)\.ipynb\).*\|(.*)\|$", note, re.MULTILINE)
+    toc = (ROOT / "_toc.yml").read_text(encoding="utf8")
+    part = toc.partition("caption: VI ")[2].partition("caption:")[0]
+    assert [name for name, _ in rows] == re.findall(r"file: book/(\w+)", part)
+    for name, homework in rows:
+        text = "\n".join(plan.markdown_cells(ROOT / "book" / f"{name}.ipynb"))
+        there = dict(re.findall(r"\*\*Exercise (\d+\. [^*]+)\*\* \([^)]*?(\d+) minutes\)", text))
+        if homework.strip():
+            listed, minutes = re.search(r"exercises (.+) \((\d+) minutes\)", homework).groups()
+            chosen = [re.sub(r"^(\d+)", r"\1.", one) for one in listed.split(" · ")]
+            assert sum(int(there[one]) for one in chosen) == int(minutes), name
+
+
 def test_a_headline_on_a_slide_is_the_chapters():
     chapter = "\n".join(plan.markdown_cells(ROOT / "book" / "22_encoder_decoders.ipynb"))
     assert "22.0 instead of 6.2" in chapter and "22.0 BLEU instead of 6.2" in GUIDE
@@ -279,9 +294,28 @@ def test_charts_and_figures_live_and_a_held_figure_waits(served, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
-def test_a_deck_prints_a_slide_a_page(tmp_path):
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium")
+def test_every_deck_prints_a_slide_a_page(tmp_path):
+    """All decks in one browser. Each page has its slide's size and title."""
     from pypdf import PdfReader
 
-    made = slides.write(tmp_path, DECKS[3:4], placeholder_outputs())[0]
-    assert len(PdfReader(slides.print_pdf(made)).pages) == len(DECKS[3].slides) + 2
+    made = slides.write(tmp_path, DECKS, placeholder_outputs())
+    for deck, pdf in zip(DECKS, slides.print_pdfs(made), strict=True):
+        pages = PdfReader(pdf).pages
+        titles = [deck.title, *(slide.title for slide in deck.slides), "Before next time"]
+        assert len(pages) == len(titles)
+        for title, page in zip(titles, pages, strict=True):
+            assert (page.mediabox.width, page.mediabox.height) == (960, 540)  # 1280 x 720 pixels
+            words = re.sub(r"\W", "", page.extract_text())
+            assert re.sub(r"\W", "", title) in words, (deck.session, title)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium")
+def test_a_deck_with_an_empty_page_is_an_error(tmp_path):
+    deck = slides.write(tmp_path, DECKS[3:4], placeholder_outputs())[0]
+    hidden = "<style>.reveal section.title * { display: none }</style></head>"
+    text = deck.read_text(encoding="utf8").replace("</head>", hidden)
+    deck.write_text(text, encoding="utf8")
+    with pytest.raises(RuntimeError, match=r"9 pages for 9 slides, 1 of them empty"):
+        slides.print_pdfs([deck])

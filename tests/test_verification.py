@@ -84,6 +84,34 @@ def test_a_file_that_was_changed_stops_it(folder, capsys):
     assert "metrics.jsonl is damaged or was changed" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("key", ["weights", "beam_size", "sentences"])
+def test_scores_that_say_too_little_are_named(folder, key):
+    def without(text):
+        return json.dumps({k: v for k, v in json.loads(text).items() if k != key})
+
+    change(folder, "scores.json", without)
+    _, found = verify(folder)
+    assert found.holds is None and f"scores.json doesn't say its {key}, " in str(found)
+
+
+def test_scores_of_another_split_without_their_translations_are_named(folder):
+    with checksums.changing(folder, ["scores-validation.json"]):
+        about = json.loads((folder / "scores.json").read_text()) | {"split": "validation"}
+        (folder / "scores-validation.json").write_text(json.dumps(about))
+    unsure = [str(finding) for finding in verify(folder) if finding.holds is None]
+    assert len(unsure) == 1 and "translations-validation.jsonl isn't there" in unsure[0]
+
+
+def test_counts_that_differ_are_found(folder):
+    change(folder, "translations.jsonl", lambda text: "".join(text.splitlines(True)[:-2]))
+    n = len(load_parallel("mini")["test"])
+    (found,) = failed(folder)
+    assert f"{n - 2} translations are kept of {n} sentences" in found
+    change(folder, "scores.json", lambda text: json.dumps(json.loads(text) | {"sentences": n + 9}))
+    (found,) = failed(folder)
+    assert f"of {n + 9} sentences, and the data has {n}" in found
+
+
 def test_what_cannot_be_looked_at_is_said(folder):
     def away(*_):
         raise ConnectionError("no mirror has it")
@@ -107,5 +135,6 @@ def test_scores_that_cannot_be_read_do_not_hold(folder, content, capsys):
 def test_a_config_that_cannot_be_read_is_named_without_a_list_too(folder):
     (folder / "checksums.json").unlink()
     (folder / "config.json").write_text("[]")
+    (folder / "scores.json").unlink()  # whose translations would be made again, with the config
     with pytest.raises(ValueError, match="config.json is damaged"):
         list(verify(folder))

@@ -132,7 +132,7 @@ class MultiHeadAttention(nn.Module):
         return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
 
     def share_heads(self, x: Tensor) -> Tensor:
-        """(B, n_kv_heads, T, K) -> (B, H, T, K): each stands for its group of queries' heads."""
+        """(B, n_kv_heads, T, K) -> (B, H, T, K): each one repeated for its group of query heads."""
         group = self.n_heads // x.size(1)
         return x if group == 1 else x.repeat_interleave(group, dim=1)
 

@@ -22,7 +22,7 @@ class TokenBatchSampler:
     pairs, the longer side counts. Each epoch (see `set_epoch`) shuffles the sentences among
     those of their own length, and the order of the batches; without `shuffle`, batches go from
     short to long. The same seed and epoch give the same batches.
-    Raises ValueError for no sentences, or for one that alone is over the budget.
+    Raises ValueError for no sentences, or for one that is over the budget by itself.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ def _place(source: int, target: int) -> tuple[int, int]:
     """Sort key of a pair: by the longer side, then by how much longer the source is.
 
     The second part rises within one length and falls within the next, so that a batch which
-    holds the end of one and the start of the other finds pairs of like shape on both.
+    holds the end of one and the start of the other finds pairs of similar shape on both.
     """
     longer = max(source, target)
     return longer, (source - target) * (-1) ** longer
@@ -97,7 +97,7 @@ def pad(sequences: Sequence[Sequence[int]], pad_id: int = PAD) -> Tensor:
 
 
 def padding_share(lengths: Sequence[tuple[int, int]], batches: list[list[int]]) -> float:
-    """Which part of the tokens in these batches is padding, both sides counted: 0 to 1."""
+    """The share of the tokens in these batches that is padding, both sides counted: 0 to 1."""
     real = total = 0
     for batch in batches:
         for side in zip(*(lengths[i] for i in batch), strict=True):

@@ -13,7 +13,7 @@ from transformer_lib.guards import guard
 
 
 class KeyValueCache:
-    """Keys and values of the tokens already seen, so that a decoding step computes only the new.
+    """Keys and values of the tokens seen so far, so that a decoding step computes only what is new.
 
     keys, values: (B, H, length, K) or None.
     """
@@ -77,7 +77,7 @@ class DecoderCache:
 class DecodingState:
     """Where a decoding stands, for a batch: what the next `step` of a model needs besides new ids.
 
-    cache: None for a decoding that computes the whole prefix anew. memory: (B, S, D), the encoded
+    cache: None if each step computes the whole prefix again. memory: (B, S, D), the encoded
     sources, with their mask; None in a decoder-only model.
     """
 

@@ -26,7 +26,7 @@ def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pai
     project's own small German-English corpus, which needs no network; "auto" is "multi30k" where
     it can be had, else "mini". Anything else is a folder or another data set of the hub.
     src, tgt: language codes, the names of the columns (or the keys of a `translation` column).
-    Returns Pairs, whose `.source` tells "multi30k" from "mini".
+    Returns Pairs, whose `.source` says whether it is "multi30k" or "mini".
     Raises ValueError for a missing language, a damaged or one-sided line (with its number), or an
     empty split; ConnectionError when neither the hub nor a mirror can be reached.
     """

@@ -37,7 +37,7 @@ def greedy_decode(
     src_ids: (B, S), padded. Returns (B, L) new ids, L <= max_len: without <bos>, with <eos> where
     the sentence ended, padded behind it. max_len defaults to the sentence's own length + 50 (sec.
     6.1).
-    use_cache=False computes the whole prefix anew at each step: slower, same ids.
+    use_cache=False computes the whole prefix again at each step: slower, same ids.
     """
 
     def most_probable(ids: Tensor, state) -> Tensor:
@@ -102,8 +102,8 @@ def _generate(
 ) -> Tensor:
     """Extend every sentence by choose(newest ids, state) -> ids (B,) until <eos> or max_len."""
     with evaluating(model):
-        ids, state = model.start(src_ids, bos_id, use_cache)  # (B, T) what stands there already
-        limits = _length_limits(model, src_ids, max_len, ids.size(1))  # (B,)
+        ids, state = model.start(src_ids, bos_id, use_cache)  # (B, T) what is there already
+        limits = length_limits(model, src_ids, max_len, ids.size(1))  # (B,)
         output = torch.full((len(ids), int(limits.max())), PAD, device=ids.device)
         live = torch.arange(len(ids), device=ids.device)  # sentences not ended
         for step in range(output.size(1)):
@@ -147,9 +147,9 @@ def beam_search(
         )
     device, n = src_ids.device, beam_size
     with evaluating(model):
-        ids, state = model.start(src_ids, bos_id)  # (B, T) what stands there already
+        ids, state = model.start(src_ids, bos_id)  # (B, T) what is there already
         first = ids.size(1)  # where the new tokens begin
-        limits = _length_limits(model, src_ids, max_len, first)  # (B,)
+        limits = length_limits(model, src_ids, max_len, first)  # (B,)
         best_ids = torch.full((len(ids), int(limits.max())), PAD, device=device)
         best_scores = torch.full((len(ids),), -math.inf, device=device)
         live = torch.arange(len(ids), device=device)  # (A,) sentences not done
@@ -165,7 +165,7 @@ def beam_search(
             tokens = tokens.view(len(live), -1).gather(1, choice)  # (A, 2n)
             origin = choice // (2 * n) + n * torch.arange(len(live), device=device)[:, None]
 
-            # Finished: <eos> among the best n, or, at the length limit, whatever stands there.
+            # Finished: <eos> among the best n, or, at the length limit, whatever is there.
             ended = tokens == eos_id
             last = limits[live] == step + 1  # (A,)
             final = ended | last[:, None]  # (A, 2n)
@@ -209,7 +209,7 @@ def _top(model: nn.Module, ids: Tensor, state, k: int, log_p: bool = False):
 
 
 def _without_padding(logits: Tensor) -> Tensor:
-    """Padding is no word, and later steps would not see it. (rows, V), changed in place."""
+    """Padding isn't a word, and later steps would not see it. (rows, V), changed in place."""
     logits[:, PAD] = -math.inf
     return logits
 
@@ -234,10 +234,10 @@ def largest(logits: Tensor, k: int, width: int = 100) -> tuple[Tensor, Tensor]:
     return top, chosen.gather(1, found // width) * width + found % width
 
 
-def _length_limits(model: nn.Module, src_ids: Tensor, max_len: int | None, first: int) -> Tensor:
+def length_limits(model: nn.Module, src_ids: Tensor, max_len: int | None, first: int) -> Tensor:
     """How many tokens each sentence may get, (B,): max_len, or its own length + 50 (sec. 6.1).
 
-    first: how many tokens stand there already; the last one written is never read.
+    first: how many tokens there are already; the last one written is never read.
     """
     if not src_ids.numel():
         raise ValueError(f"src_ids has shape {tuple(src_ids.shape)}: there is nothing to decode.")
@@ -262,7 +262,7 @@ def in_batches(
 ) -> list:
     """What decode(src_ids (B, S)) gives for each source, B results a call, in the sources' order.
 
-    Sentences of like length share a batch of at most max_tokens source tokens. each: map, or a
+    Sentences of similar length share a batch of at most max_tokens source tokens. each: map, or a
     function like it that does several batches at a time.
     """
     lengths = [len(ids) for ids in sources]

@@ -9,7 +9,7 @@ from transformer_lib.guards import guard
 class Dropout(nn.Module):
     """Zero each number with probability p in training, and scale the rest by 1 / (1 - p).
 
-    The scale keeps the mean, so that nothing need change when training ends. The same law as
+    The scale keeps the mean, so nothing has to change when training ends. The same law as
     torch.nn.Dropout (Srivastava et al. 2014, sec. 10, "inverted").
     """
 

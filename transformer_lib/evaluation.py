@@ -192,12 +192,12 @@ def bootstrap(
 
 @dataclass(frozen=True)
 class Comparison:
-    """System a against system b on the same sentences: `delta` is the score of a less that of b."""
+    """System a against system b on the same sentences: `delta` is a's score minus b's."""
 
     delta: float
     low: float  # 95 % of the resampled differences lie between low and high
     high: float
-    p_value: float  # how often chance alone gives a difference as large, in either direction
+    p_value: float  # how often chance by itself gives a difference as large, in either direction
 
 
 def paired_bootstrap(

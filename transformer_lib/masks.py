@@ -36,7 +36,7 @@ def causal_mask(size: int, device=None) -> Tensor:
 def decoder_mask(ids: Tensor, start: int = 0) -> Tensor | None:
     """What the tokens of a decoder may read: nothing later, and no padding.
 
-    ids: (B, T), of which the first stands at position `start`: the ones before it are in a cache,
+    ids: (B, T), of which the first is at position `start`: the ones before it are in a cache,
     which holds no padding. Returns (B or 1, 1, T, start + T) bool, or None where a single new token
     reads all before it.
     """

@@ -16,7 +16,7 @@ from transformer_lib.guards import guard
 
 
 class PositionalScheme(nn.Module):
-    """The three places at which a model can be told where a token stands.
+    """The three places where a model can take in the position of a token.
 
     A scheme overrides the hooks it uses. The class itself overrides none: positions "none".
     """
@@ -55,7 +55,7 @@ class SinusoidalEncoding(PositionalScheme):
         return cls(config.d_model, config.max_len)
 
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
-        """x: (B, T, D), whose first token stands at position `start` -> (B, T, D)."""
+        """x: (B, T, D), whose first token is at position `start` -> (B, T, D)."""
         return x + positions_of(self.table, x.size(1), start)
 
     def add(self, x: Tensor, start: int = 0) -> Tensor:
@@ -89,7 +89,7 @@ class LearnedEncoding(PositionalScheme):
         return cls(config.d_model, config.max_len)
 
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
-        """x: (B, T, D), whose first token stands at position `start` -> (B, T, D)."""
+        """x: (B, T, D), whose first token is at position `start` -> (B, T, D)."""
         return x + positions_of(self.table, x.size(1), start)
 
     def add(self, x: Tensor, start: int = 0) -> Tensor:
@@ -158,7 +158,7 @@ class AlibiBias(PositionalScheme):
         return cls(config.n_heads)
 
     def forward(self, n_queries: int, n_keys: int, start: int = 0) -> Tensor:
-        """Bias to add to the scores: (1, H, n_queries, n_keys); query 0 stands at `start`."""
+        """Bias to add to the scores: (1, H, n_queries, n_keys); query 0 is at `start`."""
         query = torch.arange(start, start + n_queries, device=self.slopes.device)
         key = torch.arange(n_keys, device=self.slopes.device)
         distance = (query[:, None] - key[None, :]).abs()  # (Tq, Tk)

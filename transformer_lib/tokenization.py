@@ -21,7 +21,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, kind: str = "bpe") ->
     kind: "bpe" for sub-words by byte-pair encoding (Sennrich et al. 2016), "word" for the most
     frequent words. Spaces become part of the following token, as "▁", so that
     `tokenizer.decode(tokenizer.encode(text).ids) == text` for text without outer or unusual
-    spaces whose characters (or words) were seen in training. A special token that stands in a text,
+    spaces whose characters (or words) were seen in training. A special token that occurs in a text,
     such as "<eos>", is text like any other.
     Raises ValueError for an unknown kind, a vocabulary that is too small, or no text.
     """

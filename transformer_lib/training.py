@@ -93,7 +93,7 @@ def train(
     loss: Callable[..., Tensor] | None = None,
     rate: Callable[[TrainConfig, int, int], float] | None = None,
 ) -> list[dict]:
-    """Train a translation model: `fit`, which says more, with batches and loss for sentence pairs.
+    """Train a translation model: `fit` (see there) with batches and loss for sentence pairs.
 
     pairs: {"train": [(source, target), ...], "validation": [...]}, as from data.load_parallel.
     data_info (source, languages) is kept in run_dir/config.json. loss: another translation_loss.

@@ -127,7 +127,7 @@ class Translator:
         src_ids: (B, S); ids: (B, T), as a decoder returns them. One pass, teacher-forced.
         """
         bos = torch.full((len(ids), 1), BOS, device=ids.device)
-        read = torch.cat([bos, ids[:, :-1]], dim=1)  # (B, T): what stood before each token
+        read = torch.cat([bos, ids[:, :-1]], dim=1)  # (B, T): what came before each token
         read = read.masked_fill(read == EOS, PAD)
         with evaluating(self.model), record_attention(self.model) as weights:
             self.model(src_ids, read)

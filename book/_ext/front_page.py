@@ -63,11 +63,11 @@ PICTURES = {
 }
 SAYS = {
     "I": "Attention, on three tokens with numbers that you can check by hand.",
-    "II": "Words as vectors, where they stand, and what keeps training steady.",
+    "II": "Words as vectors, their positions, and what keeps training steady.",
     "III": "Encoder and decoder, put together from parts that you have proved.",
     "IV": "From toy tasks to a translator, measured and taken apart.",
     "V": "BERT, GPT, pictures, long memories, agents: what came after.",
-    "VI": "Caches, states, experts, preferences: what a reader of today looks for.",
+    "VI": "Caches, states, experts, preferences: what you'll meet in today's models.",
 }
 TITLES = {"figure_plane": "Turn a query in the plane", "figure_inside": "Inside one head", "figure_mask": "Take the masks off",
           "figure_heads": "Switch off heads by the dozen", "figure_merges": "How a word falls into pieces",

@@ -4,8 +4,10 @@ The pages are those of PAGES, whose checks judge alike on the page's own tensor 
 PyTorch (tests/test_page.py). Without a click nothing is loaded but the small script run/run.js.
 """
 
+import ast
 import hashlib
 import io
+import json
 import zipfile
 from pathlib import Path
 
@@ -18,17 +20,39 @@ PAGES = {
     "02_scaled_dot_product_attention": (),
     "03_masks": (),
     "04_multi_head_attention": (7,),
+    "05_tokens_and_embeddings": (),
     "06_positional_encodings": (8,),
     "07_normalization": (),
+    "07a_pre_norm_and_warm_up": (),
     "08_feed_forward_and_residuals": (4, 8),
     "09_encoder": (),
     "10_decoder": (7,),
+    "11_whole_model": (),
+    "12_batches_loss_schedule": (9,),
+    "13_toy_tasks": (),
+    "14_multi30k_data": (7,),
+    "15_decoding": (),
+    "17_evaluation": (4, 7, 8),
+    "20_decoder_only": (),
+    "22_encoder_decoders": (),
+    "23_cheaper_attention": (7, 8),
+    "24a_less_depth": (),
+    "25_acting": (),
+    "27_states": (),
+    "28_preferences": (1,),
+    "diffusion": (),
+    "experts": (),
+    "weights-by-hand": (),
+    "your-transformer": (),
 }
 # What an exercise may import: the checks, the tensor library, and what the chapters print.
 PACKED = ["exercises/*.py", "exercises/checks/*.py", "exercises/page/*.py",
-          "exercises/page/lib/**/*.py", "transformer_lib/*.py", "transformer_lib/guards/*.py",
-          "transformer_lib/models/*.py"]
+          "exercises/page/lib/**/*.py", "transformer_lib/*.py",
+          *(f"transformer_lib/{part}/*.py" for part in ("beyond", "guards", "models", "scoring"))]
 NAME = "run/python.zip"
+# PyTorch itself, where somebody brought it: tools/page_torch.py.
+WHEELS = ROOT / "book" / "_extra" / "vendor" / "pyodide" / "wheels" / "wheels.json"
+RUNTIME = 7  # MB, compressed
 
 
 def files() -> list[Path]:
@@ -45,14 +69,37 @@ def packed() -> bytes:
     return held.getvalue()
 
 
+def imports(page: str) -> str:
+    """The import statements of a chapter, each of one name, one a line; not its setup cell's."""
+    cells = json.loads((ROOT / "book" / f"{page}.ipynb").read_text(encoding="utf8"))["cells"]
+    found = {}
+    for cell in cells:
+        if cell["cell_type"] != "code" or "setup" in cell["metadata"].get("tags", ()):
+            continue
+        for node in ast.parse("".join(cell["source"])).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                for name in node.names:
+                    node.names = [name]
+                    found[ast.unparse(node)] = None
+    return "\n".join(found)
+
+
+def wheels() -> list[dict]:
+    """The wheels that the page loads in place of its tensor library: [{file, bytes}]."""
+    return json.loads(WHEELS.read_text(encoding="utf8")) if WHEELS.exists() else []
+
+
 def add_assets(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    if doctree is None or app.builder.name != "html" or pagename.removeprefix("book/") not in PAGES:
+    page = pagename.removeprefix("book/")
+    if doctree is None or app.builder.name != "html" or page not in PAGES:
         return
-    without = " ".join(map(str, PAGES[pagename.removeprefix("book/")]))
     code = hashlib.sha256(b"".join(path.read_bytes() for path in files())).hexdigest()[:10]
     app.add_css_file("run/run.css")
     app.add_js_file("run/run.js", type="module", **{
-        "data-code": f"python.zip?v={code}", "data-without": without})
+        "data-code": f"python.zip?v={code}", "data-imports": imports(page),
+        "data-without": " ".join(map(str, PAGES[page])),
+        "data-wheels": " ".join(wheel["file"] for wheel in wheels()),
+        "data-megabytes": str(RUNTIME + round(sum(one["bytes"] for one in wheels()) / 1e6))})
 
 
 def write_code(app: Sphinx, error: Exception | None) -> None:

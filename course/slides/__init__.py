@@ -11,13 +11,14 @@ Vega where they have something to move. Figures that run the model do so when th
 """
 
 import argparse
+import base64
 import html
 import json
 import os
 import re
 import shutil
-import subprocess
 import sys
+import tempfile
 import textwrap
 import webbrowser
 from dataclasses import dataclass
@@ -356,22 +357,41 @@ def serve(deck: Path) -> None:
             print()
 
 
-def print_pdf(deck: Path) -> Path:
-    """A deck as PDF, through Chromium: a page a slide. Raises RuntimeError if pages are missing."""
-    pdf = deck.with_suffix(".pdf")
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if chromium is None:
-        raise SystemExit("A PDF needs chromium on the path.")
-    slides = len(re.findall(r"<section\b", deck.read_text(encoding="utf8")))
-    for budget in (10_000, 40_000, 160_000):  # milliseconds: a busy machine may print too early
-        subprocess.run([chromium, "--headless=new", "--no-sandbox", "--disable-gpu",
-                        f"--virtual-time-budget={budget}", "--no-pdf-header-footer",
-                        f"--print-to-pdf={pdf}", f"{deck.resolve().as_uri()}?print-pdf"],
-                       check=True, capture_output=True)
-        pages = len(re.findall(rb"/Type /Page\b", pdf.read_bytes()))
-        if pages == slides:
-            return pdf
-    raise RuntimeError(f"{pdf} has {pages} pages for {slides} slides.")
+def print_pdfs(decks: list[Path]) -> list[Path]:
+    """Decks as PDFs, through Chromium: a page a slide.
+
+    Each is printed once its page says that its figures have their sizes; Chromium's own
+    --print-to-pdf prints an empty page where a busy machine hasn't loaded the deck yet.
+    Raises RuntimeError if pages are missing or empty.
+    """
+    from pypdf import PdfReader
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
+
+    if not (CHROMIUM and DRIVER):
+        raise SystemExit("A PDF needs chromium and chromedriver on the path.")
+    made = []
+    with tempfile.TemporaryDirectory() as profile:
+        driver = start_chromium(Path(profile))
+        try:
+            for deck in decks:
+                driver.get(f"{deck.resolve().as_uri()}?print-pdf")
+                WebDriverWait(driver, 120).until(lambda page: page.execute_script(
+                    "return document.documentElement.dataset.printed"))
+                answer = driver.execute_cdp_cmd("Page.printToPDF", {
+                    "printBackground": True, "preferCSSPageSize": True})
+                made.append(deck.with_suffix(".pdf"))
+                made[-1].write_bytes(base64.b64decode(answer["data"]))
+                slides = len(re.findall(r"<section\b", deck.read_text(encoding="utf8")))
+                letters = [re.sub(r"[\d\W]", "", page.extract_text())  # without the slide's number
+                           for page in PdfReader(made[-1]).pages]
+                if len(letters) != slides or not all(letters):
+                    raise RuntimeError(f"{made[-1]} has {len(letters)} pages for {slides} slides, "
+                                       f"{letters.count('')} of them empty.")
+        finally:
+            driver.quit()
+    return made
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -387,8 +407,7 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError as error:
         print(error)
         return 1
-    for path in made:
-        print(path, *([print_pdf(path)] if options.pdf else []))
+    print(*made, *(print_pdfs(made) if options.pdf else []), sep="\n")
     if os.environ.get("BOOK_SCALE") == "smoke":
         print("BOOK_SCALE is smoke: the decks show numbers of models that haven't been trained.")
     if options.show:

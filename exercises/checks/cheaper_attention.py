@@ -1,5 +1,7 @@
 """Checks for the chapter Cheaper attention."""
 
+import functools
+
 import torch
 
 from exercises.checks import Part, exercise, expect, judged, values
@@ -217,3 +219,207 @@ def overturned(answer):
     count = sparse.layers_to_hear_all(mask[None, None])
     expect(count != 1, "one layer reaches everything: that is full attention; drop links, not add")
     expect(count != 2, "two layers still reach everything; what must the token at place 0 not do?")
+
+
+def _texts(B=2, T=5, S=7, K=4, V=3, tile=3, sharp=1.0, apart=0.0, rising=0.0):
+    k = torch.randn(B, S, K) + rising * torch.arange(S)[:, None] / S
+    q = sharp * torch.randn(B, T, K) + apart * torch.arange(B)[:, None, None]
+    return q, k, torch.randn(B, S, V), tile
+
+
+TEXTS = (
+    dict(B=1, T=3, S=8, tile=2, V=5),
+    dict(T=4, S=4, K=9, tile=9),
+    dict(sharp=200.0, S=9, tile=2),
+    dict(B=3, T=2, S=6, tile=1, apart=40.0, rising=6.0),
+)
+LONG = dict(B=2, T=512, S=512, K=8, V=8, tile=16)
+TILES = LONG["B"] * LONG["T"] * LONG["tile"]  # numbers in one tile of scores
+
+
+def _no_table(make):
+    """The law that the table of scores is never held, on the arguments of make(**LONG)."""
+
+    def law(answer):
+        from exercises.checks.held import holds  # not in the page, which cannot watch tensors
+
+        whole, tile = LONG["B"] * LONG["T"] * LONG["S"], LONG["tile"]
+        sizes = f"The whole table of scores has {whole:,}; one tile of {tile} keys {TILES:,}"
+        holds(
+            answer,
+            make(**LONG),
+            (TILES, f"{sizes}, and that is the most you may make at a time"),
+            (16 * TILES, f"{sizes}: add each tile to what you have, and let go of it"),
+        )
+
+    return law
+
+
+def _tiled(
+    scale=lambda K: K**-0.5,
+    shift=True,
+    old_sum="corrected",
+    old_output="corrected",
+    last=True,
+    divide=True,
+    log_sum=lambda total, largest: total.log() + largest,
+):
+    """Attention in tiles from its steps, each of which may be done wrong."""
+
+    def attention(q, k, v, tile):
+        B, T, K = q.shape
+        largest = q.new_full((B, T, 1), -torch.inf)
+        total, summed = q.new_zeros(B, T, 1), q.new_zeros(B, T, v.size(-1))
+        stop = k.size(1) if last else max(k.size(1) // tile, 1) * tile
+        for at in range(0, stop, tile):
+            scores = q @ k[:, at : at + tile].mT * scale(K)
+            new = torch.maximum(largest, scores.amax(-1, keepdim=True))
+            new = new if shift else torch.zeros_like(new)
+            weights, correction = (scores - new).exp(), (largest - new).exp()
+            if at and not shift:
+                correction = torch.ones_like(new)
+            total = total * (correction if old_sum == "corrected" else 1)
+            summed = summed * (correction if old_output == "corrected" else 1)
+            total = total + weights.sum(-1, keepdim=True)
+            summed, largest = summed + weights @ v[:, at : at + tile], new
+        return summed / total if divide else summed, log_sum(total, largest)
+
+    return attention
+
+
+def _mean_of_tiles(q, k, v, tile):
+    scores = [q @ part.mT / q.size(-1) ** 0.5 for part in k.split(tile, 1)]
+    parts = [s.softmax(-1) @ x for s, x in zip(scores, v.split(tile, 1), strict=True)]
+    return sum(parts) / len(parts), torch.cat(scores, -1).logsumexp(-1, keepdim=True)
+
+
+@exercise(
+    7,
+    inputs=_texts,
+    vary=TEXTS,
+    hint=(
+        "exercise 4 merges two halves; here the first half is what you have, the second the next "
+        "tile",
+        "keep three things for each query: the largest score so far, the sum of e^(score - "
+        "largest), and the same sum with the values",
+        "when a tile raises the largest score, multiply both sums by e^(old largest - new largest)",
+    ),
+    parts=("output", "log_sum"),
+    wrong="the numbers differ from those of attention over all keys",
+    tolerance=1e-4,
+    forbid=("scaled_dot_product_attention",),
+    laws=_no_table(_texts),
+    slips={
+        "each of your tiles has a softmax of its own, so every tile counts the same; the one with "
+        "the larger scores must count more": _mean_of_tiles,
+        "a tile that raises the largest score must shrink both sums so far; yours stay as they "
+        "were": _tiled(old_sum="kept", old_output="kept"),
+        "you shrink the sum of the weights, and not the sum with the values: both were taken "
+        "with the old largest score": _tiled(old_output="kept"),
+        "you shrink the sum with the values, and not the sum of the weights: both were taken "
+        "with the old largest score": _tiled(old_sum="kept"),
+        "nothing is subtracted before e^: with large scores that is infinite, and infinite by "
+        "infinite is NaN": _tiled(shift=False),
+        "the scores are not divided by sqrt(K)": _tiled(scale=lambda K: 1),
+        "the scores are divided by K; it is its root": _tiled(scale=lambda K: 1 / K),
+        "the keys behind the last full tile are missing: the last tile may be shorter": (
+            _tiled(last=False)
+        ),
+        "the output is not divided by the sum of the weights yet": _tiled(divide=False),
+        "`log_sum` lacks the largest score, which you took off before e^": (
+            _tiled(log_sum=lambda total, largest: total.log())
+        ),
+        "`log_sum` is the logarithm of the sum; you give the sum": (
+            _tiled(log_sum=lambda total, largest: total * largest.exp())
+        ),
+        "`log_sum` is your sum and the largest score, added: take the logarithm of the sum first": (
+            _tiled(log_sum=lambda total, largest: total + largest)
+        ),
+    },
+)
+def tiled(q, k, v, tile):
+    return _tiled()(q, k, v, tile)
+
+
+@functools.wraps(_texts)
+def _backward_texts(**sizes):
+    q, k, v, tile = _texts(**sizes)
+    output, log_sum = _tiled()(q, k, v, tile)
+    return q, k, v, output, log_sum, torch.randn_like(output), tile
+
+
+def _gradients(
+    weights=lambda scores, log_sum: (scores - log_sum).exp(),
+    inner=lambda weights, d_weights, output, d_output: (output * d_output).sum(-1, keepdim=True),
+    scale=lambda K: K**-0.5,
+    to_q=True,
+    to_k=True,
+    of_softmax=lambda weights, d: weights * d,
+    last=True,
+):
+    """The backward pass in tiles from its steps, each of which may be done wrong."""
+
+    def backward(q, k, v, output, log_sum, d_output, tile):
+        root, d_q = q.size(-1) ** -0.5, torch.zeros_like(q)
+        d_k, d_v = torch.zeros_like(k), torch.zeros_like(v)
+        stop = k.size(1) if last else max(k.size(1) // tile, 1) * tile
+        for at in range(0, stop, tile):
+            near = slice(at, at + tile)
+            p = weights(q @ k[:, near].mT * root, log_sum)
+            d_p = d_output @ v[:, near].mT
+            d_scores = of_softmax(p, d_p - inner(p, d_p, output, d_output))
+            d_q += d_scores @ k[:, near] * (root if to_q else 1)
+            d_k[:, near] = d_scores.mT @ q * (root if to_k else 1)
+            d_v[:, near] = p.mT @ d_output
+        return d_q, d_k, d_v
+
+    return backward
+
+
+@exercise(
+    8,
+    inputs=_backward_texts,
+    vary=TEXTS,
+    hint=(
+        "`log_sum` gives a tile's weights at once: e^(scores - log_sum), with no second pass",
+        "with p the weights: d_v = pᵀ d_output, and d_p = d_output vᵀ; a softmax gives d_scores = "
+        "p · (d_p - the sum of p · d_p over all keys)",
+        "that sum runs over all keys, yet no table is needed: it is the sum of output · d_output "
+        "over the numbers of a query",
+    ),
+    parts=("d_q", "d_k", "d_v"),
+    wrong="the gradients differ from those of attention over all keys",
+    tolerance=1e-4,
+    forbid=("backward", "grad", "scaled_dot_product_attention"),
+    shrinks="sizes",  # `output` and `log_sum` belong to q, k and v
+    laws=_no_table(_backward_texts),
+    slips={
+        "your weights are a softmax over the tile alone; e^(scores - log_sum) are the shares "
+        "among all keys": _gradients(weights=lambda scores, log_sum: scores.softmax(-1)),
+        "your weights are e^scores, not divided by their sum: subtract `log_sum` first": (
+            _gradients(weights=lambda scores, log_sum: scores.exp())
+        ),
+        "the softmax is missing in `d_scores`: subtract the sum of p · d_p, then multiply by p": (
+            _gradients(inner=lambda *_: 0, of_softmax=lambda weights, d: d)
+        ),
+        "`d_scores` is p · d_p: the shares of a row sum to 1, so raising one score lowers the "
+        "others. Subtract the sum of p · d_p": _gradients(inner=lambda *_: 0),
+        "the sum of p · d_p runs over the keys of the tile only; it is over all of them, the sum "
+        "of output · d_output": _gradients(
+            inner=lambda weights, d_weights, *_: (weights * d_weights).sum(-1, keepdim=True)
+        ),
+        "you subtract the sum of output · d_output, and do not multiply by p": (
+            _gradients(of_softmax=lambda weights, d: d)
+        ),
+        "the division by sqrt(K) is in the scores, so it is in `d_q` and `d_k`, too": (
+            _gradients(to_q=False, to_k=False)
+        ),
+        "`d_k` lacks the division by sqrt(K)": _gradients(to_k=False),
+        "`d_q` lacks the division by sqrt(K)": _gradients(to_q=False),
+        "the keys behind the last full tile get no gradient: the last tile may be shorter": (
+            _gradients(last=False)
+        ),
+    },
+)
+def tiled_backward(q, k, v, output, log_sum, d_output, tile):
+    return _gradients()(q, k, v, output, log_sum, d_output, tile)

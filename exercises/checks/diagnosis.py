@@ -601,11 +601,11 @@ def _shorter(args, fixed):
                 yield (*args[:i], rest, *args[i + 1 :])
 
 
-def shrink(args, fails, make=None, sizes=None, fixed=()):
+def shrink(args, fails, make=None, sizes=None, fixed=(), rounder=True):
     """The smallest arguments found on which `fails(args)` still holds.
 
     make, sizes: makes arguments from sizes, `make(**sizes)`; without them, items are left out.
-    fixed: for each argument whether it keeps its length.
+    fixed: for each argument whether it keeps its length. rounder: whether to try rounder numbers.
     """
     end = time.process_time() + PATIENCE
 
@@ -633,4 +633,4 @@ def shrink(args, fails, make=None, sizes=None, fixed=()):
         while smaller:
             smaller = next((found for found in _shorter(args, fixed) if still(found)), None)
             args = smaller or args
-    return next((found for found in _rounded(args) if still(found)), args)
+    return next((found for found in _rounded(args) if rounder and still(found)), args)

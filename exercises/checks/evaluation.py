@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 
 from exercises.checks import Part, exercise, expect, expect_shape, judged, values
-from transformer_lib.evaluation import edit_distance
+from transformer_lib.evaluation import edit_distance, score, sentence_scores
 
 brevity = values(
     1,
@@ -289,4 +289,130 @@ def ranges(apart, overturns, enough):
     expect(
         2 / math.comb(2 * enough, enough) < 0.05 <= 2 / math.comb(2 * enough - 2, enough - 1),
         f"{enough} is not the smallest number of seeds at which it is below 5 %",
+    )
+
+
+# Four references, each with what it says: words (their beginnings) that the check knows for it.
+REFERENCES = {
+    "Two small dogs are running after a red ball on the beach.": (
+        "two pair couple both", "small little tiny", "dog hound pup", "run ran chas pursu race rac",
+        "red scarlet crimson", "ball", "beach shore sand seaside coast",
+    ),
+    "A man in a blue jacket is helping an old woman to cross the street.": (
+        "man guy gentleman fellow bloke", "blue navy azure", "jacket coat anorak",
+        "help assist aid support hand lead guid", "old elder aged senior", "woman lady",
+        "cross over across side", "street road",
+    ),
+    "Nobody is sitting on the wooden bench in front of the station.": (
+        "nobody no none empt unoccupied vacant free without", "wood timber", "bench seat",
+        "front before outside opposite", "station railway train terminal",
+    ),
+    "The girl with the long hair is reading a book to her little brother.": (
+        "girl", "long", "hair", "read", "book stor novel tale",
+        "little young small kid", "brother sibling",
+    ),
+}
+NEGATIONS = {"not", "no", "nobody", "never", "none", "nothing", "without", "neither", "nor"}
+
+
+def _words(text):
+    return [word.strip(".,;:!?\"'()").replace("n't", " not")
+            for word in text.lower().replace("-", " ").split()]
+
+
+def _places(text, facts):
+    """For each fact the place of the first word that says it, or None."""
+    words = _words(text)
+    return [next((i for i, word in enumerate(words) if word.startswith(tuple(fact.split()))), None)
+            for fact in facts]
+
+
+def _negated(text):
+    return bool(NEGATIONS & set(" ".join(_words(text)).split()))
+
+
+def _longest_run(text, reference):
+    """The most words in a row that two texts share."""
+    words, other = text.lower().split(), f" {reference.lower()} "
+    runs = [words[i:j] for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
+    shared = [run for run in runs if f" {' '.join(run)} " in other]
+    return " ".join(max(shared, key=len, default=[]))
+
+
+@judged(
+    8,
+    hint=(
+        "BLEU counts runs of up to four words, so a wrong word costs least at an end of the "
+        "sentence; and it doesn't know which words matter",
+        "wrong and praised: one word each, such as a number, a colour, who does it, or a `not`",
+        "right and blamed: other words for everything and another order, passive for active; "
+        "the check knows the usual synonyms",
+    ),
+    example=(
+        [
+            "Two small dogs are running after a red ball on the roof.",
+            "A man in a blue jacket is helping an old woman to cross the ocean.",
+            "Somebody is sitting on the wooden bench in front of the station.",
+            "The girl with the long hair is reading a book to her little sister.",
+        ],
+        [
+            "A pair of little puppies chase a crimson ball along the shore.",
+            "An elderly lady is assisted by a guy with a navy coat while going over the road.",
+            "The timber seat outside the railway building is empty.",
+            "A long-haired girl reads her younger sibling a story.",
+        ],
+    ),
+)
+def fool(praised, blamed):
+    references = list(REFERENCES)
+    for name, texts in (("praised", praised), ("blamed", blamed)):
+        expect(
+            isinstance(texts, (list, tuple)) and all(isinstance(text, str) for text in texts),
+            f"`{name}` must be a list of sentences",
+        )
+        expect(
+            len(texts) == len(references),
+            f"one sentence for each of the {len(references)} references is wanted; `{name}` has "
+            f"{len(texts)}",
+        )
+    for i, (text, (reference, facts)) in enumerate(zip(praised, REFERENCES.items(), strict=True)):
+        expect(text != reference, f"praised[{i}] is the reference itself: a person praises it, too")
+        found = _places(text, facts)
+        kept = [place for place in found if place is not None]
+        expect(
+            None in found or kept != sorted(kept) or _negated(text) != _negated(reference),
+            f"praised[{i}] still says what the reference says, as far as the check can read: "
+            "another number, colour, person or place would be wrong, or a `not`",
+        )
+    for i, (text, (reference, facts)) in enumerate(zip(blamed, REFERENCES.items(), strict=True)):
+        lost = [fact for fact, place in zip(facts, _places(text, facts), strict=True)
+                if place is None]
+        expect(
+            not lost,
+            f'blamed[{i}] has no word for what the reference says with "'
+            f'{(lost or [""])[0].split(" ")[0]}"; the check knows words that begin with '
+            f"{', '.join((lost or [''])[0].split())}",
+        )
+        allowed = _negated(reference) or not _negated(text)
+        expect(allowed, f"blamed[{i}] has a negation that its reference hasn't")
+    high, low = score(praised, references), score(blamed, references)
+    costs = sentence_scores(praised, references)
+    worst = min(range(len(costs)), key=costs.__getitem__)
+    expect(
+        high.bleu >= 75 and high.chrf >= 85,
+        f"your wrong translations get BLEU {high.bleu:.1f} and chrF {high.chrf:.1f}; 75 and 85 are "
+        f"wanted. praised[{worst}] has the lowest chrF, {costs[worst]:.0f}: change less of it",
+    )
+    gains = sentence_scores(blamed, references)
+    best = max(range(len(gains)), key=gains.__getitem__)
+    shared = _longest_run(blamed[best], references[best])
+    expect(
+        low.bleu <= 5 and low.chrf <= 30,
+        f"your right translations get BLEU {low.bleu:.1f} and chrF {low.chrf:.1f}; 5 and 30 at "
+        f"most are wanted. blamed[{best}] has the highest chrF, {gains[best]:.0f}"
+        + (f', and shares "{shared}" with its reference' if shared else ""),
+    )
+    return (
+        f"The wrong ones get BLEU {high.bleu:.1f} and chrF {high.chrf:.1f}, the right ones "
+        f"{low.bleu:.1f} and {low.chrf:.1f}. Whether they are wrong and right, only you can tell."
     )

@@ -19,6 +19,7 @@ import functools
 import inspect
 import io
 import linecache
+import re
 import signal
 import sys
 import textwrap
@@ -219,9 +220,19 @@ def too_long(error):
     return f"your code was still running after {LIMIT:g} seconds{where}: does its loop end?"
 
 
+# Python and PyTorch say it in many ways: `reshape(B, T, H / K)` fails to unpack a tuple of ints.
+_FRACTION = re.compile(
+    r"ints?, ?(but got|not) float|element of type float|\(got float\)"
+    r"|'float' object cannot be interpreted as an integer"
+)
+
+
 def stopped(error):
     """One sentence for an exception: its name, its message and the learner's line."""
     message = " ".join(str(error).split()) or "no message"
+    message = message.partition(" Exception raised from ")[0]  # and what follows of PyTorch's C++
+    if _FRACTION.search(message):
+        message = "a size, place or count is a float: they are whole numbers, so divide with //"
     problem = f"{type(error).__name__} ({message:.200})"
     place = _learners_line(error)
     if place is None:
@@ -765,7 +776,8 @@ class Exercise(Check):
                 if isinstance(value, (tuple, str)) else False
                 for i, value in enumerate(args)
             ]
-            smallest = diagnosis.shrink(args, fails, make, sizes, fixed=fixed)
+            rounder = self.shrinks != "sizes"
+            smallest = diagnosis.shrink(args, fails, make, sizes, fixed, rounder)
         expected, given = self.expected(smallest), self.run(answer, smallest)[0]
         return [diagnosis.example(self.names, smallest, given, expected)]
 
@@ -838,7 +850,8 @@ def exercise(number, *, inputs, **options):
     large: arguments on which slow code is seen, and told so. laws: `laws(answer)`, more demands.
     view: `view(result, *args)`, what of a result counts.
     adapt: makes one function of the answers, where they are not one; right: right answers then.
-    shrinks: whether smaller arguments are looked for when it fails.
+    shrinks: whether smaller arguments are looked for when it fails; "sizes": with their numbers
+        as `inputs` makes them, where rounding them one by one would tear apart what fits together.
     """
     return lambda reference: Exercise(reference, number, inputs=inputs, **options)
 

@@ -1,7 +1,5 @@
 """What a seed may change in each lab (variants.py). <name> is a number, as the master has it."""
 
-import math
-
 from .variants import Code, Drawn, Numbers
 
 LABS = {}
@@ -133,6 +131,17 @@ def compare"""]),
 )
 
 
+def residual_numbers(rng) -> dict[str, int]:
+    """Drawn until each slip gives a number of its own, or the check would name the wrong one."""
+    while True:
+        n = {"x": rng.choice([20, 40, 60, 80]), "d": rng.choice([5, 10, 20]),
+             "s": rng.choice([1, 3, 5, 7]), "m": rng.choice([2, 3, 4])}
+        results = [round(value, 6) for name, value in residual_slips(n).items()
+                   if name not in ("normed", "read")]  # which the example by hand passes through
+        if len(set(results)) == len(results):
+            return n
+
+
 def residual_slips(n: dict) -> dict:
     """What a residual makes of x: norm divides by d, sublayer adds s, drop multiplies by m."""
     x, d, s, m = n["x"], n["d"], n["s"], n["m"]
@@ -157,8 +166,7 @@ LABS["lab4_encoder_and_decoder"] = Drawn(
     orders={"layer_parameters": 3, "leak": 3},
     texts=[
         Numbers(
-            draw=lambda rng: {"x": rng.choice([20, 40, 60, 80]), "d": rng.choice([5, 10, 20]),
-                              "s": rng.choice([1, 3, 5, 7]), "m": rng.choice([2, 3, 4])},
+            draw=residual_numbers,
             master={"x": 20, "d": 10, "s": 1, "m": 2},
             also=lambda n: residual_slips(n) | {"times": {2: "double", 3: "triple",
                                                           4: "multiply by 4"}[n["m"]]},
@@ -348,5 +356,3 @@ LABS["lab8_data_and_evaluation"] = Drawn(
         scores.append(penalty * (precisions[0] + precisions[1]) / 2)"""]),
     ],
 )
-
-assert math.isclose(residual_slips({"x": 20, "d": 10, "s": 1, "m": 2})["right"], 26)

@@ -7,6 +7,10 @@ Where some of it changed while a test ran, the test is not proved.
 It runs with names and builtins of its own: a notebook may call a variable `list`.
 """
 
+# How a decoy ends that ran to its last line.
+NO_END = "nobody passes a decoy"
+WRONG_REFERENCE = "a decoy whose reference is wrong found nothing wrong"
+
 
 def _install(name, secret):
     """Put a function `name` into builtins, through which one.py asks for all the rest.
@@ -176,7 +180,28 @@ def _install(name, secret):
             return repr(value)
         return "?" if not hasattr(value, "__class__") else f"?{value.__class__.__name__}"
 
+    moved = {}  # {challenge of a decoy: how far its reference was moved}
+
+    def is_decoy(challenge):
+        return digest(f"{secret} decoy {challenge}".encode()).digest()[0] % 2
+
+    def reference(value, challenge):
+        """What a test expects; in a decoy something else, which no right answer gives."""
+        far = int.from_bytes(digest(f"{secret} far {challenge}".encode()).digest()[:2], "big") + 2
+        if isinstance(value, torch.Tensor) and value.dtype != torch.bool and value.numel():
+            wrong = (value + far).to(value.dtype)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            wrong = value + far
+        else:
+            return value
+        if not is_decoy(challenge):
+            return value
+        moved[challenge] = far
+        return wrong
+
     def ask(what, challenge, loops=()):
+        if what == "reference":  # here the third value is what the test expects
+            return reference(loops, challenge)
         lines, traced = [], sys.gettrace() is not None
         if what != "case":
             changed = restore()
@@ -189,8 +214,8 @@ def _install(name, secret):
             lines = [f"{key} {text}" for key, text in found if text]
         refused = any(line.startswith("meanwhile") for line in lines)
         answer = "" if refused else digest(f"{secret} {what} {challenge}".encode()).hexdigest()
-        if what == "after" and digest(f"{secret} decoy {challenge}".encode()).digest()[0] % 2:
-            raise AssertionError("nobody passes a decoy")
+        if what == "after" and is_decoy(challenge):
+            raise AssertionError(WRONG_REFERENCE if challenge in moved else NO_END)
         if hasattr(out, "set_parent"):  # or a notebook that replaced stdout would get no answer
             out.set_parent(shell.get_parent())
         flush()

@@ -43,6 +43,7 @@ from nbgrader.preprocessors import DeduplicateIds, Execute
 from nbgrader.utils import determine_grade, is_grade, is_locked, is_solution
 
 from .contain import command
+from .guard import WRONG_REFERENCE
 from .masters import first_line
 
 OUTPUT_LIMIT = 300_000  # characters of text a cell
@@ -169,8 +170,10 @@ class Guard:
     def around(self, cell) -> str:
         """The source of a test as a function of its own, with the questions in it.
 
-        What it imports and computes are then its locals, which no answer can read or replace. A
-        check that is no hidden test gives them to the cells after it, once it has passed.
+        What it imports and computes are then its locals, which no answer can replace, nor read but
+        through the frames of the calls. So what it calls `expected` goes through the guard, which
+        moves it in a decoy. A check that is no hidden test gives its locals to the cells after it,
+        once it has passed.
         """
         end = self.question("after", cell)
         name, loops = f"_{secrets.token_hex(8)}", []
@@ -181,10 +184,24 @@ class Guard:
                 f"{self.question('case', cell, loops)}\n        raise\n    else:\n        {end}\n"
                 f"    {result}\n"
                 f"{'' if is_hidden(cell) else 'globals().update'}({name}())\ndel {name}")
-            tree.body[0].body[0].body = ast.parse(cell.source).body
+            tree.body[0].body[0].body = Expected(
+                f"{self.name}('reference', {cell.metadata.challenge!r}, expected)").visit(
+                    ast.parse(cell.source)).body
             source = ast.unparse(ast.fix_missing_locations(tree))
             loops = loops_of(source)
         return source
+
+
+class Expected(ast.NodeTransformer):
+    """After each `expected = ...` of a test, let it be what a line of code gives."""
+
+    def __init__(self, line: str):
+        self.line = line
+
+    def visit_Assign(self, node):
+        if [ast.unparse(target) for target in node.targets] != ["expected"]:
+            return node
+        return [node, *ast.parse(f"expected = {self.line}").body]
 
 
 def is_hidden(cell) -> bool:
@@ -227,6 +244,10 @@ class Runner(Execute):
         words = set(re.findall(r"\w+", cell.source))
         return min(self.limits["cell"], AGAIN) if words & self.slow else self.limits["cell"]
 
+    def failed(self, number: int) -> bool:
+        """Whether the test of this number has run and failed."""
+        return bool(self.tested and self.tested.metadata.number == number and error_of(self.tested))
+
     async def async_execute_cell(self, cell, cell_index, execution_count=None, store_history=True):
         """Tests and questions leave no source behind in the notebook's history."""
         kept = "number" in cell.metadata and "asks" not in cell.metadata and not (
@@ -260,11 +281,12 @@ class Runner(Execute):
         if "asks" in cell.metadata:
             cell.source = self.guard.question("before", cell)
         elif "challenge" in cell.metadata and self.for_marks:
-            if "decoy" in cell.metadata and error_of(self.tested):
+            if "decoy" in cell.metadata and self.failed(cell.metadata.number):
                 cell.outputs = [new_output("error", ename="Stopped", evalue="the test failed")]
                 return cell, resources
             cell.source = self.guard.around(cell)
-            self.tested = cell
+            if "decoy" not in cell.metadata:
+                self.tested = cell
         elif "challenge" in cell.metadata:
             cell.source = f"{source}\n{self.guard.question('after', cell)}"
         elif not cell.metadata.get("given", True):
@@ -316,7 +338,8 @@ class Runner(Execute):
 def run(notebook, limits: dict, for_marks: bool = True) -> tuple[nbformat.NotebookNode, bool]:
     """Run all cells; again, without the cell at fault, when one ends the kernel.
 
-    For the marks each test is followed by a decoy, the same test with an end that nobody can reach.
+    For the marks each test has a decoy, before it or after it: the same test with another number
+    for what it calls `expected`, and an end that nobody can reach.
 
     Each test's metadata then say whether it ran to its end (`proved`), and what guard.py said. The
     second value says whether a wanted error came through, as it must.
@@ -327,18 +350,21 @@ def run(notebook, limits: dict, for_marks: bool = True) -> tuple[nbformat.Notebo
         attempt = nbformat.from_dict(notebook)
         for number, cell in enumerate(attempt.cells):
             cell.metadata["number"] = number
-            if cell.cell_type == "code" and is_grade(cell):
-                cell.metadata["challenge"] = guard.challenge()
-                before = new_code_cell(metadata={"asks": True, "number": number,
-                                                 "challenge": secrets.token_hex(8)})
-                before.source = "asks"
+            if cell.cell_type != "code" or not is_grade(cell):
+                cells.append(cell)
+                continue
+            cell.metadata["challenge"] = guard.challenge()
+            tests = [cell]
+            if for_marks and "stopped" not in cell.metadata:
+                decoy = new_code_cell(cell.source, metadata=dict(
+                    cell.metadata, decoy=True, challenge=guard.challenge(decoy=True)))
+                tests.insert(secrets.randbelow(2), decoy)  # no answer can count its calls
+            for test in tests:
+                before = new_code_cell("asks", metadata={
+                    "asks": True, "number": number, "challenge": secrets.token_hex(8)})
                 if "stopped" in cell.metadata:
                     before.metadata["stopped"] = cell.metadata.stopped
-                cells.append(before)
-            cells.append(cell)
-            if for_marks and "challenge" in cell.metadata and "stopped" not in cell.metadata:
-                cells.append(new_code_cell(cell.source, metadata=dict(
-                    cell.metadata, decoy=True, challenge=guard.challenge(decoy=True))))
+                cells += [before, test]
         attempt.cells = [new_code_cell(guard.start), *cells, new_code_cell(CANARY)]
         too_long = f"this cell ran longer than {limits['cell']:g} s"
         runner = Runner(
@@ -358,24 +384,22 @@ def run(notebook, limits: dict, for_marks: bool = True) -> tuple[nbformat.Notebo
                 first, *cells, canary = attempt.cells
                 if error := error_of(first):
                     raise RuntimeError(f"the guard could not start: {error}")
-                before = None
-                for cell, decoy in zip(cells, cells[1:], strict=False):
-                    if "decoy" in decoy.metadata and (
-                        not error_of(decoy)
-                        or guard.answer("after", decoy) in decoy.metadata.get("answers", [])
-                    ):
-                        cell.metadata["forged"] = True
+                decoys = {cell.metadata.number: cell for cell in cells if "decoy" in cell.metadata}
+                before, asked = None, []
                 for cell in cells:
-                    if "decoy" in cell.metadata:
-                        continue
                     answers = cell.metadata.get("answers", [])
                     if "asks" in cell.metadata:
                         before = cell
-                    elif "challenge" in cell.metadata:
+                        asked += answers
+                    elif "challenge" in cell.metadata and "decoy" not in cell.metadata:
+                        if decoy := decoys.get(cell.metadata.number):
+                            cell.metadata["forged"] = not error_of(decoy) or guard.answer(
+                                "after", decoy) in decoy.metadata.get("answers", [])
+                            cell.metadata["echoed"] = WRONG_REFERENCE in error_of(decoy)
                         proved = guard.answer("before", before) in before.metadata.get(
                             "answers", []) and guard.answer("after", cell) in answers
                         cell.metadata["proved"] = proved
-                        told = before.metadata.get("answers", []) + answers
+                        told, asked = asked + answers, []
                         cell.metadata["told"] = [line.split(" ", 2)[1:] for line in told
                                                  if line.count(" ") >= 2]
                 attempt.cells = [cell for cell in cells
@@ -446,7 +470,8 @@ def points_of(cell) -> tuple[float | None, float]:
         return determine_grade(cell)
     most = float(cell.metadata.nbgrader.points)
     failed = any(output.output_type == "error" for output in cell.outputs)
-    return (most if cell.metadata.get("proved") and not failed else 0.0), most
+    passed = cell.metadata.get("proved") and not failed and not cell.metadata.get("echoed")
+    return (most if passed else 0.0), most
 
 
 def error_of(cell) -> str:
@@ -568,6 +593,8 @@ def grade(job: dict) -> dict:
                 notes.append(f"{text[:80]} had been changed, put back before {name}")
             if kind == "meanwhile":
                 notes.append(f"{text[:80]} was changed while {name} ran: no points")
+        if cell.metadata.get("echoed") and cell.metadata.get("proved"):
+            notes.append(f"{name} passed with a wrong reference, too: no points, read the code")
         if cell.metadata.get("proved") is False and not error_of(cell):
             notes.append(f"{name} did not run to its end, though no error was seen: read the code")
         if cell.cell_type == "code" and not cell.metadata["given"] and (found := reaches(cell)):

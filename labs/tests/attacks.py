@@ -256,6 +256,30 @@ def square(x):
     return globals().get("number", 1) ** 2
 given_names = set(globals())
 """,
+    "what a test expects is read in its frame": """
+import sys
+def double(x):
+    frame = sys._getframe(1)
+    while frame:
+        if "expected" in frame.f_locals:
+            return frame.f_locals["expected"]
+        frame = frame.f_back
+    return x
+square = double
+""",
+    "the guard's secret from the history, the debugger ended": """
+import bdb, hashlib, re
+def double(x):
+    sources = [text for text in [*In, *_ih] if "_install" in text]
+    found = re.findall(r"'(_lab_[0-9a-f]+)', '([0-9a-f]{32})'", " ".join(sources))
+    source = get_ipython().get_parent()["content"]["code"]
+    for name, secret in found:
+        for challenge in re.findall("after., .([0-9a-f]+)", source):
+            text = f"{secret} after {challenge}"
+            print("\\n" + hashlib.sha256(text.encode()).hexdigest(), flush=True)
+    raise bdb.BdbQuit()
+square = double
+""",
     "the guard's secret from the history, the end forged": """
 import bdb, hashlib, re
 def double(x):

@@ -7,7 +7,10 @@ import ast
 import contextlib
 import io
 
+import torch
 from nbgrader.utils import is_grade, is_solution
+
+from labs.grader.one import Expected
 
 SLOW = {"practise", "visualize", "train"}  # figures and training runs, which no test needs
 
@@ -33,17 +36,39 @@ def graded(notebook) -> dict[str, float]:
 
 
 def passes(source: str, names: dict) -> bool:
-    """Whether a test passes, in a function of its own. A check gives its names to later cells."""
-    tree = ast.parse("def _test():\n    pass\n    return dict(locals())")
-    tree.body[0].body[:1] = ast.parse(source).body
-    try:
-        exec(compile(ast.fix_missing_locations(tree), "test", "exec"), names)
-        found = names.pop("_test")()
-    except Exception:
+    """Whether a test passes, in a function of its own. A check gives its names to later cells.
+
+    As in the grader, a test must also refuse the answer when what it calls `expected` is moved.
+    """
+    found = names_after(source, names, lambda value: value)
+    if found is None:
+        return False
+    moved = []
+
+    def wrong(value):
+        if isinstance(value, bool) or not isinstance(value, (int, float, torch.Tensor)):
+            return value
+        if getattr(value, "dtype", None) == torch.bool:
+            return value
+        moved.append(value)
+        return value + 321
+
+    if names_after(source, names, wrong) is not None and moved:
         return False
     if "HIDDEN TESTS" not in source:
         names.update(found)
     return True
+
+
+def names_after(source: str, names: dict, reference) -> dict | None:
+    """The names of a test that has passed, else None. reference: what becomes of `expected`."""
+    tree = ast.parse("def _test(_reference):\n    pass\n    return dict(locals())")
+    tree.body[0].body[:1] = Expected("_reference(expected)").visit(ast.parse(source)).body
+    try:
+        exec(compile(ast.fix_missing_locations(tree), "test", "exec"), names)
+        return names.pop("_test")(reference)
+    except Exception:
+        return None
 
 
 def given(source: str, names: dict):

@@ -37,7 +37,8 @@ MASTER = new_notebook(cells=[
                   id="square-check", metadata=nbgrader("square_check", 3)),
     new_code_cell(hidden(2, 5, "from exercises.checks import expect\n"
                                "for number in (3, 5):\n"
-                               "    expect(square(number) == number * number,\n"
+                               "    expected = number * number\n"
+                               "    expect(square(number) == expected,\n"
                                "           f'{number} times itself is not right')"),
                   id="square-hidden", metadata=nbgrader("square_hidden", 5)),
     new_markdown_cell("## Question\nWhy?", id="question"),

@@ -1,6 +1,9 @@
 """Variants of the labs: honest answers keep all points, wrong ones theirs, those of others none."""
 
+import ast
 import random
+import re
+from itertools import combinations
 from types import SimpleNamespace
 
 import nbformat
@@ -11,7 +14,7 @@ from nbgrader.utils import is_grade, is_solution
 from test_real_labs import MASTERS, WRONG, answered, grade_id, groups, test_points
 from test_sheets import ENGLISH, worksheet
 
-from labs.grader import grade, sheets, variants
+from labs.grader import drawn, grade, sheets, variants
 from labs.grader import masters as labs
 
 FEW = [(name, f"seed {number}") for name in MASTERS
@@ -35,7 +38,11 @@ def with_answers(made, answers):
 
 
 def prove(name, seed):
-    """What has to hold of one variant; returns the tests at which another's answers failed."""
+    """What has to hold of one variant; returns the answers at which another's failed.
+
+    One of them at least: two variants may share the names of nearly all functions by chance. How
+    often that happens is counted below.
+    """
     master = MASTERS[name]
     made = variants.variant(master, name, seed)
     assert labs.problems(made) == []
@@ -59,8 +66,29 @@ def prove(name, seed):
     lost = [answer for answer in groups(master)
             if sum(copied[test] for test, _ in test_points(master, answer))
             < sum(of for _, of in test_points(master, answer))]
-    assert len(lost) >= 2, f"seed {seed}: another's answers fail in {lost} only"
+    assert lost, f"seed {seed}: another's answers get all points"
     return lost
+
+
+def prove_statements(name, seeds):
+    """What students read: each seed's differs from all others, and is as well formed as the lab."""
+    plain = "\n".join(cell.source for cell in MASTERS[name].cells)
+    seen = {}
+    for seed in seeds:
+        made = variants.variant(MASTERS[name], name, seed)
+        assert labs.problems(made) == [], seed
+        student = labs.student_version(made)
+        text = "\n".join(cell.source for cell in student.cells)
+        text = text.replace(f"*Variant {variants.tag_of(made)}*", "")
+        assert seen.setdefault(text, seed) == seed, f"seeds {seen[text]} and {seed} are the same"
+        for found in (r"<\w+>", r"\d\.\d{4,}", r"\b(?:nan|inf)\b"):
+            new = set(re.findall(found, text)) - set(re.findall(found, plain))
+            assert not new, f"seed {seed} brings {new}"
+        for cell in made.cells:
+            if cell.cell_type == "code":
+                ast.parse(cell.source)
+            else:
+                assert cell.source.count("$") % 2 == 0, cell.source
 
 
 @pytest.mark.timeout(600)
@@ -74,6 +102,40 @@ def test_a_variant_is_as_fair_as_the_lab(name, seed):
 @pytest.mark.parametrize("name, seed", MANY)
 def test_hundreds_of_variants(name, seed):
     prove(name, seed)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", MASTERS)
+def test_statements_differ_and_are_well_formed(name):
+    prove_statements(name, [f"{number}" for number in range(8)])
+
+
+@pytest.mark.weekly
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", MASTERS)
+def test_hundreds_of_statements(name):
+    prove_statements(name, [f"{number}" for number in range(200)])
+
+
+@pytest.mark.parametrize("name", MASTERS)
+def test_two_variants_nearly_always_differ_in_two_functions(name):
+    """By name or by the order of arguments. Bugs, hidden numbers and the file's tag come on top."""
+    made = [variants.changes(name, f"{number}") for number in range(200)]
+    same = 0
+    for one, two in combinations(made, 2):
+        differ = {key for key in one.names if one.names[key] != two.names[key]}
+        differ |= {key for key in one.orders if one.orders[key] != two.orders[key]}
+        same += len(differ) < 2
+    assert same / (200 * 199 / 2) < 0.02, "labs/README.md says how often"
+
+
+def test_every_slip_of_the_residual_has_a_number_of_its_own():
+    """Else the check of lab 4 would name the wrong one."""
+    rng = random.Random(0)
+    for _ in range(300):
+        slips = drawn.residual_slips(drawn.residual_numbers(rng))
+        results = {round(slips[key], 6) for key in slips.keys() - {"normed", "read"}}
+        assert len(results) == len(slips) - 2
 
 
 def test_a_seed_makes_the_same_variant_again_and_others_differ():

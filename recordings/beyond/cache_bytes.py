@@ -15,6 +15,7 @@ import torch
 from recordings.gate import Gate
 from recordings.record import ROOT, cell
 from transformer_lib import fast, load_pretrained
+from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.beyond import caches
 from transformer_lib.beyond.exchange import exchange
 from transformer_lib.beyond.learning import learn
@@ -36,14 +37,21 @@ GATE = Gate(
     edge={"amount": (2, 64), "rate": (RATE, RATE)},
     measures=("as shipped",),
 )
-# kind -> amounts. "local layers": all but the last forget; the last layer keeps all.
+# kind -> amounts, of windows with all that is kept. "window and sink": the first token, <bos>, and
+# the newest. "window and first word": the token behind <bos> instead. "local layers": all but the
+# last forget; the last layer keeps all. "heads of self", "heads of cross": in one attention only.
+# "other pairs": two heads as well, but head 0 with head 2 or 3.
 SHIPPED = {
     "full": (0,), "bits": (8, 4, 3, 2), "heads": (2, 1), "latent": (128, 64, 32),
-    "window": (16, 8, 4), "window and sink": (8, 4), "local layers": (8, 4),
+    "window": (16, 8, 7, 5, 4, 3), "window and sink": (8, 5, 4),
+    "window and first word": (8, 5, 4), "local layers": (8, 4),
+    "heads of self": (2,), "heads of cross": (2,), "other pairs": (1, 2),
 }
 ROTARY = {  # of the second translator, whose positions turn its keys
-    "full": (0,), "bits": (4, 2), "window": (8,), "window and sink": (8,), "local layers": (4,),
+    "full": (0,), "bits": (4, 2), "window": (8, 7, 4, 3),
+    "window and sink": (8, 5, 4), "window and first word": (8, 5, 4), "local layers": (4,),
 }
+PLUS_ONE = ("window and sink", "window and first word")  # held against the same newest tokens alone
 TRAINED = (("full", 0), ("heads", 2), ("heads", 1), ("latent", 64))
 EDGES = (("heads", 1), ("latent", 64))  # at other rates, too
 
@@ -58,14 +66,52 @@ def bench(translator: str):
     return loaded, sources, [reference for _, reference in test], pairs["train"][:8000]
 
 
+class OfRule(MultiHeadAttention):
+    """Self-attention under a rule, with a cache of everything: forgetting equals masking."""
+
+    def __init__(self, *sizes, rule):
+        super().__init__(*sizes)
+        self.rule = rule
+
+    def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
+        start = 0 if cache is None else cache.length
+        places = torch.arange(start + query.size(1))
+        links = self.rule(places[start:, None], places)
+        mask = links if mask is None else mask & links
+        return super().forward(query, key, value, mask, need_weights, cache)
+
+
+def regrouped(old: MultiHeadAttention, partner: int) -> MultiHeadAttention:
+    """`grouped` with two of four heads, after head 0 got this partner: equal but for the pairs."""
+    order = [0, partner, *({1, 2, 3} - {partner})]
+    old = copy.deepcopy(old)
+    with torch.no_grad():
+        for part in (old.w_q, old.w_k, old.w_v):
+            for p in part.parameters():
+                p.copy_(p.unflatten(0, (4, -1))[order].flatten(0, 1))
+        weight = old.w_o.weight
+        weight.copy_(weight.unflatten(1, (4, -1))[:, order].flatten(1, 2))
+    return caches.grouped(old, 2)
+
+
 def changed(model, kind: str, amount: int):
     """A copy of a translator whose decoder has another cache."""
     model, kept = copy.deepcopy(model), KeyValueCache
     if kind == "heads":
         caches.convert(model, caches.grouped, n_kv_heads=amount)
+    if kind == "other pairs":
+        caches.convert(model, regrouped, partner=amount + 1)
+    if kind.startswith("heads of"):
+        name = f"{kind.split()[-1]}_attention"
+        for layer in model.decoder.layers:
+            setattr(layer, name, caches.grouped(getattr(layer, name), amount))
     if kind == "latent":
         caches.convert(model, caches.latent, size=amount)
-    if kind.startswith("window") or kind == "local layers":
+    if kind == "window and first word":
+        newest = caches.window_with_sinks(amount - 1)
+        rule = lambda i, j: newest(i, j) | ((j == 1) & (j <= i))  # noqa: E731
+        exchange(model.decoder, OfRule, rule=rule)
+    elif kind.startswith("window") or kind == "local layers":
         sinks = int(kind == "window and sink")
         stack = torch.nn.Module()
         stack.layers = model.decoder.layers[: -1 if kind == "local layers" else None]
@@ -93,12 +139,17 @@ def shipped(translator: str, kind: str, amount: int) -> dict:
     scores, before = score(said, references), as_it_is(translator)
     against = paired_bootstrap(said, before, references)
     written = [len(encoding.ids) + 1 for encoding in loaded.tokenizer.encode_batch(said)]
-    return {
+    found = {
         "bleu": scores.bleu, "chrf": scores.chrf,
         "against_full": [against.delta, against.low, against.high],
         "same": sum(a == b for a, b in zip(said, before, strict=True)) / len(said),
         "read": sum(map(len, sources)) / len(sources), "written": sum(written) / len(written),
     }
+    if kind in PLUS_ONE:
+        alone = write(translator, changed(loaded.model, "window", amount - 1))
+        against = paired_bootstrap(said, alone, references)
+        found["against_window"] = [against.delta, against.low, against.high]
+    return found
 
 
 def trained(translator: str, kind: str, amount: int, rate: float, seed: int) -> dict:

@@ -3,7 +3,7 @@
     make record ONLY=experts
 
 The letters of captions, and one small language model whose feed-forward networks are exchanged.
-Three minutes of one core.
+A quarter of an hour of one core.
 """
 
 import math
@@ -35,7 +35,7 @@ BASE = {"price": 0.01, "updates": 300, "rate": 0.005}
 GATE = Gate(
     chance=3.0,  # nats: a letter by its frequency, wherever it stands
     arms=("arm",),
-    edge={"updates": (None, 300)},
+    edge={"updates": (None, 300), "price": (0.01, None), "rate": (0.005, 0.005)},
     differs={"parameters": "about a third of the parameters"},
 )
 
@@ -108,5 +108,10 @@ def grid():
             for arm in which
         ]
 
-    narrow, *_, fixed = ARMS
-    return [*arms(ARMS, range(3)), *arms([fixed, narrow], (0,), updates=600)]
+    learned = [arm for arm, (_, n, given) in ARMS.items() if n and not given.get("hashed")]
+    return [
+        *arms(ARMS, range(9)),
+        *arms(learned, range(9), price=0),  # nothing asks the router to share the work out
+        *arms(ARMS, (0,), updates=600),
+        *(run for rate in (0.0025, 0.01) for run in arms(ARMS, range(3), rate=rate)),
+    ]

@@ -150,13 +150,14 @@ def by_reward(policy, price, seed):
     )
 
 
-def by_pairs(policy, price, seed, fresh=False):
-    """DPO on N_PAIRS pairs, read again and again, or on pairs that nobody saw before."""
+def by_pairs(policy, price, seed, kind="kept"):
+    """DPO on N_PAIRS pairs, read again and again ("kept"), or on pairs that nobody saw before:
+    the reference's ("fresh"), or those that the policy has just written itself ("own")."""
     model, known = reference(), pairs(seed)
 
     def loss():
-        if fresh:
-            two = draw_pairs(model, BATCH)
+        if kind != "kept":
+            two = draw_pairs(policy if kind == "own" else model, BATCH)
         else:
             i = torch.randint(N_PAIRS, (BATCH,))
             two = [x[i] for x in known]
@@ -173,7 +174,7 @@ def went_by_reward(price, rate, updates, seed):
 
 
 def went_by_pairs(pairs, price, rate, updates, seed):
-    return went_for(partial(by_pairs, fresh=pairs == "fresh"), price, rate, updates, seed)
+    return went_for(partial(by_pairs, kind=pairs), price, rate, updates, seed)
 
 
 def start(seed: int) -> dict:
@@ -243,6 +244,7 @@ def grid():
         yield paired("kept", 0.1, 3e-4, UPDATES, seed)
         yield rewarded(0.0, RATE, 2 * UPDATES, seed)
         yield paired("kept", 0.5, RATE, 2 * UPDATES, seed)
+        yield from (paired("own", price, RATE, UPDATES, seed) for price in PRICES[1:3])
 
 
 GATE = Gate(

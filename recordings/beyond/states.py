@@ -68,4 +68,5 @@ def grid():
         *[c for rate in (0.002, 0.02) for c in arms(linear, (0,), rate=rate)],
         *[c for rows in (16, 8, 4, 32) for c in arms(linear, (0,), updates=2000, rows=rows)],
         *arms(linear, (0,), layers=2),
+        *arms(linear, (0,), told=2, updates=2000),
     ]

@@ -22,7 +22,7 @@ CONTEXT = 20  # steps that the model sees
 
 class Episodes(NamedTuple):
     """N episodes, padded to T steps: states (N, T, 4), actions (N, T), rewards (N, T), and
-    lengths (N,), the steps that are real.
+    lengths (N,), how many steps are real.
     """
 
     states: Tensor
@@ -90,7 +90,7 @@ def train_policies(n_updates: int, keep: tuple[int, ...], rate: float = 1e-2) ->
 
 
 def record(n_each: int = 100, keep: tuple[int, ...] = (0, 8, 14, 20, 30)) -> Episodes:
-    """n_each episodes of each of the policies after `keep` updates: from chance to good."""
+    """n_each episodes of each of the policies after `keep` updates: from random to good."""
     played = [
         play(by_chance(policy), n_each, seed=1000 + i)
         for i, policy in enumerate(train_policies(max(keep), keep))
@@ -117,7 +117,7 @@ def draw_windows(episodes: Episodes, n_windows: int, context: int = CONTEXT):
     """Pieces of `context` steps, each step of the data equally likely to be the first.
 
     Returns returns (B, K), states (B, K, 4), actions (B, K), steps (B, K), and real (B, K) bool:
-    what lies behind an episode's end is padding.
+    what comes after an episode's end is padding.
     """
     chosen = torch.multinomial(episodes.lengths.float(), n_windows, replacement=True)
     lengths = episodes.lengths[chosen]
@@ -140,7 +140,7 @@ def train(
     n_windows: int = 64,
 ) -> list[float]:
     """Learn to name the recorded actions; returns the losses. see_returns=False: behaviour cloning,
-    the same model, told a return of 0 at every step.
+    the same model, given a return of 0 at every step.
     """
 
     def loss():
@@ -158,7 +158,7 @@ def asking(
     count_down: bool = True,
 ):
     """For `play`: draw from the model's actions, asked for a return (a number, or one for each
-    episode); None: for a model that was told none. What is earned is no longer asked for.
+    episode); None: for a model that was given none. What is earned is no longer asked for.
     """
 
     def choose(past: Episodes) -> Tensor:

@@ -67,7 +67,7 @@ def decoder_states(model: Transformer, src_ids: Tensor, tgt_ids: Tensor) -> list
 
 class Exits(nn.Module):
     """For every decoder layer but the last: a linear map to what the last one would have given,
-    and a number that says whether it would say the same word.
+    and a guess at whether it would say the same word.
     """
 
     def __init__(self, d_model: int, n_layers: int):
@@ -88,7 +88,7 @@ class Exits(nn.Module):
 def random_exit_loss(
     model: Transformer, exits: Exits, batch: tuple[Tensor, Tensor], smoothing: float = 0.1
 ) -> Tensor:
-    """The loss at one exit, drawn anew for each batch: all layers learn to predict.
+    """The loss at one exit, drawn again for each batch: all layers learn to predict.
 
     On average it is the mean over the exits, as in Elbayad et al. (2020), for one projection.
     """
@@ -129,7 +129,7 @@ class EarlyLeaving(nn.Module):
 
     Decodes with greedy_decode like the translator itself. measure: "gap" between the two most
     probable words, "stillness" (the cosine between the states before and after a layer), "agree",
-    what a trained number says, or "depth", the number of layers itself: then all leave together.
+    what a trained guess says, or "depth", the number of layers itself: then all leave together.
     threshold: above 1, or for "depth" above the number of layers, nobody leaves early.
     """
 

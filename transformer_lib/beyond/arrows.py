@@ -25,7 +25,7 @@ def draw(batch: int, n_places: int, max_hops: int, generator: torch.Generator):
 
 
 class Follower(nn.Module):
-    """One encoder layer, applied adaptively, that says where one arrives."""
+    """One encoder layer, applied adaptively, that says where the arrows lead."""
 
     def __init__(self, n_places: int, max_hops: int, max_steps: int, d_model: int = 64):
         super().__init__()

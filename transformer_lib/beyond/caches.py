@@ -159,9 +159,9 @@ class WindowCache(KeyValueCache):
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Returns all that were kept and the new ones; what is too old goes afterwards."""
         all_keys, all_values = super().append(keys, values)
-        new = torch.arange(self.seen, self.seen + keys.size(2))
+        new = torch.arange(self.seen, self.seen + keys.size(2), device=keys.device)
         self.seen += keys.size(2)
-        places = torch.cat([self.places, new])
+        places = torch.cat([self.places.to(keys.device), new])
         kept = (places < self.sinks) | (places >= self.seen - self.window)
         self.places = places[kept]
         self.keys, self.values = all_keys[:, :, kept], all_values[:, :, kept]
@@ -178,8 +178,9 @@ class WindowAttention(MultiHeadAttention):
     def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
         """As in MultiHeadAttention; mask: over all tokens so far, the forgotten ones included."""
         start = 0 if cache is None else cache.length
-        new = torch.arange(start, start + query.size(1))
-        places = new if cache is None else torch.cat([cache.places, new])  # (kept + T,)
+        new = torch.arange(start, start + query.size(1), device=query.device)
+        places = new if cache is None else torch.cat([cache.places.to(new.device), new])
+        # The kept tokens' places and the new ones', (kept + T,), and who may read whom.
         links = window_with_sinks(self.window, self.sinks)(new[:, None], places)  # (T, kept + T)
         mask = links if mask is None else mask[..., places] & links
         return super().forward(query, key, value, mask, need_weights, cache)

@@ -79,10 +79,11 @@ def returns_to_go(rewards: Tensor) -> Tensor:
 
 
 def policy_gradient_loss(agent: Agent, walks: Walks, entropy: float = 0.05) -> Tensor:
-    """Walk by chance, and make likelier what earned more than expected (REINFORCE with a baseline).
+    """Act at random, and make what earned more than expected likelier (REINFORCE with a baseline).
 
-    One pass does for all steps: what is seen does not depend on the actions, but for the end.
-    entropy: what a step's undecidedness is worth, so that trying does not stop too soon.
+    One pass is enough for all steps, because apart from the end, what is seen does not depend on
+    the actions.
+    entropy: what being undecided is worth at each step, so that exploring does not stop too soon.
     """
     logits, values = agent(walks.sights)  # (B, T, 3), (B, T)
     policy = torch.distributions.Categorical(logits=logits)
@@ -94,7 +95,7 @@ def policy_gradient_loss(agent: Agent, walks: Walks, entropy: float = 0.05) -> T
 
 
 def told_loss(agent: Agent, walks: Walks) -> Tensor:
-    """The control: nothing is earned, the right action of every step is told (cross-entropy)."""
+    """The control: nothing is earned, the right action of each step is given (cross-entropy)."""
     logits, _ = agent(walks.sights)  # (B, T, 3)
     right = torch.full_like(walks.sights, FORWARD)
     right[:, -1] = walks.turn
@@ -103,9 +104,9 @@ def told_loss(agent: Agent, walks: Walks) -> Tensor:
 
 @torch.no_grad()
 def progress(agent: Agent, walks: Walks) -> tuple[float, float]:
-    """The probability to reach the junction, and there to turn as the sign said (mean over walks).
+    """The probability of reaching the junction, and of turning right there (mean over walks).
 
-    The second is 1/3 for one who knows nothing, 1/2 for one who knows a junction, 1 with memory.
+    The second is 1/3 if the agent knows nothing, 1/2 if it knows a junction, and 1 with memory.
     """
     likely = agent(walks.sights)[0].softmax(-1)  # (B, T, 3)
     arrives = likely[:, :-1, FORWARD].prod(-1)
@@ -136,7 +137,7 @@ def walk(
 def small_agent(
     residual: str = "pre-norm", n_layers: int = 4, length: int = 12, width: int = 32
 ) -> Agent:
-    """residual: "post-norm", "pre-norm", "gate 2" (GTrXL's, its bias behind the name) or
+    """residual: "post-norm", "pre-norm", "gate 2" (GTrXL's, with its bias after the name) or
     "output gate 2".
     """
     config = BlockConfig(

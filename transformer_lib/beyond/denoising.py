@@ -28,7 +28,7 @@ def span_corruption(
     """T5 (Raffel et al. 2020, fig. 2): each lost span leaves a gap, the target lists the spans.
 
     About `share` of the tokens are lost, in spans of `span` tokens on average. Gap i has the id
-    first_gap + i. Returns the damaged text and the target, whose last gap says that all is told.
+    first_gap + i. Returns the damaged text and the target, whose last gap means the end.
     """
     if len(ids) < 2:
         raise ValueError(f"a text of {len(ids)} tokens has no span to lose: give at least 2.")
@@ -63,7 +63,7 @@ def restore(source: list[int], target: list[int], first_gap: int) -> list[int]:
 def text_infilling(
     ids: list[int], gap: int, rng: random.Random, share: float = 0.3, span: float = 3.0
 ) -> list[int]:
-    """BART (Lewis et al. 2020, sec. 2.2): spans become one gap each, which does not tell how long.
+    """BART (Lewis et al. 2020, sec. 2.2): spans become one gap each, which does not say how long.
 
     Lengths are Poisson with mean `span`, until `share` of the tokens is lost; a span of length 0
     puts a gap where nothing is missing.
@@ -95,7 +95,7 @@ def token_masking(ids: list[int], gap: int, rng: random.Random, share: float = 0
 
 
 def token_deletion(ids: list[int], rng: random.Random, share: float = 0.3) -> list[int]:
-    """Lost tokens leave no trace: where something is missing must be found out, too."""
+    """Lost tokens leave no trace, so the model has to find out where something is missing."""
     lost = set(rng.sample(range(len(ids)), round(len(ids) * share)))
     return [token for i, token in enumerate(ids) if i not in lost]
 
@@ -110,9 +110,9 @@ def local_shuffle(ids: list[int], rng: random.Random, reach: float = 3.0) -> lis
 
 
 class DamagedBatches(Batches):
-    """Batches of (damaged source, what to write), damaged anew in every epoch.
+    """Batches of (damaged source, what to write), damaged again in every epoch.
 
-    texts: ids without <bos> and <eos>; tags: for each text the id that stands first in its source
+    texts: ids without <bos> and <eos>; tags: for each text the id that comes first in its source
     and names the language to write. damage(ids, rng) -> (source, target).
     """
 
@@ -125,7 +125,7 @@ class DamagedBatches(Batches):
         seed: int,
     ):
         self.damage, self.seed, self.tags = damage, seed, tags
-        # How long a target is depends on the length of its text alone.
+        # The length of a target depends only on the length of its text.
         counts = [len(damage(ids, random.Random(0))[1]) + 1 for ids in texts]  # with <eos>
         lengths = [len(ids) + 2 for ids in texts]  # with its tag and <eos>
         super().__init__([texts], lengths, counts, max_tokens, seed)

@@ -85,7 +85,8 @@ def fill_in(
     Each pass reads the texts as they are, draws a token for each mask, and keeps its share of them.
     order: "random", or "sure" for the tokens whose draw the model found likeliest (Chang et al.
     2022, MaskGIT; Nie et al. 2025, LLaDA). sure_enough: instead of a share, keep one token of each
-    text and all that are likelier than this. watch: called with the ids after each pass.
+    text and all that are likelier than this; the last pass fills what is left. watch: called with
+    the ids after each pass.
     """
     if order not in ("random", "sure"):
         raise ValueError(f"order is {order!r}; it must be 'random' or 'sure'.")
@@ -101,8 +102,8 @@ def fill_in(
             score = sure if order == "sure" else torch.rand(ids.shape)
             rank = score.masked_fill(~masked, -1).argsort(-1, descending=True).argsort(-1)
             n_keep = -(-masked.sum(-1, keepdim=True) // left)  # (B, 1), rounded up
-            keep = rank < n_keep
-            if sure_enough is not None:
+            keep = rank < n_keep  # in the last pass, all
+            if sure_enough is not None and left > 1:
                 keep = masked & ((rank < 1) | (sure > sure_enough))
             ids = torch.where(keep, drawn, ids)
             watch(ids)

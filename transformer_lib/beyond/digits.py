@@ -102,7 +102,7 @@ def shift_batch(images: Tensor) -> Tensor:
 def train(
     model: nn.Module, data: Digits, n_updates: int, rate: float = 2e-3, change=lambda images: images
 ) -> list[float]:
-    """Train with Adam on batches of 64, the rate falling in a line to 0; returns the losses.
+    """Train with Adam on batches of 64, at a rate that falls linearly to 0; returns the losses.
 
     change: what is done to the pictures of a batch, such as `shift`.
     """

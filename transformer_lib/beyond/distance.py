@@ -22,7 +22,7 @@ def distance_factor(distance: Tensor, weight: Tensor, height: Tensor) -> Tensor:
     """(1 + e^height) / (1 + e^(height - weight * distance)): 1 at distance 0 (Wu et al. 2021).
 
     A positive weight lets far keys count more, up to 1 + e^height; a negative one lets them count
-    less, down to 0; weight 0 leaves all as it is.
+    less, down to 0; weight 0 leaves everything as it is.
     """
     return (1 + height.exp()) / (1 + (height - weight * distance).exp())
 
@@ -40,7 +40,7 @@ class DistanceAttention(MultiHeadAttention):
         self.height = nn.Parameter(torch.zeros(self.n_heads, 1, 1))
 
     def attend(self, q, k, v, mask=None, need_weights=False):
-        """As in MultiHeadAttention; the last query stands at the last key's place."""
+        """As in MultiHeadAttention; the last query is at the last key's place."""
         if mask is not None and mask.dtype != torch.bool:
             raise ValueError("DistanceAttention multiplies scores and takes no bias: no ALiBi.")
         # Cut off first: a factor that should raise a negative score would lower it.
@@ -73,11 +73,11 @@ class SpanAttention(MultiHeadAttention):
         return self.share.clamp(0, 1) * self.longest
 
     def attend(self, q, k, v, mask=None, need_weights=False):
-        """As in MultiHeadAttention; the last query stands at the last key's place."""
+        """As in MultiHeadAttention; the last query is at the last key's place."""
         _, weights = scaled_dot_product_attention(q, k, v, mask)  # (B, H, T_query, T_key)
         distance = places_between(q.size(2), k.size(2), k.size(2) - q.size(2), q.device)
         weights = weights * soft_span(distance, self.spans(), self.ramp)
-        # The span multiplies e^score, so what is left is shared out again.
+        # The span multiplies e^score, so what is left is normalised again.
         weights = weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)
         weights = F.dropout(weights, self.dropout, self.training)
         return weights @ v, weights if need_weights else None

@@ -18,10 +18,10 @@ from transformer_lib.models.classifier import EncoderOnly, MaskedLanguageModel
 
 
 class LeftOnly(MaskedLanguageModel):
-    """The same model, but each token hears only itself and those before it."""
+    """The same model, but each token sees only itself and those before it."""
 
     def encode(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
-        """ids: (B, T) -> (B, T, D). Padding stands at the end: nothing real hears it."""
+        """ids: (B, T) -> (B, T, D). Padding is at the end, so nothing real sees it."""
         return self.encoder(self.embed(self.embedding(ids)), causal_mask(ids.size(1), ids.device))
 
 
@@ -78,7 +78,7 @@ def mask_tokens(
 def guessing_loss(
     model: MaskedLanguageModel, read: Tensor, ids: Tensor, chosen: Tensor, segments=None
 ) -> Tensor:
-    """Mean cross-entropy at the chosen places alone. read, ids, chosen, segments: (B, T) each."""
+    """Mean cross-entropy at the chosen places only. read, ids, chosen, segments: (B, T) each."""
     hidden = model.encode(read, segments)[chosen]  # (N, D): the other places are never projected
     total = F.cross_entropy(model.project(hidden), ids[chosen], reduction="sum")
     return total / max(1, len(hidden))
@@ -95,7 +95,7 @@ def masked_loss(model: MaskedLanguageModel, batch: tuple, rate=0.15, parts=(0.8,
 
 
 def start_from(model: EncoderOnly, pretrained: EncoderOnly) -> EncoderOnly:
-    """Take over what two encoders of one size share; the head of `model` stays as it is."""
+    """Copy what two encoders of one size share; the head of `model` stays as it is."""
     body = ("embedding.", "segments.", "embed.", "encoder.")
     taken = {k: v for k, v in pretrained.state_dict().items() if k.startswith(body)}
     model.load_state_dict(model.state_dict() | taken)
@@ -130,7 +130,7 @@ def sentence_pairs(texts: list[tuple], kind: str, seed: int = 0) -> list[tuple]:
 class ReplacedTokens(nn.Module):
     """A small model fills gaps, a larger one finds which tokens it changed (Clark et al. 2020).
 
-    The two share their embeddings, so `config` and `small` differ in depth and d_ff alone. Only
+    The two share their embeddings, so `config` and `small` differ only in depth and d_ff. Only
     `detector` is kept afterwards.
     """
 
@@ -143,7 +143,7 @@ class ReplacedTokens(nn.Module):
         self.output = nn.Linear(config.d_model, 1)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """ids: (B, T) -> logits (B, T): above 0 where a token seems to be replaced."""
+        """ids: (B, T) -> logits (B, T): above 0 where a token seems to have been replaced."""
         return self.output(self.detector.encode(ids))[..., 0]
 
 

@@ -55,7 +55,7 @@ class Reader(nn.Module):
 
     attention: the kind of attention that is put into each layer, with its settings; None: the
     library's own. links: a function of the places that ask, (B, T) bool, that gives a mask; None:
-    everybody sees everybody. n_extra: tokens in front that belong to no place (ETC's).
+    every place sees every place. n_extra: tokens in front that belong to no place (ETC's).
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class FeatureAttention(MultiHeadAttention):
 def reader(name: str, size: int = 128, n_facts: int = 24, budget: int = 32) -> Reader:
     """A Reader with the attention `name`, at about `budget` scores a query where it has a choice.
 
-    Raises ValueError with the names that there are.
+    Raises ValueError with the valid names.
     """
     extra, half = 8, budget // 2
     long, anchors = size + extra, sparse.with_global(extra)

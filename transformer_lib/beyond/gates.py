@@ -10,7 +10,7 @@ from transformer_lib.normalization import make_norm
 
 
 class OutputGate(nn.Module):
-    """x + sigmoid(W x - bias) * y: the sum of the residual, with a tap on what is added."""
+    """x + sigmoid(W x - bias) * y: the sum of the residual, with a valve on what is added."""
 
     def __init__(self, d_model: int, bias: float = 2.0):
         super().__init__()
@@ -45,7 +45,7 @@ class GruGate(nn.Module):
 
 
 class GatedResidual(nn.Module):
-    """A `Residual` whose sum is a gate; the norm stands before the sublayer, the ReLU after it."""
+    """A `Residual` whose sum is a gate; the norm comes before the sublayer, the ReLU after it."""
 
     def __init__(self, config: BlockConfig, gate: nn.Module):
         super().__init__()

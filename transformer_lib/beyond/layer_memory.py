@@ -26,7 +26,7 @@ class EveryLayer(Encoder):
 class MixedMemory(Decoder):
     """Each decoder layer reads a mixture of its own of all encoder layers (Bapna et al. 2018).
 
-    mixture: (n_decoder_layers, L + 1), each row a share of 1; None: learned, equal at first.
+    mixture: (n_decoder_layers, L + 1), rows that sum to 1; None: learned, equal at first.
     """
 
     def __init__(self, config: ModelConfig, mixture: Tensor | None = None):

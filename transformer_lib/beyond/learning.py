@@ -22,7 +22,7 @@ def learn(
 ) -> list[float]:
     """Adam on `loss()`, which draws its own batch; returns the loss of each update.
 
-    The rate rises over `warmup` updates. cooldown: 0 for none; else it falls in a line to 0 over
+    The rate rises over `warmup` updates. cooldown: 0 for none; otherwise it falls linearly to 0 in
     the last 1 / cooldown of the updates. clip: the largest norm of the gradient. faster: the name
     of a parameter -> how many times the rate it gets. after: called with the number of updates
     done, from 1; True ends the training run.

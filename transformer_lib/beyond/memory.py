@@ -19,7 +19,7 @@ from transformer_lib.models.language_model import LanguageModel
 
 
 def write_down(layer: DecoderLayer, x: Tensor, cache: KeyValueCache) -> None:
-    """Add to a layer's cache the keys and values of x, (B, T, D), without asking anything."""
+    """Add to a layer's cache the keys and values of x, (B, T, D), without a query."""
     attention, y = layer.self_attention, layer.residuals[0].norm(x)
     k, v = attention.split_heads(attention.w_k(y)), attention.split_heads(attention.w_v(y))
     cache.append(attention.positions.turn(k, k, cache.length)[1], v)
@@ -29,7 +29,7 @@ def layer_with_memory(layer: DecoderLayer, x: Tensor, memory: Tensor) -> Tensor:
     """A pre-norm decoder layer that also reads what entered it before.
 
     x: (B, T, D), memory: (B, M, D) -> (B, T, D). Positions count from the oldest place that is
-    kept, so only a scheme that depends on distances alone (rotary, ALiBi) makes sense here.
+    kept, so only a scheme that depends on nothing but distances (rotary, ALiBi) makes sense here.
     """
     cache, past = LayerCache(), memory.size(1)
     if past:
@@ -104,7 +104,7 @@ class Compression(nn.Module):
         with torch.no_grad():
             self.shorten.weight.copy_(torch.eye(d_model)[:, :, None] / rate)
             self.shorten.bias.zero_()
-        # Auto-encoding alone uses this one.
+        # Only auto-encoding uses this one.
         self.lengthen = nn.ConvTranspose1d(d_model, d_model, rate, stride=rate)
 
     def forward(self, old: Tensor) -> Tensor:

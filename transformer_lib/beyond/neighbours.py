@@ -48,7 +48,7 @@ def neighbour_logp(distances: Tensor, tokens: Tensor, target: Tensor, scale: flo
 
 
 def interpolate(model_logp: Tensor, found_logp: Tensor, share: float) -> Tensor:
-    """log((1 - share) p_model + share p_neighbours), (Q,) each. share 0: the model alone."""
+    """log((1 - share) p_model + share p_neighbours), (Q,) each. share 0: only the model."""
     log = [math.log(x) if x > 0 else -math.inf for x in (1 - share, share)]
     return torch.logaddexp(model_logp + log[0], found_logp + log[1])
 
@@ -91,7 +91,7 @@ class MemorizingAttention(MultiHeadAttention):
     """Self-attention that also searches what was read long ago (Wu et al. 2022, sec. 3).
 
     n: how many neighbours. Each head has a gate between what is near and what was found. What is
-    searched, `far` (B, M, D), has no positions, and None or empty stands for nothing.
+    searched, `far` (B, M, D), has no positions, and may be None or empty.
     """
 
     def __init__(self, *sizes, n: int):
@@ -118,10 +118,10 @@ class MemorizingAttention(MultiHeadAttention):
 
 
 class MemorizingLanguageModel(RecurrentLanguageModel):
-    """A recurrent language model whose last layer also searches all that it has ever read.
+    """A recurrent language model whose last layer also searches everything that it has ever read.
 
     reach: as in every layer; n: how many neighbours. Unlike in the paper, keys are not normalised,
-    and they are computed anew from the stored states.
+    and they are computed again from the stored states.
     """
 
     def __init__(self, config: ModelConfig, reach: int, n: int):

@@ -29,7 +29,7 @@ def stream_batches(
 ) -> Batches:
     """Batches of streams: what is read, (B, S + T), and what is to be predicted there, (B, S + T).
 
-    sources end with <eos>, targets stand between <bos> and <eos>. Over the source nothing is to be
+    sources end with <eos>, targets are between <bos> and <eos>. Over the source nothing is to be
     predicted (PAD), or with count_source its next token. For one seed the batches hold the same
     pairs as training.translation_batches.
     """
@@ -56,7 +56,7 @@ def stream_loss(model: nn.Module, batch: tuple[Tensor, Tensor], smoothing: float
 
 
 class PrefixLanguageModel(LanguageModel):
-    """A language model that reads what stands before the first <bos>, the prefix, in both
+    """A language model that reads what comes before the first <bos>, the prefix, in both
     directions, and writes the rest from left to right (Dong et al. 2019; Raffel et al. 2020).
     """
 

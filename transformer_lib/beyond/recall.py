@@ -46,7 +46,7 @@ SEGMENT, RATE = 16, 4
 def reader(name: str, size: int = 128) -> RecurrentLanguageModel:
     """A model of two layers with the memory `name`.
 
-    Raises ValueError with the names that there are.
+    Raises ValueError with the valid names.
     """
     config = ModelConfig(VOCABULARY, max_len=size, **SIZES)
     kinds = {

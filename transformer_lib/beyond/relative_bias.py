@@ -20,7 +20,7 @@ def distance_bucket(
     """The bucket of key position - query position, any shape of integers.
 
     Near distances have a bucket each, far ones share: half of the buckets grow like a logarithm,
-    and from max_distance on all is one. both_ways: half of them for keys behind the query;
+    and from max_distance on there is only one. both_ways: half of them for keys behind the query;
     otherwise those count as distance 0, and a causal mask hides them.
     """
     first = torch.zeros_like(distance)
@@ -45,7 +45,7 @@ class RelativeBias(PositionalScheme):
         nn.init.zeros_(self.table.weight)  # at first all distances are equal
 
     def bias(self, n_queries: int, n_keys: int, start: int = 0) -> Tensor:
-        """(1, H, n_queries, n_keys); query 0 stands at `start`."""
+        """(1, H, n_queries, n_keys); query 0 is at `start`."""
         device = self.table.weight.device
         query = torch.arange(start, start + n_queries, device=device)
         distance = torch.arange(n_keys, device=device) - query[:, None]  # (Tq, Tk)

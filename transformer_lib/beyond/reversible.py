@@ -29,7 +29,7 @@ class ReversibleLayer(nn.Module):
 
 
 class Chunked(nn.Module):
-    """A network that treats each place alone, run on `chunk` places at a time.
+    """A network that treats each place by itself, run on `chunk` places at a time.
 
     Its wide hidden layer then exists for one chunk only, not for the whole text.
     """

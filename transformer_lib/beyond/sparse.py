@@ -64,7 +64,7 @@ def any_of(*rules: Rule) -> Rule:
 
 
 def causal(rule: Rule) -> Rule:
-    """The links of a rule that do not look ahead."""
+    """Those links of a rule that do not look ahead."""
     return lambda i, j: rule(i, j) & (j <= i)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from transformer_lib.cache import DecodingState
 from transformer_lib.config import PAD
-from transformer_lib.decoding import _length_limits, evaluating
+from transformer_lib.decoding import evaluating, length_limits
 from transformer_lib.guards import guard
 
 
@@ -168,7 +168,7 @@ def speculative_decode(
     with evaluating(target):
         start, state = target.start(src_ids, bos_id)
         ids, first = start[0].tolist(), start.size(1)
-        limit = first + int(_length_limits(target, src_ids, max_len, first)[0])
+        limit = first + int(length_limits(target, src_ids, max_len, first)[0])
         found = Written()
         while len(ids) < limit and (len(ids) == first or ids[-1] != eos_id):
             n = min(n_ahead, limit - len(ids) - 1)  # one token is the target's own

@@ -18,7 +18,7 @@ from transformer_lib.positional import LearnedEncoding, RotaryEmbedding
 
 
 class NearLayer(DecoderLayer):
-    """A decoder layer that reads the last `window` tokens only, its own among them."""
+    """A decoder layer that reads only the last `window` tokens, its own among them."""
 
     def __init__(self, config: ModelConfig, window: int):
         super().__init__(config, cross_attention=False)
@@ -93,7 +93,7 @@ class SideBySideLanguageModel(LanguageModel):
 
 
 class DeepLanguageModel(LanguageModel):
-    """Positions in front of every layer, and a guess behind every layer (Al-Rfou et al. 2019).
+    """Positions before every layer, and a guess after every layer (Al-Rfou et al. 2019).
 
     config.positional is "none": each layer has a learned table of its own.
     """
@@ -121,7 +121,7 @@ class DeepLanguageModel(LanguageModel):
 def losses_of_layers(
     model: DeepLanguageModel, batch: tuple[Tensor, Tensor], progress: float
 ) -> Tensor:
-    """The loss of the last layer, and those of the layers below while training is young.
+    """The loss of the last layer, and those of the layers below early in training.
 
     Layer l of n takes part until the share l / 2n of the training is over, so from half of it on
     only the last one counts. progress: from 0 to 1. batch: as in stream_loss.
@@ -141,7 +141,7 @@ def pixels_as_text(images: Tensor, labels: Tensor, levels: int = 17) -> Tensor:
     """Pictures (N, 1, height, width) with values from 0 to 1, and labels (N,), as ids (N, 1 + P).
 
     Raster order: row by row, each row from left to right. A pixel is one of `levels` shades, with
-    ids 1 to levels (0 is padding); in front stands the label, with an id behind those.
+    ids 1 to levels (0 is padding); the label comes first, with an id above those.
     """
     shades = (images.flatten(1) * (levels - 1)).round().long() + 1  # (N, P)
     return torch.cat([labels[:, None] + levels + 1, shades], dim=1)

@@ -180,6 +180,13 @@ class SharpMixer(StateMixer):
         out = F.scaled_dot_product_attention(self.sharpness * q, k, v, left, scale=1.0)
         return self.w_o(self.norm(out).transpose(1, 2).flatten(2)), None
 
+    def step(self, x: Tensor, state: Tensor | None = None):
+        """There is none: raises TypeError."""
+        raise TypeError(
+            "a softmax has no state of fixed size to step with: it needs all keys and values. "
+            "Give `forward` the whole text, or take a StateMixer."
+        )
+
 
 # ---- a task in which a state can be too small ---------------------------------------------------
 

@@ -19,8 +19,10 @@ def for_decoding(model: nn.Module, sentences: int = 1, worth_compiling: int = 20
 
     On a CPU that's a DecodingModel, and from `worth_compiling` sentences on (fewer take less time
     than the C compiler) a CompiledModel, where there is a C compiler. Elsewhere, and for models
-    that neither of them knows, it is `model` itself.
+    that neither of them knows, it is `model` itself. Raises ValueError for a negative number.
     """
+    if sentences < 0:
+        raise ValueError(f"sentences is {sentences}; say how many are to be decoded, 0 or more.")
     from transformer_lib.fast import compiled  # it builds on this module
 
     if next(model.parameters()).device.type != "cpu" or refusal(model):

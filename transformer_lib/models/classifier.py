@@ -54,7 +54,7 @@ class Classifier(EncoderOnly):
 
 
 class MaskedLanguageModel(EncoderOnly):
-    """Which token stands at each place, its own perhaps hidden: what BERT learns from."""
+    """Which token is at each place, where it may be hidden: what BERT learns from."""
 
     def __init__(self, config: ModelConfig, n_segments: int = 0):
         super().__init__(config, n_segments)

@@ -1,12 +1,14 @@
 """How much an update computes, and how fast a device multiplies: a run's time comes from both."""
 
 import time
+import weakref
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_lib.fast import products
@@ -42,6 +44,41 @@ class _Launches(TorchDispatchMode):
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         self.n += not operation.is_view
         return operation(*args, **(kwargs or {}))
+
+
+class PeakMemory(TorchDispatchMode):
+    """The most bytes that the tensors made inside this block hold at one time: `peak`.
+
+    Views hold nothing of their own, and what a fused kernel uses inside is not seen.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.now = self.peak = 0
+        self.known = weakref.WeakSet()
+
+    def made(self, tensor: Tensor) -> None:
+        """Called for each new tensor; does nothing here."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        given = {t.untyped_storage()._cdata for t in tree_leaves((args, kwargs)) if _tensor(t)}
+        result = function(*args, **(kwargs or {}))
+        for tensor in filter(_tensor, tree_leaves(result)):
+            storage = tensor.untyped_storage()
+            if storage._cdata not in given and storage not in self.known:  # new, not a view
+                self.known.add(storage)
+                self.now += storage.nbytes()
+                weakref.finalize(storage, self._gone, storage.nbytes())
+                self.made(tensor)
+        self.peak = max(self.peak, self.now)
+        return result
+
+    def _gone(self, n_bytes):
+        self.now -= n_bytes
+
+
+def _tensor(x):
+    return isinstance(x, torch.Tensor)
 
 
 def product_speed(

@@ -17,6 +17,9 @@ from transformer_lib.runs.pretrained import find_run, load_pretrained
 
 # Another processor takes sums in another order, and a beam whose two best are equally good turns.
 SHARE_AGAIN, BLEU_AGAIN = 0.98, 0.2
+# What scores must say of themselves before anything can be compared.
+CLAIM = ("split", "bleu", "weights", "data", "src", "tgt", "sentences", "beam_size",
+         "length_penalty")
 
 
 @dataclass(frozen=True)
@@ -68,12 +71,18 @@ def verify(
 
 def _scores(folder: Path, suffix: str, about: dict, load) -> Iterator[Finding]:
     """What the scores of one split claim."""
+    if missing := [key for key in CLAIM if key not in about]:
+        yield Finding(None, f"scores{suffix}.json doesn't say its {', '.join(missing)}, so it "
+                            "can't be checked (`evaluate --save` writes all of that)")
+        return
     split, said = about["split"], f"{about['bleu']:.2f} BLEU on {about['split']}"
     if about.get("weights") != sha256(folder / checksums.WEIGHTS):
         yield Finding(False, f"{said} is the score of other weights")
         return
     kept = folder / f"translations{suffix}.jsonl"
     if split != "test" and not kept.exists():
+        yield Finding(None, f"{said} can't be checked: {kept.name} isn't there, and only test is "
+                            "translated again")
         return
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # which data, is in the sentences
@@ -81,10 +90,18 @@ def _scores(folder: Path, suffix: str, about: dict, load) -> Iterator[Finding]:
     except (ImportError, OSError, ValueError) as error:
         yield Finding(None, f"{said}: its data isn't at hand ({error})")
         return
+    if len(pairs) != about["sentences"]:
+        yield Finding(False, f"{said} is said to be of {about['sentences']:,} sentences, and the "
+                             f"data has {len(pairs):,}")
+        return
     sources, references = map(list, zip(*pairs, strict=True))
     written = None
     if kept.exists():
         written = [row["translation"] for row in read_json_lines(kept)]
+        if len(written) != len(pairs):
+            yield Finding(False, f"{said}: {len(written):,} translations are kept of "
+                                 f"{len(pairs):,} sentences")
+            return
         again = score(written, references).bleu
         yield Finding(abs(again - about["bleu"]) < 0.005,
                       f"{said}: the kept translations give {again:.2f}")

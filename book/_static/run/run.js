@@ -3,7 +3,7 @@
 const STORE = "attention-step-by-step.answers";
 const LIMIT = 30; // seconds for a run, after which the worker is ended
 const page = location.pathname.split("/").pop().replace(/\.html$/, "");
-const { code, without = "" } = document.querySelector("script[data-code]")?.dataset ?? {};
+const { code, without = "", imports = "", wheels = "", megabytes = 7 } = document.querySelector("script[data-code]")?.dataset ?? {};
 const colab = document.querySelector('a[href*="colab.research.google.com"]')?.href;
 const CHECK = /\bchecks\.(?!hint\b)\w+\.\w+\(/;
 
@@ -51,22 +51,27 @@ function start() {
   };
   worker.onerror = (event) => { event.preventDefault(); mine.end(new Error(event.message || "the worker did not start")); };
   const runtime = new URL("../../vendor/pyodide/", import.meta.url).href;
-  mine.ready = mine.ask({ start: { runtime, code: new URL(code, import.meta.url).href } });
+  mine.ready = mine.ask({ start: {
+    runtime, code: new URL(code, import.meta.url).href,
+    wheels: wheels.split(" ").filter(Boolean).map((file) => `${runtime}wheels/${file}`),
+  } });
   mine.ready.catch((error) => mine.end(error));
   python = mine;
   return python;
 }
 
-// ---- an exercise
+// ---- an exercise, "Exercise 3" with the key 3, or a part of one's own model, "Part loss" with "loss"
 
-function exercise(number, answer, check) {
-  const printed = answer.querySelector(".cell_input pre").textContent.replace(/\n+$/, "\n");
-  const checked = check.querySelector(".cell_input pre").textContent;
-  const saved = recall()[page]?.[number];
+const linked = (text) => make("a", { href: colab, target: "_blank", rel: "noopener" }, text);
+const code_of = (cell) => cell.querySelector(".cell_input pre")?.textContent ?? "";
+
+function exercise(title, answer, check, printed, checked) {
+  const key = title.split(" ")[1], name = title[0].toLowerCase() + title.slice(1);
+  const saved = recall()[page]?.[key];
   const button = make("button", { type: "button", className: "run-button run-open" }, saved ? "Carry on here" : "Run here");
-  button.setAttribute("aria-label", `Exercise ${number}: ${button.textContent}`);
+  button.setAttribute("aria-label", `${title}: ${button.textContent}`);
   const bar = make("div", { className: "run-bar" }, button);
-  answer.append(bar);
+  answer.querySelector(".cell_input").after(bar);
   button.addEventListener("click", () => open().catch((error) => {
     button.disabled = false;
     button.textContent = "Run here";
@@ -88,8 +93,8 @@ function exercise(number, answer, check) {
     input.classList.add("run-input");
     const editor = makeEditor(
       box, saved ?? printed,
-      `Your answer to exercise ${number}. Tab indents; press Escape and then Tab to leave.`,
-      (text) => keep(number, text === printed ? null : text), () => run(),
+      `Your answer to ${name}. Tab indents; press Escape and then Tab to leave.`,
+      (text) => keep(key, text === printed ? null : text), () => run(),
     );
 
     const named = (text, work, className = "") => {
@@ -107,14 +112,18 @@ function exercise(number, answer, check) {
       setTimeout(() => { copy.textContent = "Copy"; }, 1500);
     });
     copy.title = "Copy your answer, to paste it into the notebook";
-    const reset = named("Reset", () => { editor.set(printed); keep(number, null); editor.focus(); });
+    const reset = named("Reset", () => { editor.set(printed); keep(key, null); editor.focus(); });
     reset.title = "Back to what the book prints; Ctrl+Z brings your answer back";
     stop.hidden = true;
     go.title = "Ctrl+Enter";
     const note = make("p", { className: "run-note" });
-    note.append("Python runs in your browser. ", make("code", {}, "torch"), " here is a small tensor library for this page");
-    if (colab) note.append("; the real one is in ", make("a", { href: colab, target: "_blank", rel: "noopener" }, "Colab"));
-    note.append(".");
+    const describe = (version) => {
+      const real = !version.endsWith("+page");
+      note.replaceChildren("Python runs in your browser. ", make("code", {}, "torch"), real ? ` here is PyTorch ${version}` : " here is a small tensor library for this page");
+      if (colab) note.append(real ? "; the whole chapter runs in " : "; the real one is in ", linked("Colab"));
+      note.append(".");
+    };
+    describe("+page");
     bar.replaceChildren(go, stop, help, copy, reset, status);
     bar.after(note);
 
@@ -124,7 +133,7 @@ function exercise(number, answer, check) {
     output.setAttribute("role", "region");
     output.setAttribute("aria-live", "polite");
     output.tabIndex = 0;
-    output.setAttribute("aria-label", `What the check says of exercise ${number}`);
+    output.setAttribute("aria-label", `What the check says of ${name}`);
     output.textContent = (said.querySelector("pre")?.textContent ?? "").trim();
     said.replaceChildren(output);
 
@@ -140,9 +149,9 @@ function exercise(number, answer, check) {
     };
 
     async function ready() {
-      busy("Starting Python: 7 MB, once…");
+      busy(`Starting Python: ${megabytes} MB, once…`);
       const mine = start();
-      await mine.ready;
+      describe((await mine.ready).torch);
       return mine;
     }
     async function attempt(work) {
@@ -165,13 +174,13 @@ function exercise(number, answer, check) {
       }
     }
     const run = () => stop.hidden && attempt(async (mine) => {
-      const found = await mine.ask({ answer: editor.text(), check: checked });
+      const found = await mine.ask({ answer: editor.text(), check: checked, imports });
       if (found.lacks.length) {
         show(`This page’s small tensor library doesn’t have ${found.lacks.join(", ")}, so your answer can’t be judged here. It may well be right: run it in Colab.`, "");
         return;
       }
       show(found.text, found.verdict === true ? "run-right" : found.verdict === false ? "run-wrong" : "");
-      if (found.verdict) document.querySelector(`.exercise-solved[aria-pressed="false"][aria-label^="Exercise ${number}:"]`)?.click();
+      if (found.verdict) document.querySelector(`.exercise-solved[aria-pressed="false"][aria-label^="${title}:"]`)?.click();
     });
     const hint = () => attempt(async (mine) => {
       const { text } = await mine.ask({ hint: checked });
@@ -179,26 +188,33 @@ function exercise(number, answer, check) {
     });
 
     editor.focus();
-    busy("Starting Python: 7 MB, once…");
-    start().ready.then(() => { if (status.textContent.startsWith("Starting")) busy(""); }, () => busy(""));
+    busy(`Starting Python: ${megabytes} MB, once…`);
+    start().ready.then(({ torch }) => { describe(torch); if (status.textContent.startsWith("Starting")) busy(""); }, () => busy(""));
     stop.hidden = true;
     go.hidden = false;
   }
 }
 
 // "**Exercise 3. ...**" is followed by the cell with the answer, and that by the one with its check.
+// A part of one's own model is written and handed in in one cell.
 function find() {
   if (!code || !("Worker" in window)) return;
   for (const name of document.querySelectorAll(".bd-article p > strong:first-child")) {
     const number = Number(name.textContent.match(/^Exercise (\d+)/)?.[1]);
-    if (!number || without.split(" ").includes(String(number))) continue;
+    if (!number) continue;
     const cells = [];
     for (let next = name.parentElement.nextElementSibling; next; next = next.nextElementSibling) {
       if (next.matches("section, h2, h3") || next.querySelector(":scope > strong:first-child")?.textContent.startsWith("Exercise")) break;
       if (next.matches("div.cell")) cells.push(next);
     }
-    const at = cells.findIndex((cell) => CHECK.test(cell.querySelector(".cell_input pre")?.textContent ?? ""));
-    if (at === 1) exercise(number, cells[0], cells[1]);
+    const [answer, check] = cells;
+    if (cells.findIndex((cell) => CHECK.test(code_of(cell))) !== 1) continue;
+    if (!without.split(" ").includes(String(number))) exercise(`Exercise ${number}`, answer, check, code_of(answer).replace(/\n+$/, "\n"), code_of(check));
+    else if (colab) answer.append(make("p", { className: "run-note" }, "This exercise needs more than a page has. It runs in ", linked("Colab"), "."));
+  }
+  for (const cell of document.querySelectorAll(".bd-article div.cell")) {
+    const [, written, handed, part] = code_of(cell).match(/^((?:def|class) [^]*?)\n+(own\.hand_in\("(\w+)".*)/) ?? [];
+    if (part) exercise(`Part ${part}`, cell, cell, `${written}\n`, handed);
   }
 }
 

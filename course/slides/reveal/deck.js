@@ -64,15 +64,13 @@ document.createElement = (name, ...rest) => make(name === "section" ? "div" : na
 const inFigure = () => document.activeElement?.closest("input, select, textarea, .live-figure");
 document.addEventListener("keydown", ({ key }) => { if (key === "Escape") document.activeElement?.blur(); });
 
-const onPaper = /print-pdf/.test(location.search);  // there the pictures will do, and nothing is waited for
+const onPaper = /print-pdf/.test(location.search);  // there the pictures will do
 Reveal.on("slidechanged", fit);
-Reveal.on("pdf-ready", fit);
+Reveal.on("pdf-ready", () => { fit(); document.documentElement.dataset.printed = "yes"; });
 (async () => {
   const fonts = ["15px Inter", "bold 19px Inter", '20px "JetBrains Mono"', '46px "Source Serif 4"'];
-  if (!onPaper) {
-    await Promise.allSettled(fonts.map((font) => document.fonts.load(font)));
-    await Promise.all([...document.querySelectorAll(".vega")].map(draw));
-  }
+  await Promise.allSettled(fonts.map((font) => document.fonts.load(font)));
+  if (!onPaper) await Promise.all([...document.querySelectorAll(".vega")].map(draw));
   await Reveal.initialize({
     width: 1280, height: 720, margin: 0, center: false, hash: true, slideNumber: "c/t",
     transition: "none", controlsTutorial: false, viewDistance: 50, display: "flex",

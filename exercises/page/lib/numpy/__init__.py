@@ -440,11 +440,11 @@ def roll(x, shift, axis=None):
     return ndarray(_tensor(x).roll(shift, axis))
 
 
-def sort(x, axis=-1):
+def sort(x, axis=-1, kind=None):
     return ndarray(_tensor(x).sort(axis)[0])
 
 
-def argsort(x, axis=-1):
+def argsort(x, axis=-1, kind=None):
     return ndarray(_tensor(x).argsort(axis, stable=True))
 
 

@@ -104,6 +104,8 @@ def _filled(name, value):
     ):
         size = size or ((),)
         shape, kind = _shape(size), dtype or base.default
+        if device == "meta" or _tensor.device.current == "meta":
+            return _tensor.without_numbers(shape, kind)
         return _new([value] * math.prod(shape), shape, kind, requires_grad)
 
     def like(
@@ -129,9 +131,11 @@ empty, empty_like, _ = _filled("empty", 0)
 
 @function
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    if isinstance(size, builtins.int):
+        raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     kind = dtype or _tensor.scalar_kind(value)
-    shape = _shape((size,) if not isinstance(size, builtins.int) else ((size,),))
+    shape = _shape((size,))
     return _new([value] * math.prod(shape), shape, kind, requires_grad)
 
 
@@ -353,6 +357,8 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 def _fresh(name, values):
     def fresh(self, *args, generator=None, **kwargs):
         _ops._may_change(self)
+        if self.is_meta:
+            return self
         return self._write(packed(values(self, _source(generator), *args, **kwargs), self.dtype))
 
     fresh.__name__ = fresh.__qualname__ = name

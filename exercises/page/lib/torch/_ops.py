@@ -406,6 +406,8 @@ def isfinite(input):
 
 @op
 def clamp(input, min=None, max=None):
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     result = input
     if min is not None:
         result = (
@@ -520,7 +522,7 @@ def _said(kind):
     return {
         "float32": "float",
         "float64": "double",
-        "int64": "long long",
+        "int64": "long int",
         "int32": "int",
         "bool": "bool",
         "float16": "c10::Half",
@@ -817,11 +819,65 @@ def argsort(input, dim=-1, descending=False, stable=False):
     return sort(input.detach(), dim, descending)[1]
 
 
+def _largest(row, k):
+    """Where the k largest numbers are, equal ones in the order in which C++ leaves them.
+
+    PyTorch calls std::nth_element, which is done here after libstdc++, and sorts what is before;
+    of more than 16 equal ones, the order may be another.
+    """
+    found = list(enumerate(row))
+
+    def before(a, b):
+        return a[1] > b[1] or (a[1] != a[1] and b[1] == b[1])
+
+    def swap(i, j):
+        found[i], found[j] = found[j], found[i]
+
+    first, last = 0, len(found)
+    while last - first > 3:
+        a, b, c = first + 1, (first + last) // 2, last - 1  # the median of three comes first
+        x, y, z = found[a], found[b], found[c]
+        if before(x, y):
+            swap(first, b if before(y, z) else c if before(x, z) else a)
+        else:
+            swap(first, a if before(x, z) else c if before(y, z) else b)
+        pivot, cut, end = found[first], first + 1, last
+        while True:
+            while before(found[cut], pivot):
+                cut += 1
+            end -= 1
+            while before(pivot, found[end]):
+                end -= 1
+            if cut >= end:
+                break
+            swap(cut, end)
+            cut += 1
+        first, last = (cut, last) if cut < k else (first, cut)
+
+    def ordered(part):
+        return builtins.sorted(part, key=lambda one: (one[1] == one[1], -one[1]))
+
+    found[first:last] = ordered(found[first:last])
+    return [i for i, _ in [*ordered(found[: k - 1]), *found[k - 1 : k]]]
+
+
 @op
 def topk(input, k, dim=-1, largest=True, sorted=True):
-    if input.shape and k > input.shape[axis(dim, len(input.shape))]:
+    if not isinstance(k, int):
+        raise TypeError(
+            f"topk(): argument 'k' (position 1) must be int, not {builtins.type(k).__name__}"
+        )
+    n = input.shape[axis(dim, len(input.shape))] if input.shape else 1
+    if k > n:
         raise RuntimeError("selected index k out of range")
-    index = sort(input.detach(), dim, largest)[1].narrow(dim, 0, k).contiguous()
+    if not input.shape or not k or 64 * k <= n:
+        index = sort(input.detach(), dim, largest)[1].narrow(dim, 0, k).contiguous()
+    else:
+        rows = input.detach().movedim(dim, -1)
+        flat = (rows if largest else -rows)._flat().tolist()
+        starts = range(0, len(flat), n)
+        where = [i for start in starts for i in _largest(flat[start : start + n], k)]
+        index = make(array("q", where), (*rows.shape[:-1], k), int64).movedim(-1, dim).contiguous()
     return _Found((gather(input, dim, index), index))
 
 
@@ -944,6 +1000,9 @@ def _sizes(shape):
 def _wanted(shape, size):
     """A shape with its -1 worked out."""
     shape = _sizes(shape)
+    for i, n in enumerate(shape):
+        if n < -1:
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {shape}")
     if shape.count(-1) > 1:
         raise RuntimeError("only one dimension can be inferred")
     known = math.prod(n for n in shape if n != -1)
@@ -1044,7 +1103,33 @@ def ravel(input):
 
 @op
 def unflatten(input, dim, sizes):
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    for name, position, value, wanted in (
+        ("dim", 1, dim, (int,)), ("sizes", 2, sizes, (tuple, list)),
+    ):
+        if not isinstance(value, wanted):
+            raise TypeError(
+                f"unflatten(): argument '{name}' (position {position}) must be "
+                f"{'int' if name == 'dim' else 'tuple of ints'}, "
+                f"not {builtins.type(value).__name__}"
+            )
     at = axis(dim, len(input.shape))
+    sizes = _sizes(sizes)
+    for i, n in enumerate(sizes):
+        if n < -1:
+            raise RuntimeError(
+                f"unflatten got an unexpected error: invalid shape dimension {n} at index {i} of "
+                f"shape {sizes}"
+            )
+    if sizes.count(-1) > 1:
+        raise RuntimeError("unflatten got an unexpected error: only one dimension can be inferred")
+    known, n = math.prod(one for one in sizes if one != -1), input.shape[at]
+    if known != n and not (-1 in sizes and known and n % known == 0):
+        raise RuntimeError(
+            f"unflatten: Provided sizes {sizes} don't multiply up to the size of dim {at} ({n}) "
+            "in the input tensor"
+        )
     return reshape(
         input, *input.shape[:at], *_wanted(sizes, input.shape[at]), *input.shape[at + 1 :]
     )
@@ -1263,6 +1348,11 @@ def unbind(input, dim=0):
 def split(input, split_size, dim=0):
     at = axis(dim, len(input.shape))
     n = input.shape[at]
+    if isinstance(split_size, float):
+        raise TypeError(
+            "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, "
+            "not float"
+        )
     if isinstance(split_size, int):
         sizes = [builtins.min(split_size, n - i) for i in range(0, n, split_size)]
     else:
@@ -1277,7 +1367,24 @@ def split(input, split_size, dim=0):
 
 
 @op
+def logaddexp(input, other):
+    larger = maximum(input, other)
+    return larger + log1p(exp(-abs(input - other)))
+
+
+@function
+def bucketize(input, boundaries, *, right=False):
+    below = boundaries <= input[..., None] if right else boundaries < input[..., None]
+    return below.sum(-1)
+
+
+@op
 def chunk(input, chunks, dim=0):
+    if not isinstance(chunks, int):
+        raise TypeError(
+            "chunk(): argument 'chunks' (position 1) must be int, not "
+            f"{builtins.type(chunks).__name__}"
+        )
     n = input.shape[axis(dim, len(input.shape))]
     return split(input, builtins.max(1, -(-n // chunks)), dim)
 
@@ -1543,7 +1650,9 @@ def _understood(x, key):
                 None if i is None else operator.index(i) for i in (item.start, item.stop, item.step)
             )
             if step is not None and step <= 0:
-                raise ValueError("step must be greater than zero")
+                raise ValueError(
+                    "step must be greater than zero" if step else "slice step cannot be zero"
+                )
             covered = range(x.shape[at])[start:stop:step]
             shape.append(len(covered))
             strides.append(x._strides[at] * covered.step)
@@ -1719,6 +1828,8 @@ def index_select(input, dim, index):
 
 @op
 def gather(input, dim, index):
+    if isinstance(dim, Tensor):
+        raise TypeError("gather(): argument 'dim' (position 1) must be int, not Tensor")
     at = axis(dim, len(input.shape))
     if index.dtype.kind == "f" or index.dtype is bool_:
         raise RuntimeError("gather(): Expected dtype int32/int64 for index")
@@ -1843,6 +1954,8 @@ def _product(a, b, batch, n, k, m):
 
 
 def _refuse_mixed(a, b, what):
+    if what == "bmm" and a.dtype is bool_:
+        raise NotImplementedError("\"bmm\" not implemented for 'Bool'")
     if a.dtype is not b.dtype:
         said = {
             "mm": "expected m1 and m2 to have the same dtype, but got: {} != {}",
@@ -2263,6 +2376,8 @@ def copy_(self, src, non_blocking=False):
 @op
 def fill_(self, value):
     _may_change(self)
+    if self.is_meta:
+        return self
     value = value.item() if isinstance(value, Tensor) else value
     self._write(packed([value] * math.prod(self.shape), self.dtype))
     if self._node is not None and _gradients():

@@ -224,6 +224,17 @@ def view_of(x, shape, strides, offset, label="view"):
     return t
 
 
+META = {}  # type code -> one number for all tensors without numbers
+
+
+def without_numbers(shape, kind):
+    """A tensor with a shape and no numbers: each of its places is the same 0."""
+    t = make(array(kind.code), shape, kind)
+    t._store = META.setdefault(kind.code, Store(array(kind.code, [0])))
+    t._strides = (0,) * len(t.shape)
+    return t
+
+
 def scalar_kind(value):
     if isinstance(value, builtins.bool):
         return bool_
@@ -396,6 +407,8 @@ class Tensor:
 
     def _write(self, values):
         """Put numbers of our own type in our places."""
+        if self.is_meta:
+            return self
         data = self._store.data
         self._store.version += 1
         if self.is_contiguous():
@@ -448,13 +461,17 @@ class Tensor:
 
     @property
     def device(self):
-        return device("cpu")
+        return device("meta" if self.is_meta else "cpu")
 
     @property
     def layout(self):
         return "torch.strided"
 
-    is_cuda = is_mps = is_sparse = is_quantized = is_meta = False
+    is_cuda = is_mps = is_sparse = is_quantized = False
+
+    @property
+    def is_meta(self):
+        return self._store is META.get(self.dtype.code)
 
     @property
     def itemsize(self):
@@ -582,7 +599,9 @@ class Tensor:
 
 
 class device:
-    """Where a tensor lies: always here."""
+    """Where a tensor lies: always here, unless it has no numbers ("meta")."""
+
+    current = "cpu"
 
     def __init__(self, kind="cpu", index=None):
         self.type, self.index = str(kind).partition(":")[0], index
@@ -600,10 +619,11 @@ class device:
         return hash(self.type)
 
     def __enter__(self):
+        self.before, device.current = device.current, self.type
         return self
 
     def __exit__(self, *args):
-        return None
+        device.current = self.before
 
 
 # ------------------------------------------------------------------------- operations on one number

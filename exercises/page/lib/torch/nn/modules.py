@@ -13,9 +13,8 @@ from torch.nn import init
 class Parameter(Tensor):
     def __new__(cls, data=None, requires_grad=True):
         data = torch.empty(0) if data is None else data
-        found = make(data._flat(), data.shape, data.dtype, cls)
-        if data.is_contiguous():
-            found._store, found._offset = data._store, data._offset
+        found = make(data._store.data, data.shape, data.dtype, cls)
+        found._store, found._offset, found._strides = data._store, data._offset, data._strides
         return found.requires_grad_(requires_grad) if requires_grad else found
 
     def __repr__(self):

@@ -1,4 +1,4 @@
-"""Gradients cut to a length."""
+"""Gradients cut to a length; parameters in one row."""
 
 import torch
 
@@ -12,6 +12,17 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, **_):
         if p.grad is not None:
             p.grad = p.grad * factor
     return total
+
+
+def parameters_to_vector(parameters):
+    return torch.cat([p.reshape(-1) for p in parameters])
+
+
+def vector_to_parameters(vec, parameters):
+    start = 0
+    for p in parameters:
+        p.data.copy_(vec[start : start + p.numel()].reshape(p.shape))
+        start += p.numel()
 
 
 from torch._tensor import nothing_else  # noqa: E402

@@ -1,0 +1,88 @@
+"""No answer made from the tests themselves passes one of them (generated.py)."""
+
+import contextlib
+import io
+
+import generated
+import nbformat
+import pytest
+import quick
+from conftest import UNCONTAINED, rows_of
+from nbgrader.utils import is_grade, is_solution
+from test_real_labs import MASTERS, answered, grade_id, groups
+
+from labs.grader import grade
+
+TRAINS = "lab6_debug_a_transformer"  # its tests take seconds each: with the weekly tests only
+
+
+def passed(name) -> list[tuple]:
+    """(answer, attack, tests it passed): an echo of each name of a test, and the rebind."""
+    master, names, found = MASTERS[name], {"__name__": "__main__"}, []
+    with contextlib.redirect_stdout(io.StringIO()):
+        for cell in master.cells:
+            if cell.cell_type != "code" or "setup" in cell.metadata.get("tags", []):
+                continue
+            if is_grade(cell):
+                assert quick.passes(cell.source, names), grade_id(cell)
+            elif is_solution(cell):
+                tests = [test for test in groups(master)[grade_id(cell)] if is_grade(test)]
+                assigned, imported = generated.names_of(tests)
+                attacks = {f"echo {one}": generated.echo(cell.source, one) for one in assigned}
+                attacks["rebind"] = generated.rebind(cell.source, imported)
+                for attack, source in attacks.items():
+                    own = dict(names)
+                    exec(compile(source, "answer", "exec"), own)
+                    found += [(grade_id(cell), attack, grade_id(test)) for test in tests
+                              if quick.passes(test.source, own)]
+                exec(compile(cell.source, "answer", "exec"), names)
+            else:
+                quick.given(cell.source, names)
+    return found
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.weekly] * (name == TRAINS)) for name in MASTERS])
+def test_nothing_generated_passes_a_test(name):
+    assert passed(name) == []
+
+
+def test_an_echo_of_a_test_that_is_not_careful_is_found():
+    test = "right = 3\nassert double(2) == right"
+    own = {}
+    exec(generated.echo("# Task\ndef double(x):\n    return 2 * x", "right"), own)
+    assert quick.passes(test, own) and not quick.passes(test.replace("right", "expected"), own)
+
+
+@pytest.mark.weekly
+@pytest.mark.timeout(3000)
+def test_nothing_generated_gets_a_point_from_the_grader(tmp_path):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    wanted = {}
+    for name, master in MASTERS.items():
+        echoes, rebinds = {}, {}
+        for answer, cells in groups(master).items():
+            assigned, imported = generated.names_of(cells)
+            solved = cells[0].source
+            one = "expected" if "expected" in assigned else assigned[0]
+            echoes[answer] = generated.echo(solved, one)
+            rebinds[answer] = generated.rebind(solved, imported)
+        made = {"echo": echoes, "rebind": rebinds}
+        if name in generated.BY_HAND:
+            made["byhand"] = generated.BY_HAND[name]
+        for attack, answers in made.items():
+            nbformat.write(answered(master, answers), folder / f"{attack}_{name}.ipynb")
+            wanted[attack, name] = set(answers)
+    assert grade.main([str(folder), "--out", str(out), "--quick", "--jobs", "2", "--cell", "120",
+                       *UNCONTAINED]) == 0
+    rows = {(row["student"], row["lab"]): row for row in rows_of(out / "grades.csv")}
+    assert set(rows) == set(wanted) and {row["status"] for row in rows.values()} == {"graded"}
+    tests = {(row["student"], row["lab"], row["test"]): row["points"]
+             for row in rows_of(out / "tasks.csv")}
+    gained = [(*key, answer, grade_id(cell), rows[key]["note"])
+              for key, answers in wanted.items() for answer in answers
+              for cell in groups(MASTERS[key[1]])[answer] if is_grade(cell)
+              and float(tests[*key, grade_id(cell)] or 0) > 0]
+    assert gained == []
