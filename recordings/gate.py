@@ -28,8 +28,8 @@ RUN = {"parameters", "updates", "tokens", "curve"}
 
 # Recordings from before the gate: file -> (page, what is missing). The page says so in a quiet line
 # that has these words. The list may only shrink: give the module its GATE and `make record` it.
-NO_CURVE = "recorded before training curves were kept"
-NO_TOKENS = "recorded before the tokens of each run were counted"
+NO_CURVE = "recorded without training curves"
+NO_TOKENS = "recorded without a count of the tokens that each run read"
 ONE_MODEL = "measured on one trained model, with no second seed"
 OLD = {
     "claims/batches": ("14_multi30k_data", "measured without a setting past the page's own"),
