@@ -23,8 +23,18 @@ def chance(settings):
     return math.log(32 if settings["part"] == "facts" else 12)
 
 
-GATE = Gate(chance, arms=("residual",), edge={"layers": (2, 4), "rate": (0.003, 0.003)})
-
+STUCK = "Six layers without sums don't get anywhere"
+GATE = Gate(
+    chance,
+    arms=("residual",),
+    edge={"layers": (2, 4), "rate": (0.003, 0.003)},
+    did_not_learn=(
+        ({"part": "learning", "residual": False, "layers": 6}, STUCK),
+        ({"part": "longer", "residual": False}, STUCK),
+        ({"part": "learning", "residual": False, "layers": 4}, "With four it's the same"),
+        ({"part": "facts", "factor": 1, "rate": 0.003, "steps": 50}, "50 updates are too few"),
+    ),
+)
 
 
 def facts(activation: str, factor: int, rate: float, steps: int, seed: int) -> dict:

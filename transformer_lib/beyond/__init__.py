@@ -22,6 +22,9 @@ layers where they are needed, `arrows` is a task with a known need (chapter "Les
 `states` puts a table of fixed size in the place of all keys and values, with a gate (chapter
 "States"), and `experts` many feed-forward networks in the place of one (page "Experts").
 
+`speculative` lets something cheap guess the next tokens (page "Speculative decoding"), and
+`choosing` picks one of several translations (page "Search errors and model errors").
+
 `caption_grammar` tells whether a caption is one, `preferences` goes for what a judge likes (chapter
 "Preferences"), and `diffusion` writes with a masked model (page "Writing by filling in").
 
