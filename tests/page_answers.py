@@ -136,7 +136,7 @@ def answers(chapter):
                 return verdict
             yield "unseen", f"{answer.exercise} {answer.mistake}", judge
     for path in (ROOT / "book" / "solutions").glob("*.ipynb"):
-        if (path.stem.partition("_")[2] or path.stem) != chapter:
+        if (path.stem.partition("_")[2] or path.stem.replace("-", "_")) != chapter:
             continue
         for name, before, source, arguments in mutants.solutions(path):
             names = made_by(before)

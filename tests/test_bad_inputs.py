@@ -33,6 +33,22 @@ from transformer_lib import (
     training,
     visualize,
 )
+from transformer_lib.beyond import (
+    caches,
+    caption_grammar,
+    corridor,
+    diffusion,
+    encoders,
+    experts,
+    families,
+    far_links,
+    flash,
+    neighbours,
+    preferences,
+    sparse,
+    speculative,
+    states,
+)
 from transformer_lib.config import BlockConfig
 from transformer_lib.corpora import labelled
 from transformer_lib.embeddings import TokenEmbedding
@@ -47,6 +63,7 @@ from transformer_lib.runs import (
     device,
     download,
     export,
+    files,
     lock,
     processes,
     speed,
@@ -223,6 +240,7 @@ REFUSED = {
     # tokens, batches
     "vocabulary of 4": lambda **_: tokenization.train_tokenizer(["a"], 4),
     "vocabulary of 2^31": lambda **_: tokenization.train_tokenizer(["a"], 2**31),
+    "vocabulary of a million and one": lambda **_: tokenization.train_tokenizer(["a"], 10**6 + 1),
     "kind unigram": lambda **_: tokenization.train_tokenizer(["a"], 50, "unigram"),
     "no text": lambda **_: tokenization.train_tokenizer([], 50),
     "blank text": lambda **_: tokenization.train_tokenizer([" ", ""], 50),
@@ -386,6 +404,88 @@ REFUSED = {
         torch.rand(2, 3), ["a"], ["b", "c", "d"]
     ),
     "image that is not there": lambda **_: visualize.show_image("nothing", alt="Nothing."),
+    # a third round, over Parts V and VI and what lies around a run
+    "window of 0": lambda **_: caches.WindowCache(0),
+    "sinks -1": lambda **_: caches.WindowCache(4, -1),
+    "0 bits": lambda **_: caches.QuantisedCache(0),
+    "99 bits in a byte": lambda **_: caches.QuantisedCache(99),
+    "half a bit": lambda **_: caches.QuantisedCache(2.5),
+    "quantise nan": lambda **_: caches.quantise(torch.full((2, 3), NAN), 4),
+    "quantise along a seventh axis": lambda **_: caches.quantise(X, 4, dim=7),
+    "a latent of 0": lambda **_: caches.LatentAttention(16, 4, latent=0),
+    "3 turned numbers": lambda **_: caches.LatentAttention(16, 4, latent=8, turned=3),
+    "groups of 0": lambda **_: caches.quantised_bits(4, 0),
+    "bytes of a dict": lambda **_: caches.bytes_per_token({"d_model": 4}),
+    "bits below 0": lambda **_: caches.bytes_per_token(tiny_config(), bits=-4),
+    "convert to a name": lambda model, **_: caches.convert(model, "window"),
+    "convert with a slip": lambda model, **_: caches.convert(
+        model, caches.WindowAttention, widow=3
+    ),
+    "keys without values": lambda **_: cache.KeyValueCache().append(
+        torch.rand(1, 2, 5, 4), torch.rand(1, 2, 3, 4)
+    ),
+    "a cache of another depth": lambda model, **_: model.decode(
+        IDS, model.encode(IDS), cache=cache.DecoderCache(5)
+    ),
+    "segments for a model without": lambda **_: Classifier(tiny_config(), 2)(IDS, IDS * 0),
+    "more facts than names": lambda **_: states.draw(2, 100, None),
+    "facts told 0 times": lambda **_: states.draw(2, 5, torch.Generator(), n_told=0),
+    "more facts than places": lambda **_: far_links.draw(2, 10, 20, torch.Generator()),
+    "chunks of 0": lambda **_: states.by_chunks(*torch.rand(5, 1, 2, 4, 3), size=0),
+    "0 experts": lambda **_: experts.MixtureOfExperts(tiny_config(), 0),
+    "experts with a slip": lambda **_: experts.ExpertLanguageModel(tiny_config(), 4, hashd=True),
+    "a router of 0": lambda **_: experts.FixedRouter(0),
+    "a mixture of None": lambda **_: experts.as_mixture(None, tiny_config()),
+    "price 0 of a preference": lambda **_: preferences.dpo_loss(*torch.zeros(4, 3), price=0),
+    "price nan of a preference": lambda **_: preferences.dpo_loss(*torch.zeros(4, 3), price=NAN),
+    "preferences of other lengths": lambda **_: preferences.reward_loss(
+        torch.zeros(3), torch.zeros(2)
+    ),
+    "10^12 texts": lambda **_: preferences.write_texts(None, 10**12),
+    "masks beyond certain": lambda **_: diffusion.mask_at(IDS, torch.tensor([1.5]), 3),
+    "sure beyond certain": lambda model, **_: diffusion.fill_in(model, IDS, 2, "sure", 3.0),
+    "a blank of 0": lambda **_: diffusion.blank(0, 5, 3),
+    "captions below 0": lambda **_: caption_grammar.captions(-1),
+    "a caption of other words": lambda **_: caption_grammar.to_ids(["Zebra quux"]),
+    "a table of order 0": lambda **_: speculative.TableDraft([[4, 5]], 0),
+    "agreement over 1": lambda **_: speculative.tokens_a_pass(1.5, 4),
+    "a draft that pays": lambda **_: speculative.speed_up(3.0, 4, -1, 1),
+    "no draft": lambda model, **_: speculative.speculative_decode(model, None, IDS, 2),
+    "chance by a number": lambda **_: speculative.KeepByChance(5),
+    "rolled back by a number": lambda **_: speculative.roll_back(5, 2),
+    "a residual sandwich": lambda **_: corridor.small_agent("sandwich"),
+    "more neighbours than keys": lambda **_: neighbours.Datastore(
+        torch.rand(3, 4), torch.tensor([1, 2, 3])
+    ).nearest(torch.rand(1, 4), 9),
+    "keys without tokens": lambda **_: neighbours.Datastore(torch.rand(3, 4), torch.tensor([1])),
+    "tiles of 0": lambda **_: flash.flash_attention(*torch.rand(3, 1, 1, 4, 4), 0),
+    "a stride of 0": lambda **_: sparse.strided(0),
+    "a mask of 10^7": lambda **_: sparse.as_mask(sparse.local(2), 10**7),
+    "temperature 0 of a teacher": lambda **_: encoders.distillation_loss(X, X, 0.0),
+    "weights of another family": lambda **_: families.from_llama({}, tiny_config()),
+    "an empty config of GPT-2": lambda **_: families.gpt2_config({}),
+    "no differences": lambda **_: verdict.sign_flip_p([]),
+    "arms by name": lambda **_: verdict.pooled_spread({"a": {0: 1.0}}),
+    "epoch -1": lambda **_: batching.TokenBatchSampler([3], 10).set_epoch(-1),
+    "a lock nowhere": lambda tmp_path, **_: lock.RunLock(tmp_path / "nowhere").acquire(),
+    "a lock of None": lambda **_: lock.RunLock(None),
+    "an object as JSON": lambda tmp_path, **_: files.write_json(tmp_path / "x", object()),
+    "half a character as text": lambda tmp_path, **_: files.write_text(tmp_path / "x", "\ud800"),
+    "weights in a list": lambda model, **_: checkpoint.load_state(model, [1], "here"),
+    "a model of None": lambda tmp_path, **_: checkpoint.save_model(tmp_path / "x", None),
+    "weights named 1": lambda tmp_path, **_: checkpoint.save_weights(
+        tmp_path / "x", {1: torch.ones(1)}
+    ),
+    "weights from a folder": lambda tmp_path, **_: checkpoint.load_weights(tmp_path),
+    "export to None": lambda **_: export.export_live("multi30k-de-en-short", None),
+    "train with model and tokenizer swapped": lambda model, tokenizer, **_: training.train(
+        tokenizer, model, {"train": [("a", "b")]}, TrainConfig(max_steps=1)
+    ),
+    "score half a character": lambda **_: evaluation.score(["a\ud83d"], ["a"]),
+    "a folder named like a file": lambda tmp_path, **_: (
+        (tmp_path / "train.jsonl").mkdir(), data.load_parallel(str(tmp_path))
+    ),
+    "a norm of a list": lambda **_: normalization.make_norm(["layer"], 8),
 }
 # Python's and torch's own words for a failure inside.
 RAW = re.compile(

@@ -117,6 +117,17 @@ def test_weights_that_are_not_finite_are_refused(finished, tmp_path):
         with pytest.raises(ValueError, match=message):
             load_pretrained(tmp_path / "run")
 
+def test_a_list_that_was_changed_is_named(finished, tmp_path):
+    """Else an entry could go, and with it the comparison of its file."""
+    folder = shutil.copytree(finished, tmp_path / "run")
+    path = folder / checksums.NAME
+    held = json.loads(path.read_text())
+    del held["files"][checksums.WEIGHTS]
+    path.write_text(json.dumps(held))
+    for load in (checksums.read, load_pretrained):
+        with pytest.raises(ValueError, match="checksums.json is damaged"):
+            load(folder)
+
 
 def test_scores_of_other_weights_are_named(finished, tmp_path, capsys):
     shutil.copytree(finished, tmp_path / "run")

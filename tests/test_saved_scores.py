@@ -12,6 +12,7 @@ import torch
 
 from transformer_lib import load_pretrained
 from transformer_lib.cli import main
+from transformer_lib.cli.options import require_writable
 from transformer_lib.runs import checkpoint, checksums, files
 from transformer_lib.runs.export import export_live
 from transformer_lib.runs.files import sha256
@@ -172,6 +173,47 @@ def refused(folder, out, message):
 def test_an_export_replaces_no_file_of_the_run(folder, name):
     refused(folder, folder / name, "is one of the run's own files: choose another name")
     refused(folder, folder / ".." / "run" / name, "is one of the run's own files")
+
+
+def test_an_export_replaces_nothing_but_an_export(folder, tmp_path):
+    """Nor a checkpoint of the run, nor a file of another run or of somebody's own."""
+    state = checkpoint.checkpoints(folder)[-1] / "state.json"
+    other = shutil.copytree(folder, tmp_path / "other") / NAMES[0]
+    mine = tmp_path / "thesis.txt"
+    mine.write_text("months of work")
+    for path in (state, other, mine):
+        before = path.read_bytes()
+        refused(folder, path, "is there already, and is no exported model: choose another name")
+        assert path.read_bytes() == before
+    mine.write_bytes(b"")  # as `mktemp` leaves it
+    export_live(folder, mine)
+
+
+def test_two_may_ask_at_once_whether_they_can_save(folder, monkeypatch):
+    """A trial file of one name would be removed under the other's hands."""
+    asked = []
+
+    def both(path):
+        if not asked:
+            asked.append(path)
+            require_writable(folder)
+        return real(path)
+
+    real = os.unlink
+    monkeypatch.setattr(os, "unlink", both)
+    before = sorted(folder.iterdir())
+    require_writable(folder)
+    assert sorted(folder.iterdir()) == before
+
+
+def test_two_that_write_one_file_are_told_so(tmp_path):
+    """The first to end takes the temporary name away from the other."""
+    path = tmp_path / "model.bin"
+    with pytest.raises(OSError, match="is being written by another process as well"):
+        with files.replacing(path) as partial:
+            partial.write_bytes(b"one")
+            files.write_bytes(path, b"two")
+    assert path.read_bytes() == b"two" and [*tmp_path.iterdir()] == [path]
 
 
 def test_an_export_replaces_no_link_and_no_device(folder, tmp_path):

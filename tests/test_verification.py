@@ -122,3 +122,19 @@ def test_what_cannot_be_looked_at_is_said(folder):
     (folder / checksums.NAME).unlink()
     (folder / "scores.json").unlink()
     assert [str(finding)[0] for finding in verify(folder)] == ["?", "?"]
+
+
+@pytest.mark.parametrize("content", ["[]", "{", "[3]", "[" * 9999])
+def test_scores_that_cannot_be_read_do_not_hold(folder, content, capsys):
+    change(folder, "scores.json", lambda _: content)
+    assert main(["verify", str(folder)]) == 1
+    said = capsys.readouterr()
+    assert "✗ scores.json is damaged: it holds no scores" in said.out and not said.err
+
+
+def test_a_config_that_cannot_be_read_is_named_without_a_list_too(folder):
+    (folder / "checksums.json").unlink()
+    (folder / "config.json").write_text("[]")
+    (folder / "scores.json").unlink()  # whose translations would be made again, with the config
+    with pytest.raises(ValueError, match="config.json is damaged"):
+        list(verify(folder))

@@ -151,7 +151,8 @@ def from_dict(cls, values: dict, where: str = "the configuration"):
     try:
         return cls(**values)
     except TypeError as error:  # a field is missing or of another type
-        raise ValueError(f"{where} does not make a {cls.__name__}: {error}.") from None
+        why = str(error).rstrip(".")
+        raise ValueError(f"{where} does not make a {cls.__name__}: {why}.") from None
 
 
 guard(__name__)

@@ -83,6 +83,8 @@ NORMS: dict[str, type[nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm, "batch"
 
 def make_norm(kind: str, d_model: int, eps: float = 1e-5) -> nn.Module:
     """The normalisation named by ModelConfig.norm: "layer", "rms" or "batch"."""
+    if kind not in NORMS:
+        raise ValueError(f"kind is {kind!r}; it must be one of {tuple(NORMS)}.")
     return NORMS[kind](d_model, eps)
 
 

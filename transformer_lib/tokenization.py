@@ -69,8 +69,11 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
         raise ValueError(f"no tokenizer at {path}: train one, or name a run folder that has one.")
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises bare Exception
-        raise ValueError(f"{path} is not a readable tokenizer: {error}") from None
+    except Exception:  # the library raises bare Exception
+        raise ValueError(
+            f"{path} is not a readable tokenizer: it is cut short, or no file that `tokenizers` "
+            "wrote; copy it again."
+        ) from None
     ids = [tokenizer.token_to_id(token) for token in SPECIAL_TOKENS]
     if ids != [PAD, BOS, EOS, UNK]:
         raise ValueError(f"{path} gives {SPECIAL_TOKENS} the ids {ids}; expected [0, 1, 2, 3].")

@@ -11,6 +11,7 @@ from transformer_lib.blocks import init_weights
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoder import Decoder
 from transformer_lib.embeddings import Embed, TokenEmbedding
+from transformer_lib.guards import guard
 from transformer_lib.masks import causal_mask
 
 FORWARD, LEFT, RIGHT = range(3)  # the actions
@@ -143,7 +144,13 @@ def small_agent(
         width, 4, 2 * width, 0, n_layers, dropout=0.0, max_len=length, positional="learned",
         norm_first=residual != "post-norm",
     )
-    if "gate" not in residual:
+    if residual in ("post-norm", "pre-norm"):
         return Agent(config)
+    if not residual.startswith(("gate ", "output gate ")):
+        raise ValueError(f"no residual {residual!r}; there are post-norm, pre-norm, gate 2 and "
+                         "output gate 2.")
     gate = OutputGate if residual.startswith("output") else GruGate
     return Agent(config, float(residual.split()[-1]), gate)
+
+
+guard(__name__)

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.guards import guard
 
 
 def exchange(stack: nn.Module, kind: type[MultiHeadAttention], **settings) -> None:
@@ -39,3 +40,6 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
         return scores.softmax(-1)
     lowest = torch.finfo(scores.dtype).min  # unlike -inf, it leaves an empty row a softmax
     return scores.masked_fill(~mask, lowest).softmax(-1).masked_fill(~mask, 0.0)
+
+
+guard(__name__)

@@ -16,6 +16,7 @@ from transformer_lib.beyond import linear, low_rank, lsh, routing, sparse
 from transformer_lib.beyond.exchange import exchange
 from transformer_lib.config import BlockConfig
 from transformer_lib.encoder import Encoder
+from transformer_lib.guards import guard
 
 N_NAMES, N_VALUES = 64, 16
 NOISE, ASKED = N_NAMES, N_VALUES  # one more name, which is noise, and one more value, "?"
@@ -279,3 +280,6 @@ def by_distance(said: Tensor, answers: Tensor, distances: Tensor, n_bins: int) -
     right = (said == answers)[asked].float()
     bins = distances[asked] * n_bins // answers.size(1)
     return [right[bins == b].mean().item() for b in range(n_bins)]
+
+
+guard(__name__)

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from transformer_lib.guards import guard
+
 
 def flash_attention(q: Tensor, k: Tensor, v: Tensor, tile: int, causal: bool = False) -> Tensor:
     """Full attention, one tile of scores at a time. q, k, v, result: (B, H, T, K).
@@ -31,3 +33,6 @@ def flash_attention(q: Tensor, k: Tensor, v: Tensor, tile: int, causal: bool = F
             largest = new_largest
         outputs.append(summed / total)
     return torch.cat(outputs, dim=2)
+
+
+guard(__name__)

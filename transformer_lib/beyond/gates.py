@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from transformer_lib.config import BlockConfig
 from transformer_lib.dropout import Dropout
+from transformer_lib.guards import guard
 from transformer_lib.normalization import make_norm
 
 
@@ -64,3 +65,6 @@ def add_gates(stack: nn.Module, config: BlockConfig, gate=GruGate, bias: float =
     for layer in stack.layers:
         for i in range(len(layer.residuals)):
             layer.residuals[i] = GatedResidual(config, gate(config.d_model, bias))
+
+
+guard(__name__)

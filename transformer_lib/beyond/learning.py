@@ -6,6 +6,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from transformer_lib.guards import guard
+
 
 def learn(
     model: nn.Module,
@@ -44,3 +46,6 @@ def learn(
         if after(step + 1):
             break
     return losses
+
+
+guard(__name__)

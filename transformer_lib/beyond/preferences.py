@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformer_lib.beyond.caption_grammar import LENGTH
 from transformer_lib.config import BOS, PAD, ModelConfig
 from transformer_lib.decoding import sample
+from transformer_lib.guards import guard
 from transformer_lib.models.language_model import LanguageModel
 
 
@@ -93,3 +94,6 @@ def reweighted(reference_log_p: Tensor, reward: Tensor, price: float) -> Tensor:
     Each text's probability times exp(reward / price), and divided by the sum.
     """
     return (reference_log_p + reward / price).log_softmax(-1)
+
+
+guard(__name__)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformer_lib.cache import DecodingState
 from transformer_lib.config import PAD
 from transformer_lib.decoding import evaluating, length_limits
+from transformer_lib.guards import guard
 
 
 def all_logits(model: nn.Module, ids: Tensor, state: DecodingState) -> Tensor:
@@ -195,3 +196,6 @@ def speed_up(tokens: float, n_ahead: int, draft_cost: float, check_cost: float) 
     reads the guesses, both measured in steps of the target.
     """
     return tokens / (n_ahead * draft_cost + check_cost)
+
+
+guard(__name__)

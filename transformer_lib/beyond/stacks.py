@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from transformer_lib.cache import DecoderCache
 from transformer_lib.config import PAD, ModelConfig
 from transformer_lib.decoder import DecoderLayer
+from transformer_lib.guards import guard
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.positional import LearnedEncoding, RotaryEmbedding
@@ -207,3 +208,6 @@ def from_gpt_j(
     model = SideBySideLanguageModel(config, d_turned)
     model.load_state_dict(ours)
     return model.eval()
+
+
+guard(__name__)

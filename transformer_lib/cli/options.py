@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import tempfile
 from pathlib import Path
 
 from transformer_lib.config import ModelConfig, TrainConfig
@@ -284,10 +285,10 @@ def two_languages(src: str, tgt: str) -> None:
 
 def require_writable(folder: Path) -> None:
     """Raise OSError if --save will fail: before minutes of translation, not after them."""
-    trial = folder / "writable.partial"
     try:
-        trial.write_bytes(b"")
-        trial.unlink()
+        # Without a name of its own: two that try at once would remove each other's file.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         raise OSError(f"--save cannot write to {folder} ({error.strerror}).") from None
 

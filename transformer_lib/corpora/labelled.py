@@ -35,4 +35,9 @@ def load_labelled(
                 f"{name}, split {split}, has the columns {rows.column_names}; "
                 f"it needs {inputs!r} and {labels!r}."
             )
+        if wrong := [label for label in rows[labels] if not isinstance(label, int)]:
+            raise ValueError(
+                f"{name}, split {split}, has the label {wrong[0]!r:.40} in {labels!r}; expected "
+                "whole numbers from 0: number the classes."
+            )
     return {split: (list(rows[inputs]), list(rows[labels])) for split, rows in loaded.items()}

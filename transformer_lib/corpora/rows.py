@@ -46,6 +46,8 @@ def _problem(text) -> str:
 
 def read_utf8(path: Path) -> str:
     """The text of a file. Raises ValueError, with the line, for one in another encoding."""
+    if path.is_dir():
+        raise ValueError(f"{path.name} is a folder; expected a file of this name.")
     content = path.read_bytes()
     if content[:2] == b"\x1f\x8b":
         raise ValueError(f"{path.name} is compressed: unpack it first, for example with gunzip.")

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.compiler import is_compiling
 
-from transformer_lib.guards.limits import require_parameter
+from transformer_lib.guards.limits import require_parameter, require_relation
 from transformer_lib.guards.values import describe, fits, hints, words
 
 LIBRARY = str(Path(__file__).parents[1])
@@ -105,6 +105,7 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
             raise ValueError(
                 f"{name}: {argument} is a sparse tensor; expected a dense one: use .to_dense()."
             )
+    require_relation(name, given)
     tensors = {key: value for key, value in given.items() if isinstance(value, Tensor)}
     module = given.get("self", given.get("model"))
     if isinstance(module, nn.Module) and tensors:

@@ -1,6 +1,7 @@
 """Limits of a dataclass field, written next to it: `size: int = within(8, at_least=1)`."""
 
 import dataclasses
+import inspect
 import math
 from collections.abc import Iterable
 
@@ -30,6 +31,30 @@ PARAMETERS = {
     "learning_rate.step": {"at_least": 0},
     "cooldown.step": {"below": math.inf},
     **dict.fromkeys(("dropout", "dropout_p", "Muon.momentum"), {"at_least": 0, "below": 1}),
+    **dict.fromkeys(("cooldown.length", "TokenBatchSampler.set_epoch.epoch", "both_directions",
+                     "n_updates", "n_layers", "captions.n", "tokens_kept.length", "sinks",
+                     "with_global.n_global", "bytes_per_token.latent", "poisson.mean",
+                     "blank.mask_id", "draft_cost", "check_cost", "policy_gradient_loss.price",
+                     "arrival_loss.price"), {"at_least": 0}),
+    # the code of Parts V and VI
+    **dict.fromkeys(("bits", "quantised_bits.group", "latent", "latent.size", "window", "n_rows",
+                     "n_told", "n_facts", "n_experts", "blank.n", "blank.length", "stride",
+                     "TableDraft.order", "n_windows", "n_episodes", "max_steps", "longest",
+                     "n_buckets", "max_distance", "chunk", "n_rounds", "tile", "members",
+                     "dilation", "every", "orthogonal_directions.n", "write_texts.n", "passes"),
+                    {"at_least": 1, "at_most": 10**7}),
+    "rate": {"above": 0, "below": math.inf},
+    **dict.fromkeys(("quantise.bits", "QuantisedCache.bits"), {"at_least": 1, "at_most": 8}),
+    "bytes_per_token.bits": {"above": 0, "below": math.inf},
+    "as_mask.size": {"at_least": 0, "at_most": 65_536},
+    "levels": {"at_least": 2, "at_most": 10_000},
+    **dict.fromkeys(("dpo_loss.price", "reweighted.price", "distillation_loss.temperature", "span"),
+                    {"above": 0, "below": math.inf}),
+    **dict.fromkeys(("share", "sure_enough", "agreement", "decay", "mask_tokens.rate"),
+                    {"at_least": 0, "at_most": 1}),
+    "calibrate.risk": {"above": 0, "below": 1},
+    "AdaptiveSteps.threshold": {"above": 0, "at_most": 1},
+    **dict.fromkeys(("GruGate.bias", "OutputGate.bias", "add_gates.bias"), {"below": math.inf}),
 }
 
 
@@ -38,6 +63,47 @@ def require_parameter(function: str, name: str, given) -> None:
     limits = PARAMETERS.get(f"{function}.{name}", PARAMETERS.get(name))
     if limits and isinstance(given, (int, float)) and not _inside(given, limits):
         raise ValueError(f"{function}: {name} is {given!r}; it must be {_in_words(limits)}.")
+
+
+# (function, what its parameters must be together, the sentence where they are not).
+RELATIONS = (
+    ("Datastore", lambda keys, tokens: len(keys) == len(tokens),
+     "there must be as many tokens as keys: each key has the token that followed it"),
+    ("KeyValueCache.append", lambda keys, values: keys.shape[:-1] == values.shape[:-1],
+     "keys and values must agree in all sizes but the last: each key has a value"),
+    ("quantise", lambda x: x.is_floating_point() and bool(x.isfinite().all()),
+     "x must hold finite numbers of a float type"),
+    ("mask_at", lambda rate: bool(((rate >= 0) & (rate <= 1)).all()),
+     "each rate must be a share from 0 to 1"),
+    ("LatentAttention", lambda turned: turned >= 0 and turned % 2 == 0,
+     "turned must be even, or 0: rotary positions turn pairs of numbers"),
+    ("draw", lambda n_facts, size: 2 * n_facts <= size,
+     "size must be at least 2 * n_facts: each fact and each question has a place of its own"),
+    ("draw", lambda n_facts, names=64: n_facts <= names,
+     "n_facts must be at most the number of names (64 by default): each fact has its own"),
+    ("Transformer.decode", lambda self, cache: cache is None
+     or len(cache.layers) == len(self.decoder.layers),
+     "cache must have as many layers as the decoder: make one with new_cache()"),
+    *((name, lambda self, segments: segments is None or self.segments is not None,
+       "segments are given to a model that knows none: build it with n_segments=2")
+      for name in ("Classifier", "MaskedLanguageModel", "EncoderOnly.encode")),
+)
+
+
+def require_relation(function: str, given: dict) -> None:
+    """Raise ValueError where RELATIONS asks for something that these arguments are not."""
+    for name, holds, sentence in RELATIONS:
+        if name != function:
+            continue
+        known = inspect.signature(holds).parameters
+        needed = {key for key, found in known.items() if found.default is found.empty}
+        told = {key: given[key] for key in known if key in given}
+        try:
+            broken = needed <= told.keys() and not holds(**told)
+        except (AttributeError, TypeError, RuntimeError):
+            continue  # of another kind altogether: the function fails on it, and that is said
+        if broken:
+            raise ValueError(f"{function}: {sentence}.")
 
 
 def within(

@@ -1,5 +1,6 @@
 """Values and types: whether one fits the other, and how a sentence names them."""
 
+import dataclasses
 import functools
 import types
 import typing
@@ -59,7 +60,9 @@ def fits(value, kind) -> bool:
     if origin is dict or (isinstance(kind, type) and issubclass(kind, dict)):
         return isinstance(value, Mapping)
     if isinstance(kind, type) and not isinstance(value, kind):
-        return not isinstance(value, PLAIN)  # what does the same may stand for a model or the like
+        # What does the same may stand for a model or the like; settings and tokenizers do not.
+        other = dataclasses.is_dataclass(value) or type(value).__module__ == "tokenizers"
+        return not (other or isinstance(value, PLAIN))
     return True
 
 

@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from transformer_lib.config import ModelConfig, from_dict, to_dict
+from transformer_lib.guards import guard
 from transformer_lib.guards.checks import require_regular
 from transformer_lib.guards.values import describe
 from transformer_lib.models.transformer import Transformer
@@ -63,15 +64,18 @@ def load_weights(path: str | Path) -> dict[str, Tensor]:
         raise ValueError(
             f"there are no weights at {path}: the run has not finished, or the file was not copied."
         )
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder: give the name of a file of weights.")
     try:
         with open(path, "rb"):  # whether it may be read is another question
             pass
         tensors = load_file(path)
     except PermissionError as error:
         raise OSError(f"{path} cannot be read ({error.strerror}).") from None
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError):
         raise ValueError(
-            f"{path} is damaged or cut short ({error}); use an earlier checkpoint or copy it again."
+            f"{path} is damaged or cut short (it is no whole safetensors file); use an earlier "
+            "checkpoint or copy it again."
         ) from None
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not tensor.isfinite().all():
@@ -309,3 +313,6 @@ def average(paths: list[Path]) -> dict[str, Tensor]:
         for name, tensor in load_weights(path / "model.safetensors").items():
             total[name] = total.get(name, 0) + tensor.double()
     return {name: (tensor / len(paths)).float() for name, tensor in total.items()}
+
+
+guard(__name__)

@@ -26,6 +26,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from transformer_lib.config import ModelConfig, from_dict
+from transformer_lib.guards import guard
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.runs import checksums
 from transformer_lib.runs.files import make_folder, require_replaceable, write_bytes
@@ -53,7 +54,7 @@ def export_live(run: str | Path, path: str | Path) -> dict:
     """Write a run of results/, or any run folder, as one file for the page; returns its header.
 
     Raises ValueError when the run does not exist, or has a part that the page's engine lacks, and
-    for a path that is a link, a device or one of the run's own files.
+    for a path that is a link, a device, one of the run's own files, or a file of another kind.
     """
     folder, path = find_run(run), Path(path)
     require_replaceable(path)
@@ -62,6 +63,13 @@ def export_live(run: str | Path, path: str | Path) -> dict:
             f"{path} is one of the run's own files: choose another name, such as "
             f"{folder.name}.bin."
         )
+    if path.is_file() and path.stat().st_size:
+        with open(path, "rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise ValueError(
+                    f"{path} is there already, and is no exported model: choose another name, or "
+                    "remove it first."
+                )
     translator = load_pretrained(folder)
     header = run_header(folder, translator)
     table, data = pack({name: tensor for name, tensor in unique(translator.model)})
@@ -231,3 +239,6 @@ def build_tokenizer(data: dict) -> Tokenizer:
 
 def _float32(tensor: Tensor) -> np.ndarray:
     return tensor.numpy().astype("<f4")
+
+
+guard(__name__)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from transformer_lib.guards import guard
 from transformer_lib.guards.checks import require_regular
 
 
@@ -33,8 +34,13 @@ def replacing(path: str | Path, temporary: Path | None = None) -> Iterator[Path]
     remove(partial)  # what a killed process left
     try:
         yield partial
-        sync(partial)
-        os.replace(partial, path)
+        try:
+            sync(partial)
+            os.replace(partial, path)
+        except FileNotFoundError:
+            raise OSError(
+                f"{path} is being written by another process as well: wait for it, then look."
+            ) from None
         sync(path.parent)
     except BaseException:
         remove(partial)
@@ -165,3 +171,6 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+guard(__name__)

@@ -8,6 +8,8 @@ import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
+from transformer_lib.guards import guard
+
 NAME = "lock"
 
 
@@ -39,7 +41,7 @@ class RunLock:
             except OSError as error:
                 if error.errno == errno.ELOOP:
                     raise RuntimeError(f"{self.path} is a link: remove it first.") from None
-                if error.errno in (errno.ENOTDIR, errno.EISDIR):
+                if error.errno in (errno.ENOTDIR, errno.EISDIR, errno.ENOENT):
                     raise RuntimeError(f"{self.path} cannot be a lock: it lies in no folder, or is "
                                        "one itself; choose another run folder.") from None
                 if error.errno in (errno.EACCES, errno.EROFS):  # who cannot write spoils nothing
@@ -116,3 +118,6 @@ def _lock_on_windows(handle: int) -> None:
         raise BlockingIOError(error.errno, error.strerror) from None
     finally:
         os.lseek(handle, 0, os.SEEK_SET)
+
+
+guard(__name__)

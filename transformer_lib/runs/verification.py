@@ -9,7 +9,9 @@ from pathlib import Path
 
 from transformer_lib import data
 from transformer_lib.evaluation import score
+from transformer_lib.guards import guard
 from transformer_lib.runs import checksums
+from transformer_lib.runs.checkpoint import read_config
 from transformer_lib.runs.files import read_json_lines, sha256
 from transformer_lib.runs.pretrained import find_run, load_pretrained
 
@@ -44,6 +46,7 @@ def verify(
     from. Raises ValueError where there is no such run, or a file of it is damaged.
     """
     folder = find_run(run)  # compares every listed file
+    read_config(folder)  # where nothing is listed, too
     listed = checksums.read(folder)
     if listed is None:
         yield Finding(None, f"{folder} lists no checksums, so its files can't be compared")
@@ -55,7 +58,13 @@ def verify(
     if not paths:
         yield Finding(None, "no scores are kept (`evaluate --save` keeps them)")
     for path in paths:
-        about = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            about = json.loads(path.read_bytes())
+        except (ValueError, RecursionError):
+            about = None
+        if not isinstance(about, dict):
+            yield Finding(False, f"{path.name} is damaged: it holds no scores")
+            continue
         yield from _scores(folder, path.stem.removeprefix("scores"), about, load)
 
 
@@ -107,3 +116,6 @@ def _scores(folder: Path, suffix: str, about: dict, load) -> Iterator[Finding]:
     again = score(texts, references).bleu
     yield Finding(abs(again - about["bleu"]) <= BLEU_AGAIN,
                   f"translated again: {again:.2f} BLEU, and {about['bleu']:.2f} is claimed")
+
+
+guard(__name__)

@@ -1,5 +1,7 @@
 """Hypotheses and references: do they fit together, and where does a sentence fall into tokens?"""
 
+import re
+
 
 def check_texts(hypotheses, references, also=str):
     """Raise TypeError or ValueError, naming the trouble, unless each hypothesis has a reference.
@@ -13,6 +15,11 @@ def check_texts(hypotheses, references, also=str):
             if not isinstance(text, (str, also)):
                 raise TypeError(
                     f"{name}[{index}] is a {type(text).__name__}; every sentence must be a string."
+                )
+            if isinstance(text, str) and re.search("[\ud800-\udfff]", text):
+                raise ValueError(
+                    f"{name}[{index}] holds half of a surrogate pair, which is no character: read "
+                    "the text as UTF-8."
                 )
     if len(hypotheses) != len(references):
         raise ValueError(

@@ -12,6 +12,8 @@ from itertools import product
 
 import numpy as np
 
+from transformer_lib.guards import guard
+
 BETTER, WORSE, TIE = "better", "worse", "cannot be told apart"
 EXACT_FROM = 6  # pairs; with five, even the clearest sign-flip has p = 2 / 2^5 = 6 %
 ALL_FLIPS = 14  # pairs; beyond this, flips are drawn at random
@@ -83,6 +85,8 @@ def sign_flip_p(differences) -> float:
     """
     differences = np.asarray(differences, float)
     n = len(differences)
+    if n == 0:
+        raise ValueError("there are no differences, so there is nothing to flip.")
     if n <= ALL_FLIPS:
         signs = np.array(list(product((1, -1), repeat=n)))
     else:
@@ -137,3 +141,5 @@ def _t(freedom: int, share: float) -> float:
     below = np.cumsum(np.cos(angle) ** (freedom - 1))
     return float(np.sqrt(freedom) * np.tan(np.interp(share, below / below[-1], angle)))
 
+
+guard(__name__)

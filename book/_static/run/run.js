@@ -207,10 +207,12 @@ function find() {
       if (next.matches("section, h2, h3") || next.querySelector(":scope > strong:first-child")?.textContent.startsWith("Exercise")) break;
       if (next.matches("div.cell")) cells.push(next);
     }
-    const [answer, check] = cells;
-    if (cells.findIndex((cell) => CHECK.test(code_of(cell))) !== 1) continue;
-    if (!without.split(" ").includes(String(number))) exercise(`Exercise ${number}`, answer, check, code_of(answer).replace(/\n+$/, "\n"), code_of(check));
-    else if (colab) answer.append(make("p", { className: "run-note" }, "This exercise needs more than a page has. It runs in ", linked("Colab"), "."));
+    const [answer, check] = cells, at = cells.findIndex((cell) => CHECK.test(code_of(cell)));
+    if (!without.split(" ").includes(String(number))) {
+      if (at === 1) exercise(`Exercise ${number}`, answer, check, code_of(answer).replace(/\n+$/, "\n"), code_of(check));
+    } else if (colab && at > 0) {
+      cells[at - 1].append(make("p", { className: "run-note" }, "This exercise needs more than a page has. It runs in ", linked("Colab"), "."));
+    }
   }
   for (const cell of document.querySelectorAll(".bd-article div.cell")) {
     const [, written, handed, part] = code_of(cell).match(/^((?:def|class) [^]*?)\n+(own\.hand_in\("(\w+)".*)/) ?? [];
