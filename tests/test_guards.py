@@ -22,6 +22,7 @@ from torch import Tensor, nn
 import transformer_lib
 from transformer_lib import ModelConfig, TrainConfig, Transformer, masks, training
 from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
+from transformer_lib.beyond import sparse
 from transformer_lib.config import BlockConfig
 from transformer_lib.guards import calls, values
 from transformer_lib.models.classifier import Classifier
@@ -434,3 +435,18 @@ def test_typed_values_are_told_apart():
     two = tuple[float, float]
     assert values.fits([0.9, 0.98], two) and not values.fits("ab", two)
     assert typing.get_type_hints(TrainConfig)["betas"] == two
+
+
+def test_settings_with_our_fields_stand_for_ours_and_others_do_not():
+    """A chapter prints a class of settings, so its notebook has one of its own."""
+    fields = [(field.name, field.type) for field in dataclasses.fields(TrainConfig)]
+    printed = dataclasses.make_dataclass("TrainConfig", fields)
+    given = printed(**dataclasses.asdict(TrainConfig()))
+    assert values.fits(given, TrainConfig)
+    assert not values.fits(given, ModelConfig) and not values.fits(given, nn.Module)
+
+
+def test_a_rule_may_let_a_token_see_itself_alone():
+    rule = sparse.dilated(window=0, dilation=2)
+    seen = [bool(rule(torch.tensor(2), torch.tensor(j))) for j in range(4)]
+    assert seen == [False, False, True, False]

@@ -37,11 +37,14 @@ PARAMETERS = {
                      "blank.mask_id", "draft_cost", "check_cost", "policy_gradient_loss.price",
                      "arrival_loss.price"), {"at_least": 0}),
     # the code of Parts V and VI
-    **dict.fromkeys(("bits", "quantised_bits.group", "latent", "latent.size", "window", "n_rows",
+    **dict.fromkeys(("bits", "quantised_bits.group", "latent", "latent.size", "n_rows",
                      "n_told", "n_facts", "n_experts", "blank.n", "blank.length", "stride",
                      "TableDraft.order", "n_windows", "n_episodes", "max_steps", "longest",
                      "n_buckets", "max_distance", "chunk", "n_rounds", "tile", "members",
                      "dilation", "every", "orthogonal_directions.n", "write_texts.n", "passes"),
+                    {"at_least": 1, "at_most": 10**7}),
+    "window": {"at_least": 0, "at_most": 10**7},  # a rule of 0 lets a token see itself
+    **dict.fromkeys(("WindowAttention.window", "WindowCache.window"),
                     {"at_least": 1, "at_most": 10**7}),
     "rate": {"above": 0, "below": math.inf},
     **dict.fromkeys(("quantise.bits", "QuantisedCache.bits"), {"at_least": 1, "at_most": 8}),

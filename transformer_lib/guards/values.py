@@ -25,6 +25,10 @@ def hints(function) -> dict:
     return {name: kind for name, kind in hints.items() if name not in ("return", "_")}
 
 
+def _fields(kind) -> set[str]:
+    return set(getattr(kind, "__dataclass_fields__", ()))
+
+
 def fits(value, kind) -> bool:
     """Whether a value may stand where a signature names this type. What is not known fits."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
@@ -60,8 +64,11 @@ def fits(value, kind) -> bool:
     if origin is dict or (isinstance(kind, type) and issubclass(kind, dict)):
         return isinstance(value, Mapping)
     if isinstance(kind, type) and not isinstance(value, kind):
-        # What does the same may stand for a model or the like; settings and tokenizers do not.
-        other = dataclasses.is_dataclass(value) or type(value).__module__ == "tokenizers"
+        # What does the same may stand for a model or the like, and settings with the same fields
+        # for ours: a chapter prints our class, and then the notebook has one of its own.
+        same = _fields(kind) and _fields(kind) <= _fields(value)
+        other = dataclasses.is_dataclass(value) and not same
+        other = other or type(value).__module__ == "tokenizers"
         return not (other or isinstance(value, PLAIN))
     return True
 
