@@ -108,7 +108,7 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
     require_relation(name, given)
     tensors = {key: value for key, value in given.items() if isinstance(value, Tensor)}
     module = given.get("self", given.get("model"))
-    if isinstance(module, nn.Module) and tensors:
+    if isinstance(module, nn.Module) and tensors and "_parameters" in vars(module):  # it is built
         own = next((p for p in module.parameters()), None)
         tensors |= {} if own is None else {"the model": own}
     devices = {value.device for key, value in tensors.items() if value.dim() or key == "the model"}
