@@ -393,10 +393,10 @@ def test_settings_that_train_nothing_are_named(arguments, message, capsys, tmp_p
 def test_a_folder_that_cannot_keep_scores_is_named_before_they_are_made(
     trained, capsys, monkeypatch
 ):
-    def full(path, content):
+    def full(**_):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
     monkeypatch.setattr("transformer_lib.translator.Translator.translate", None)
     error = fails(capsys, ["evaluate", "--run", str(trained), "--save"])
     assert f"--save cannot write to {trained} (Read-only file system)" in error
