@@ -59,7 +59,7 @@ test: $(READY)  ## lint, unit tests and every notebook, as Colab would run it
 	$(BIN)/ruff check .
 	$(PYTEST) -m 'not weekly' --ignore=tests/browser tests
 
-check: $(READY)  ## lint and the quick tests, in under a minute
+check: $(READY)  ## lint and the quick tests, in about five minutes on two cores
 	$(BIN)/ruff check .
 	$(PYTEST) -q -m 'not slow and not weekly' --timeout=60 --ignore=tests/browser tests
 
