@@ -13,8 +13,6 @@ from test_real_labs import MASTERS, answered, grade_id, groups
 
 from labs.grader import grade
 
-TRAINS = "lab6_debug_a_transformer"  # its tests take seconds each: with the weekly tests only
-
 
 def passed(name) -> list[tuple]:
     """(answer, attack, tests it passed): an echo of each name of a test, and the rebind."""
@@ -42,8 +40,7 @@ def passed(name) -> list[tuple]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=[pytest.mark.weekly] * (name == TRAINS)) for name in MASTERS])
+@pytest.mark.parametrize("name", MASTERS)
 def test_nothing_generated_passes_a_test(name):
     assert passed(name) == []
 
