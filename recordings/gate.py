@@ -30,15 +30,11 @@ RUN = {"parameters", "updates", "tokens", "curve"}
 # that has these words. The list may only shrink: give the module its GATE and `make record` it.
 NO_CURVE = "recorded without training curves"
 NO_TOKENS = "recorded without a count of the tokens that each run read"
-ONE_MODEL = "measured on one trained model, with no second seed"
 OLD = {
-    "claims/batches": ("14_multi30k_data", "measured without a setting past the page's own"),
     "claims/beams": ("15_decoding", "measured without a setting past the page's own"),
-    "claims/heads": ("18_looking_inside", ONE_MODEL),
     "claims/memory": ("recurrence", NO_CURVE),
     "claims/one_vector": ("10_decoder", NO_CURVE),
     "claims/shift": ("12_batches_loss_schedule", NO_CURVE),
-    "claims/starts": ("11_whole_model", NO_CURVE),
     "claims/toys": ("13_toy_tasks", NO_CURVE),
     "claims/warm_up": ("12_batches_loss_schedule", NO_CURVE),
     "claims/wirings": ("10_decoder", NO_CURVE),
