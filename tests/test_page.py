@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,8 @@ def sentences(message):
 
 def compare(chapter, options):
     """(number of answers, [those whose verdict differs], [those whose sentence differs])"""
-    right, page = judged(chapter, *options), judged(chapter, "--page", *options)
+    with ThreadPoolExecutor() as pool:
+        right, page = pool.map(lambda more: judged(chapter, *options, *more), ([], ["--page"]))
     assert right.keys() == page.keys() and len(right) > (4 if EVERY in options else 20)
     verdicts = [what for what, (verdict, _) in right.items() if page[what][0] != verdict]
     said = [f"{what}:\n {sentences(message)}\n {sentences(page[what][1])}"

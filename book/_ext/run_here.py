@@ -91,12 +91,20 @@ def packed() -> bytes:
 
 
 def imports(page: str) -> str:
-    """The import statements of a chapter, each of one name, one a line; not its setup cell's."""
+    """The import statements of a chapter, each of one name, one a line; not its setup cell's.
+
+    What it prints of the library is imported, too, since in the notebook it's defined there.
+    """
     cells = json.loads((ROOT / "book" / f"{page}.ipynb").read_text(encoding="utf8"))["cells"]
     found = {}
     for cell in cells:
-        if cell["cell_type"] != "code" or "setup" in cell["metadata"].get("tags", ()):
+        tags = cell["metadata"].get("tags", ())
+        if cell["cell_type"] != "code" or "setup" in tags:
             continue
+        for tag in tags:
+            if tag.startswith("lib:"):
+                module, _, name = tag.removeprefix("lib:").rpartition(".")
+                found[f"from transformer_lib.{module} import {name}"] = None
         for node in ast.parse("".join(cell["source"])).body:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 for name in node.names:

@@ -140,8 +140,9 @@ function exercise(title, answer, check, printed, checked) {
     bar.replaceChildren(go, stop, help, copy, reset, status);
     bar.after(note);
 
-    let said = check.querySelector(".cell_output");
-    if (!said) check.append(said = make("div", { className: "cell_output docutils container" }));
+    const place = task ? answer : check; // a lab's check is long, and its verdict would be far below
+    let said = place.querySelector(".cell_output");
+    if (!said) place.append(said = make("div", { className: "cell_output docutils container" }));
     const output = make("pre", { className: "run-said" });
     output.setAttribute("role", "region");
     output.setAttribute("aria-live", "polite");

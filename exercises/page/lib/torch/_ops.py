@@ -1888,10 +1888,10 @@ def unfold(input, dimension, size, step):
 def diff(input, n=1, dim=-1):
     for _ in range(n):
         at = axis(dim, len(input.shape))
-        length = builtins.max(input.shape[at] - 1, 0)
-        input = (ne if input.dtype is bool_ else sub)(
-            narrow(input, at, builtins.min(1, input.shape[at]), length), narrow(input, at, 0, length)
-        )
+        size = input.shape[at]
+        fewer = builtins.max(size - 1, 0)
+        later, earlier = narrow(input, at, size - fewer, fewer), narrow(input, at, 0, fewer)
+        input = (ne if input.dtype is bool_ else sub)(later, earlier)
     return input
 
 
