@@ -52,7 +52,7 @@ def test_each_part_of_the_model_says_what_became_of_it():
     ("3.2.3", "implemented", "masks.causal_mask"),
     ("3.4", "tested", "tied embeddings are one matrix"),
     ("3.5", "measured", "beyond-the-training-length"),  # "may allow the model to extrapolate"
-    ("5.4", "measured", "does-label-smoothing-hurt-perplexity-and-help-bleu"),
+    ("5.4", "measured", "which-choices-paid-off"),
     ("table3", "measured", "04_multi_head_attention"),
     ("table3", "measured", "scaling"),
 ])
