@@ -12,3 +12,5 @@ if __name__ == "__main__":
     parser.add_argument("folders", nargs="*", default=[own.folder()], metavar="FOLDER")
     for folder in parser.parse_args().folders:
         print(own.parts(folder), end="\n\n")
+        if (later := own.descendants(folder)) or later.refused:
+            print(later, end="\n\n")
