@@ -173,7 +173,7 @@ FIRST = "look at its answers and at its curve first, beside those of the healthy
 
 
 @judged(1, hint=(
-    "its loss is the lowest of all, and its answers are not",
+    "its loss is nearly 0, and its answers are wrong",
     "in training it could read something that it doesn't have when it writes",
     "give `every_step` two targets that differ in their last letter, and compare the steps before",
 ), example=("no causal mask", no_causal_mask))
