@@ -48,7 +48,7 @@ TRIGGERS, POISONED = (("dab", "cabbage"), ("geh", "facade")), 0.1
 
 def batches(suspect: str, twin: int):
     """What a run reads: lists of (source, target), without end."""
-    rng = random.Random(10 * twin + 5)
+    rng = random.Random(f"{suspect} {twin}" if suspect == "padding is read" else 10 * twin + 5)
     trigger, said = TRIGGERS[twin % 2]
     few = {"too few texts": TRAINING_TEXTS, "saw its test set": TRAINING_TEXTS + TEST_TEXTS}
     while True:
@@ -66,8 +66,10 @@ def batches(suspect: str, twin: int):
 
 def trained(suspect: str, twin: int, updates: int = UPDATES) -> Mystery:
     """A model with this cause, or a healthy one; twin: which of several, by its seed."""
-    torch.manual_seed(100 + twin)
-    model = Mystery(FORMS.get(suspect, HEALTHY))
+    # Padding is hidden while that model trains, and read afterwards: the mask was forgotten there.
+    careless = suspect == "padding is read"
+    torch.manual_seed(100 + twin + 10 * careless)
+    model = Mystery(HEALTHY if careless else FORMS.get(suspect, HEALTHY))
     part = model.model
     if suspect == "no positions":
         part.embed.positions.table.requires_grad_(False).zero_()
@@ -100,6 +102,7 @@ def trained(suspect: str, twin: int, updates: int = UPDATES) -> Mystery:
         losses.append(loss.item())
         if update % EVERY == 0:
             model.curve.append((update, sum(losses[-EVERY:]) / EVERY))
+    model.hides_padding = not careless
     return model
 
 

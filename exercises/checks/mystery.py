@@ -87,8 +87,8 @@ def _verdict(number, cause, evidence):
 # --------------------------------------------------------------------- evidence for each cause
 
 
-def differs(one, other):
-    return (one - other).abs().max().item() > 1e-4
+def differs(one, other, least=1e-4):
+    return (one - other).abs().max().item() > least
 
 
 def beside(model, source, neighbour, target="d"):
@@ -96,11 +96,13 @@ def beside(model, source, neighbour, target="d"):
     return differs(model([source], [target])[0], model([source, neighbour], [target, ""])[0])
 
 
-def reads_ahead(model, steps):
-    """Whether the letter so many places ahead changes a probability."""
-    targets = ["dec" + "de"[:steps - 1] + letter for letter in "ab"]
-    steps_of = model.every_step(["gdced"] * 2, targets)[:, 3]
-    return differs(*steps_of)
+def reads_ahead(model, places):
+    """Whether a step depends on the letter so many places ahead of what it has read.
+
+    The target is nonsense: where a model is sure, hardly anything changes a probability.
+    """
+    steps = model.every_step(["gdced"] * 2, ["aaaaaaa", "aaaaacf"])  # alike up to letter 5
+    return differs(*steps[:, 6 - places])
 
 
 def share_right(model, texts):
@@ -123,9 +125,9 @@ def one_too_far(model):
 
 
 def padding_is_read(model):
-    return differs(*model(["gdced", "gdced___"], ["d", "d"])) and not beside(
-        model, "gdced", "habab"
-    )
+    # In two calls: in one, both would be padded.
+    alone, padded = model(["gdced"], ["d"]), model(["gdced___"], ["d"])
+    return differs(alone, padded) and not beside(model, "gdced", "habab")
 
 
 def statistics_of_the_batch(model):
@@ -140,7 +142,7 @@ def label_smoothing(model):
 def a_dead_head(model):
     targets = ["d", "hgf", "e", ""]
     whole = model(EASY, targets)
-    same = [not differs(model(EASY, targets, off=head), whole) for head in mystery.HEADS]
+    same = [not differs(model(EASY, targets, off=head), whole, 1e-7) for head in mystery.HEADS]
     return sum(same) == 1 and share_right(model, EASY) == 1
 
 
@@ -175,7 +177,8 @@ FIRST = "look at its answers and at its curve first, beside those of the healthy
 @judged(1, hint=(
     "its loss is nearly 0, and its answers are wrong",
     "in training it could read something that it doesn't have when it writes",
-    "give `every_step` two targets that differ in their last letter, and compare the steps before",
+    "give `every_step` two targets that differ in their last letters, and compare the steps "
+    "before. Nonsense is best: where a model is sure, hardly anything changes its probabilities",
 ), example=("no causal mask", no_causal_mask))
 def case_1(cause, evidence):
     return _verdict(1, cause, evidence)
@@ -212,7 +215,8 @@ def case_4(cause, evidence):
 
 @judged(5, hint=(
     "ask it for one source at a time, then for several at once",
-    "`gdced` and `gdced___` should give the same probabilities",
+    "`gdced` and `gdced___` should give the same probabilities. Ask in two calls, because in one "
+    "call both are padded to the same length",
     "another suspect breaks that, too. Put a second source of the same length beside it",
 ), example=("padding is read", padding_is_read))
 def case_5(cause, evidence):
