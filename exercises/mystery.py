@@ -69,7 +69,8 @@ class Mystery(nn.Module):
         self.model = Transformer(CONFIG)
         self.curve: list[tuple[int, float]] = []  # (update, training loss)
         if over_batch:
-            self.model.encoder.norm = BatchNorm(CONFIG.d_model)  # in its training mode, always
+            # In its training mode, always; momentum 0, since it keeps no averages.
+            self.model.encoder.norm = BatchNorm(CONFIG.d_model, momentum=0.0)
 
     @torch.no_grad()
     def forward(self, sources: list[str], targets: list[str], off: tuple | None = None) -> Tensor:

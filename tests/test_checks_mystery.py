@@ -48,7 +48,7 @@ CASES = [
     (3, "no positions", lambda model: True, "True for the healthy model, too"),
     (3, "no positions", lambda model: model.answer(["xyz"]) == [], "other letters than abcdefgh"),
     (3, "no positions", only_this_one, "it rests on an accident of this one"),
-    (3, "no positions", anagram_alone, 'True for a model with "source is not read", too'),
+    (3, "no positions", anagram_alone, 'True for a model with "no causal mask", too'),
     (3, "no positions", is_wrong, "The cause is right"[1:]),
     (3, "rate too high", is_wrong, 'True for a model with "rate too high", and for this one'),
     (3, "rate too high", ch.no_positions, 'But on a model with "rate too high" it is False'),
