@@ -261,14 +261,22 @@ def test_a_gru_remembers_with_a_gate_bias_or_at_a_high_learning_rate():
 
 
 def test_what_the_page_says_of_one_vector_holds():
-    def right(reads, look, symbols):
-        found = [r for r in recording("memory")["records"] if r["settings"]["reads"] == reads]
+    def right(reads, look, symbols, rate=0.003):
+        wanted = {"reads": reads, "rate": rate}.items()
+        found = [r for r in recording("memory")["records"] if wanted <= r["settings"].items()]
         return [r["right"][look][str(symbols)] for r in found]
 
     for look, symbols, mean in ((0, 4, 0.96), (0, 24, 0.40), (1, 24, 0.44)):
         found = right("one vector", look, symbols)
         assert len(found) == 3 and sum(found) / 3 == pytest.approx(mean, abs=0.005)
     assert min(right("attention", 0, 24)) > 0.98
+    elsewhere = {
+        reads: sum((right(reads, 1, 24, rate) for rate in (0.001, 0.01)), [])
+        for reads in ("attention", "one vector")
+    }
+    assert min(elsewhere["attention"]) > 0.985
+    low, high = (f(elsewhere["one vector"]) for f in (min, max))
+    assert (round(low, 2), round(high, 2)) == (0.43, 0.55)
 
 
 def test_what_the_page_says_beyond_the_training_length_holds():
