@@ -102,7 +102,7 @@ RIGHT = {
 }
 SPECIAL = {
     "from_dict": {"values": {"vocab_size": 20}},
-    "to_dict": {"config": config},
+    "to_dict": {"config": config}, "tokens": {"ids": lambda: torch.tensor([[4, 6, 2]])},
     "inverse_sqrt": {}, "learning_rate": {"config": TrainConfig},
     "make_optimizer": {"config": TrainConfig},
     "Batches.restore": {"state": {"epoch": 0, "next_batch": 0}},
