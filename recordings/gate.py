@@ -30,20 +30,11 @@ RUN = {"parameters", "updates", "tokens", "curve"}
 # that has these words. The list may only shrink: give the module its GATE and `make record` it.
 NO_CURVE = "recorded without training curves"
 NO_TOKENS = "recorded without a count of the tokens that each run read"
-ONE_MODEL = "measured on one trained model, with no second seed"
 OLD = {
-    "claims/batches": ("14_multi30k_data", "measured without a setting past the page's own"),
     "claims/beams": ("15_decoding", "measured without a setting past the page's own"),
-    "claims/beyond": ("06_positional_encodings", NO_CURVE),
-    "claims/heads": ("18_looking_inside", ONE_MODEL),
-    "claims/hunt": ("09_encoder", NO_CURVE),
-    "claims/memory": ("recurrence", NO_CURVE),
-    "claims/normalization": ("07_normalization", NO_CURVE),
     "claims/one_vector": ("10_decoder", NO_CURVE),
     "claims/shift": ("12_batches_loss_schedule", NO_CURVE),
-    "claims/starts": ("11_whole_model", NO_CURVE),
     "claims/toys": ("13_toy_tasks", NO_CURVE),
-    "claims/warm_up": ("12_batches_loss_schedule", NO_CURVE),
     "claims/wirings": ("10_decoder", NO_CURVE),
     "beyond/acting": ("25_acting", NO_CURVE),
     "beyond/adaptive-steps": ("24a_less_depth", NO_CURVE),
@@ -176,7 +167,10 @@ def _edges(records, gate) -> list[str]:
     return found
 
 
-def page_source(name: str) -> str:
-    """All cells of a page, one after the other, with line breaks and string joints removed."""
-    page = json.loads((ROOT / "book" / f"{name}.ipynb").read_text(encoding="utf8"))
-    return "\n".join("".join(cell["source"]) for cell in page["cells"])
+def page_source(*names: str) -> str:
+    """All cells of these pages, one after the other."""
+    found = []
+    for name in names:
+        page = json.loads((ROOT / "book" / f"{name}.ipynb").read_text(encoding="utf8"))
+        found += ["".join(cell["source"]) for cell in page["cells"]]
+    return "\n".join(found)

@@ -7,6 +7,7 @@ import stat
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -50,6 +51,24 @@ class OnUnix(pytest.Module):
 def pytest_pycollect_makemodule(module_path, parent):
     if sys.platform == "win32" and module_path.stem in UNIX_ONLY:
         return OnUnix.from_parent(parent, path=module_path)
+
+
+def pytest_addoption(parser):
+    said = "leave out the functions of tests/slow.txt"
+    parser.addoption("--quick", action="store_true", help=said)
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--quick"):
+        return
+    here = Path(__file__).parent
+    slow = set((here / "slow.txt").read_text(encoding="utf8").split())
+    left_out = [
+        item for item in items
+        if f"{item.path.relative_to(here).as_posix()}::{item.originalname}" in slow
+    ]
+    items[:] = [item for item in items if item not in set(left_out)]
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(autouse=True, scope="session")

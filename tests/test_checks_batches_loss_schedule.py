@@ -94,7 +94,7 @@ CASES = [
     (ch.without_warm_up, (False, 0.001, "constant"), False, "there is another square"),
     (ch.without_warm_up, (..., 0.01, "constant"), None, "Not attempted"),
     (ch.without_warm_up, (False, 0.01, "constant"), False, "warm-up is ahead in every seed"),
-    (ch.without_warm_up, (False, 0.02, "constant"), False, "rate is 0.02; recorded are 0.001"),
+    (ch.without_warm_up, (False, 0.02, "constant"), False, "rate is 0.02; recorded are 0.0003"),
     (ch.without_warm_up, (0.98, 0.01, "constant"), False, "norm_first is 0.98; recorded are False"),
     (ch.without_warm_up, (True, 0.001, "constant"), False, "not the two together"),
 ]

@@ -10,17 +10,18 @@ def right(own, lengths, other, source, weight):
 
 
 CASES = [
-    (right, True, "Right"),
-    (lambda *args: ..., None, "Not attempted"),
-    (lambda own, n, other, s, w: (1 - w) * own + w * other, False, "pays for each"),
-    (lambda own, n, other, s, w: w * own / n + (1 - w) * other / s, False, "exchanged"),
-    (lambda own, n, other, s, w: ((1 - w) * own + w * other) / n, False, "source's length"),
-    (lambda own, n, other, s, w: own / n, False, ""),
-    (lambda own, n, other, s, w: right(own, n, other, s, w).argmax(), False, ""),
+    (ch.both, (right,), True, "Right"),
+    (ch.both, (lambda *args: ...,), None, "Not attempted"),
+    (ch.both, (lambda own, n, other, s, w: (1 - w) * own + w * other,), False, "pays for each"),
+    (ch.both, (lambda own, n, other, s, w: w * own / n + (1 - w) * other / s,), False, "exchanged"),
+    (ch.both, (lambda own, n, other, s, w: ((1 - w) * own + w * other) / n,), False,
+     "source's length"),
+    (ch.both, (lambda own, n, other, s, w: own / n,), False, ""),
+    (ch.both, (lambda own, n, other, s, w: right(own, n, other, s, w).argmax(),), False, ""),
 ]
 
 
-@pytest.mark.parametrize(("answer", "verdict", "word"), CASES)
-def test_verdict(answer, verdict, word, capsys):
-    assert ch.both(answer) is verdict
+@pytest.mark.parametrize(("check", "answers", "verdict", "word"), CASES)
+def test_verdict(check, answers, verdict, word, capsys):
+    assert check(*answers) is verdict
     assert word in capsys.readouterr().out

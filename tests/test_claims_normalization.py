@@ -279,6 +279,9 @@ def test_the_findings_about_post_norm_hold_in_every_seed(recorded):
         assert min(last(change)) > half, f"refuted no more: {change}"
     for change in ("warm-up, 60 steps", "sublayers add at most 0.3", "sublayers start at 0.1"):
         assert max(last(change)) < half, f"post-norm does not learn: {change}"
+    # Two of three have hardly left guessing with ten updates of warm-up.
+    assert sum(x > 0.85 * math.log(12) for x in last("warm-up, 10 steps")) == 2
+    assert min(last("sublayers start at 5")) > 0.95 * math.log(12)
     assert max(last("nothing", rate=0.003)) < half
     for change in ("nothing", "sublayers start at 5"):
         assert max(last(change, True)) < half, f"pre-norm does not learn: {change}"

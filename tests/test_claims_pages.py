@@ -223,13 +223,21 @@ def test_what_the_pages_say_of_depth_and_of_starts_holds():
     assert max(single) < 0.55 and min(late) > 0.995
     large = {heads: values("hunt", "right", 4000, heads=heads, rate=0.002) for heads in (4, 8)}
     assert min(large[8]) > 0.975 > 0.95 > max(large[4]) and min(large[4]) > 0.9
-    for rate in (0.001, 0.003, 0.01):
+    too_large, not_tied = ("stacks x 10", "W with standard deviation 1"), []
+    for rate in (0.0003, 0.001, 0.003, 0.01, 0.03):
         for steps in (120, 360):
             wanted = ("starts", "loss", steps)
             library = values(*wanted, start="as in the library", rate=rate)
-            for large in ("stacks x 10", "W with standard deviation 1"):
+            for large in too_large:
                 verdict = compare_runs(values(*wanted, start=large, rate=rate), library, "lower")
                 assert verdict.word == WORSE
+            free = values(*wanted, start="three matrices, not tied", rate=rate)
+            not_tied.append(compare_runs(free, library, "lower").word)
+    assert not_tied == [BETTER] * 9 + [TIE]
+    for start in {r["settings"]["start"] for r in recording("starts")["records"]}:
+        high, higher = (values(*wanted, start=start, rate=rate) for rate in (0.01, 0.03))
+        gain = (sum(high) - sum(higher)) / 3
+        assert 0 < gain < 0.25 if start in too_large else gain < -0.3
 
 
 def test_a_gru_remembers_with_a_gate_bias_or_at_a_high_learning_rate():
@@ -253,14 +261,22 @@ def test_a_gru_remembers_with_a_gate_bias_or_at_a_high_learning_rate():
 
 
 def test_what_the_page_says_of_one_vector_holds():
-    def right(reads, look, symbols):
-        found = [r for r in recording("memory")["records"] if r["settings"]["reads"] == reads]
+    def right(reads, look, symbols, rate=0.003):
+        wanted = {"reads": reads, "rate": rate}.items()
+        found = [r for r in recording("memory")["records"] if wanted <= r["settings"].items()]
         return [r["right"][look][str(symbols)] for r in found]
 
     for look, symbols, mean in ((0, 4, 0.96), (0, 24, 0.40), (1, 24, 0.44)):
         found = right("one vector", look, symbols)
         assert len(found) == 3 and sum(found) / 3 == pytest.approx(mean, abs=0.005)
     assert min(right("attention", 0, 24)) > 0.98
+    elsewhere = {
+        reads: sum((right(reads, 1, 24, rate) for rate in (0.001, 0.01)), [])
+        for reads in ("attention", "one vector")
+    }
+    assert min(elsewhere["attention"]) > 0.985
+    low, high = (f(elsewhere["one vector"]) for f in (min, max))
+    assert (round(low, 2), round(high, 2)) == (0.43, 0.55)
 
 
 def test_what_the_page_says_beyond_the_training_length_holds():

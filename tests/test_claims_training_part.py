@@ -4,6 +4,7 @@ import ast
 import contextlib
 import copy
 import io
+import itertools
 import json
 from pathlib import Path
 
@@ -20,7 +21,10 @@ GRIDS = [batches_grid, heads_grid]
 # Of each page: the cells that tell what is recorded, and those that they need.
 TELLS = {
     batches_grid: ("216bff43", "price-figure-14", "price-says-14"),
-    heads_grid: ("95deee0e", "odd-head-recorded-18", "together-figure-18", "together-says-18"),
+    heads_grid: (
+        "95deee0e", "odd-head-recorded-18", "odd-head-others-18", "together-figure-18",
+        "together-says-18",
+    ),
 }
 
 
@@ -33,9 +37,11 @@ def recording(grid):
     return json.loads(grid.OUT.read_text(encoding="utf8"))
 
 
-def found(recorded, part, **settings):
+def found(recorded, part, translator=None, **settings):
+    """The records of a part, of the page's own model or of another translator."""
     wanted = ({"part": part} | settings).items()
-    return [r for r in recorded["records"] if wanted <= r["settings"].items()]
+    records = [r for r in recorded["records"] if r["settings"].get("translator") == translator]
+    return [r for r in records if wanted <= r["settings"].items()]
 
 
 @pytest.fixture
@@ -81,7 +87,7 @@ def test_damage_is_measured_against_the_whole_model(monkeypatch):
     generator = torch.Generator().manual_seed(0)
     counts = torch.randint(5, 15, (heads_grid.COUNT,), generator=generator).float()
 
-    def losses(removed):
+    def losses(removed, _translator):
         return torch.stack([counts * (1.0 + 0.1 * len(removed)), counts], dim=1)
 
     monkeypatch.setattr(heads_grid, "losses", losses)
@@ -125,13 +131,33 @@ def test_the_order_bought_dearly_holds():
     assert all(max(exact["padding"]) < max(r["padding"]) for r in rows.values() if r is not exact)
 
 
+@pytest.mark.parametrize(("budget", "wins"), [(512, 3), (2048, 4), (8192, 4)])
+def test_the_looser_order_wins_in_other_sizes_but_for_one_pool(budget, wins):
+    """Padding at the same share met again, between the points of the library's order."""
+    of = {"longer side": [], "the library's": []}
+    for r in recording(batches_grid)["records"]:
+        s = r["settings"]
+        if s["fill"] == "tokens" and s.get("budget", 2048) == budget and s["order"] in of:
+            of[s["order"]].append((r["again"], sum(r["padding"]) / 2, s["pool"]))
+    exact, gains = sorted(of["the library's"]), []
+    for again, padding, pool in of["longer side"]:
+        if pool >= 10:
+            (a, high, _), (b, low, _) = next(
+                (p, q) for p, q in zip(exact, exact[1:], strict=False) if p[0] <= again <= q[0]
+            )
+            gains.append(high + (again - a) / (b - a) * (low - high) - padding)
+    assert len(gains) == 4 and sum(gain > 0 for gain in gains) == wins
+    assert wins == 4 or -0.001 < min(gains) < 0  # level
+
+
 def test_other_heads_are_told_otherwise(told):
     recorded = recording(heads_grid)
     other = copy.deepcopy(recorded)
     for r in found(other, "pair"):
         r |= {"sum": 5.5, "largest": 3.3, "less_sum": [2.2, 2.0, 2.4], "less_largest": [4, 3, 5]}
-    for part in ("whole", "alone", "attention"):
-        for r in found(other, part):
+    translators = (None, *heads_grid.OTHERS)
+    for part, translator in itertools.product(("whole", "alone", "attention"), translators):
+        for r in found(other, part, translator):
             r |= {"repeats": 33, "words": 4444, "damage": [0.55, 0.44, 0.66]}
     text, changed = told(heads_grid, recorded), told(heads_grid, other)
     assert not {x for x in numbers(text) & numbers(changed) if "run size" not in x}
@@ -156,3 +182,24 @@ def test_the_findings_about_heads_hold():
     assert len(cheaper) == 3 and all(2 in s["heads"] for s in cheaper)
     (four,) = found(recorded, "attention", name=heads_grid.ATTENTIONS[8])
     assert four["less_largest"][2] < 0 and four["repeats"] == 19
+
+
+def test_what_recurs_in_other_translators_is_the_rival():
+    """Not the famous head, and not the pairs that cost less than one of them."""
+    recorded = recording(heads_grid)
+    (famous,) = found(recorded, "alone", name=heads_grid.ATTENTIONS[8], head=2)
+    more = {}
+    for translator in (None, *heads_grid.OTHERS):
+        each = found(recorded, "attention", translator)
+        loud = max(each, key=lambda r: r["repeats"])
+        assert loud["settings"]["name"].startswith("decoder") and "self" in loud["settings"]["name"]
+        assert loud is not max(each, key=lambda r: r["damage"][0])
+        pairs = found(recorded, "pair", translator)
+        more[translator] = sum(r["less_sum"][1] > 0 for r in pairs), len(pairs)
+        if translator:
+            alone = found(recorded, "alone", translator)
+            assert max(r["damage"][0] for r in alone) < famous["damage"][0] / 2
+            assert not [r for r in pairs if r["less_largest"][2] < 0]
+    repeats = sorted(r["repeats"] for r in found(recorded, "attention", "multi30k-en-de"))
+    assert repeats[-2:] == [10, 12]
+    assert more == {None: (14, 48), "multi30k-de-en-short": (19, 24), "multi30k-en-de": (16, 48)}

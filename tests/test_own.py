@@ -1,9 +1,10 @@
 """Build your own Transformer: what is right is accepted, what is subtly wrong is refused by name.
 
-The perfect learner is the page of solutions, whose parts take nothing from the library.
+The perfect learner are the two pages of solutions, whose parts take nothing from the library.
 """
 
 import ast
+import copy
 import json
 import linecache
 import os
@@ -23,14 +24,32 @@ from exercises.checks import framework
 from exercises.checks import own as laws
 from exercises.checks.framework import Judged
 from exercises.own import source
+from exercises.own.adopted import Cart
 from tools import mutants as engine
-from transformer_lib import TrainConfig, Transformer, data, decoding, load_pretrained, training
+from transformer_lib import (
+    ModelConfig,
+    TrainConfig,
+    Transformer,
+    data,
+    decoding,
+    load_pretrained,
+    training,
+)
+from transformer_lib.beyond import acting, digits
+from transformer_lib.beyond.encoders import mask_tokens
+from transformer_lib.beyond.learning import learn
+from transformer_lib.beyond.one_stream import PrefixLanguageModel
+from transformer_lib.beyond.stacks import SideBySideLanguageModel
+from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.runs.export import export_live, load_exported
 from transformer_lib.tokenization import train_tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 
-SOLUTION = json.loads((ROOT / "book/solutions/your-transformer.ipynb").read_text(encoding="utf8"))
+SOLUTIONS = [
+    json.loads((ROOT / "book/solutions" / page).read_text(encoding="utf8"))
+    for page in ("your-transformer.ipynb", "descendants.ipynb")
+]
 HANDED_IN = re.compile(r'\n\nassert own\.hand_in\("(\w+)", (\w+)\)$')
 IMPORTS = "import math\n\nimport torch\nfrom torch import nn\n\nEPSILON = 1e-5\n"
 
@@ -38,7 +57,7 @@ IMPORTS = "import math\n\nimport torch\nfrom torch import nn\n\nEPSILON = 1e-5\n
 def cells():
     """{part: (its cell without the hand-in, the name of its function or class)}"""
     found = {}
-    for cell in SOLUTION["cells"]:
+    for cell in (cell for page in SOLUTIONS for cell in page["cells"]):
         text = "".join(cell["source"])
         if cell["cell_type"] == "code" and (match := HANDED_IN.search(text)):
             found[match[1]] = text[: match.start()].rstrip() + "\n", match[2]
@@ -65,7 +84,7 @@ def perfect(tmp_path_factory):
     folder = tmp_path_factory.mktemp("perfect") / "my-transformer"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(own, "_chosen", folder)
-        for name in own.PARTS:
+        for name in own.EVERY:
             assert own.hand_in(name, written(name)) is True, name
     return folder
 
@@ -93,7 +112,7 @@ def random_model(**changes):
 
 
 def test_the_solution_hands_in_every_part_and_takes_none_from_the_library():
-    assert [*CELLS] == [*own.PARTS]
+    assert [*CELLS] == [*own.EVERY]
     for name, (text, _) in CELLS.items():
         assert "transformer_lib" not in text and "own." not in text, name
 
@@ -189,6 +208,122 @@ def test_a_learner_with_only_attention(folder, capsys):
     assert_equal(mine.eval()(src, tgt)[tgt != 0], model(src, tgt)[tgt != 0], 1e-5)
 
 
+def test_with_rotary_a_model_of_ones_own_has_rotary_positions(perfect):
+    model, src, tgt = random_model(positional="rotary")
+    mine = own.model(model.config, perfect).eval()
+    assert [*mine.own] == [*own.PARTS, "rotary"]
+    mine.load_state_dict(model.state_dict())
+    assert_equal(mine(src, tgt)[tgt != 0], model(src, tgt)[tgt != 0], 1e-5)
+    model, src, tgt = random_model()
+    assert "rotary" not in own.model(model.config, perfect).own
+
+
+# ------------------------------------------------------------------------ what later models changed
+
+
+def llama(**changes):
+    """A library's Llama with random gains, and ids without padding."""
+    torch.manual_seed(0)
+    sizes = dict(d_model=24, n_heads=6, n_kv_heads=2, d_ff=16, n_decoder_layers=2, dropout=0.0,
+                 norm="rms", positional="rotary", activation="swiglu", bias=False)
+    model = LanguageModel(ModelConfig(20, **sizes | changes)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    return model, torch.randint(4, 20, (3, 7))
+
+
+LLAMA = ["rotary", "rms_norm", "swiglu", "grouped_heads", "block"]
+
+
+@pytest.mark.parametrize("names", [LLAMA, *([name] for name in LLAMA), LLAMA[::2]], ids=str)
+def test_a_llama_of_ones_own_parts_computes_and_writes_as_the_librarys(perfect, tmp_path, names):
+    for name in names:
+        shutil.copy(perfect / f"{name}.py", tmp_path)
+    model, ids = llama()
+    mine = own.adopt(model, tmp_path)
+    assert mine.own == names
+    assert {*mine.state_dict()} == {*model.state_dict()}
+    assert_equal(mine(ids), model(ids), 1e-5)
+    for use_cache in (True, False):
+        written = decoding.greedy_decode(mine, ids, 6, use_cache=use_cache)
+        assert torch.equal(written, decoding.greedy_decode(model, ids, 6))
+    again = copy.deepcopy(mine).eval()  # weights of a copy are the copy's own
+    with torch.no_grad():
+        again.decoder.layers[0].self_attention.w_v.weight.zero_()
+    assert not torch.equal(again(ids), mine(ids))
+    mine.load_state_dict(again.state_dict())
+    assert_equal(mine(ids), again(ids), 1e-6)
+
+
+def test_it_learns_as_the_librarys_update_for_update(perfect):
+    model, ids = llama()
+
+    def learned(model):
+        torch.manual_seed(1)
+        return learn(model, lambda: model(ids)[:, :-1].flatten(0, 1).log_softmax(-1).gather(
+            1, ids[:, 1:].reshape(-1, 1)).neg().mean() * torch.rand(()), 5, 1e-2)
+
+    torch.manual_seed(7)
+    mine = own.adopt(model, perfect)
+    drawn = torch.rand(())
+    torch.manual_seed(7)
+    assert drawn == torch.rand(())  # adopting draws no chance
+    assert learned(mine.train()) == pytest.approx(learned(model.train()), abs=1e-4)
+
+
+def test_what_does_not_fit_stays_the_librarys(perfect):
+    model, ids = llama(bias=True, norm="layer", positional="learned", n_kv_heads=None)
+    mine = own.adopt(model, perfect)
+    assert mine.own == ["block"]
+    assert_equal(mine(ids), model(ids), 1e-5)
+    assert own.adopt(llama(rotary_base=500.0, eps=1e-6)[0], perfect).own == [
+        "swiglu", "grouped_heads", "block"
+    ]
+    with pytest.raises(ValueError, match="reads from the left to the right"):
+        own.adopt(PrefixLanguageModel(model.config), perfect)(torch.tensor([[5, 2, 1, 6]]))
+    parallel = SideBySideLanguageModel(llama(positional="none", n_kv_heads=None)[0].config, 2)
+    mine = own.adopt(parallel.eval(), perfect)  # its heads turn by a scheme of their own
+    assert mine.own == ["rms_norm", "swiglu", "grouped_heads"]
+    assert_equal(mine(ids), parallel(ids), 1e-5)
+
+
+def test_the_other_parts_do_what_the_librarys_do(perfect):
+    mine = own.descendants(perfect)
+    ids = torch.randint(0, 30, (5, 40))
+    draw = torch.Generator().manual_seed(3)
+    chance, fate = (torch.rand(ids.shape, generator=draw) for _ in range(2))
+    other = torch.randint(4, 30, ids.shape, generator=draw)
+    library = mask_tokens(ids, 30, generator=torch.Generator().manual_seed(3))
+    for one, theirs in zip(mine["hide_tokens"](ids, 30, chance, fate, other), library, strict=True):
+        assert torch.equal(one, theirs)
+    images, vit = torch.rand(3, 1, 8, 8), digits.vision_transformer().eval()
+    adopted = own.adopt(vit, perfect)
+    assert adopted.own == ["patches"] and torch.equal(adopted(images), vit(images))
+
+
+def test_ones_own_loop_plays_as_the_librarys(perfect):
+    pytest.importorskip("gymnasium")
+    torch.manual_seed(0)
+    model = acting.decision_transformer(16, 1).eval()
+    adopted = own.adopt(model, perfect)
+    assert adopted.own == ["block"]
+
+    @torch.no_grad()
+    def likelier(returns, states, actions, steps, model=adopted):
+        return int(model(returns[None], states[None], actions[None], steps[None])[0, -1].argmax())
+
+    def choose(past):
+        togo = 30.0 - (past.rewards.cumsum(-1) - past.rewards)
+        steps = torch.arange(past.actions.size(1))
+        seen = togo[0], past.states[0], past.actions[0], steps
+        return torch.tensor([likelier(*(x[-4:] for x in seen), model=model)])
+
+    for seed in range(3):
+        theirs = acting.play(choose, 1, seed).rewards.sum().item()
+        assert own.descendants(perfect)["play_for"](Cart(seed), likelier, 30.0, 4) == theirs
+
+
 @pytest.mark.parametrize("name", own.PARTS)
 def test_each_part_alone_makes_a_model_that_runs(perfect, tmp_path, name):
     shutil.copy(perfect / f"{name}.py", tmp_path)
@@ -259,6 +394,50 @@ WRONG = [
     ("beam_search", ".log_softmax(-1)", "", "sum of log p"),
     ("beam_search", "[:beam_size]\n        if", "[:1]\n        if", "two prefixes"),
     ("beam_search", "ids[-1] == eos_id or length", "length", "first word misleads"),
+    ("rotary", "torch.arange(start, start + x.size(-2)", "torch.arange(x.size(-2)", "not used"),
+    ("rotary", "x[..., 0::2], x[..., 1::2]", "x.chunk(2, -1)", "you pair feature i with"),
+    ("rotary", "a * cos - b * sin, a * sin + b * cos", "a * cos + b * sin, b * cos - a * sin",
+     "the other way"),
+    ("rotary", "pair / x.size(-1)", "pair / 2 / x.size(-1)", "yours is -i / K"),
+    ("rms_norm", "x / (", "(x - x.mean(-1, keepdim=True)) / (",
+     "does not subtract the mean"),
+    ("rms_norm", "(mean_square + EPSILON).sqrt()", "(mean_square.sqrt() + EPSILON)", "inside"),
+    ("rms_norm", ".mean(-1", ".sum(-1", "over the root of d"),
+    ("rms_norm", "self.weight = nn.Parameter(torch.ones(d_model))",
+     "self.weight = nn.Parameter(torch.ones(d_model)); self.bias = nn.Parameter(self.weight * 0)",
+     "not expected bias"),
+    ("swiglu", "gate * gate.sigmoid() * self.expand(x)",
+     "gate * self.expand(x) * self.expand(x).sigmoid()", "exchanged"),
+    ("swiglu", "gate * gate.sigmoid()", "gate.sigmoid()", "the sigmoid alone"),
+    ("swiglu", "self.contract(gate", "x + self.contract(gate", "the block's business"),
+    ("grouped_heads", "k.repeat_interleave(self.group, dim=1)", "k.repeat(1, self.group, 1, 1)",
+     "beside itself"),
+    ("grouped_heads", "start = 0 if kept is None else kept[0].size(2)", "start = 0", "`start`"),
+    ("grouped_heads", "torch.cat([kept[0], k], dim=2), torch.cat([kept[1], v], dim=2)",
+     "torch.cat([k, kept[0]], dim=2), torch.cat([v, kept[1]], dim=2)", "comes first"),
+    ("grouped_heads", "(k, v)\n", "(every_k, every_v)\n", "before they are repeated"),
+    ("grouped_heads", "(1, 2).flatten(2)), (k, v)", "(1, 2).flatten(2))", "two things"),
+    ("grouped_heads", "self.turn(self.cut(self.w_q(x)), start)", "self.cut(self.w_q(x))",
+     "queries are not turned"),
+    ("grouped_heads", "v = self.cut(self.w_v(x))", "v = self.turn(self.cut(self.w_v(x)), start)",
+     "values are turned"),
+    ("block", ".tril(start)", ".tril()", "wrong corner"),
+    ("block", "attended, kept = attend(norm_1(x), mask, kept)",
+     "attended, _ = attend(norm_1(x), mask, kept)", "that of before"),
+    ("block", "norm_2(x)), kept", "x), kept", "without a norm"),
+    ("block", "x = x + attended", "x = norm_1(x) + attended", "must stay untouched"),
+    ("hide_tokens", "(ids > 3)", "(ids > 0)", "never hidden"),
+    ("hide_tokens", "fate < 0.9", "fate < 1", "it does"),
+    ("hide_tokens", "return read, chosen", "return read, read != ids", "whose token stays"),
+    ("hide_tokens", "return read, chosen", "return read", "two tensors"),
+    ("patches", "0, 2, 4, 1, 3, 5", "0, 4, 2, 1, 3, 5", "rows of patches come first"),
+    ("patches", "0, 2, 4, 1, 3, 5", "0, 2, 4, 3, 5, 1", "channels come last"),
+    ("play_for", "asked - earned", "asked", "never lowered"),
+    ("play_for", "returns.append(asked - earned)", "returns.append(earned)", "earned so far"),
+    ("play_for", "max(0, len(states) - context)", "0", "the last 3 steps at most"),
+    ("play_for", "[*actions, 0]", "[0, *actions]", "those that were taken"),
+    ("play_for", "torch.tensor(steps[seen])", "torch.arange(len(states[seen]))",
+     "numbers within the episode"),
 ]
 
 
@@ -274,8 +453,8 @@ def test_a_subtly_wrong_part_is_refused_before_training(folder, capsys, name, ri
 
 
 def test_every_part_is_refused_in_at_least_two_ways():
-    assert {name: sum(one[0] == name for one in WRONG) >= 2 for name in own.PARTS} == {
-        name: True for name in own.PARTS
+    assert {name: sum(one[0] == name for one in WRONG) >= 2 for name in own.EVERY} == {
+        name: True for name in own.EVERY
     }
 
 
@@ -283,7 +462,7 @@ def test_every_part_is_refused_in_at_least_two_ways():
     "law, sentence, slip",
     [
         (part.law, sentence, slip)
-        for part in own.PARTS.values()
+        for part in own.EVERY.values()
         if part.law.id.startswith("own.")  # those of chapters have their tests
         for sentence, slips in part.law.slips.items()
         for slip in (slips if isinstance(slips, list) else [slips])
@@ -317,10 +496,25 @@ EQUIVALENT = {
     ("beam_search", "top =", "right operand only"),  # fewer candidates, or more
     ("beam_search", "top =", "2 -> 3"),
     ("beam_search", "top =", "without USub"),
+    ("rotary", "pair =", "without device="),
+    ("rotary", "place =", "without device="),
+    ("rotary", "place =", "without USub"),  # axis 2 of four is the last but one
+    ("grouped_heads", "self.w_q =", "arguments exchanged"),
+    ("grouped_heads", "self.w_o =", "arguments exchanged"),
+    ("grouped_heads", "return x.unflatten", "arguments exchanged"),
+    ("grouped_heads", "start =", "0 -> 1"),  # as many keys as values are kept
+    ("grouped_heads", "return self.w_o", "arguments exchanged"),
+    ("block", "T, start =", "0 -> 1"),
+    ("block", "mask =", "without device="),
+    ("hide_tokens", "chosen =", "Lt -> LtE"),  # no draw is exactly that number
+    ("hide_tokens", "read = torch.where(chosen & (fate < 0.9)", "Lt -> LtE"),
+    ("hide_tokens", "read = torch.where(chosen & (fate < 0.8)", "Lt -> LtE"),
+    ("play_for", "seen =", "arguments exchanged"),  # of max
+    ("play_for", "torch.tensor([*actions, 0]", "0 -> 1"),  # any number, in place of no action
 }
 
 
-@pytest.mark.parametrize("name", own.PARTS)
+@pytest.mark.parametrize("name", own.EVERY)
 def test_every_mutant_of_a_solution_is_refused(name, monkeypatch):
     monkeypatch.setattr(framework, "LIMIT", 0.5)
     text = CELLS[name][0]
@@ -331,7 +525,7 @@ def test_every_mutant_of_a_solution_is_refused(name, monkeypatch):
             part = written(name, mutant)
         except Exception:  # not even a definition
             continue
-        if own.PARTS[name].law.judge((part,), explain=False)[0] is not False:
+        if own.EVERY[name].law.judge((part,), explain=False)[0] is not False:
             survived.add((name, text.splitlines()[line - 1].strip(), what))
     listed = {one for one in EQUIVALENT if one[0] == name}
     met = {(n, start, what) for n, start, what in listed
@@ -386,7 +580,106 @@ def my_beam(next_logits, beam_size, length_penalty, bos_id, eos_id, max_len):
     return torch.tensor(best[1]), torch.tensor(best[0])
 """,
 }
+SLOW |= {
+    "rotary": """
+def my_rotary(x, start):
+    B, H, T, K = x.shape
+    rows = []
+    for t in range(T):
+        turn = torch.zeros(K, K)
+        for i in range(0, K, 2):
+            a = (start + t) * 10000 ** (-i / K)
+            turn[i, i], turn[i, i + 1] = math.cos(a), math.sin(a)
+            turn[i + 1, i], turn[i + 1, i + 1] = -math.sin(a), math.cos(a)
+        rows.append(x[:, :, t] @ turn)
+    return torch.stack(rows, 2)
+""",
+    "grouped_heads": """
+class MyGroupedHeads(nn.Module):
+    def __init__(self, d_model, n_heads, n_kv_heads, turn):
+        super().__init__()
+        self.H, self.G, self.K, self.turn = n_heads, n_kv_heads, d_model // n_heads, turn
+        for letter, n in zip("qkvo", (n_heads, n_kv_heads, n_kv_heads, n_heads)):
+            setattr(self, f"w_{letter}", nn.Linear(d_model, n * self.K, bias=False))
+
+    def forward(self, x, mask=None, kept=None):
+        B, T, _ = x.shape
+        old = [torch.zeros(B, self.G, 0, self.K)] * 2 if kept is None else kept
+        start, new = old[0].shape[2], []
+        for w in (self.w_k, self.w_v):
+            new.append(w(x).view(B, T, self.G, self.K).transpose(1, 2))
+        k = torch.cat((old[0], self.turn(new[0], start)), 2)
+        v = torch.cat((old[1], new[1]), 2)
+        q = self.turn(self.w_q(x).view(B, T, self.H, self.K).transpose(1, 2), start)
+        heads = []
+        for h in range(self.H):
+            scores = q[:, h] @ k[:, h * self.G // self.H].mT * self.K**-0.5
+            if mask is not None:
+                scores = scores.masked_fill(~mask.expand(B, self.H, *scores.shape[1:])[:, h], -1e9)
+            heads.append(scores.softmax(-1) @ v[:, h * self.G // self.H])
+        return self.w_o(torch.cat(heads, -1)), [k, v]
+""",
+    "hide_tokens": """
+def my_hiding(ids, mask_id, chance, fate, other):
+    read, chosen = ids.clone(), torch.zeros_like(ids, dtype=torch.bool)
+    for b, row in enumerate(ids.tolist()):
+        for t, token in enumerate(row):
+            if token > 3 and chance[b, t] < 0.15:
+                chosen[b, t] = True
+                if fate[b, t] < 0.8:
+                    read[b, t] = mask_id
+                elif fate[b, t] < 0.9:
+                    read[b, t] = other[b, t]
+    return read, chosen
+""",
+    "patches": """
+def my_patches(images, patch):
+    height, width = images.shape[2:]
+    cut = [
+        images[:, :, y : y + patch, x : x + patch].flatten(1)
+        for y in range(0, height, patch) for x in range(0, width, patch)
+    ]
+    return torch.stack(cut, 1)
+""",
+}
 UNUSUAL = {
+    "block": """
+def my_block(x, kept, norm_1, attend, norm_2, feed_forward):
+    n = 0 if kept is None else kept[0].shape[2]
+    place = torch.arange(n + x.size(1))
+    mask = None if x.size(1) == 1 else (place[n:, None] >= place)[None, None]
+    y, kept = attend(norm_1(x), mask, kept)
+    x = x + y
+    return [x + feed_forward(norm_2(x)), kept]
+""",
+    "swiglu": """
+class MySwiGLU(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        for name in ("expand", "gate"):
+            self.add_module(name, nn.Linear(d_model, d_ff, bias=False))
+        self.contract = nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x):
+        g = self.gate(x)
+        return (self.expand(x) * g / (1 + torch.exp(-g))) @ self.contract.weight.T
+""",
+    "play_for": """
+def my_play(env, choose, asked, context):
+    states, actions, earned = [env.reset()], [], [0.0]
+    while True:
+        now = len(actions)
+        window = list(range(now + 1))[-context:]
+        action = choose(
+            torch.tensor([asked - sum(earned[: i + 1]) for i in window]),
+            torch.stack([states[i] for i in window]),
+            torch.tensor([actions[i] if i < now else 7 for i in window]), torch.tensor(window),
+        )
+        state, reward, ended = env.step(action)
+        states.append(state), actions.append(action), earned.append(reward)
+        if ended:
+            return sum(earned)
+""",
     "multi_head_attention": """
 class MyHeads(nn.Module):
     def __init__(self, d_model, n_heads, attention):
@@ -523,7 +816,7 @@ def test_a_wrong_part_does_not_replace_a_right_one(folder, capsys):
     assert [*own.parts()] == ["schedule"]
 
 
-@pytest.mark.parametrize("change", [dict(norm_first=False), dict(positional="rotary")])
+@pytest.mark.parametrize("change", [dict(norm_first=False), dict(positional="alibi")])
 def test_a_choice_that_the_parts_do_not_cover_is_refused(folder, change):
     with pytest.raises(ValueError, match=f"{[*change][0]} is .* a model of your own parts has"):
         own.model(tiny_config(**change))
@@ -537,9 +830,13 @@ def test_there_are_hints(capsys):
     assert laws.attention.id == "own.attention"  # as checks.hint knows it
 
 
+def test_there_are_three_written_hints_for_each_part_of_the_descendants():
+    assert [name for name, part in own.DESCENDANTS.items() if len(part.law.hints) < 3] == []
+
+
 def test_a_teacher_sees_which_parts_are_done(perfect):
-    table = repr(own.parts(perfect))
-    assert table.count("✓") == len(own.PARTS) and table.endswith("are yours.")
+    for kept, of in ((own.parts(perfect), own.PARTS), (own.descendants(perfect), own.DESCENDANTS)):
+        assert repr(kept).count("✓") == len(of) and repr(kept).endswith("are yours.")
 
 
 @pytest.mark.slow

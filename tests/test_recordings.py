@@ -43,7 +43,8 @@ def gate_faults(name):
     module = MODULES.get(name)
     if module is None or not hasattr(module, "GATE"):
         return ["its module names no GATE"]
-    return faults(load(name), module.GATE, page_source(module.PAGE))
+    pages = getattr(module, "PAGES", (module.PAGE,))
+    return faults(load(name), module.GATE, page_source(*pages))
 
 
 @pytest.mark.parametrize("name", FILES)

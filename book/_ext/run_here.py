@@ -14,7 +14,8 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
-# With the exercises that need more than a page has: the recorded runs, or more time.
+# With the exercises that need more than a page has: files, a trained model, a real measurement, or
+# more time.
 PAGES = {
     "01_why_attention": (),
     "02_scaled_dot_product_attention": (),
@@ -32,18 +33,39 @@ PAGES = {
     "13_toy_tasks": (),
     "14_multi30k_data": (7,),
     "15_decoding": (),
+    "16_training_on_multi30k": (7,),
     "17_evaluation": (4, 7, 8),
+    "18_looking_inside": (7,),
+    "19_encoder_only": (6,),
     "20_decoder_only": (),
+    "21_vision_transformer": (),
     "22_encoder_decoders": (),
     "23_cheaper_attention": (7, 8),
+    "24_longer_memory": (),
     "24a_less_depth": (),
     "25_acting": (),
+    "26_what_a_cache_costs": (),
     "27_states": (),
     "28_preferences": (1,),
+    "descendants": (),
     "diffusion": (),
     "experts": (),
+    "inside-an-update": (1,),
+    "search-errors": (),
+    "speculative": (),
     "weights-by-hand": (),
     "your-transformer": (),
+}
+# The same of the labs, whose tasks run with what stands above them.
+LABS = {
+    "labs/lab1_attention": (),
+    "labs/lab2_masks_and_heads": (),
+    "labs/lab3_positions_and_normalization": (),
+    "labs/lab4_encoder_and_decoder": (),
+    "labs/lab5_training_and_decoding": (),
+    "labs/lab6_debug_a_transformer": (4,),
+    "labs/lab7_language_model": (),
+    "labs/lab8_data_and_evaluation": (),
 }
 # What an exercise may import: the checks, the tensor library, and what the chapters print.
 PACKED = ["exercises/*.py", "exercises/checks/*.py", "exercises/page/*.py",
@@ -70,12 +92,20 @@ def packed() -> bytes:
 
 
 def imports(page: str) -> str:
-    """The import statements of a chapter, each of one name, one a line; not its setup cell's."""
+    """The import statements of a chapter, each of one name, one a line; not its setup cell's.
+
+    What it prints of the library is imported, too, since in the notebook it's defined there.
+    """
     cells = json.loads((ROOT / "book" / f"{page}.ipynb").read_text(encoding="utf8"))["cells"]
     found = {}
     for cell in cells:
-        if cell["cell_type"] != "code" or "setup" in cell["metadata"].get("tags", ()):
+        tags = cell["metadata"].get("tags", ())
+        if cell["cell_type"] != "code" or "setup" in tags:
             continue
+        for tag in tags:
+            if tag.startswith("lib:"):
+                module, _, name = tag.removeprefix("lib:").rpartition(".")
+                found[f"from transformer_lib.{module} import {name}"] = None
         for node in ast.parse("".join(cell["source"])).body:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 for name in node.names:
@@ -91,13 +121,14 @@ def wheels() -> list[dict]:
 
 def add_assets(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     page = pagename.removeprefix("book/")
-    if doctree is None or app.builder.name != "html" or page not in PAGES:
+    left_out = (PAGES | LABS).get(page)
+    if doctree is None or app.builder.name != "html" or left_out is None:
         return
     code = hashlib.sha256(b"".join(path.read_bytes() for path in files())).hexdigest()[:10]
     app.add_css_file("run/run.css")
     app.add_js_file("run/run.js", type="module", **{
-        "data-code": f"python.zip?v={code}", "data-imports": imports(page),
-        "data-without": " ".join(map(str, PAGES[page])),
+        "data-code": f"python.zip?v={code}", "data-imports": "" if page in LABS else imports(page),
+        "data-without": " ".join(map(str, left_out)),
         "data-wheels": " ".join(wheel["file"] for wheel in wheels()),
         "data-megabytes": str(RUNTIME + round(sum(one["bytes"] for one in wheels()) / 1e6))})
 

@@ -144,6 +144,8 @@
     svg.setAttribute("aria-label", box.dataset.label || "chart");
   }
 
+  const widthOf = (box) => Number(box.querySelector("svg")?.getAttribute("width") ?? 0);
+
   const VEGA = ["vega/vega.min.js", "vega/vega-lite.min.js", "vega/vega-embed.min.js"];
 
   // What a chart says in words, its titles and its sentences, for those who move a control unseen.
@@ -173,9 +175,29 @@
   new MutationObserver(() => themed.forEach((redraw) => redraw())).observe(
     document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
 
+  // A copy of a specification in which each plot is narrower, by the same share.
+  function narrower(part, share) {
+    if (Array.isArray(part)) return part.map((one) => narrower(one, share));
+    if (!part || typeof part !== "object") return part;
+    const out = {};
+    for (const [key, value] of Object.entries(part)) {
+      const plot = key === "width" && typeof value === "number";
+      out[key] = plot ? Math.round(share * value) : PLOTS.includes(key) ? narrower(value, share) : value;
+    }
+    return out;
+  }
+  const PLOTS = ["vconcat", "hconcat", "concat", "spec", "layer"];
+
   async function embed(box, spec, options) {
-    const [fitted, config] = fitTo(box.clientWidth, spec);
-    const result = await vegaEmbed(box, isDark() ? darkened(fitted) : fitted, { renderer: "svg", actions: false, config, ...options });
+    const room = box.clientWidth, [fitted, config] = fitTo(room, spec);
+    const drawn = (fitting) => vegaEmbed(box, isDark() ? darkened(fitting) : fitting, { renderer: "svg", actions: false, config, ...options });
+    let result = await drawn(fitted);
+    // What still is too wide for a phone gets narrower plots, down to half of what they were.
+    for (let width = widthOf(box), share = 1; room < 500 && width > room && share > 0.5; width = widthOf(box)) {
+      share *= Math.min(0.97, room / width);
+      result.finalize();
+      result = await drawn(narrower(fitted, Math.max(0.5, share)));
+    }
     makeReadable(box);
     if (box.querySelector(".vega-bind")) announce(box);
     return result;

@@ -77,7 +77,7 @@ def hint(check):
     print(f"{check.title}, hint {check.hint()}")
 
 
-MACHINERY = {"diagnosis", "framework", "held", "own", "recorded", "testing"}
+MACHINERY = {"descendants", "diagnosis", "framework", "held", "own", "recorded", "testing"}
 
 
 def _chapters():

@@ -8,11 +8,7 @@ import torch
 from exercises.checks import exercise, expect, judged
 from transformer_lib.beyond.encoders import LeftOnly
 from transformer_lib.config import BOS, EOS, ModelConfig
-from transformer_lib.corpora.mini import mini_corpus
 from transformer_lib.models.classifier import MaskedLanguageModel
-from transformer_lib.runs.checkpoint import load_state, load_weights
-from transformer_lib.runs.pretrained import results_dir
-from transformer_lib.tokenization import load_tokenizer
 
 
 @exercise(
@@ -243,6 +239,11 @@ def albert_numbers(V, E, D, F, L):
 @functools.cache
 def _models():
     """The tokenizer of the chapter's two models, the one of both sides, and that of the left."""
+    # Not in a page, which has no files.
+    from transformer_lib.runs.checkpoint import load_state, load_weights
+    from transformer_lib.runs.pretrained import results_dir
+    from transformer_lib.tokenization import load_tokenizer
+
     folder = results_dir() / "beyond" / "encoder-only"
     config = json.loads((folder / "config.json").read_text(encoding="utf8"))["model"]
     found = [load_tokenizer(folder / "tokenizer.json")]
@@ -267,6 +268,8 @@ def _models():
     ),
 )
 def overturn(answer):
+    from transformer_lib.corpora.mini import mini_corpus
+
     given = answer()
     expect(isinstance(given, (tuple, list)) and len(given) == 2, "return a caption and a word")
     expect(all(value is not ... for value in given), ...)

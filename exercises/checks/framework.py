@@ -225,10 +225,11 @@ def _learners_line(error):
     return (steps[-1][0].f_code.co_filename, steps[-1][1]) if steps else None
 
 
-def too_long(error):
+def too_long(error, seconds=None):
     place = _learners_line(error)
     where = f", in {diagnosis.source_line(*place)}" if place else ""
-    return f"your code was still running after {LIMIT:g} seconds{where}: does its loop end?"
+    seconds = seconds or LIMIT
+    return f"your code was still running after {seconds:g} seconds{where}: does its loop end?"
 
 
 # Python and PyTorch say it in many ways: `reshape(B, T, H / K)` fails to unpack a tuple of ints.

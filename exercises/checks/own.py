@@ -193,7 +193,10 @@ class Formula:
 
 
 def formulas(slips):
-    return {sentence: Formula(function) for sentence, function in slips.items()}
+    return {
+        sentence: [*map(Formula, wrong)] if isinstance(wrong, list) else Formula(wrong)
+        for sentence, wrong in slips.items()
+    }
 
 
 def _with_weights(run):

@@ -18,7 +18,6 @@ from exercises.checks import (
     values,
 )
 from exercises.checks.framework import REPAIR_IT
-from transformer_lib.runs.pretrained import results_dir
 
 EPOCHS = 8000 * 250 / 29_000
 epochs = values(
@@ -267,6 +266,8 @@ def _halved(states):
         "add the gain on validation to the score before",
     ), example=39.9)
 def further_training(guess):
+    from transformer_lib.runs.pretrained import results_dir  # not in a page, which has no files
+
     path = results_dir() / "further-training.json"
     further = json.loads(path.read_text(encoding="utf-8"))
     before = {split: further["before"][split]["bleu"] for split in ("validation", "test")}

@@ -11,18 +11,29 @@
 A part that is not written yet is the library's, so every state of the work runs. The laws stand in
 `exercises.checks.own`; `source` writes a part down, `transformer` puts the parts in. The card
 is that of any run.
+
+What later models changed is handed in alike, tested by `exercises.checks.descendants`, and put
+into a model of any kind:
+
+    own.hand_in("rotary", my_rotary)
+    own.descendants()                        # which of these parts are yours
+    llama = own.adopt(LanguageModel(config)) # a copy that computes with them
 """
 
+import copy
 import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import nn
 
+from exercises.checks import descendants as changed
 from exercises.checks import own as laws
 from exercises.checks.framework import LIMIT, TimeUp, time_limit
 from exercises.own import source
+from exercises.own.adopted import put_in
 from exercises.own.transformer import OwnTransformer
 from transformer_lib import decoding, training
 from transformer_lib.batching import pad
@@ -34,8 +45,8 @@ from transformer_lib.schedule import cooldown
 from transformer_lib.tokenization import encode_source, load_tokenizer
 
 __all__ = [
-    "PARTS", "Parts", "RunCard", "folder", "hand_in", "hint", "keep_in", "load", "model", "parts",
-    "run_card", "train", "translate",
+    "DESCENDANTS", "PARTS", "Parts", "RunCard", "adopt", "descendants", "folder", "hand_in", "hint",
+    "keep_in", "load", "model", "parts", "run_card", "train", "translate",
 ]
 
 
@@ -78,6 +89,25 @@ PARTS = {
     ),
 }
 
+# What the models after the Transformer changed: {name: part}, for `adopt`.
+DESCENDANTS = {
+    "rotary": Part("(x, start)", "Positional encodings", changed.rotary),
+    "rms_norm": Part("class (d_model)", "Normalisation", changed.rms_norm),
+    "swiglu": Part("class (d_model, d_ff)", "Feed-forward", changed.swiglu),
+    "grouped_heads": Part(
+        "class (d_model, n_heads, n_kv_heads, turn)", "What a cache costs", changed.grouped_heads
+    ),
+    "block": Part(
+        "(x, kept, norm_1, attend, norm_2, feed_forward)", "Decoder-only", changed.block
+    ),
+    "hide_tokens": Part(
+        "(ids, mask_id, chance, fate, other)", "Encoder-only", changed.hide_tokens
+    ),
+    "patches": Part("(images, patch)", "Seeing", changed.patches),
+    "play_for": Part("(env, choose, asked, context)", "Acting", changed.play_for),
+}
+EVERY = PARTS | DESCENDANTS
+
 PENALTY = 1.0  # of the lengths in beam search: nothing is chosen on the validation set
 
 _chosen: Path | None = None  # the folder of keep_in
@@ -106,12 +136,11 @@ def keep_in(path: str | Path) -> None:
 def hand_in(name: str, part) -> bool | None:
     """Test a part by its laws, and keep it if it obeys them; prints what came out.
 
-    name: one of PARTS. part: your function or class. Returns True (kept), False (wrong, with the
-    law that it breaks) or None (not written yet). Raises ValueError for a name that is no part.
+    name: one of PARTS or DESCENDANTS. part: your function or class. Returns True (kept), False
+    (wrong, with the law that it breaks) or None (not written yet). Raises ValueError for a name
+    that is no part.
     """
-    if name not in PARTS:
-        raise ValueError(f"there is no part {name!r}; the parts are {', '.join(PARTS)}.")
-    verdict, mistakes = PARTS[name].law.judge((part,))
+    verdict, mistakes = _part(name).law.judge((part,))
     path = folder() / f"{name}.py"
     stays = f"your earlier one in {path}" if path.exists() else "the library's"
     if verdict is None:
@@ -142,14 +171,18 @@ def hand_in(name: str, part) -> bool | None:
 
 def hint(name: str) -> None:
     """Print the next hint for a part."""
-    if name not in PARTS:
-        raise ValueError(f"there is no part {name!r}; the parts are {', '.join(PARTS)}.")
-    print(f"Hint for {name}, {PARTS[name].law.hint()}")
+    print(f"Hint for {name}, {_part(name).law.hint()}")
+
+
+def _part(name: str) -> Part:
+    if name not in EVERY:
+        raise ValueError(f"there is no part {name!r}; the parts are {', '.join(EVERY)}.")
+    return EVERY[name]
 
 
 def _header(name: str) -> str:
     return (
-        f'"""Your {name}{PARTS[name].call.removeprefix("class ")}, as you handed it in.\n\n'
+        f'"""Your {name}{EVERY[name].call.removeprefix("class ")}, as you handed it in.\n\n'
         'To change it, hand in another; own.parts() tests what stands here anew.\n"""\n\n'
     )
 
@@ -161,7 +194,7 @@ def judge(name: str, path: Path) -> tuple:
         try:
             with time_limit(LIMIT):
                 part = source.read(path)
-            verdict, mistakes = PARTS[name].law.judge((part,), explain=False)
+            verdict, mistakes = EVERY[name].law.judge((part,), explain=False)
             mistakes = mistakes or ([] if verdict else [("it is not written yet",)])
         except (Exception, SystemExit, TimeUp) as error:  # whatever a file of a reader may do
             part, mistakes = None, [(f"the file stops with {type(error).__name__} ({error})",)]
@@ -172,10 +205,10 @@ def judge(name: str, path: Path) -> tuple:
 class Parts(dict):
     """The parts of a folder that obey their laws, {name: function or class}; printed, a table."""
 
-    def __init__(self, where: Path):
+    def __init__(self, where: Path, of: dict[str, Part] = PARTS):
         super().__init__()
-        self.where, self.refused = where, {}
-        for name in PARTS:
+        self.where, self.of, self.refused = where, of, {}
+        for name in of:
             path = where / f"{name}.py"
             if path.exists():
                 part, mistakes = judge(name, path)
@@ -190,26 +223,52 @@ class Parts(dict):
                 return f"the library's: yours no longer passes, {self.refused[name]}"
             return "yours" if name in self else "the library's"
 
-        rows = [f"{'✓' if name in self else '·'} {name:<21} {PARTS[name].chapter:<20} {state(name)}"
-                for name in PARTS]
+        rows = [f"{'✓' if name in self else '·'} {name:<21} {one.chapter:<20} {state(name)}"
+                for name, one in self.of.items()]
         head = f"  {'part':<21} {'chapter':<20} whose"
-        count = f"{len(self)} of {len(PARTS)} parts in {self.where} are yours."
+        count = f"{len(self)} of {len(self.of)} parts in {self.where} are yours."
         return "\n".join([head, *rows, count])
 
 
 def parts(where: str | Path | None = None) -> Parts:
     """The parts kept in a folder (yours, if none is named), each tested anew."""
+    return _kept(where, PARTS)
+
+
+def descendants(where: str | Path | None = None) -> Parts:
+    """As `parts`, of what later models changed."""
+    return _kept(where, DESCENDANTS)
+
+
+def _kept(where: str | Path | None, of: dict[str, Part]) -> Parts:
     if where and Path(where).exists() and not Path(where).is_dir():
         raise ValueError(f"{where} is a file; expected the folder that keeps your parts.")
-    return Parts(Path(where) if where else folder())
+    return Parts(Path(where) if where else folder(), of)
 
 
 # -------------------------------------------------------------------------------------- the model
 
 
 def model(config: ModelConfig, where: str | Path | None = None) -> OwnTransformer:
-    """The library's model of these sizes with your parts in it."""
-    return OwnTransformer(config, parts(where))
+    """The library's model of these sizes with your parts in it, `rotary` among them if its
+    positions are.
+    """
+    own_parts = dict(parts(where))
+    if config.positional == "rotary" and "rotary" in (later := descendants(where)):
+        own_parts["rotary"] = later["rotary"]
+    return OwnTransformer(config, own_parts)
+
+
+def adopt(model: nn.Module, where: str | Path | None = None) -> nn.Module:
+    """A copy of a library's model, with its weights, that computes with your parts of DESCENDANTS.
+
+    model: one with rotary positions, RMSNorm, SwiGLU or grouped heads, or that only decodes, or
+    reads patches. Its `own` holds the names of those of your parts that found a place in it.
+    """
+    adopted = copy.deepcopy(model)
+    with torch.random.fork_rng(devices=[]):  # first weights that are overwritten draw no chance
+        adopted.own = put_in(adopted, descendants(where))
+    return adopted
 
 
 def load(run: str | Path, where: str | Path | None = None):

@@ -12,7 +12,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*", metavar="FOLDER")
     folders = parser.parse_args().folders
-    if missing := [where for where in folders if not Path(where).is_dir()]:
+    if missing := [folder for folder in folders if not Path(folder).is_dir()]:
         parser.error(f"there is no folder {missing[0]}")
-    for where in folders or [own.folder()]:
-        print(own.parts(where), end="\n\n")
+    for folder in folders or [own.folder()]:
+        print(own.parts(folder), end="\n\n")
+        if (later := own.descendants(folder)) or later.refused:
+            print(later, end="\n\n")

@@ -17,11 +17,13 @@ from transformer_lib.encoder import EncoderLayer
 from transformer_lib.feed_forward import FeedForward
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.normalization import LayerNorm
+from transformer_lib.positional import RotaryEmbedding
 
 # The choices that the parts make; every other size is free.
 FIXED = {
-    "norm_first": True, "norm": "layer", "positional": "sinusoidal", "activation": "relu",
-    "bias": True, "n_kv_heads": None, "attention_dropout": 0.0, "eps": 1e-5,
+    "norm_first": (True,), "norm": ("layer",), "positional": ("sinusoidal", "rotary"),
+    "activation": ("relu",), "bias": (True,), "n_kv_heads": (None,), "attention_dropout": (0.0,),
+    "eps": (1e-5,), "rotary_base": (10000.0,),
 }
 
 
@@ -33,10 +35,11 @@ class OwnTransformer(Transformer):
     """
 
     def __init__(self, config: ModelConfig, parts: dict):
-        for name, value in FIXED.items():
-            if getattr(config, name) != value:
+        for name, values in FIXED.items():
+            if getattr(config, name) not in values:
                 raise ValueError(
-                    f"{name} is {getattr(config, name)!r}; a model of your own parts has {value!r}."
+                    f"{name} is {getattr(config, name)!r}; a model of your own parts has "
+                    f"{' or '.join(map(repr, values))}."
                 )
         super().__init__(config)  # the same first weights as the library's, from the same seed
         self.own = dict(parts)
@@ -49,16 +52,22 @@ class OwnTransformer(Transformer):
         def attention(q, k, v, mask=None):  # by this name for all, whatever the part calls it
             return own_attention(q, k, v, mask)
 
+        def attention_of(old):  # where positions are rotary, self-attention turns what it compares
+            if not isinstance(old.positions, RotaryEmbedding):
+                return attention
+            turn = self.own.get("rotary", old.positions)
+            return lambda q, k, v, mask=None: attention(turn(q, 0), turn(k, 0), v, mask)
+
         if norm:
             replace(self, LayerNorm, lambda old: norm(D))
         if feed_forward:
             replace(self, FeedForward, lambda old: feed_forward(D, config.d_ff))
-        replace(self, MultiHeadAttention, lambda old: heads(D, config.n_heads, attention))
+        replace(self, MultiHeadAttention, lambda old: heads(D, config.n_heads, attention_of(old)))
         wire = self.own.get("encoder_layer", encoder.layer.reference)
         replace(self, EncoderLayer, lambda old: OwnEncoderLayer(old, wire), copy=False)
         wire_decoder = self.own.get("decoder_layer", decoder.layer.reference)
         replace(self, DecoderLayer, lambda old: OwnDecoderLayer(old, wire_decoder), copy=False)
-        if "positional_encoding" in self.own:
+        if "positional_encoding" in self.own and config.positional == "sinusoidal":
             table = self.own["positional_encoding"](config.max_len, D)  # (max_len, D)
             self.embed.positions.table = torch.as_tensor(table).float()
 

@@ -77,7 +77,7 @@ if hasattr(sys, "monitoring"):  # Python 3.12; tests of this module may run on a
     _watch()
 
 
-def _error(error):
+def error_lines(error):
     """An error of the reader's cell itself, in a line or two."""
     if isinstance(error, framework.TimeUp):
         return f"✗ {framework.too_long(error)}"
@@ -123,10 +123,14 @@ def run(answer, check, imports=""):
             exec("\n".join(first), names)
             verdict = eval(last, names)
         except (Exception, SystemExit, framework.TimeUp) as error:
-            print(_error(error))
+            print(error_lines(error))
     if verdict is True:
         _kept.update(made)
-    text = printed.getvalue()
+    return answered(printed.getvalue(), verdict)
+
+
+def answered(text, verdict):
+    """What the page is told, as JSON; without a verdict if something was missing for one."""
     lacks = sorted(set(MISSED)) if verdict is not True else []
     if lacks:
         verdict, text = None, ""

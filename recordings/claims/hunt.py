@@ -18,7 +18,8 @@ SEEDS = (0, 1)
 # The page's encoder is the library's, letter by letter.
 page = SimpleNamespace(**page_code(PAGE, Encoder=Encoder))
 GATE = Gate(
-    chance=math.log(8), arms=("encoder",), edge={"heads": (None, 4), "rate": (0.003, 0.003)}
+    chance=math.log(8), arms=("encoder",), edge={"heads": (None, 4), "rate": (0.003, 0.003)},
+    differs={"parameters": "Wider single layers have more parameters but one look"},
 )
 
 

@@ -27,7 +27,7 @@ from transformer_lib.tokenization import encode_pairs, train_tokenizer
 UNIGRAM = 6.0  # nats per piece of captions, at 2,000 pieces
 
 OUT = RESULTS / "normalization.json"
-PAGE, NEXT_PAGE = "07_normalization", "07a_pre_norm_and_warm_up"
+PAGES = PAGE, NEXT_PAGE = "07_normalization", "07a_pre_norm_and_warm_up"
 SEEDS = (0, 1, 2)
 FEW = (0,)  # for what only asks whether a finding holds elsewhere
 page, next_page = (SimpleNamespace(**page_code(name)) for name in (PAGE, NEXT_PAGE))
@@ -38,9 +38,30 @@ def chance(settings: dict) -> float:
     return {"length": math.log(11), "captions": UNIGRAM}.get(settings["part"], math.log(12))
 
 
+# The stall is the finding: what is changed in a post-norm stack of six layers -> the page's words.
+REFUTED = ("three tiny steps first", "60 steps at rate 0 first", "gradients times 100",
+           "gradients of one length", "four times the steps")
+STALLED = {
+    "nothing": "Without warm-up, post-norm doesn't get beyond guessing",
+    **dict.fromkeys(REFUTED, "Only the last one survives"),
+    "full rate for 30, then a tenth": "The network looks lost for the next 120 updates",
+    "warm-up, 10 steps": "two of three seeds have hardly left guessing after 120",
+    "sublayers start at 5": "while post-norm stays at guessing with them",
+}
+POST_NORM = {"part": "stall", "norm_first": False}
+TWELVE = "Twelve layers are still stuck after 60 updates of it"
 GATE = Gate(
     chance, arms=("change", "norm", "norm_first"), measures=("wander", "sizes"),
     edge={"rate": (0.003, 0.003), "layers": (6, 6)},
+    did_not_learn=(
+        *((POST_NORM | {"layers": 6, "rate": 0.01, "change": change}, words)
+          for change, words in STALLED.items()),
+        *((POST_NORM | {"layers": 12, "change": change}, TWELVE)
+          for change in ("nothing", "warm-up, 60 steps")),
+        ({"part": "sgd", "norm_first": False, "rate": 0.3},
+         "At 0.3 it gets stuck as well, in all three seeds"),
+    ),
+    differs=dict.fromkeys(("updates", "tokens"), "four times as many updates"),
 )
 
 

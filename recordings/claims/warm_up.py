@@ -5,13 +5,14 @@
 A constant rate and one with warm-up, by the highest rate and the place of the norm; with warm-up
 also without clipping, and with Adam's default beta 2. Losses are kept after 100 updates, and after
 200 where the rate is not the lowest and the model not pre-norm. The experiment is that of the page,
-in its cells tagged `recorded`. Resumable; four minutes on one core.
+in its cells tagged `recorded`. Resumable; five minutes on one core.
 """
 
 import math
 import statistics
 from types import SimpleNamespace
 
+from recordings.gate import Gate
 from recordings.record import RESULTS, cell, page_code
 
 OUT = RESULTS / "warm_up.json"
@@ -19,6 +20,10 @@ PAGE = "12_batches_loss_schedule"
 SEEDS = (0, 1, 2)
 N, LONGER, WARM = 100, 200, 40  # updates; in the last of them the rate rises
 page = SimpleNamespace(**page_code(PAGE))
+GATE = Gate(
+    chance=math.log(page.tokenizer.get_vocab_size()),
+    arms=("schedule", "change", "beta_2", "part"), edge={"rate": (0.001, 0.01)},
+)
 
 SCHEDULES = {  # name -> the rate of a step as a share of the highest
     "constant": lambda step: 1.0,
@@ -57,6 +62,7 @@ def grid():
         ("rates", False, (0.001,), both, 0.98, "nothing"),
         ("rates", True, (0.01,), both, 0.98, "nothing"),
         ("beta", False, (0.005,), warmed, 0.999, "nothing"),
+        ("rates", False, (0.0003, 0.03), both, 0.98, "nothing"),  # beyond the page's own
     ]
     return [
         cell(part, training, schedule=schedule, seed=seed, norm_first=norm_first, rate=rate,

@@ -17,6 +17,7 @@ from benchmarks.browser import CHROMIUM, DRIVER, LIVE, PageError, open_page
 from transformer_lib import data, load_pretrained
 from transformer_lib.attention import MultiHeadAttention, record_attention
 from transformer_lib.batching import pad
+from transformer_lib.beyond import choosing
 from transformer_lib.decoding import beam_search, greedy_decode
 from transformer_lib.positional import PositionalScheme
 from transformer_lib.runs.export import export_live, load_exported
@@ -501,6 +502,23 @@ def test_the_tree_is_what_the_search_did(page):
 
 
 # ---------------------------------------------------------------------------------- looking inside
+
+
+def test_the_list_of_a_beam_and_what_models_think_of_it_are_the_librarys(page):
+    translator, back = shipped(), load_exported(LIVE / "multi30k-en-de.bin")
+    for text, _ in captions()[:3]:
+        ids = torch.tensor(encode_source(translator.tokenizer, [text]))
+        wanted = choosing.n_best(translator.model, ids, 16)
+        asked = {"method": "beam", "beamSize": 16, "lengthPenalty": 1, "list": True}
+        found = engine(page, "translate", text, asked)["list"]
+        texts = translator.tokenizer.decode_batch([row for _, row in wanted])
+        assert [one["text"] for one in found] == texts
+        assert [one["score"] for one in found] == pytest.approx([p for p, _ in wanted], abs=1e-3)
+        assert [one["perPiece"] for one in found] == pytest.approx([p for p, _ in wanted], abs=1e-3)
+        pairs = [[candidate, text] for candidate in texts]
+        thought = engine(page, "likelihood", pairs, address="multi30k-en-de.bin")
+        given_back = choosing.per_token(back, texts, [text] * len(texts))
+        assert [one["perPiece"] for one in thought] == pytest.approx(given_back.tolist(), abs=1e-3)
 
 
 def engine(page, call, *args, address=SHIPPED.name):

@@ -650,6 +650,37 @@ def test_beam_inside_depth_and_numbers(translator):
     assert all(abs(total - 100) <= 4 for total in rows), rows  # rounded to whole percents
 
 
+def test_asking_back_puts_the_list_in_the_order_of_both_models(translator):
+    """Loaded on a click; the weight moves the order, and the order is that of the numbers shown."""
+    translator.type("Ein kleiner Junge versteckt sich hinter einem Baum und lacht.")
+    translator.press("Ask back")
+    translator.wait("document.querySelector('.live-back button:not([hidden])')", "the offer")
+    assert not translator.all(".live-back tbody") and "2.9 MB" in translator.text(".live-back")
+    translator.press("Ask the model that reads English")
+    translator.wait("document.querySelectorAll('.live-back tbody tr').length === 16", "the list")
+
+    def rows():
+        return [(row[0], *map(float, row[1:])) for row in translator.js(
+            "return [...document.querySelectorAll('.live-back tbody tr')].map((row) => "
+            "[...row.cells].map((cell) => cell.textContent))")]
+
+    def weigh(weight):
+        translator.js("const one = document.querySelector('.live-back input'); one.value = arguments[0];"
+                      "one.dispatchEvent(new Event('input'))", weight)
+        translator.wait(f"document.querySelector('.live-back output').textContent === '{weight:.2f}'", "the weight")
+        return rows()
+
+    for weight, column in ((0, 1), (0.5, 3), (1, 2)):
+        found = weigh(weight)
+        assert [row[column] for row in found] == sorted((row[column] for row in found), reverse=True)
+        for _, own, back, both in found:
+            assert both == pytest.approx((1 - weight) * own + weight * back, abs=0.011)
+    assert "back=1" in translator.js("return location.hash")
+    first = {weight: weigh(weight)[0][0] for weight in (0, 0.1)}
+    assert "smiling" in first[0] and "laughing" in first[0.1]  # the page on search errors says so, too
+    assert first[0.1] in translator.text(".live-back .live-note")
+
+
 def test_depth_on_a_phone_has_every_word_under_its_own(browser, address):
     page = visit(browser, address + "book/translator.html#tab=depth", width=390)
     page.idle()

@@ -12,6 +12,7 @@ import pytest
 import run_here
 
 from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
+from tests.test_page import OWN
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
@@ -85,6 +86,9 @@ ANSWERS = [
 ]
 
 
+LAB = "book/labs/lab2_masks_and_heads.html"
+
+
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
     """Serves the site and forbids the browser, worker and all, to ask anybody else."""
 
@@ -120,7 +124,7 @@ def open_page(browser, url, width=1280):
     browser.get("about:blank")
     browser.get_log("browser")
     browser.get(url)
-    wait_for(browser, "return document.querySelectorAll('.run-open').length > 1", 60)
+    wait_for(browser, "return document.querySelectorAll('.run-open, .run-note').length > 0", 60)
 
 
 def wait_for(browser, script, seconds=60, *arguments):
@@ -141,10 +145,9 @@ def loaded(browser, *parts):
 class Box:
     """The editor of one exercise, used with the keyboard and the mouse."""
 
-    def __init__(self, browser, number):
+    def __init__(self, browser, number, kind="Exercise"):
         self.browser, self.number = browser, number
-        opener = browser.find_element(
-            By.CSS_SELECTOR, f".run-open[aria-label^='Exercise {number}:']")
+        opener = browser.find_element(By.CSS_SELECTOR, f".run-open[aria-label^='{kind} {number}:']")
         self.cell = opener.find_element(By.XPATH, "./ancestor::div[contains(@class, 'cell')][1]")
         # Charts above are drawn when they come near, and move what a mouse would click.
         browser.execute_script("arguments[0].click()", opener)
@@ -212,6 +215,45 @@ def test_wrong_and_right_answers_are_judged_in_the_page(browser, address, page):
         "return localStorage['attention-step-by-step.solved']"))
     asked = sum(row[0] == page for row in ANSWERS)
     assert len(solved[page.removeprefix("book/").removesuffix(".html")]) == asked
+
+
+def test_a_labs_visible_check_runs_in_the_page_with_the_readers_cells_above(browser, address):
+    open_page(browser, address + LAB, 390)
+    assert not loaded(browser, "pyodide", "codemirror", "python.zip", "editor.js")
+    above = Box(browser, 1, "Task")
+    assert "raise NotImplementedError()" in above.text()
+    assert "`make_mask` isn’t written yet" in above.run()
+    above.write("def same_number(n):\n    return n")
+    box = Box(browser, 3, "Task")
+    right = ("def split_heads(x, n_heads):\n"
+             "    return x.unflatten(-1, (same_number(n_heads), -1)).transpose(1, 2)\n\n"
+             "def join_heads(heads):\n    return heads.transpose(1, 2).flatten(2)")
+    box.write(right.replace("(same_number(n_heads), -1)", "(-1, n_heads)").replace(
+        "transpose(1, 2)\n\n", "permute(0, 3, 1, 2)\n\n"))
+    assert "your head 0 takes every second feature" in box.run()
+    box.write(right)
+    assert box.run() == "✓ Task 3: visible check passed."
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    assert not [entry for entry in browser.get_log("browser")
+                if "Content Security Policy" in entry["message"]]
+    open_page(browser, address + LAB)
+    labels = browser.execute_script("return [...document.querySelectorAll('.run-open')].map((b) => "
+                                    "b.getAttribute('aria-label'))")
+    assert labels == [f"Task {n}: {'Carry on' if n in (1, 3) else 'Run'} here" for n in range(1, 7)]
+
+
+@pytest.mark.parametrize("page", run_here.LABS)
+def test_each_task_of_a_lab_has_a_button_unless_it_is_left_out(browser, address, page):
+    text = (ROOT / "book" / f"{page}.ipynb").read_text(encoding="utf8")
+    tasks = set(re.findall(r"Task (\d+): visible check passed", text))
+    left_out = set(map(str, run_here.LABS[page]))
+    open_page(browser, f"{address}book/{page}.html")
+    labels = browser.execute_script("return [...document.querySelectorAll('.run-open')].map((b) => "
+                                    "b.getAttribute('aria-label'))")
+    assert {label.partition(":")[0] for label in labels} == {f"Task {n}" for n in tasks - left_out}
+    elsewhere = browser.execute_script(
+        "return [...document.querySelectorAll('.run-note a')].map((a) => a.href)")
+    assert len(elsewhere) == len(left_out) and all("colab" in link for link in elsewhere)
 
 
 def test_an_endless_loop_ends_and_an_answer_survives_going_offline(browser, address):
@@ -291,7 +333,7 @@ def test_each_exercise_with_a_check_has_a_button_unless_it_is_left_out(browser, 
             number = (re.findall(r"^\*\*Exercise (\d+)", source, re.MULTILINE) or [number])[-1]
         elif number and re.search(r"\bchecks\.(?!hint\b)\w+\.\w+\(", source):
             checked.add(f"Exercise {number}")
-        elif page == "your-transformer" and (part := re.search(r'own\.hand_in\("(\w+)"', source)):
+        elif page in OWN and (part := re.search(r'own\.hand_in\("(\w+)"', source)):
             checked.add(f"Part {part[1]}")
     open_page(browser, f"{address}book/{page}.html")
     labels = browser.execute_script("return [...document.querySelectorAll('.run-open')].map((b) => "

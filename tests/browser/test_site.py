@@ -557,6 +557,18 @@ def test_charts_fit_a_phone(browser, address, page):
         assert smallest >= 11, f"{title}: letters of {smallest:.1f} px"
 
 
+@pytest.mark.parametrize(
+    "page", ["02_scaled_dot_product_attention", "08_feed_forward_and_residuals"]
+)
+def test_plots_side_by_side_get_narrower_on_a_phone(browser, address, page):
+    open_page(browser, f"{address}book/{page}.html", PHONE)
+    beyond = browser.execute_script(
+        "return [...document.querySelectorAll('.chart')].map((chart) => "
+        "chart.querySelector('svg').getBoundingClientRect().width - chart.clientWidth)"
+    )
+    assert max(beyond) <= 1, beyond
+
+
 DRAWN_PAGES = [page for page in PAGES
                if 'class="drawing"' in (SITE / page).read_text(encoding="utf8")]
 

@@ -8,10 +8,11 @@
 //   await live.translate(text, {
 //       method: "greedy" | "beam" | "sample", beamSize, lengthPenalty,
 //       temperature, topK, topP, seed,
-//       switches, prefix: [ids], keep: 8, attention: true, tree: false, padTo })
+//       switches, prefix: [ids], keep: 8, attention: true, tree: false, list: false, padTo })
 //     -> {source: {ids, pieces}, target: {ids, pieces}, text, score, confidence, ms,
 //         steps: [{position, chosen, p, top: [{id, piece, p, q}]}],   q: when sampling, the chance
-//         attention: {encoder | decoder | cross: [layer][head] Float32Array}, tree}
+//         attention: {encoder | decoder | cross: [layer][head] Float32Array}, tree,
+//         list: [{text, total, score, perPiece}]}          what a beam has finished, best first
 //     (attention[kind][layer] is null where "residuals" switches that sublayer off)
 //   switches = {
 //       heads: ["encoder.0.2", "decoder.1.0", "cross.3.1"],           output zero before W_O
@@ -21,6 +22,8 @@
 //       norms: [same names, "encoder.final", "decoder.final"],        norm(x) -> x
 //       positions, causal, padding: true }                            true = switched OFF
 //     padding: true puts <pad> behind the sentence (8, or up to padTo pieces) for all to see.
+//   await live.likelihood([[source, target], ...], {switches}) -> [{total, perPiece}]
+//     log P(target | source), as a sum and per piece; <eos> counts
 //   await live.headScan(text, {targetIds, switches})
 //     -> {encoder | decoder | cross: [layer][head] {changed, text, shift, p: [..]},
 //         text, target: {ids, pieces, p}}
@@ -38,7 +41,8 @@
 
 import { LiveError } from "./errors.js";
 
-const CALLS = ["tokenize", "translate", "headScan", "insideHead", "depth", "patch", "tensors"];
+const CALLS = ["tokenize", "translate", "likelihood", "headScan", "insideHead", "depth", "patch",
+  "tensors"];
 
 export class LiveModel {
   constructor(source) {

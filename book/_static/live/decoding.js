@@ -90,8 +90,8 @@ function generate(model, memory, { run, limit, keep = 8, prefix = [] }, choose) 
 export function beamSearch(model, memory, options) {
   const { run, limit, beamSize: n = 5, lengthPenalty = 1, keep = 8, prefix = [] } = options;
   let beam = [{ ids: [BOS], cache: new KeyValueCache(), total: 0, steps: [], id: 0 }];
-  let [best, finished, nodes] = [{ score: -Infinity }, 0, 0];
-  const tree = [];
+  const [tree, list] = [[], []];
+  let nodes = 0;
   for (let step = 0; step < limit; step++) {
     const logits = nextLogits(model, beam, memory, run); // (n, V)
     const candidates = logits.flatMap((row, h) => {
@@ -106,27 +106,27 @@ export function beamSearch(model, memory, options) {
     });
     candidates.sort((a, b) => b.total - a.total);
     candidates.length = Math.min(candidates.length, 2 * n);
-    const last = step + 1 === limit;
-    const going = [];
+    const [last, going] = [step + 1 === limit, []];
     candidates.forEach((candidate, rank) => {
       candidate.id = ++nodes;
       candidate.score = candidate.total / (step + 1) ** lengthPenalty;
       const ended = candidate.token === EOS;
       // Finished: <eos> among the best n, or, at the limit, whatever stands there.
       candidate.finished = rank < n && (ended || last);
-      if (candidate.finished && candidate.score > best.score) best = candidate;
-      if (ended && rank < n) finished += 1;
+      if (candidate.finished) list.push(candidate);
       candidate.kept = !ended && !last && going.length < n;
       if (candidate.kept) going.push(candidate);
     });
     const entry = ({ parent, ...rest }) => ({ ...rest, parent: parent.id });
     tree.push({ step, hypotheses: candidates.map(entry) });
     // A forced <eos> ends the search as well: nothing goes on.
-    if (finished >= n || !going.length) break;
+    if (list.length >= n || !going.length) break;
     const copy = ({ length, layers }) => new KeyValueCache(length, [...layers]);
     beam = going.map((next) => ({ ...extend(next), cache: copy(next.parent.cache) }));
   }
-  return { ...extend(best), ids: extend(best).ids.slice(1), score: best.score, tree };
+  const ended = (one) => ({ ...extend(one), ids: extend(one).ids.slice(1), score: one.score });
+  const best = list.sort((a, b) => b.score - a.score).slice(0, n).map(ended);
+  return { ...best[0], tree, list: best };
 }
 
 /** A candidate as a hypothesis: its parent's ids and steps and its own. */

@@ -45,7 +45,7 @@ export class Inside {
 
   translate(text, options = {}) {
     const began = performance.now();
-    const { method = "greedy", attention = true, tree = false, switches, patches } = options;
+    const { method = "greedy", attention = true, tree, list, switches, patches } = options;
     require(METHODS[method], `There is no method "${method}": use greedy, beam or sample.`);
     const run = new Intervention(switches, { patches });
     const source = this.source(text, options);
@@ -61,8 +61,24 @@ export class Inside {
       steps: found.steps.map((step) => ({ ...step, top: this.spelled(step.top) })),
       ...(attention && { attention: this.attention(source, found.ids, options) }),
       ...(tree && found.tree && { tree: this.spelledTree(found.tree) }),
+      ...(list && found.list && { list: found.list.map((one) => this.listed(one)) }),
       ms: performance.now() - began,
     };
+  }
+
+  listed({ ids, total, score }) {
+    return { text: this.tokenizer.decode(ids), total, score, perPiece: total / ids.length };
+  }
+
+  /** How probable each target is, read with its source: the sum of the log-probabilities of its
+   *  pieces, <eos> included, and that sum per piece. */
+  likelihood(pairs, { switches } = {}) {
+    return pairs.map(([from, to]) => {
+      const [source, target] = [this.source(from), this.source(to)];
+      const { hidden } = this.read(source, target, new Intervention(switches));
+      const total = chancesOf(this.logits(hidden), target).reduce((s, p) => s + Math.log(p), 0);
+      return { total, perPiece: total / target.length };
+    });
   }
 
   /** Ids of a text, with padding behind them where it is asked for. */

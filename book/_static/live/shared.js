@@ -139,6 +139,7 @@ class Model extends EventTarget {
   #loading = null;
   #records = null;
   #queue = Promise.resolve();
+  #opposites = {};   // by the language that they read
 
   get layers() { return this.info?.config.n_decoder_layers ?? this.records?.layers ?? 4; }
   get heads() { return this.info?.config.n_heads ?? this.records?.heads ?? 4; }
@@ -209,6 +210,20 @@ class Model extends EventTarget {
       if (record) return unpack(record);
     }
     return this.ask("translate", text, { keep: 12, attention: true, ...options });
+  }
+
+  // The shipped model of the other direction, beside the one that is there.
+  async opposite(onProgress) {
+    const { tgt } = this;
+    if (!FILES[tgt]) throw new Error(`There is no model here that reads ${languageName(tgt)}.`);
+    const { LiveModel } = await import("./client.js");
+    this.#opposites[tgt] ??= (async () => {
+      const live = new LiveModel(new URL(FILES[tgt], BASE));
+      await live.load(onProgress);
+      return live;
+    })();
+    this.#opposites[tgt].catch(() => { delete this.#opposites[tgt]; });
+    return this.#opposites[tgt];
   }
 
   // Any question of LiveModel; one after the other, since a newer of a kind cancels an older.

@@ -8,6 +8,7 @@ import { makeBets } from "./bets.js";
 import { makeBeamTree } from "./beam_tree.js";
 import { makeInsideHead, makeDepth, makeTable } from "./inside_head.js";
 import { makeRuin } from "./ruin.js";
+import { makeAskBack } from "./ask_back.js";
 import { makeStory } from "./story.js";
 
 const FIRST = "Zwei Hunde spielen im Schnee.";
@@ -17,7 +18,7 @@ const ENGLISH = ["Two dogs play in the snow.", "A woman in a red hat is reading 
   "An old man is sleeping on a bench in the park.", "A quokka rides a unicycle.", "Yesterday I lost my keys."];
 const fresh = () => ({ src: "de", text: FIRST, heads: new Set(), blocks: new Set(), positions: false, causal: false,
   pin: null, at: null, from: null, prefix: [], method: "greedy", beamSize: 5, penalty: null,
-  temperature: 1, topK: 0, topP: 1, seed: 1, tab: null, story: 0, view: "look" });
+  temperature: 1, topK: 0, topP: 1, seed: 1, weight: 0.1, tab: null, story: 0, view: "look" });
 
 // ---- the address: everything that is not as at first stands behind "#" -------------------
 
@@ -34,7 +35,7 @@ export function write(state) {
 }
 
 const SHORT = [["pin", "pin"], ["at", "at"], ["from", "from"], ["by", "method"], ["beam", "beamSize"], ["lp", "penalty"],
-  ["t", "temperature"], ["k", "topK"], ["p", "topP"], ["seed", "seed"], ["tab", "tab"], ["step", "story"]];
+  ["t", "temperature"], ["k", "topK"], ["p", "topP"], ["seed", "seed"], ["back", "weight"], ["tab", "tab"], ["step", "story"]];
 
 export function read(hash) {
   const state = fresh(), address = new URLSearchParams(hash.replace(/^#/, ""));
@@ -53,6 +54,7 @@ export function read(hash) {
   if (!["greedy", "beam", "sample"].includes(state.method)) state.method = "greedy";
   if (!/^(encoder|decoder|cross)\.\d+\.\d+$/.test(state.pin ?? "")) state.pin = null;
   state.beamSize = Math.max(1, Math.min(8, Math.round(state.beamSize)));
+  state.weight = Math.max(0, Math.min(1, state.weight));
   state.temperature = Math.max(0.1, Math.min(3, state.temperature));
   state.prefix = (address.get("force") ?? "").split(".").filter(Boolean).map(Number).filter(Number.isInteger);
   return state;
@@ -103,15 +105,17 @@ export async function mount(root, { base }) {
   const blind = h("button", { type: "button", class: "live-button live-blind", "aria-pressed": "false", title: "Switch off every head that looks back at the input",
     onclick: () => toggle("blocks", "cross") }, "Blind it");
   const share = h("button", { type: "button", class: "live-button", onclick: copyLink }, "Copy link");
+  const chapterAddress = (name) => new URL(`../../book/${name}.html`, base).href;
   const panels = {
     beam: ["Beam tree", makeBeamTree({ ask, set, lang })],
     inside: ["Inside one head", makeInsideHead({ ask, lang })],
     depth: ["Depth", makeDepth({ ask, lang, set })],
     numbers: ["Numbers", makeTable({ lang })],
+    back: ["Ask back", makeAskBack({ ask, set, lang, chapterAddress })],
     ruin: ["Ruin it", makeRuin({ set, ask, lang })],
   };
   const story = makeStory({ apply, asking: (on) => tool.classList.toggle("live-asking", on), reveal, text: () => state.text, remember: (step) => { state.story = step; address(); }, focusInput: () => input.focus(),
-    chapterAddress: (name) => new URL(`../../book/${name}.html`, base).href });
+    chapterAddress });
 
   const button = (text, action, properties = {}) => h("button", { type: "button", class: "live-button", onclick: action, ...properties }, text);
   const pinOff = button("Switch off", () => state.pin && toggle("heads", state.pin), { "aria-pressed": "false" });
@@ -203,7 +207,7 @@ export async function mount(root, { base }) {
     const keys = Object.keys(patch);
     dirty = { ...dirty, ...patch };
     Object.assign(state, patch);
-    changed(keys.every((key) => ["pin", "at", "from", "tab", "view", "story"].includes(key)));
+    changed(keys.every((key) => ["pin", "at", "from", "tab", "view", "story", "weight"].includes(key)));
   }
   function toggle(which, name) {
     const next = new Set(state[which]);
@@ -380,8 +384,8 @@ export async function mount(root, { base }) {
       say(`Without ${names} ${d.same ? `the sentence stays; ${shift}.` : `it writes something else: ${shift}.`}`);
     } else if (advice) say(advice.says);
     else if (records && result.confidence < records.usual && !model.own && model.src === "de") {
-      say(`It is guessing: ${met ? `${met[0].toLowerCase()}${met.slice(1, -1)}, and ` : ""}it has only read captions of photographs. On average it gave the pieces that it wrote ${percent(result.confidence)}.`);
-    } else say(`${met ? met + " " : ""}On average it gave the pieces that it wrote a probability of ${percent(result.confidence)}.`);
+      say(`It is guessing: ${met ? `${met[0].toLowerCase()}${met.slice(1, -1)}, and ` : ""}it has only read captions of photographs. On average, it was ${percent(result.confidence)} sure of a piece.`);
+    } else say(`${met ? met + " " : ""}On average, it was ${percent(result.confidence)} sure of a piece.`);
   }
 
   // What the causal mask does it does in training, where the whole sentence is there at once.

@@ -54,7 +54,7 @@ export async function mount(root, { base }) {
         note.textContent = blind ? `Blinded: none of its ${model.layers * model.heads} heads that look back at the German hands anything on. It still writes fluently, about something else. Try another sentence.`
           : advice ? advice.says
           : result.confidence < (model.records?.usual ?? 0) ? `It is guessing: it has only read captions of photographs.`
-          : cover ? "Point at an English word to follow its lines: the more it looks at a German word, the thicker." : `On average it gave the pieces that it wrote ${percent(result.confidence)}.`;
+          : cover ? "Point at an English word to follow its lines: the more it looks at a German word, the thicker." : `On average, it was ${percent(result.confidence)} sure of a piece.`;
         draw();
       } catch (error) {
         if (error.name !== "Superseded") note.textContent = model.state === "failed" ? `The model could not be loaded: ${error.message} The examples still work.` : error.message;

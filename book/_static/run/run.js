@@ -4,6 +4,7 @@ const STORE = "attention-step-by-step.answers";
 const LIMIT = 30; // seconds for a run, after which the worker is ended
 const page = location.pathname.split("/").pop().replace(/\.html$/, "");
 const { code, without = "", imports = "", wheels = "", megabytes = 7 } = document.querySelector("script[data-code]")?.dataset ?? {};
+const left_out = without.split(" ");
 const colab = document.querySelector('a[href*="colab.research.google.com"]')?.href;
 const CHECK = /\bchecks\.(?!hint\b)\w+\.\w+\(/;
 
@@ -60,14 +61,24 @@ function start() {
   return python;
 }
 
-// ---- an exercise, "Exercise 3" with the key 3, or a part of one's own model, "Part loss" with "loss"
+// ---- an exercise, "Exercise 3" with the key 3, a part of one's own model, "Part loss" with "loss", or a
+// lab's task, "Task 3" with 3, whose check uses the cells above it
 
 const linked = (text) => make("a", { href: colab, target: "_blank", rel: "noopener" }, text);
 const code_of = (cell) => cell.querySelector(".cell_input pre")?.textContent ?? "";
+const cells = () => [...document.querySelectorAll(".bd-article div.cell")];
+const written = new Map(); // cell of an answer -> a function that gives the reader's text
+
+function above(cell) {
+  const all = cells();
+  return all.slice(0, all.indexOf(cell)).map((one) => written.get(one)?.() ?? code_of(one));
+}
 
 function exercise(title, answer, check, printed, checked) {
   const key = title.split(" ")[1], name = title[0].toLowerCase() + title.slice(1);
+  const task = title.startsWith("Task");
   const saved = recall()[page]?.[key];
+  written.set(answer, () => recall()[page]?.[key] ?? printed);
   const button = make("button", { type: "button", className: "run-button run-open" }, saved ? "Carry on here" : "Run here");
   button.setAttribute("aria-label", `${title}: ${button.textContent}`);
   const bar = make("div", { className: "run-bar" }, button);
@@ -96,6 +107,7 @@ function exercise(title, answer, check, printed, checked) {
       `Your answer to ${name}. Tab indents; press Escape and then Tab to leave.`,
       (text) => keep(key, text === printed ? null : text), () => run(),
     );
+    written.set(answer, editor.text);
 
     const named = (text, work, className = "") => {
       const one = make("button", { type: "button", className: `run-button ${className}` }, text);
@@ -106,6 +118,7 @@ function exercise(title, answer, check, printed, checked) {
     status.setAttribute("role", "status");
     const go = named("Run", () => run(), "run-go"), stop = named("Stop", () => python?.end(new Stopped()));
     const help = named("Hint", () => hint());
+    help.hidden = task;
     const copy = named("Copy", async () => {
       await navigator.clipboard.writeText(editor.text());
       copy.textContent = "Copied";
@@ -127,8 +140,9 @@ function exercise(title, answer, check, printed, checked) {
     bar.replaceChildren(go, stop, help, copy, reset, status);
     bar.after(note);
 
-    let said = check.querySelector(".cell_output");
-    if (!said) check.append(said = make("div", { className: "cell_output docutils container" }));
+    const place = task ? answer : check; // a lab's check is long, and its verdict would be far below
+    let said = place.querySelector(".cell_output");
+    if (!said) place.append(said = make("div", { className: "cell_output docutils container" }));
     const output = make("pre", { className: "run-said" });
     output.setAttribute("role", "region");
     output.setAttribute("aria-live", "polite");
@@ -174,7 +188,8 @@ function exercise(title, answer, check, printed, checked) {
       }
     }
     const run = () => stop.hidden && attempt(async (mine) => {
-      const found = await mine.ask({ answer: editor.text(), check: checked, imports });
+      const given = { answer: editor.text(), check: checked };
+      const found = await mine.ask(task ? { ...given, above: above(answer) } : { ...given, imports });
       if (found.lacks.length) {
         show(`This page’s small tensor library doesn’t have ${found.lacks.join(", ")}, so your answer can’t be judged here. It may well be right: run it in Colab.`, "");
         return;
@@ -195,28 +210,37 @@ function exercise(title, answer, check, printed, checked) {
   }
 }
 
+function needs_more(cell) {
+  if (colab) cell.append(make("p", { className: "run-note" }, "This needs more than a page has, such as files, a trained model or time. It runs in ", linked("Colab"), "."));
+}
+
 // "**Exercise 3. ...**" is followed by the cell with the answer, and that by the one with its check.
-// A part of one's own model is written and handed in in one cell.
+// A part of one's own model is written and handed in in one cell. A lab's answer names its task.
 function find() {
   if (!code || !("Worker" in window)) return;
   for (const name of document.querySelectorAll(".bd-article p > strong:first-child")) {
     const number = Number(name.textContent.match(/^Exercise (\d+)/)?.[1]);
     if (!number) continue;
-    const cells = [];
+    const near = [];
     for (let next = name.parentElement.nextElementSibling; next; next = next.nextElementSibling) {
       if (next.matches("section, h2, h3") || next.querySelector(":scope > strong:first-child")?.textContent.startsWith("Exercise")) break;
-      if (next.matches("div.cell")) cells.push(next);
+      if (next.matches("div.cell")) near.push(next);
     }
-    const [answer, check] = cells, at = cells.findIndex((cell) => CHECK.test(code_of(cell)));
-    if (!without.split(" ").includes(String(number))) {
-      if (at === 1) exercise(`Exercise ${number}`, answer, check, code_of(answer).replace(/\n+$/, "\n"), code_of(check));
-    } else if (colab && at > 0) {
-      cells[at - 1].append(make("p", { className: "run-note" }, "This exercise needs more than a page has. It runs in ", linked("Colab"), "."));
+    const [answer, check] = near, at = near.findIndex((cell) => CHECK.test(code_of(cell)));
+    if (left_out.includes(String(number))) {
+      if (at > 0) needs_more(near[at - 1]);
+    } else if (at === 1) {
+      exercise(`Exercise ${number}`, answer, check, code_of(answer).replace(/\n+$/, "\n"), code_of(check));
     }
   }
-  for (const cell of document.querySelectorAll(".bd-article div.cell")) {
-    const [, written, handed, part] = code_of(cell).match(/^((?:def|class) [^]*?)\n+(own\.hand_in\("(\w+)".*)/) ?? [];
-    if (part) exercise(`Part ${part}`, cell, cell, `${written}\n`, handed);
+  for (const [at, cell] of cells().entries()) {
+    const text = code_of(cell);
+    const [, answer, handed, part] = text.match(/^((?:def|class) [^]*?)\n+(own\.hand_in\("(\w+)".*)/) ?? [];
+    if (part) exercise(`Part ${part}`, cell, cell, `${answer}\n`, handed);
+    const task = text.match(/^# Task (\d+): [^]*# YOUR CODE HERE/)?.[1];
+    const check = task && cells().slice(at).find((one) => code_of(one).includes(`Task ${task}: visible check passed`));
+    if (check && left_out.includes(task)) needs_more(cell);
+    else if (check) exercise(`Task ${task}`, cell, check, text.replace(/\n+$/, "\n"), code_of(check));
   }
 }
 

@@ -319,6 +319,9 @@ def round(x, decimals=0):
     return _out(_tensor(x).round(decimals=decimals))
 
 
+rint = round
+
+
 def square(x):
     return asarray(x) * asarray(x)
 
@@ -500,6 +503,13 @@ class floating:
 
 
 number, generic = integer, integer
+
+
+class linalg:
+    @staticmethod
+    def norm(x, ord=None, axis=None, keepdims=False):
+        x = _tensor(x).double()
+        return _out(_ops.norm(x, 2 if ord is None else ord, axis, keepdims))
 
 
 def __getattr__(name):

@@ -604,6 +604,8 @@ for _symbol, _made in {
     "and": bitwise_and,
     "or": bitwise_or,
     "xor": bitwise_xor,
+    "lshift": bitwise_left_shift,
+    "rshift": bitwise_right_shift,
 }.items():
     _operator(f"__{_symbol}__", _made)
     _operator(f"__r{_symbol}__", _made, True)
@@ -614,6 +616,8 @@ for _symbol, _made in {
         "and": "bitwise_and",
         "or": "bitwise_or",
         "xor": "bitwise_xor",
+        "lshift": "bitwise_left_shift",
+        "rshift": "bitwise_right_shift",
     }
     _operator(f"__i{_symbol}__", METHODS[f"{_titles.get(_symbol, _symbol)}_"])
 for _symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
@@ -671,6 +675,16 @@ _property("T", lambda self: _ops.permute(self, list(reversed(range(len(self.shap
 _property("H", lambda self: _ops.transpose(self, 0, 1))
 for _name in ("get", "get__", "__getitem__", "__setitem__", "__get__"):
     METHODS.pop(_name, None)
+
+
+@function
+def block_diag(*tensors):
+    blocks = [_ops.reshape(t, (1, -1)) if t.dim() < 2 else t for t in tensors]
+    widths = [block.shape[1] for block in blocks]
+    return _ops.cat([
+        _functional.pad(block, (builtins.sum(widths[:i]), builtins.sum(widths[i + 1 :])))
+        for i, block in enumerate(blocks)
+    ])
 
 
 __getattr__ = lacking("torch")

@@ -5,23 +5,23 @@ PYTORCHS = {
 absolute_ acos_ acosh acosh_ addbmm addbmm_ addcdiv_ addcmul_ addmv addmv_ addr addr_ adjoint
 aminmax angle apply_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan
 arctan2 arctan2_ arctan_ arctanh arctanh_ argwhere as_strided as_strided_ as_strided_scatter
-as_subclass asin_ asinh asinh_ atan_ atanh atanh_ bitwise_left_shift bitwise_left_shift_
-bitwise_right_shift bitwise_right_shift_ cauchy_ ccol_indices cdouble cfloat chalf cholesky
+as_subclass asin_ asinh asinh_ atan_ atanh atanh_
+cauchy_ ccol_indices cdouble cfloat chalf cholesky
 cholesky_inverse cholesky_solve clip_ coalesce col_indices conj conj_physical conj_physical_
 const_data_ptr copysign copysign_ corrcoef cosh_ cov cross crow_indices cuda cummax cummin
-cumprod_ deg2rad deg2rad_ dense_dim dequantize det diagflat diagonal_scatter diff digamma digamma_
+cumprod_ deg2rad deg2rad_ dense_dim dequantize det diagflat diagonal_scatter digamma digamma_
 dim_order dist divide_ dsplit eig erfc erfc_ erfinv erfinv_ exp2_ expm1_ fix fix_ float_power
 float_power_ fmax fmin frac frac_ frexp gcd gcd_ geometric_ geqrf ger grad_dtype greater_
 greater_equal greater_equal_ hardshrink hash_tensor heaviside heaviside_ histc histogram hsplit
-hypot hypot_ i0 i0_ igamma igamma_ igammac igammac_ imag index index_copy index_copy_ index_fill
-index_fill_ index_put index_put_ index_reduce index_reduce_ indices int_repr inverse ipu
+hypot hypot_ i0 i0_ igamma igamma_ igammac igammac_ imag index index_copy index_copy_
+index_put index_put_ index_reduce index_reduce_ indices int_repr inverse ipu
 is_coalesced is_conj is_cpu is_distributed is_inference is_ipu is_maia is_mkldnn is_mtia is_neg
 is_nested is_nonzero is_pinned is_same_size is_set_to is_shared is_signed is_sparse_csr is_vulkan
 is_xla is_xpu isreal istft kron kthvalue lcm lcm_ ldexp ldexp_ less_ less_equal less_equal_ lgamma
 lgamma_ log10_ log2_ log_normal_ logaddexp logaddexp2 logcumsumexp logdet logical_xor_ logit
 logit_ lstsq lu lu_solve mH map2_ map_ masked_scatter masked_scatter_ matrix_exp matrix_power
-median mode module_load moveaxis msort mtia multiply_ mvlgamma mvlgamma_ name nan_to_num
-nan_to_num_ nanmean nanmedian nanquantile nansum narrow_copy ndimension negative_ nelement new
+median mode module_load moveaxis msort mtia multiply_ mvlgamma mvlgamma_ name
+nanmean nanmedian nanquantile nansum narrow_copy ndimension negative_ nelement new
 new_empty_strided nextafter nextafter_ nonzero_static not_equal not_equal_ orgqr ormqr output_nr
 pin_memory pinverse polygamma polygamma_ positive prelu put put_ q_per_channel_axis
 q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qr qscheme quantile rad2deg
@@ -32,7 +32,7 @@ sinc_ sinh_ slice_inverse slice_scatter slogdet smm solve sparse_dim sparse_mask
 sparse_resize_and_clear_ split_with_sizes square_ sspaddmm stft storage storage_type subtract_
 sum_to_size svd swapaxes_ swapdims_ symeig t_ take_along_dim tan_ tensor_split to_dense to_mkldnn
 to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
-trace transpose_ triangular_solve true_divide true_divide_ unfold unique_consecutive unsafe_chunk
+trace transpose_ triangular_solve true_divide true_divide_ unique_consecutive unsafe_chunk
 unsafe_split unsafe_split_with_sizes untyped_storage values vdot volatile vsplit xlogy xlogy_ xpu
 """.split()),
     "torch": frozenset("""
@@ -65,7 +65,7 @@ autocast_decrement_nesting autocast_increment_nesting avg_pool1d backends bartle
 batch_norm batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt
 batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats
 batch_norm_update_stats bilinear binary_cross_entropy_with_logits binomial bit bits16 bits1x8
-bits2x4 bits4x2 bits8 bitwise_left_shift bitwise_right_shift blackman_window block_diag
+bits2x4 bits4x2 bits8 blackman_window
 broadcast_shapes bucketize can_cast ccol_indices_copy cdist cdouble ceil_ celu celu_ cfloat
 chain_matmul chalf channel_shuffle channels_last channels_last_3d cholesky cholesky_inverse
 cholesky_solve choose_qparams_optimized clamp_ clamp_max_ clamp_min_ classes classproperty
@@ -76,7 +76,7 @@ copysign corrcoef cos_ cosh_ cosine_embedding_loss cosine_similarity cov cpp cro
 crow_indices_copy ctc_loss ctypes cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution
 cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler
 cudnn_is_acceptable cummax cummin cumulative_trapezoid default_generator deg2rad deg2rad_
-dequantize det detach_copy diagflat diagonal_copy diagonal_scatter diff digamma dist distributed
+dequantize det detach_copy diagflat diagonal_copy diagonal_scatter digamma dist distributed
 distributions dropout_ dsmm dsplit dstack eig embedding_bag embedding_renorm_ empty_permuted
 empty_quantized empty_strided erf_ erfc erfc_ erfinv exp2_ exp_ expand_copy expm1_ export
 fake_quantize_per_channel_affine fake_quantize_per_tensor_affine fbgemm_linear_fp16_weight
@@ -93,7 +93,7 @@ get_float32_matmul_precision get_num_interop_threads glob gradient grid_sampler 
 grid_sampler_3d group_norm gru gru_cell hamming_window hann_window hardshrink has_lapack has_mkl
 has_openmp has_spectral hash_tensor heaviside hinge_embedding_loss histc histogram histogramdd
 hsmm hsplit hspmm hub hypot i0 i0_ igamma igammac imag import_ir_module
-import_ir_module_from_buffer importlib index_copy index_fill index_put index_put_ index_reduce
+import_ir_module_from_buffer importlib index_copy index_put index_put_ index_reduce
 indices_copy init_num_threads inspect instance_norm int1 int2 int3 int4 int5 int6 int7 int_repr
 inverse is_anomaly_check_nan_enabled is_anomaly_enabled is_autocast_cache_enabled
 is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled
@@ -108,7 +108,7 @@ miopen_batch_norm miopen_convolution miopen_convolution_add_relu miopen_convolut
 miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn
 mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d
 mkldnn_max_pool3d mkldnn_rnn_layer mode monitor moveaxis msort mtia multiprocessing mvlgamma
-nan_to_num nan_to_num_ nanmean nanmedian nanquantile nansum narrow_copy native_batch_norm
+nan_to_num_ nanmean nanmedian nanquantile nansum narrow_copy native_batch_norm
 native_channel_shuffle native_dropout native_group_norm native_layer_norm native_norm neg_
 negative_ nested nextafter nonzero_static norm_except_dim nuclear_norm ops orgqr ormqr os package
 pairwise_distance parse_ir parse_schema parse_type_comment pca_lowrank pdist per_channel_affine

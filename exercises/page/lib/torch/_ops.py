@@ -267,6 +267,16 @@ bitwise_and, bitwise_or, bitwise_xor = _bitwise("and"), _bitwise("or"), _bitwise
 
 
 @op
+def bitwise_left_shift(input, other):
+    return combined("lshift", input, other)
+
+
+@op
+def bitwise_right_shift(input, other):
+    return combined("rshift", input, other)
+
+
+@op
 def bitwise_not(input):
     if input.dtype.kind == "f":
         raise NotImplementedError("\"bitwise_not_cpu\" not implemented for 'Float'")
@@ -382,6 +392,16 @@ def square(input):
 @op
 def isnan(input):
     return make(array("B", [x != x for x in input._flat()]), input.shape, bool_)
+
+
+@op
+def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
+    from torch import finfo
+
+    largest = finfo(input.dtype).max
+    result = masked_fill(input, isnan(input), nan)
+    result = masked_fill(result, eq(result, inf), largest if posinf is None else posinf)
+    return masked_fill(result, eq(result, -inf), -largest if neginf is None else neginf)
 
 
 @op
@@ -1260,8 +1280,8 @@ def expand_as(input, other):
 
 
 @op
-def broadcast_to(input, size):
-    return expand(input, size)
+def broadcast_to(input, *size):
+    return expand(input, *size)
 
 
 @function
@@ -1850,6 +1870,32 @@ def _gathered(shape, at, index):
 
 
 @op
+def index_fill(input, dim, index, value):
+    at = axis(dim, len(input.shape))
+    chosen = make(array("B", [False]) * input.shape[at], (input.shape[at],), bool_)
+    chosen[index] = True
+    return masked_fill(input, chosen.reshape(-1, *[1] * (len(input.shape) - 1 - at)), value)
+
+
+@op
+def unfold(input, dimension, size, step):
+    at = axis(dimension, len(input.shape))
+    starts = range(0, input.shape[at] - size + 1, step)
+    return stack([movedim(narrow(input, at, start, size), at, -1) for start in starts], at)
+
+
+@op
+def diff(input, n=1, dim=-1):
+    for _ in range(n):
+        at = axis(dim, len(input.shape))
+        size = input.shape[at]
+        fewer = builtins.max(size - 1, 0)
+        later, earlier = narrow(input, at, size - fewer, fewer), narrow(input, at, 0, fewer)
+        input = (ne if input.dtype is bool_ else sub)(later, earlier)
+    return input
+
+
+@op
 def take(input, index):
     return reshape(input, -1)[index]
 
@@ -2361,7 +2407,8 @@ for (
     _name
 ) in """add sub mul div pow floor_divide remainder fmod exp log sqrt rsqrt reciprocal sin cos
         tanh sigmoid abs neg sign floor ceil round trunc relu clamp clamp_min clamp_max masked_fill
-        tril triu cumsum eq ne lt le gt ge logical_and logical_or logical_not bitwise_and bitwise_or
+        tril triu cumsum nan_to_num index_fill bitwise_left_shift bitwise_right_shift
+        eq ne lt le gt ge logical_and logical_or logical_not bitwise_and bitwise_or
         bitwise_xor bitwise_not scatter scatter_add index_add lerp addmm baddbmm log1p erf atan2
         """.split():
     _in_place(_name, globals()[_name])

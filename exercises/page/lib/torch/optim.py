@@ -22,6 +22,36 @@ class Optimizer:
             for p in group["params"]:
                 p.grad = None
 
+    def _parameters(self):
+        return [p for group in self.param_groups for p in group["params"]]
+
+    def state_dict(self):
+        """As in PyTorch the state itself, which goes on changing: its tensors are no copies."""
+        place = {id(p): i for i, p in enumerate(self._parameters())}
+        return {
+            "state": {place[id(p)]: state for p, state in self.state.items()},
+            "param_groups": [
+                {**group, "params": [place[id(p)] for p in group["params"]]}
+                for group in self.param_groups
+            ],
+        }
+
+    def load_state_dict(self, state_dict):
+        groups, given = self.param_groups, state_dict["param_groups"]
+        if len(groups) != len(given):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if [len(g["params"]) for g in groups] != [len(g["params"]) for g in given]:
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of "
+                "optimizer's group"
+            )
+        named = zip((i for g in given for i in g["params"]), self._parameters(), strict=True)
+        found = state_dict["state"]
+        self.state = {p: dict(found[i]) for i, p in named if i in found}
+        self.param_groups = [
+            {**new, "params": old["params"]} for old, new in zip(groups, given, strict=True)
+        ]
+
     def step(self, closure=None):
         loss = closure() if closure else None
         before = torch.is_grad_enabled()
@@ -79,9 +109,14 @@ class Adam(Optimizer):
                 p.mul_(1 - group["lr"] * group["weight_decay"])
             else:
                 g = g + group["weight_decay"] * p
-        step = state["step"] = state.get("step", 0) + 1
-        m = state["exp_avg"] = one * state.get("exp_avg", 0.0) + (1 - one) * g
-        v = state["exp_avg_sq"] = two * state.get("exp_avg_sq", 0.0) + (1 - two) * g * g
+        if not state:
+            state["step"] = torch.tensor(0.0)
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
+        m, v = state["exp_avg"], state["exp_avg_sq"]
+        state["step"].add_(1)
+        step = state["step"].item()
+        m.mul_(one).add_((1 - one) * g)
+        v.mul_(two).add_((1 - two) * g * g)
         size = v.sqrt() / math.sqrt(1 - two**step) + group["eps"]
         p.sub_(group["lr"] / (1 - one**step) * m / size)
 

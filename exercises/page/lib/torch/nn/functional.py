@@ -365,7 +365,17 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
 @function
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
-    raise missing("F.unfold")
+    """(N, C, H, W) -> (N, C * kh * kw, places)."""
+    (kh, kw), (dh, dw), (ph, pw), (sh, sw) = (
+        (n, n) if isinstance(n, int) else n for n in (kernel_size, dilation, padding, stride)
+    )
+    wide = pad(input, (pw, pw, ph, ph))
+    high = (wide.shape[-2] - dh * (kh - 1) - 1) // sh + 1
+    long = (wide.shape[-1] - dw * (kw - 1) - 1) // sw + 1
+    rows = [slice(i * dh, i * dh + (high - 1) * sh + 1, sh) for i in range(kh)]
+    columns = [slice(j * dw, j * dw + (long - 1) * sw + 1, sw) for j in range(kw)]
+    parts = [wide[..., row, column] for row in rows for column in columns]
+    return _ops.stack(parts, -3).flatten(-2).flatten(-3, -2)
 
 
 __getattr__ = lacking("torch.nn.functional")
