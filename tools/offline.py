@@ -24,6 +24,7 @@ from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
 import yaml
+from PIL import Image
 
 from tools.arguments import folder, new_folder
 from tools.setup_cell import ROOT
@@ -73,8 +74,12 @@ def prepare(folder: Path, book: Path, executed: Path) -> None:
     for name in BORROWED:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).symlink_to((book / name).resolve())
-    (folder / "pictures").mkdir()  # those of the page Play, under _static/play as on the site
-    (folder / "pictures" / "play").symlink_to((book / "book/_static/play").resolve())
+    # Those of the page Play, under _static/play as on the site: EPUB before 3.3 knows no WebP.
+    (folder / "pictures" / "play").mkdir(parents=True)
+    for path in (book / "book/_static/play").glob("*.webp"):
+        with Image.open(path) as picture:
+            made = picture.convert("RGB").quantize(256)
+            made.save(folder / "pictures" / "play" / f"{path.stem}.png", optimize=True)
     for path in sorted((book / "book").rglob("*")):
         inside = path.relative_to(book)
         if path.suffix not in (".ipynb", ".md", ".yml") or inside.parts[1].startswith("_"):
