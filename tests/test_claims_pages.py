@@ -1,6 +1,7 @@
 """What the chapters say of their recorded grids follows the recording."""
 
 import copy
+import itertools
 import math
 import os
 import random
@@ -411,8 +412,17 @@ def test_what_the_page_says_of_targets_that_are_not_shifted_holds():
             assert max(ana["bleu"]) < 1 < 30 < min(ben["bleu"])
             assert ana["bleu"] == pytest.approx(ana["other"], abs=0.1)
             assert max(ben["other"]) < 5
-        early, late = (values("shift", "loss", n, learner="Ana", rate=rate) for n in (200, 400))
-        assert max(late) < min(early)
+    losses = [
+        values("shift", "loss", steps, learner="Ana", rate=rate)
+        for rate in (0.001, 0.003, 0.01, 0.03) for steps in (200, 400)
+    ]
+    assert all(max(b) < min(a) for a, b in zip(losses[::2], losses[1::2], strict=True))
+    for of in (losses[::2], losses[1::2]):  # a higher rate pushes her loss down
+        assert all(max(b) < min(a) for a, b in zip(of, of[1:], strict=False))
+    edges = {"Ana": [], "Ben": []}
+    for learner, rate in itertools.product(edges, (0.001, 0.03)):
+        edges[learner] += values("shift", "bleu", 200, learner=learner, rate=rate)
+    assert max(edges["Ana"]) < 0.1 < 1 < min(edges["Ben"]) and max(edges["Ben"]) < 3.5
 
 
 def of_the_right_letter(task, positions, place, look):
