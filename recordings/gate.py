@@ -31,7 +31,6 @@ RUN = {"parameters", "updates", "tokens", "curve"}
 NO_CURVE = "recorded without training curves"
 NO_TOKENS = "recorded without a count of the tokens that each run read"
 OLD = {
-    "claims/beams": ("15_decoding", "measured without a setting past the page's own"),
     "claims/toys": ("13_toy_tasks", NO_CURVE),
     "claims/wirings": ("10_decoder", NO_CURVE),
     "beyond/acting": ("25_acting", NO_CURVE),

@@ -67,17 +67,19 @@ def of_tests(chapter, checks):
                 yield known[row[0]], name, answer if isinstance(answer, tuple) else (answer,)
 
 
-def of_own_parts():
-    """(kind, check, what, source, name) of the solution's parts of one's own Transformer: right,
-    as test_own.py breaks them, and broken in every place.
+OWN = {"own": "your-transformer", "descendants": "descendants"}  # pages of one's own parts
+
+
+def of_own_parts(laws, page):
+    """(kind, check, what, source, name) of the solution's parts of one's own models: right, as
+    test_own.py breaks them, and broken in every place.
     """
-    from exercises.checks import own as laws
     from tests import test_checks_mutants as mutants
 
     tests = (ROOT / "tests" / "test_own.py").read_text(encoding="utf8")
     wrong = next(ast.literal_eval(node.value) for node in ast.parse(tests).body
                  if isinstance(node, ast.Assign) and node.targets[0].id == "WRONG")
-    page = (ROOT / "book" / "solutions" / "your-transformer.ipynb").read_text(encoding="utf8")
+    page = (ROOT / "book" / "solutions" / f"{page}.ipynb").read_text(encoding="utf8")
     imports = "import math\nimport torch\nfrom torch import nn\nEPSILON = 1e-5\n"
     for cell in json.loads(page)["cells"]:
         text, handed, call = "".join(cell["source"]).partition("\n\nassert own.hand_in(")
@@ -125,8 +127,8 @@ def answers(chapter):
                         ("test", of_tests(chapter, checks))):
         for check, what, answer in found:
             yield kind, f"{check.id} {what}", lambda check=check, answer=answer: check(*answer)
-    if chapter == "own":
-        for kind, law, what, source, name in of_own_parts():
+    if chapter in OWN:
+        for kind, law, what, source, name in of_own_parts(module, OWN[chapter]):
             yield kind, f"{law.id} {what}", (
                 lambda law=law, s=source, n=name: judged_part(law, s, n))
     if chapter in unseen_answers.CHAPTERS:

@@ -357,7 +357,8 @@ def test_what_the_page_says_of_beams_holds():
     """Likelier and shorter; not better beyond 5, and worse into German without a penalty."""
     penalty = {1.0: {}, 0.0: {}}
     bleu = {}  # of a beam of 5, by case and α
-    for r in recording("beams")["records"]:
+    records = [r for r in recording("beams")["records"] if r["settings"]["part"] == "beams"]
+    for r in records:
         s = r["settings"]
         case = s["translator"], s["sentences"]
         bleu.setdefault(case, {})[s["alpha"]] = r["bleu"][r["widths"].index(5)]
@@ -382,6 +383,13 @@ def test_what_the_page_says_of_beams_holds():
     assert sum(high < 0 for *_, high in greedy) == 4
     german = [r["against_beam"][-1][0] for (name, _), r in penalty[0.0].items() if "en-de" in name]
     assert all(-1.6 < x < -1.3 for x in german)
+    wide = {
+        (r["settings"]["translator"], r["settings"]["alpha"]): r["against_beam"]
+        for r in recording("beams")["records"] if r["settings"]["part"] == "wide"
+    }
+    loss, *_ = wide.pop(("multi30k-en-de", 0.0))
+    assert -1.6 < loss < -1.3 and len(wide) == 5
+    assert all(low <= 0 <= high for _, low, high in wide.values())
 
 
 def test_what_the_page_says_of_wirings_holds():

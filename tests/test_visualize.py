@@ -238,8 +238,17 @@ def test_a_table_has_a_heading_for_each_column_and_a_name_for_each_row():
     assert page.count('scope="col"') == 2 and page.count('scope="row"') == 1
     assert ">Ana &amp; Ben</th>" in page
     assert "<td>0.5</td>" in page and "two &lt;runs&gt;" in page
+    assert "<details" not in page
     with pytest.raises(ValueError, match="1 cells for 2 columns"):
         visualize.table(["a", "b"], [["alone"]])
+
+
+def test_a_table_can_be_folded_behind_a_line():
+    page = visualize.table(["loss", "after"], [["a", 0.5]], "below", folded="all <seeds>").data
+    opened, line, rest = re.fullmatch(
+        "(<details>)<summary>(.*?)</summary>(.*)</details>", page, re.DOTALL
+    ).groups()
+    assert line == "all &lt;seeds&gt;" and rest.startswith("<figure") and "below" in rest
 
 
 def test_matrix_names_mistakes():

@@ -3,9 +3,17 @@
 from exercises.checks import own as laws
 
 
+def law(name):
+    if hasattr(laws, name):
+        return getattr(laws, name)
+    from exercises.checks import descendants  # loaded for those who ask
+
+    return getattr(descendants, name)
+
+
 def hand_in(name, part):
     """What the laws say of a part, printed: True (right), False (wrong) or None (not written)."""
-    verdict, mistakes = getattr(laws, name).judge((part,))
+    verdict, mistakes = law(name).judge((part,))
     if verdict is None:
         print(f"○ {name}: not written yet.")
     if verdict:
@@ -18,4 +26,4 @@ def hand_in(name, part):
 
 
 def hint(name):
-    print(f"Hint for {name}, {getattr(laws, name).hint()}")
+    print(f"Hint for {name}, {law(name).hint()}")

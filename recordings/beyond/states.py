@@ -69,4 +69,8 @@ def grid():
         *[c for rows in (16, 8, 4, 32) for c in arms(linear, (0,), updates=2000, rows=rows)],
         *arms(linear, (0,), layers=2),
         *arms(linear, (0,), told=2, updates=2000),
+        *arms(("GLA",), three, updates=1000),
+        *arms(("RetNet", "GLA", "softmax"), (1, 2), told=2),
+        *arms(linear, (2,), rows=8),
+        *arms(("Gated DeltaNet",), three, rows=8),
     ]

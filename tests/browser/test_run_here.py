@@ -12,6 +12,7 @@ import pytest
 import run_here
 
 from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
+from tests.test_page import OWN
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
@@ -332,7 +333,7 @@ def test_each_exercise_with_a_check_has_a_button_unless_it_is_left_out(browser, 
             number = (re.findall(r"^\*\*Exercise (\d+)", source, re.MULTILINE) or [number])[-1]
         elif number and re.search(r"\bchecks\.(?!hint\b)\w+\.\w+\(", source):
             checked.add(f"Exercise {number}")
-        elif page == "your-transformer" and (part := re.search(r'own\.hand_in\("(\w+)"', source)):
+        elif page in OWN and (part := re.search(r'own\.hand_in\("(\w+)"', source)):
             checked.add(f"Part {part[1]}")
     open_page(browser, f"{address}book/{page}.html")
     labels = browser.execute_script("return [...document.querySelectorAll('.run-open')].map((b) => "

@@ -103,11 +103,12 @@ def matrix(
     )
 
 
-def table(columns, rows, caption=None):
+def table(columns, rows, caption=None, folded=None):
     """What was found, as a table: a row for each thing compared.
 
     columns: the headings. rows: of each, its name and then the cells, as text or numbers already
-    formatted. Returns an IPython HTML object. Raises ValueError for a row of another length.
+    formatted. folded: a line that the table is closed behind, until the reader opens it. Returns an
+    IPython HTML object. Raises ValueError for a row of another length.
     """
     from IPython.display import HTML
 
@@ -124,11 +125,14 @@ def table(columns, rows, caption=None):
         for row in rows
     )
     below = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
-    return HTML(
+    figure = (
         '<figure style="margin:0.5em 0"><div style="overflow-x:auto" tabindex="0">'
         f'<table class="table table-sm" style="width:auto"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>{below}</figure>"
     )
+    if folded:
+        figure = f"<details><summary>{html.escape(folded)}</summary>{figure}</details>"
+    return HTML(figure)
 
 
 def _table(part, name, row_labels, column_labels, largest, colour):
