@@ -47,7 +47,6 @@ OLD = {
     "beyond/one-stream-multi30k": ("20_decoder_only", NO_TOKENS),
     "beyond/recall": ("24_longer_memory", NO_CURVE),
     "beyond/scaling": ("scaling", NO_CURVE),
-    "beyond/vision": ("21_vision_transformer", NO_CURVE),
 }
 
 
