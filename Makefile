@@ -17,10 +17,10 @@ SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
-book page test check weekly test-site labs grade marks gradescope copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
+book page test check weekly-tests weekly-labs test-site labs grade marks gradescope copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book page test check weekly test-site serve sync printed labs grade marks gradescope copies test-labs bench train seeds ablations ladder record \
+.PHONY: help book page test check weekly weekly-tests weekly-labs test-site serve sync printed labs grade marks gradescope copies test-labs bench train seeds ablations ladder record race \
         gpu gpu-home repository epub pdf offline cards questions slides exams clean
 
 help:  ## list the commands
@@ -63,9 +63,13 @@ check: $(READY)  ## lint and the 7,000 quickest tests, in a minute on two cores;
 	$(BIN)/ruff check .
 	$(PYTEST) -q --quick -m 'not slow and not weekly' --timeout=60 --ignore=tests/browser tests
 
-weekly: $(READY)  ## the tests that take minutes each; a smaller one of each kind is in `make test`
+weekly: weekly-tests weekly-labs  ## the tests that take minutes each; a smaller one of each kind is in `make test`
+
+weekly-tests: $(READY)
 	$(PYTEST) -m weekly tests
-	$(MAKE) test-labs ARGS="-m weekly"
+
+weekly-labs: .venv-grade/.ready
+	$(GRADE) -m pytest -m weekly $(if $(LAB),-k $(LAB)) labs/tests
 
 test-site: $(READY)  ## build the site if it is missing, then test in headless Chromium every page and live figure
 	@test -f $(SITE) || $(MAKE) book
@@ -147,6 +151,9 @@ ladder: $(READY)  ## train the rungs that led to the short recipe again, into re
 record: $(READY)  ## record again what chapters claim and take minutes to show, resumable: make record ONLY="hunt game"
 	$(BIN)/python -m recordings.record $(ONLY) $(ARGS)
 	$(BIN)/python -m recordings.checksums
+
+race: $(READY)  ## time a student's code against the book's, and keep a table: make race ENTRY="bpe my_bpe.py" NAME=Ana
+	$(BIN)/python -m exercises.race $(ENTRY) $(if $(NAME),--name "$(NAME)") $(ARGS)
 
 gpu: $(READY)  ## all that needs a GPU, resumable: make gpu ARGS="--minutes 9"; on a CPU ARGS=--rehearse
 	$(BIN)/python -m recordings.gpu run $(ARGS)

@@ -72,9 +72,9 @@ def test_an_address_that_is_not_set_is_said(installed, monkeypatch):
 
 @pytest.mark.slow
 def test_the_wheel_holds_what_it_needs(tmp_path):
-    """Built from a copy of the tracked files, installed beside nothing, asked to translate."""
+    """Built from a copy of all tracked code, installed beside nothing, asked to translate."""
     source = tmp_path / "source"
-    tracked = ["git", "ls-files", "-z", "transformer_lib", "exercises", "tests", "tools",
+    tracked = ["git", "ls-files", "-z", "*.py", "transformer_lib", "exercises", "course",
                "pyproject.toml", "README.md", "LICENSE"]
     names = subprocess.run(tracked, cwd=ROOT, capture_output=True, check=True).stdout
     for name in filter(None, os.fsdecode(names).split("\0")):

@@ -170,6 +170,7 @@ def test_every_case_has_a_room():
             markup = gallery._case(case)
             assert markup.count("<details") == markup.count("</details>")
             assert not re.search(r'(points|[xy])="[^"]*nan', markup)
+            assert "<bos>" not in markup, "a word that a browser takes for a tag"
 
 
 def test_the_page_shows_every_room():

@@ -101,6 +101,15 @@ def test_workflows_ask_make_for_targets_that_are_there():
             assert set(line.split()) <= targets, (path.name, line)
 
 
+def test_each_lab_has_a_job_of_its_own_once_a_week():
+    """Hundreds of variants of eight labs, one after the other, don't end in a job's time."""
+    flow = yaml.safe_load(text(".github/workflows/newest.yml"))
+    parts = flow["jobs"]["weekly"]["strategy"]["matrix"]["part"]
+    labs = sorted(path.name.partition("_")[0] for path in (ROOT / "labs").glob("lab*.ipynb"))
+    assert parts == ["tests", *labs]
+    assert "-m weekly $(if $(LAB),-k $(LAB)) labs/tests" in text("Makefile")
+
+
 def test_every_supported_python_is_tested():
     asked = tomllib.loads(text("pyproject.toml"))["project"]["requires-python"]
     flow = yaml.safe_load(text(".github/workflows/test.yml"))

@@ -24,7 +24,9 @@ from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
 import yaml
+from PIL import Image
 
+from tools.arguments import folder, new_folder
 from tools.setup_cell import ROOT
 
 NAME = "attention-step-by-step"
@@ -72,8 +74,12 @@ def prepare(folder: Path, book: Path, executed: Path) -> None:
     for name in BORROWED:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).symlink_to((book / name).resolve())
-    (folder / "pictures").mkdir()  # those of the page Play, under _static/play as on the site
-    (folder / "pictures" / "play").symlink_to((book / "book/_static/play").resolve())
+    # Those of the page Play, under _static/play as on the site: EPUB before 3.3 knows no WebP.
+    (folder / "pictures" / "play").mkdir(parents=True)
+    for path in (book / "book/_static/play").glob("*.webp"):
+        with Image.open(path) as picture:
+            made = picture.convert("RGB").quantize(256)
+            made.save(folder / "pictures" / "play" / f"{path.stem}.png", optimize=True)
     for path in sorted((book / "book").rglob("*")):
         inside = path.relative_to(book)
         if path.suffix not in (".ipynb", ".md", ".yml") or inside.parts[1].startswith("_"):
@@ -248,8 +254,8 @@ def make_archive(out: Path, site: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=["epub", "pdf", "site"])
-    parser.add_argument("--executed", type=Path, default=BUILD / "jupyter_execute")
-    parser.add_argument("--out", type=Path, default=BUILD, help="folder (default: _build)")
+    parser.add_argument("--executed", type=folder, default=BUILD / "jupyter_execute")
+    parser.add_argument("--out", type=new_folder, default=BUILD, help="folder (default: _build)")
     options = parser.parse_args()
     out = options.out / NAME
     try:

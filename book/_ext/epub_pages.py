@@ -144,7 +144,8 @@ def still(body: str) -> str:
             set_formulas(node)
         if local(node) == "details":
             node.tag = f"{{{XHTML}}}div"
-            node.attrib.pop("open", None)
+            for name in ("open", "name"):
+                node.attrib.pop(name, None)
         elif local(node) == "summary":
             node.tag = f"{{{XHTML}}}p"
             node.set("class", "summary")
@@ -167,6 +168,8 @@ def still(body: str) -> str:
             seen.add(name)
         if local(node) == "img" and node.get("alt") is None:
             node.set("alt", "")
+        if local(node) == "img":  # tools/offline.py has made these
+            node.set("src", re.sub(r"\.webp$", ".png", node.get("src", "")))
     return escape(page.text or "") + "".join(as_xml(child) for child in page)
 
 

@@ -134,8 +134,8 @@ def _evidence(name):
 
 def _table(record):
     rows = "".join(
-        f"<tr><td>{source}</td><td>{target}</td><td>{output or '(nothing)'}</td></tr>"
-        for source, target, output in record["outputs"]
+        f"<tr><td>{source}</td><td>{target}</td><td>{html.escape(output or '(nothing)')}</td></tr>"
+        for source, target, output in record["outputs"]  # "<bos>" among others
     )
     return (
         "<table><thead><tr><th>source</th><th>right</th><th>written</th></tr></thead>"
