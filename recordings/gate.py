@@ -32,7 +32,6 @@ NO_CURVE = "recorded without training curves"
 NO_TOKENS = "recorded without a count of the tokens that each run read"
 OLD = {
     "claims/toys": ("13_toy_tasks", NO_CURVE),
-    "claims/wirings": ("10_decoder", NO_CURVE),
     "beyond/acting": ("25_acting", NO_CURVE),
     "beyond/adaptive-steps": ("24a_less_depth", NO_CURVE),
     "beyond/attention-cost": ("23_cheaper_attention", "timed on one machine"),
