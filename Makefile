@@ -20,7 +20,7 @@ PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 book page test check weekly-tests weekly-labs test-site labs grade marks gradescope copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book page test check weekly weekly-tests weekly-labs test-site serve sync printed labs grade marks gradescope copies test-labs bench train seeds ablations ladder record \
+.PHONY: help book page test check weekly weekly-tests weekly-labs test-site serve sync printed labs grade marks gradescope copies test-labs bench train seeds ablations ladder record race \
         gpu gpu-home repository epub pdf offline cards questions slides exams clean
 
 help:  ## list the commands
@@ -151,6 +151,9 @@ ladder: $(READY)  ## train the rungs that led to the short recipe again, into re
 record: $(READY)  ## record again what chapters claim and take minutes to show, resumable: make record ONLY="hunt game"
 	$(BIN)/python -m recordings.record $(ONLY) $(ARGS)
 	$(BIN)/python -m recordings.checksums
+
+race: $(READY)  ## time a student's code against the book's, and keep a table: make race ENTRY="bpe my_bpe.py" NAME=Ana
+	$(BIN)/python -m exercises.race $(ENTRY) $(if $(NAME),--name "$(NAME)") $(ARGS)
 
 gpu: $(READY)  ## all that needs a GPU, resumable: make gpu ARGS="--minutes 9"; on a CPU ARGS=--rehearse
 	$(BIN)/python -m recordings.gpu run $(ARGS)
