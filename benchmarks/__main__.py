@@ -13,6 +13,7 @@ import torch
 
 from benchmarks import decoding, startup, training
 from benchmarks.timing import Row
+from tools.arguments import count, new_folder
 from transformer_lib import load_pretrained
 from transformer_lib.data import load_parallel
 from transformer_lib.runs.files import write_json
@@ -35,18 +36,23 @@ def main(arguments: list[str] | None = None) -> dict:
     """Run the benchmarks; returns what is saved as bench.json."""
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="seconds long; numbers mean nothing")
-    parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1),
+    parser.add_argument("--threads", type=count, default=min(2, os.cpu_count() or 1),
                         help="for every contestant (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, help="measurements of each contestant")
+    parser.add_argument("--rounds", type=count, help="measurements of each contestant")
     parser.add_argument("--run", default="multi30k-de-en", help="trained model that decodes")
-    parser.add_argument("--out", help="folder of bench.json and bench.md (default: results; "
+    parser.add_argument("--out", type=new_folder,
+                        help="folder of bench.json and bench.md (default: results; "
                         "with --quick: nothing is saved)")
     args = parser.parse_args(arguments)
     size = (QUICK if args.quick else FULL) | ({"rounds": args.rounds} if args.rounds else {})
     warnings.filterwarnings("ignore", message=".*nested_tensor.*")  # torch, about pre-norm
     torch.set_num_threads(args.threads)
 
-    languages = {key: run_info(args.run).get("data", {}).get(key) for key in ("src", "tgt")}
+    try:
+        about = run_info(args.run).get("data", {})
+    except ValueError as error:
+        parser.error(str(error))
+    languages = {key: about.get(key) for key in ("src", "tgt")}
     pairs = load_parallel(size["data"], languages["src"] or "de", languages["tgt"] or "en")
     result = {"environment": environment(args, pairs.source), "rows": [], "curves": []}
     print(" · ".join(f"{key} {value}" for key, value in result["environment"].items()), "\n")

@@ -20,6 +20,7 @@ from markdown_it import MarkdownIt
 
 from course import bank
 from course.bank import ROOT, Item
+from tools.arguments import new_folder
 
 OUT = ROOT / "_build" / "course"
 HERE = Path(__file__).parent
@@ -150,7 +151,7 @@ def print_pdf(path: Path) -> Path | None:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--out", type=new_folder, default=OUT)
     options = parser.parse_args(arguments)
     for path in write(options.out):
         print(print_pdf(path) or f"{path} (a PDF needs chromium on the path)")

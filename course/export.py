@@ -20,6 +20,7 @@ from text2qti.quiz import Quiz
 
 from course import bank
 from course.bank import Item
+from tools.arguments import new_folder
 
 OUT = bank.ROOT / "_build" / "course"
 BOOK = "Attention, Step by Step"
@@ -158,7 +159,7 @@ def write(out: Path, items: list[Item]) -> list[Path]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--out", type=new_folder, default=OUT)
     options = parser.parse_args()
     items = list(bank.load())
     for path in write(options.out, items):

@@ -21,6 +21,7 @@ from statistics import mean
 import torch
 import torch.nn.functional as F
 
+from tools.arguments import new_folder
 from transformer_lib import ModelConfig, TrainConfig, Transformer, tokenization, training
 from transformer_lib.batching import pad
 from transformer_lib.beyond import far_links
@@ -208,7 +209,7 @@ STEPS = {step.__name__: step for step in (ablation, heads, judge, far, tokens, e
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("project", choices=STEPS)
-    parser.add_argument("--out", type=Path, help="judge: the folder of the sheet")
+    parser.add_argument("--out", type=new_folder, help="judge: the folder of the sheet")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     STEPS[options.project](**({"out": options.out} if options.out else {}))

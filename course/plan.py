@@ -20,6 +20,7 @@ import yaml
 
 from course import bank
 from course.bank import ROOT
+from tools.arguments import new_folder
 
 OUT = ROOT / "_build" / "course"
 STATED = re.compile(r"\*\*Time\*\* (\d+) minutes to read.*?, (\d+) more for the exercises")
@@ -263,11 +264,30 @@ def ics(calendar: dict, start: date, at: time) -> bytes:
     return made.to_ical()
 
 
+def monday(text: str) -> date:
+    """A Monday, as 2027-02-01."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date such as 2027-02-01") from None
+    if day.weekday():
+        raise argparse.ArgumentTypeError(f"{text} is a {day:%A}; expected a Monday")
+    return day
+
+
+def hour(text: str) -> time:
+    """A time of the day, as 10:15."""
+    try:
+        return time.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 10:15") from None
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--start", type=date.fromisoformat, required=True, help="the first Monday")
-    parser.add_argument("--time", type=time.fromisoformat, default=time(10, 15))
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--start", type=monday, required=True, help="the first Monday")
+    parser.add_argument("--time", type=hour, default=time(10, 15))
+    parser.add_argument("--out", type=new_folder, default=OUT)
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     for calendar in load()["calendars"]:

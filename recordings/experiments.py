@@ -27,6 +27,7 @@ from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 
+from tools.arguments import count
 from transformer_lib.runs import checksums
 from transformer_lib.runs.files import read_json_lines, write_json
 from transformer_lib.runs.folder import stale_scores
@@ -390,7 +391,7 @@ def main(arguments: list[str] | None = None) -> int:
         # An abbreviation could be an option of `train`, which is to be passed on.
         part = kinds.add_parser(kind, allow_abbrev=False)
         part.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-        part.add_argument("--jobs", type=int, default=1, help="runs at a time (default: 1)")
+        part.add_argument("--jobs", type=count, default=1, help="runs at a time (default: 1)")
         if kind == "seeds":
             part.add_argument("run", help="name in results/, e.g. multi30k-de-en")
             part.add_argument("--scores-only", action="store_true", help="keep no weights")

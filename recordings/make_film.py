@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+from tools.arguments import folder
 from transformer_lib.attention import record_attention
 from transformer_lib.config import ModelConfig, from_dict
 from transformer_lib.data import load_parallel
@@ -74,9 +75,12 @@ def where(about: dict) -> dict:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("run", type=Path)
+    parser.add_argument("run", type=folder)
     run = parser.parse_args().run
-    about = checkpoint.read_config(run)
+    try:
+        about = checkpoint.read_config(run)
+    except ValueError as error:
+        parser.error(str(error))
     learned_from = {source for source, _ in load_parallel(**where(about))["train"]}
     assert not learned_from & {*SENTENCES, *(text[:-1] for text in SENTENCES)}
     tokenizer = load_tokenizer(run / "tokenizer.json")

@@ -14,6 +14,8 @@ import os
 import time
 from pathlib import Path
 
+from tools.arguments import new_file, new_folder
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {name: ROOT / "book" / name for name in ("solutions/your-transformer.ipynb",
                                                  "your-transformer.ipynb")}
@@ -67,8 +69,8 @@ def main(folder: Path, results: Path, size: str) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--folder", type=Path, default=ROOT / "runs" / "own")
-    parser.add_argument("--results", type=Path, default=ROOT / "results" / "own-run.json")
+    parser.add_argument("--folder", type=new_folder, default=ROOT / "runs" / "own")
+    parser.add_argument("--results", type=new_file, default=ROOT / "results" / "own-run.json")
     parser.add_argument("--size", default="full", choices=("smoke", "cpu", "full"))
     options = parser.parse_args()
     main(options.folder.resolve(), options.results.resolve(), options.size)

@@ -271,6 +271,13 @@ def main() -> None:
     known = {part for n in every for part in (n, n.split(".")[1])}
     if unknown := set(options.only) - known:
         parser.error(f"no recording is called {', '.join(sorted(unknown))}: see --help.")
+    if options.parts:
+        if len(chosen) != 1 or not hasattr(module(chosen[0]), "OUT"):
+            parser.error("--parts are of one recording with a grid: name it.")
+        parts = {settings.get("part") for settings, _ in module(chosen[0]).grid()}
+        if unknown := set(options.parts) - parts:
+            parser.error(f"{chosen[0]} has no part {', '.join(sorted(unknown))}; it has "
+                         f"{', '.join(sorted(filter(None, parts))) or 'none'}.")
     for name in chosen:
         grid = module(name)
         if hasattr(grid, "OUT"):

@@ -23,6 +23,8 @@ from transformer_lib import (
     data,
     decoding,
     evaluation,
+    example,
+    fast,
     load_pretrained,
     masks,
     normalization,
@@ -43,6 +45,7 @@ from transformer_lib.beyond import (
     families,
     far_links,
     flash,
+    memory,
     neighbours,
     preferences,
     sparse,
@@ -52,6 +55,7 @@ from transformer_lib.beyond import (
 from transformer_lib.config import BlockConfig
 from transformer_lib.corpora import labelled
 from transformer_lib.embeddings import TokenEmbedding
+from transformer_lib.fast import decoding as fast_decoding
 from transformer_lib.feed_forward import FeedForward
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.models.classifier import Classifier
@@ -60,12 +64,14 @@ from transformer_lib.optimizers import Muon
 from transformer_lib.runs import (
     card,
     checkpoint,
+    checksums,
     device,
     download,
     export,
     files,
     lock,
     processes,
+    recipes,
     speed,
 )
 from transformer_lib.scoring import verdict
@@ -119,6 +125,12 @@ def dead_link(folder):
 
 def packed(folder):
     (folder / "train.jsonl").write_bytes(gzip.compress(b'{"de": "ein Hund", "en": "a dog"}\n'))
+    return folder
+
+
+def comma(folder):
+    """A sentence with a comma: pandas takes the first column for names, and another for German."""
+    (folder / "train.csv").write_text("de,en\nein Hund,a dog,b\n")
     return folder
 
 
@@ -486,6 +498,42 @@ REFUSED = {
         (tmp_path / "train.jsonl").mkdir(), data.load_parallel(str(tmp_path))
     ),
     "a norm of a list": lambda **_: normalization.make_norm(["layer"], 8),
+    # a fourth and a fifth round
+    "decode a number fast": lambda **_: fast.for_decoding(5),
+    "train a text fast": lambda **_: fast.accelerate("m"),
+    "a tokenizer laid out": lambda tokenizer, **_: fast.DecodingModel(tokenizer),
+    "map with a number": lambda **_: fast_decoding.parallel_map(3, [1]),
+    "nan in JSON": lambda tmp_path, **_: files.write_json(tmp_path / "x", {"loss": NAN}),
+    "a smaller recipe with a slip": lambda **_: recipes.smaller(
+        recipes.find("short"), {"d_modle": 16}, {}, 100
+    ),
+    "smaller training with a slip": lambda **_: recipes.smaller(
+        recipes.find("short"), {}, {"max_step": 5}, 100
+    ),
+    "a language by its name": lambda **_: evaluation.lowercased_tokenised_bleu(
+        ["a"], ["a"], "english"
+    ),
+    "tokens cut up by moses": lambda **_: evaluation.bleu([["a"]], [["a"]], tokenize="moses"),
+    "written text": lambda **_: speculative.Written("abc"),
+    "no arms": lambda **_: verdict.pooled_spread([]),
+    "arms without a run": lambda **_: verdict.pooled_spread([{}, {}]),
+    "a caption of a zebra": lambda **_: caption_grammar.to_ids(["a zebra is flying"]),
+    "a caption of 17 words": lambda **_: caption_grammar.to_ids(["a " * 17]),
+    "a list nowhere": lambda tmp_path, **_: checksums.write(tmp_path / "nowhere", ["a"]),
+    "lines from nowhere": lambda tmp_path, **_: files.read_json_lines(tmp_path / "nowhere"),
+    "a line into nowhere": lambda tmp_path, **_: files.append_json_line(
+        tmp_path / "nowhere" / "x", {}
+    ),
+    "segments of 0": lambda **_: memory.by_segments(0, 3),
+    "speed in -1 seconds": lambda **_: speed.product_speed(
+        8, 8, 8, torch.device("cpu"), seconds=-1
+    ),
+    "a curve drawn often": lambda **_: visualize.LiveCurve(seconds="often"),
+    "a word that the example lacks": lambda **_: example.ids(["elephant"]),
+    "head 9 of the example": lambda **_: example.queries_keys_values(
+        example.tiny_model(), head=9
+    ),
+    "a column too many": lambda tmp_path, **_: data.load_parallel(comma(tmp_path)),
 }
 # Python's and torch's own words for a failure inside.
 RAW = re.compile(

@@ -249,6 +249,26 @@ def test_a_timer_of_somebody_else_goes_on():
         signal.signal(signal.SIGALRM, old)
 
 
+def test_a_limit_that_rings_in_a_finalizer_is_silent_there_and_rings_again(monkeypatch):
+    class Slow:
+        def __del__(self):
+            begin = time.process_time()
+            while time.process_time() < begin + 0.4:
+                pass
+            raise KeyError("of the answer")
+
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda it: reported.append(it.exc_type))
+    with pytest.raises(framework.TimeUp), framework.time_limit(0.2):
+        Slow()
+        while True:
+            pass
+    assert reported == []  # Python would print "Exception ignored in ... TimeUp"
+    with framework.time_limit(5):
+        Slow()
+    assert reported == [KeyError]
+
+
 def test_a_slow_answer_is_right_and_told_so(capsys):
     def loops(scores, v):
         if len(scores) > 100:

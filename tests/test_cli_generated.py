@@ -125,6 +125,25 @@ def test_evaluate(option, value, trained, capsys):  # noqa: F811
         assert code, (value, "was taken")
 
 
+@pytest.mark.parametrize(("option", "value"), cases("export"))
+def test_export(option, value, trained, capsys, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    code, error = outcome(["export", str(trained), f"{option}={value}"], capsys)
+    if option == "--beam-size":
+        assert code, (value, "was taken")
+    if option == "--out" and not code:
+        assert (tmp_path / value).is_file()
+
+
+@pytest.mark.parametrize("run", WRONG[str])
+@pytest.mark.parametrize("command", ["export", "verify"])
+def test_a_run_that_is_none(command, run, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, error = outcome([command, "--", run], capsys)
+    assert code == 2 or ascii(run)[1:-1][:15] in ascii(error)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: ascii(text[:20]))
 @pytest.mark.parametrize("way", ["argument", "input"])
 def test_texts(text, way, trained, capsys, monkeypatch):  # noqa: F811

@@ -29,6 +29,7 @@ def test_default_masks_hide_padding_and_future():
     assert not torch.allclose(model(src, tgt), model(src, tgt, src_mask, everything))
 
 
+@pytest.mark.paper("3.4")
 def test_tied_embeddings_are_one_matrix():
     tied, free = Transformer(tiny_config()), Transformer(tiny_config(tie_embeddings=False))
     assert tied.src_embedding.lookup.weight is tied.tgt_embedding.lookup.weight

@@ -17,6 +17,7 @@ from exercises.museum import gallery, key, symptoms
 from exercises.museum.laws import LAWS, complaint
 from exercises.museum.mutants import COMPONENTS
 from exercises.museum.specimens import CHAPTERS, HERE, PUBLIC, SPECIMENS, changed
+from exercises.museum.wings import PAGES, wings
 from transformer_lib import ModelConfig, Transformer, decoding, loss, masks, schedule
 from transformer_lib import one_file as program
 
@@ -127,7 +128,7 @@ def test_a_symptom_is_recorded_and_differs_from_health(specimen, records):
 
 
 def test_records_and_specimens_are_the_same(records):
-    assert list(records) == ["healthy", *SPECIMENS]
+    assert list(records) == ["healthy", *SPECIMENS, "wings"]
 
 
 @pytest.mark.parametrize("name", ["mask-thrown-away", "step-not-restored", "first-end-ends-all"])
@@ -179,6 +180,63 @@ def test_the_page_shows_every_room():
         assert f'gallery.cabinet(\\"{room}\\")' in text
     for name in COMPONENTS:
         assert f'checks.write_the_test(\\"{name}\\"' in text
+
+
+# ---- the three wings -----------------------------------------------------------------------------
+
+WINGS = wings()
+each_wing = pytest.mark.parametrize("name", WINGS)
+each_case = pytest.mark.parametrize(
+    "name, case", [(name, case) for name, wing in WINGS.items() for case in wing.cases]
+)
+
+
+@each_wing
+def test_a_wings_healthy_program_keeps_its_laws_and_each_catches_something(name):
+    wing = WINGS[name]
+    said = {law: complaint(check, wing.healthy) for law, check in wing.laws.items()}
+    assert not {law: text for law, text in said.items() if text}
+    assert {case.law for case in wing.cases.values()} == {*wing.laws}
+    assert len(wing.cases) >= 6
+
+
+@each_case
+def test_a_case_breaks_its_law_and_looks_different(name, case, records):
+    wing, record = WINGS[name], records["wings"][name]
+    bug = wing.cases[case]
+    assert complaint(wing.laws[bug.law], wing.program(case)) and record[case]["says"]
+    assert {line[:1] for line in wing.diff(case).splitlines()} & {"+", "-"}
+    named = set(re.findall(r"{healthy\[(\w+)\]", bug.looks)) or {"second"}
+    assert any(record[case]["measured"][one] != record["healthy"][one] for one in named)
+    assert "{" not in gallery.wing_looks(name, case)
+    options = {case, *bug.confused_with}
+    assert len(options) == 4 and options <= {*wing.cases}
+    assert PAGES[bug.page] == reading_order.name(f"book/{bug.page}")
+    markup = gallery._wing_case(name, case)
+    assert markup.count("<details") == markup.count("</details>")
+
+
+def test_a_case_that_fits_nowhere_is_refused():
+    wing = WINGS["machine"]
+    broken = type(wing)(wing.title, program, wing.laws, wing.cases, wing.measure)
+    with pytest.raises(ValueError, match="0 times, not once"):
+        broken.text("workers-alike")
+
+
+def test_the_wings_are_recorded_as_they_are(records):
+    """The machine's clocks are pretended ones, so its numbers can be made again."""
+    assert symptoms.observe_wing(WINGS["machine"]) == records["wings"]["machine"]
+    assert {name: [*record] for name, record in records["wings"].items()} == {
+        name: ["healthy", *wing.cases] for name, wing in WINGS.items()
+    }
+    names = [*SPECIMENS, *(case for wing in WINGS.values() for case in wing.cases)]
+    assert len({*names}) == len(names)
+
+
+def test_the_page_shows_every_wing():
+    text = (ROOT / "book" / "bug-museum.ipynb").read_text(encoding="utf8")
+    for name in WINGS:
+        assert f'gallery.wing(\\"{name}\\")' in text
 
 
 # ---- write the test ------------------------------------------------------------------------------

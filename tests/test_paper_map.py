@@ -45,6 +45,22 @@ def test_each_part_of_the_model_says_what_became_of_it():
     assert {"3", "3.1", "3.2.2", "3.2.3", "3.3", "3.4", "3.5", "5.1"} <= later
 
 
+@pytest.mark.parametrize(("part", "role", "words"), [
+    ("3.1", "explained", "what-does-each-position-predict"),  # the target moved by one
+    ("3.1", "tested", "one place ahead"),
+    ("3.2.3", "implemented", "masks.padding_mask"),
+    ("3.2.3", "implemented", "masks.causal_mask"),
+    ("3.4", "tested", "tied embeddings are one matrix"),
+    ("3.5", "measured", "beyond-the-training-length"),  # "may allow the model to extrapolate"
+    ("5.4", "measured", "which-choices-paid-off"),
+    ("table3", "measured", "04_multi_head_attention"),
+    ("table3", "measured", "scaling"),
+])
+def test_these_sentences_of_the_paper_lead_somewhere(part, role, words):
+    links = next(one.links[role] for one in PARTS if one.id == part)
+    assert any(words in link for link in links)
+
+
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.id)
 def test_lines_are_the_lines(part):
     for link in part.links["implemented"]:

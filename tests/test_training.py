@@ -55,7 +55,8 @@ def test_it_can_learn_a_handful_of_pairs_by_heart(tmp_path):
     assert written == [target for _, target in few["train"]]
 
 
-def test_the_loss_is_that_of_the_logits():
+@pytest.mark.paper("3.1")
+def test_the_loss_is_that_of_the_logits_whose_targets_are_one_place_ahead():
     tokenizer = data()[1]
     torch.manual_seed(0)
     sizes = dict(d_model=16, n_heads=2, d_ff=32, n_encoder_layers=1, n_decoder_layers=1)

@@ -17,6 +17,7 @@ import yaml
 from jupyter_book.sphinx import build_sphinx
 
 from tools import execute
+from tools.arguments import count
 from tools.setup_cell import ROOT
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
@@ -50,7 +51,7 @@ def build(site: Path, toc: Path, **options) -> int:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--page", help="the beginning of a page's name: only this one")
-    parser.add_argument("--jobs", type=int, default=2, help="at a time (default: 2)")
+    parser.add_argument("--jobs", type=count, default=2, help="at a time (default: 2)")
     options = parser.parse_args(arguments)
     if options.page:
         page = find_page(options.page)

@@ -20,6 +20,7 @@ import genanki
 from markdown_it import MarkdownIt
 
 from tools import printed
+from tools.arguments import new_file
 from tools.setup_cell import ROOT
 
 DECKS = {  # name: (a number that must not change, what a card asks)
@@ -161,7 +162,7 @@ def write(out: Path, cards: list[Card]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=ROOT / "_build/attention-step-by-step.apkg")
+    parser.add_argument("--out", type=new_file, default=ROOT / "_build/attention-step-by-step.apkg")
     options = parser.parse_args()
     cards = all_cards()
     write(options.out, cards)

@@ -36,6 +36,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from tools import sync
+from tools.arguments import count, file
 from tools.setup_cell import ROOT
 
 CACHE = ROOT / "_build" / ".jupyter_cache"  # where Jupyter Book looks for it
@@ -168,9 +169,9 @@ def execute_all(paths: list[Path], jobs: int) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all")
+    parser.add_argument("notebooks", nargs="*", type=file, help="default: all")
     parser.add_argument("--fresh", action="store_true", help="forget what was kept")
-    parser.add_argument("--jobs", type=int, default=2, help="kernels at a time (default: 2)")
+    parser.add_argument("--jobs", type=count, default=2, help="kernels at a time (default: 2)")
     options = parser.parse_args(arguments)
     if options.fresh:
         shutil.rmtree(CACHE, ignore_errors=True)

@@ -6,6 +6,7 @@ RUN is a name in results/ or a run folder; OUT defaults to book/_static/live/RUN
 import argparse
 from pathlib import Path
 
+from tools.arguments import new_file
 from transformer_lib.runs.export import export_live
 
 LIVE = Path(__file__).resolve().parents[1] / "book" / "_static" / "live"
@@ -13,7 +14,7 @@ LIVE = Path(__file__).resolve().parents[1] / "book" / "_static" / "live"
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", nargs="?", default="multi30k-de-en")
-    parser.add_argument("out", nargs="?", type=Path)
+    parser.add_argument("out", nargs="?", type=new_file)
     options = parser.parse_args()
     out = options.out or LIVE / f"{Path(options.run).name}.bin"
     try:

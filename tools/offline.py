@@ -26,6 +26,7 @@ from xml.etree import ElementTree
 import yaml
 from PIL import Image
 
+from tools.arguments import folder, new_folder
 from tools.setup_cell import ROOT
 
 NAME = "attention-step-by-step"
@@ -253,8 +254,8 @@ def make_archive(out: Path, site: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=["epub", "pdf", "site"])
-    parser.add_argument("--executed", type=Path, default=BUILD / "jupyter_execute")
-    parser.add_argument("--out", type=Path, default=BUILD, help="folder (default: _build)")
+    parser.add_argument("--executed", type=folder, default=BUILD / "jupyter_execute")
+    parser.add_argument("--out", type=new_folder, default=BUILD, help="folder (default: _build)")
     options = parser.parse_args()
     out = options.out / NAME
     try:

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.arguments import file
+
 ROOT = Path(__file__).resolve().parents[1]
 
 # Habits that make English sound translated, and what to write in their place.
@@ -139,7 +141,7 @@ def pages(root: Path = ROOT) -> list[Path]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("pages", nargs="*", type=Path, help="these pages only")
+    parser.add_argument("pages", nargs="*", type=file, help="these pages only")
     parser.add_argument("--where", action="store_true", help="list each place of a habit")
     options = parser.parse_args()
     print(f"{'page':<52}{'words':>7}{'a sentence':>12}{'contr.':>8}{'you':>6}{'habits':>8}")

@@ -93,6 +93,8 @@ def main() -> int:
     parser.add_argument("--site", help='where the book is read, e.g. https://you.github.io/book/')
     parser.add_argument("--check", action="store_true", help="exit with 1 if places disagree")
     options = parser.parse_args()
+    if options.check and (options.url or options.site):
+        parser.error("--check compares what is set, and sets nothing: leave the address out")
     if options.check:
         lines = disagreements()
         print("\n".join(lines) or f"all places name {repository_url()}")

@@ -126,15 +126,20 @@ def lowercased_tokenised_bleu(
 
     That is the form in which Multi30k was first distributed (Elliott et al. 2016), so published
     results on it are in this unit. It differs from cased BLEU: compare like with like.
-    language: of both lists, "en" or "de". Needs the package sacremoses.
+    language: of both lists, as "en" or "de". Needs the package sacremoses.
+    Raises ValueError for a language that Moses does not know.
     """
     check_texts(hypotheses, references)
     try:
         from sacremoses import MosesPunctNormalizer, MosesTokenizer
+        from sacremoses.corpus import NonbreakingPrefixes
     except ImportError:
         raise ImportError(
             "lowercased_tokenised_bleu needs sacremoses: pip install sacremoses"
         ) from None
+    known = sorted(set(NonbreakingPrefixes().available_langs.values()))
+    if language not in known:
+        raise ValueError(f"language is {language!r}; Moses knows {', '.join(known)}.")
     normaliser, tokenizer = MosesPunctNormalizer(lang=language), MosesTokenizer(lang=language)
     sides = [
         [tokenizer.tokenize(normaliser.normalize(text.lower()), escape=False) for text in texts]

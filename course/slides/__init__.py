@@ -31,6 +31,7 @@ from markdown_it import MarkdownIt
 
 from course import plan
 from course.bank import ROOT, chapters
+from tools.arguments import count, new_folder
 
 HERE = Path(__file__).parent
 OUT = ROOT / "_build" / "course" / "slides"
@@ -396,11 +397,14 @@ def print_pdfs(decks: list[Path]) -> list[Path]:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("sessions", nargs="*", type=int, help="these sessions only")
+    parser.add_argument("sessions", nargs="*", type=count, help="these sessions only")
     parser.add_argument("--pdf", action="store_true", help="print them as PDF, too")
     parser.add_argument("--show", action="store_true", help="serve the first of them, and open it")
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--out", type=new_folder, default=OUT)
     options = parser.parse_args(arguments)
+    known = [d.session for d in load()]
+    if unknown := [n for n in options.sessions if n not in known]:
+        parser.error(f"there is no session {unknown[0]}; there are {known[0]} to {known[-1]}")
     decks = [d for d in load() if not options.sessions or d.session in options.sessions]
     try:
         made = write(options.out, decks)

@@ -82,9 +82,20 @@ def time_limit(seconds):
     """Raise TimeUp in this thread after so many seconds, also in an endless Python loop.
 
     By a timer of the system where there is one (Jupyter and Colab run cells in the main thread),
-    else by looking at the clock at every line.
+    else by looking at the clock at every line. Python drops and reports an exception inside a
+    finalizer: there the timer is silent, and rings again a moment later.
     """
     begin = time.process_time(), time.monotonic()
+    report = sys.unraisablehook
+    sys.unraisablehook = lambda it: issubclass(it.exc_type, TimeUp) or report(it)
+    try:
+        yield from _limited(begin, seconds)
+    finally:
+        sys.unraisablehook = report
+
+
+def _limited(begin, seconds):
+    """The body of time_limit: one `yield`, with the limit around it."""
     if threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer"):
 
         def stop(number, frame):

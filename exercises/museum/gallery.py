@@ -13,6 +13,7 @@ import random
 
 from exercises.museum import key as keys
 from exercises.museum.specimens import CHAPTERS, HERE, SPECIMENS
+from exercises.museum.wings import PAGES, wings
 from transformer_lib import one_file as program
 from transformer_lib.runs.pretrained import results_dir
 from transformer_lib.visualize.live import guess_html
@@ -23,7 +24,7 @@ TOKENS = ["<bos>", "E", "D", "C", "B", "A"]
 
 @functools.cache
 def records():
-    """What recordings/museum.py has recorded: {name: record}, and "healthy"."""
+    """What recordings/museum.py has recorded: {name: record}, "healthy", and "wings"."""
     return json.loads((results_dir() / "museum.json").read_text(encoding="utf-8"))
 
 
@@ -76,6 +77,58 @@ def rooms():
 def cabinet(room):
     """Display the cases of one room."""
     _display("".join(map(_case, rooms()[room])))
+
+
+def wing(name):
+    """Display the cases of one wing."""
+    _display("".join(_wing_case(name, case) for case in wings()[name].cases))
+
+
+def wing_looks(name, case):
+    """What is seen of a wing's case from outside, with the recorded numbers."""
+    record = records()["wings"][name]
+    return wings()[name].cases[case].looks.format(
+        **record[case]["measured"], healthy=record["healthy"]
+    )
+
+
+def wing_number(case):
+    """The number of a wing's case on the page: after those of the rooms."""
+    names = [name for wing in wings().values() for name in wing.cases]
+    return len(SPECIMENS) + 1 + names.index(case)
+
+
+def _wing_case(name, case):
+    wing = wings()[name]
+    bug, law = wing.cases[case], wing.laws[wing.cases[case].law]
+    options = [case, *bug.confused_with]
+    random.Random(case).shuffle(options)
+    asked = guess_html(
+        f"museum-{case}", "What is wrong?", [wing.cases[option].title for option in options],
+        options.index(case), bug.why,
+    )
+    says = records()["wings"][name][case]["says"]
+    return (
+        f'<details class="museum-case" id="case-{case}"><summary><b>{wing_number(case)}</b> '
+        f"{html.escape(wing_looks(name, case))}</summary>{asked}"
+        '<details class="museum-reveal"><summary>The broken line</summary>'
+        f"<p><b>{html.escape(bug.title)}.</b> {html.escape(bug.why)}</p>"
+        f"<pre>{_marked(wing.diff(case))}</pre>"
+        f"<p><b>It hides:</b> {html.escape(bug.hides)}</p>"
+        f"<p><b>The law that catches it:</b> <code>{bug.law}</code>. "
+        f"{html.escape(law.__doc__.splitlines()[0])} It says: <q>{html.escape(says)}</q>.</p>"
+        f'<p>Page: <a href="{bug.page}.html">{html.escape(PAGES[bug.page])}</a>.</p>'
+        "</details></details>"
+    )
+
+
+def show_wing_program(name):
+    """Display, folded, the healthy program of a wing."""
+    text = inspect.getsource(wings()[name].healthy)
+    _display(
+        '<details class="museum-reveal"><summary>The healthy program, '
+        f"{len(text.splitlines())} lines</summary><pre>{html.escape(text)}</pre></details>"
+    )
 
 
 def _display(markup):

@@ -42,6 +42,18 @@ def observe(specimen=None, all_laws=True):
     return record
 
 
+def observe_wing(wing):
+    """What is measured of a wing's healthy program and of each case, and what the law says."""
+    found = {"healthy": wing.measure(wing.healthy, False)}
+    for name, case in wing.cases.items():
+        program = wing.program(name)
+        found[name] = {
+            "measured": wing.measure(program, case.trains),
+            "says": complaint(wing.laws[case.law], program),
+        }
+    return found
+
+
 def ranges(record):
     """How far healthy programs differ by luck: {name: [lowest, highest]} over several seeds."""
     found = [record]

@@ -62,8 +62,20 @@ def captions(n: int, seed: int = 0) -> list[str]:
 
 
 def to_ids(texts: Iterable[str], fill: int = PAD) -> Tensor:
-    """Captions -> ids (B, 1 + LENGTH): <bos>, the words, <eos>, and `fill` up to the end."""
+    """Captions -> ids (B, 1 + LENGTH): <bos>, the words, <eos>, and `fill` up to the end.
+
+    Raises ValueError for a word that the grammar does not have, and for a caption of too many.
+    """
+    texts = list(texts)
     number = {word: i for i, word in enumerate(vocabulary())}
+    for text in texts:
+        unknown = [word for word in text.split() if word not in number]
+        if unknown:
+            raise ValueError(
+                f"{text!r} holds {unknown[0]!r}, no word of the grammar; vocabulary() lists them."
+            )
+        if len(text.split()) >= LENGTH:
+            raise ValueError(f"{text!r} is too long: a caption has at most {LENGTH - 1} words.")
     rows = [[BOS, *(number[word] for word in text.split()), EOS] for text in texts]
     return torch.tensor([row + [fill] * (1 + LENGTH - len(row)) for row in rows])
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from transformer_lib.cache import DecodingState
 from transformer_lib.config import PAD
 from transformer_lib.decoding import evaluating, length_limits
-from transformer_lib.guards import guard
+from transformer_lib.guards import guard, require_types
 
 
 def all_logits(model: nn.Module, ids: Tensor, state: DecodingState) -> Tensor:
@@ -151,6 +151,9 @@ class Written:
 
     ids: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
+
+    def __post_init__(self):
+        require_types(self)
 
 
 @torch.inference_mode()

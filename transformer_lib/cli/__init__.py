@@ -12,6 +12,7 @@ import sys
 from importlib import import_module
 
 from transformer_lib.cli.options import parsers
+from transformer_lib.guards.values import of_the_system
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -47,15 +48,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 def in_words(error: Exception) -> str:
     """An error on one line. One of the operating system says which file, and what to do."""
-    name = getattr(error, "filename", None)
-    if isinstance(error, OSError) and name is not None and str(error).startswith("[Errno"):
-        advice = {
-            IsADirectoryError: "is a folder; give the name of a file.",
-            NotADirectoryError: "lies below a file, not below a folder; choose another name.",
-            FileNotFoundError: "is not there; check the name.",
-            FileExistsError: "is there already; choose another name.",
-            PermissionError: "may not be used; change its permissions, or choose another place.",
-        }
-        said = advice.get(type(error), f"cannot be used ({error.strerror}).")
-        return f"{name} {said}"
-    return " ".join(str(error).split())  # torch's span lines
+    said = of_the_system(error) if isinstance(error, OSError) else None
+    return said or " ".join(str(error).split())  # torch's span lines

@@ -34,7 +34,8 @@ def run(options) -> int:
     seconds = time.perf_counter() - start
     penalty = max(tried, key=lambda penalty: tried[penalty][0].bleu)
     scores, results = dataclasses.asdict(tried[penalty][0]), tried[penalty][1]
-    with contextlib.suppress(ImportError):  # the kind of BLEU in older papers; needs sacremoses
+    # The kind of BLEU in older papers: where sacremoses is installed, and knows the language.
+    with contextlib.suppress(ImportError, ValueError):
         scores["lowercased_tokenised_bleu"] = lowercased_tokenised_bleu(
             [result.text for result in results], references, about["tgt"]
         )

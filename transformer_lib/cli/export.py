@@ -12,6 +12,8 @@ def run(options) -> int:
     """Write the file, say how large it is, and with --score what the rounding costs."""
     if options.save and not options.score:
         raise ValueError("--save keeps what --score finds: give --score as well.")
+    if options.beam_size < 1:
+        raise ValueError(f"beam_size is {options.beam_size}; it must be at least 1.")
     folder = find_run(options.run)
     if options.save:
         require_writable(folder)

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import re
 import tempfile
 from pathlib import Path
 
@@ -99,9 +100,20 @@ HELP = {
 }
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that says what an option takes, and not how Python calls that."""
+
+    def error(self, message: str):
+        found = re.fullmatch("(.*): invalid (int|float) value: (.*)", message, re.DOTALL)
+        if found:
+            kind = {"int": "whole number", "float": "number"}[found[2]]
+            message = f"{found[1]}: {found[3]} is no {kind}"
+        super().error(message)
+
+
 def parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     """The parser, and that of the command train, whose defaults a recipe may change."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m transformer_lib",
         description="Train and use a small translation Transformer.",
     )

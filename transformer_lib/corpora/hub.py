@@ -90,6 +90,10 @@ def main(name: str, src: str, tgt: str, answer: str, patience: str) -> None:
 
 def _read(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
     local = Path(name).is_dir()
+    for path in sorted(Path(name).glob("*.[ct]sv")) if local else ():
+        if " columns, but the first line" in (problem := _problem(path)):
+            # pandas would take the first column for the names of the rows
+            raise ValueError(f"the folder {name} holds no sentence pairs: {problem}.")
     try:
         from datasets import get_dataset_config_names, load_dataset
     except ImportError:

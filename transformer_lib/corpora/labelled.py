@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from transformer_lib.corpora import folder, hub
+from transformer_lib.guards import guard
 
 
 def load_labelled(
@@ -41,3 +42,6 @@ def load_labelled(
                 "whole numbers from 0: number the classes."
             )
     return {split: (list(rows[inputs]), list(rows[labels])) for split, rows in loaded.items()}
+
+
+guard(__name__)

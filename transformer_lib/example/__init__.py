@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from transformer_lib.config import ModelConfig
+from transformer_lib.guards import guard
 from transformer_lib.models.transformer import Transformer
 
 WEIGHTS = Path(__file__).with_name("example.json")  # in tenths
@@ -40,6 +41,8 @@ SIZES = {
 
 def ids(tokens: list[str]) -> Tensor:
     """Tokens of the example's vocabulary -> (1, T) ids, a batch of one sentence."""
+    if unknown := [token for token in tokens if token not in VOCABULARY]:
+        raise ValueError(f"{unknown[0]!r} is no token; the example has {', '.join(VOCABULARY)}.")
     return torch.tensor([[VOCABULARY.index(token) for token in tokens]])
 
 
@@ -68,7 +71,12 @@ def encoder_input(model: Transformer) -> Tensor:
 @torch.no_grad()
 def queries_keys_values(model: Transformer, head: int = 0) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values of one head of that attention: (3, 2) each."""
+    if not 0 <= head < SIZES["n_heads"]:
+        raise ValueError(f"there is no head {head}; the example has {SIZES['n_heads']}, from 0.")
     attention, x = model.encoder.layers[0].self_attention, encoder_input(model)
     return tuple(
         attention.split_heads(w(x))[0, head] for w in (attention.w_q, attention.w_k, attention.w_v)
     )
+
+
+guard(__name__)

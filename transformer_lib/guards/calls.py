@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.compiler import is_compiling
 
 from transformer_lib.guards.limits import require_parameter, require_relation
-from transformer_lib.guards.values import describe, fits, hints, words
+from transformer_lib.guards.values import describe, fits, hints, of_the_system, words
 
 LIBRARY = str(Path(__file__).parents[1])
 # Code that fails on an argument is ours or lies here; an error of other code is not about ours.
@@ -120,8 +120,10 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
 
 def _is_raw(error: Exception) -> bool:
     """Whether an error is in words of torch or Python, raised for what the library gave them."""
-    others = OSError, ImportError, AssertionError, torch.OutOfMemoryError
+    others = ImportError, AssertionError, torch.OutOfMemoryError
     if isinstance(error, others) or "CUDA" in str(error):
+        return False
+    if isinstance(error, OSError) and of_the_system(error) is None:
         return False
     *frames, last = _frames(error)
     if not all(file.startswith((LIBRARY, *INSTALLED)) or file.endswith(".pyx")
@@ -149,6 +151,8 @@ def _raises(file: str) -> list[tuple[int, int]]:
 
 
 def _explained(function: Callable, name: str, given: dict, error: Exception) -> Exception:
+    if isinstance(error, OSError):
+        return type(error)(of_the_system(error))
     shown = ", ".join(f"{k} = {describe(v)}" for k, v in given.items() if k != "self")
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
     return kind(
@@ -168,7 +172,7 @@ REASONS = {
     r"overflow|too large to convert": "a number is too large",
     r"expected one of cpu|device": "there is no such device",
     r"dtype|scalar type|argument #|not implemented for": "such numbers do not go together here",
-    r"`?inf`?\b.*nan|NaN": "a number is infinite or no number",
+    r"`?inf`?\b.*nan|NaN|JSON compliant": "a number is infinite or no number",
     r"empty|size 0|no elements": "there is nothing in it",
     r"must match|multiplied|shape|out of (range|bounds)|broadcast|dimension|argument \d+ is":
         "the sizes do not fit each other",

@@ -22,6 +22,8 @@ PARAMETERS = {
     "peak_lr": {"above": 0, "below": math.inf},
     "sample.temperature": {"below": math.inf},
     "BatchNorm.momentum": {"at_least": 0, "at_most": 1},
+    **dict.fromkeys(("segment", "orthogonal_directions.size"), {"at_least": 1, "at_most": 10**7}),
+    "product_speed.seconds": {"above": 0, "below": math.inf},
     "for_decoding.sentences": {"at_least": 0},
     **dict.fromkeys(("rows", "inner", "columns"), {"at_least": 1, "at_most": 100_000}),
     "eps": {"at_least": 0, "below": math.inf},

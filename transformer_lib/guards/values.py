@@ -104,6 +104,22 @@ def words(kind) -> str:
     return f"a {getattr(kind, '__name__', kind)}"
 
 
+def of_the_system(error: OSError) -> str | None:
+    """What the operating system says of a file, as a sentence with advice; None where it is no
+    such error."""
+    name = getattr(error, "filename", None)
+    if name is None or not str(error).startswith("[Errno"):
+        return None
+    advice = {
+        IsADirectoryError: "is a folder; give the name of a file.",
+        NotADirectoryError: "lies below a file, not below a folder; choose another name.",
+        FileNotFoundError: "is not there; check the name.",
+        FileExistsError: "is there already; choose another name.",
+        PermissionError: "may not be used; change its permissions, or choose another place.",
+    }
+    return f"{name} {advice.get(type(error), f'cannot be used ({error.strerror}).')}"
+
+
 def describe(value) -> str:
     """A value in a few words: a tensor by its shape, type and device, a text by its beginning."""
     if isinstance(value, Tensor):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from transformer_lib.guards import guard
 from transformer_lib.guards.checks import require_regular
 from transformer_lib.runs.files import readable_json_lines, sha256, write_json, write_json_lines
 from transformer_lib.runs.lock import RunLock
@@ -154,3 +155,6 @@ def _write(folder: str | Path, files: dict[str, str]) -> None:
 
 def _own(value: dict) -> str:
     return sha256(json.dumps(value, sort_keys=True))
+
+
+guard(__name__)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import torch
 
+from transformer_lib.guards import guard
+
 
 def set_seed(seed: int) -> None:
     """Seed Python's and torch's random numbers (every device) with a number from 0 to 2^63 - 1."""
@@ -136,3 +138,6 @@ def _commit() -> str | None:
         ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None
+
+
+guard(__name__)

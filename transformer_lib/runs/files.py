@@ -86,8 +86,9 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_json(path: str | Path, value) -> None:
-    """Write JSON that people can read."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Write JSON that people can read. Raises ValueError for nan and inf, which JSON has not."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    write_text(path, text + "\n")
 
 
 def write_json_lines(path: str | Path, rows: Iterable) -> None:

@@ -5,7 +5,7 @@ with what was recorded take a recipe from here, so that they cannot tell differe
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from transformer_lib.config import ModelConfig, TrainConfig, from_dict, to_dict
@@ -159,7 +159,18 @@ def record(recipe: Recipe) -> Record | None:
 
 
 def smaller(recipe: Recipe, model: dict, train: dict, vocab_size: int) -> Recipe:
-    """The same recipe at another size: what a test of seconds trains."""
+    """The same recipe at another size: what a test of seconds trains.
+
+    model, train: settings to change, by the names of ModelConfig and TrainConfig. Raises ValueError
+    for a name that neither of them has.
+    """
+    for given, cls in ((model, ModelConfig), (train, TrainConfig)):
+        known = {field.name for field in fields(cls)}
+        if unknown := sorted(set(given) - known):
+            raise ValueError(
+                f"{unknown[0]!r} is no setting of {cls.__name__}; it has "
+                f"{', '.join(sorted(known))}."
+            )
     return Recipe(
         f"{recipe.name}, made small",
         recipe.data | {"vocab_size": vocab_size},

@@ -35,12 +35,12 @@ def tokens_of(text, tokenize):
 
     A list of tokens stays as it is.
     """
+    if tokenize not in ("none", "13a"):
+        raise ValueError(f'tokenize must be "none" or "13a", got {tokenize!r}.')
     if isinstance(text, list):
         return text
     if tokenize == "13a":
         from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
         text = Tokenizer13a()(text.rstrip())
-    elif tokenize != "none":
-        raise ValueError(f'tokenize must be "none" or "13a", got {tokenize!r}.')
     return text.split()

@@ -102,10 +102,11 @@ def pooled_spread(arms):
     arms: a sequence of {seed: value}. Each arm and each seed may have a level of its own (a block
     design, Fisher 1925); s is the standard deviation of what is left, f its degrees of freedom.
     Assumes that luck is as large in every arm: leave out arms that failed to learn.
+    Raises ValueError where no arm has a run.
     """
     rows = [(i, seed, value) for i, arm in enumerate(arms) for seed, value in arm.items()]
     if not rows:
-        return float("nan"), 0
+        raise ValueError("there is no run in any arm, so nothing says how far one scatters.")
     arm, seed, value = (np.array(column) for column in zip(*rows, strict=True))
     levels = [arm == i for i in np.unique(arm)] + [seed == i for i in np.unique(seed)]
     design = np.array(levels, float).T  # (runs, arms + seeds), one column too many

@@ -156,6 +156,8 @@ class LiveCurve:
     def __init__(
         self, x="step", y=("loss",), title="Training", seconds=1.0, ghost=(), log_x=False, below=""
     ):
+        if not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
+            raise ValueError(f"seconds is {seconds!r}; expected those between two drawings.")
         self.x, self.y = x, [y] if isinstance(y, str) else list(y)
         self.title, self.seconds, self.log_x, self.below = title, seconds, log_x, below
         self.points = {name: [] for name in self.y}

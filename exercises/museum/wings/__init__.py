@@ -1,0 +1,84 @@
+"""Three wings beside the museum: later models, measuring, and the machine.
+
+As in the museum, a specimen is a healthy program with a line or two changed. Each wing has a small
+healthy program of its own, laws that it keeps, and a `measure` that says with numbers how a program
+looks from outside.
+"""
+
+import difflib
+import importlib
+import inspect
+import types
+from dataclasses import dataclass
+
+from exercises.museum.specimens import run
+
+PAGES = {  # page: its name
+    "02_scaled_dot_product_attention": "Scaled dot-product attention",
+    "06_positional_encodings": "Positional encodings",
+    "14_multi30k_data": "Multi30k",
+    "16_training_on_multi30k": "Training on Multi30k",
+    "17_evaluation": "Evaluation and error analysis",
+    "19_encoder_only": "Encoder-only",
+    "20_decoder_only": "Decoder-only",
+    "25_acting": "Acting",
+    "choices": "Choices and comparisons",
+    "experts": "Experts",
+    "inside-an-update": "Inside an update",
+    "scaling": "A scaling law, and where it breaks",
+    "speculative": "Speculative decoding",
+    "speed": "How fast it is",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One bug of a wing. `looks` is filled with what was measured of it, and {healthy[...]}."""
+
+    name: str
+    title: str  # what is wrong, in a few words
+    page: str  # the page that builds the part
+    edits: tuple  # ((lines of the healthy program, the broken lines), ...)
+    looks: str  # what is seen from outside
+    why: str  # how the line leads there
+    hides: str  # how long, and behind what
+    law: str  # the name of the law that catches it
+    confused_with: tuple  # three cases of the wing that a guess may fall for
+    trains: bool = False  # whether the bug acts in training, not in use alone
+
+
+@dataclass(frozen=True)
+class Wing:
+    """A healthy program, its laws by name, its cases by name, and what is measured of a program."""
+
+    title: str
+    healthy: types.ModuleType
+    laws: dict
+    cases: dict
+    measure: object  # (program, whether its training is its own) -> {name: number}
+
+    def text(self, name: str) -> str:
+        """The healthy program with the lines of a case; each must stand there once."""
+        text = inspect.getsource(self.healthy)
+        for old, new in self.cases[name].edits:
+            if text.count(old) != 1:
+                raise ValueError(f"the program holds {old!r} {text.count(old)} times, not once.")
+            text = text.replace(old, new)
+        return text
+
+    def program(self, name: str) -> types.ModuleType:
+        """The healthy program with the bug of a case, as a module."""
+        return run(self.text(name), name)
+
+    def diff(self, name: str) -> str:
+        """The changed lines with one line around them; - is right, + is broken."""
+        before = inspect.getsource(self.healthy).splitlines()
+        lines = [*difflib.unified_diff(before, self.text(name).splitlines(), n=1, lineterm="")][2:]
+        return "\n".join(line for line in lines if not line.startswith("@@"))
+
+
+def wings() -> dict[str, Wing]:
+    """{name: wing}, in the order of the page."""
+    names = ("descendants", "measuring", "machine")
+    modules = [importlib.import_module(f"{__name__}.{name}_cases") for name in names]
+    return {name: module.WING for name, module in zip(names, modules, strict=True)}
