@@ -31,11 +31,7 @@ RUN = {"parameters", "updates", "tokens", "curve"}
 NO_CURVE = "recorded without training curves"
 NO_TOKENS = "recorded without a count of the tokens that each run read"
 OLD = {
-    "claims/beams": ("15_decoding", "measured without a setting past the page's own"),
-    "claims/one_vector": ("10_decoder", NO_CURVE),
-    "claims/shift": ("12_batches_loss_schedule", NO_CURVE),
     "claims/toys": ("13_toy_tasks", NO_CURVE),
-    "claims/wirings": ("10_decoder", NO_CURVE),
     "beyond/acting": ("25_acting", NO_CURVE),
     "beyond/adaptive-steps": ("24a_less_depth", NO_CURVE),
     "beyond/attention-cost": ("23_cheaper_attention", "timed on one machine"),
@@ -50,7 +46,6 @@ OLD = {
     "beyond/one-stream-multi30k": ("20_decoder_only", NO_TOKENS),
     "beyond/recall": ("24_longer_memory", NO_CURVE),
     "beyond/scaling": ("scaling", NO_CURVE),
-    "beyond/vision": ("21_vision_transformer", NO_CURVE),
 }
 
 

@@ -75,8 +75,8 @@ def test_the_shares_of_sentences_are_shares():
 def test_one_vector_learns_long_sentences_later_and_is_not_full():
     """More updates and more numbers help it; a row for each token is far ahead of both."""
 
-    def eight(squeeze, width, updates):
-        runs = found(one_vector, squeeze=squeeze, width=width)
+    def eight(squeeze, width, updates, rate=0.004):
+        runs = found(one_vector, squeeze=squeeze, width=width, rate=rate)
         return {
             r["settings"]["seed"]: r["whole"][r["steps"].index(updates)]["8"]
             for r in runs if updates in r["steps"]
@@ -88,6 +88,12 @@ def test_one_vector_learns_long_sentences_later_and_is_not_full():
     for better in (longer, wider):
         assert compare_runs(better, vector).word == BETTER and max(better.values()) < 0.2
         assert compare_runs(rows, better).word == BETTER
+    # Beyond: a wider one is no better than the narrow one, and other rates change nothing.
+    widest = eight(True, 128, 600).values()
+    assert f"{min(widest):.0%} {max(widest):.0%}" == "1% 5%"
+    worst = [min(eight(False, 32, 600, rate).values()) for rate in (0.002, 0.01)]
+    best = [max(eight(True, 32, 600, rate).values()) for rate in (0.002, 0.01)]
+    assert [f"{share:.0%}" for share in worst] == ["51%", "19%"] and max(best) < 0.055
 
 
 @pytest.fixture

@@ -408,7 +408,7 @@ def causal_rows(x, w_q, w_k, w_v):
         "the figure shows, for each width, how many updates it took",
     ), example=(64, 600, 0.05))
 def squeezed(width, updates, of_eight):
-    records = recorded("one_vector", squeeze=True)
+    records = recorded("one_vector", part="vector")
     expect_one_of("width", width, (r["settings"]["width"] for r in records))
     expect_one_of("updates", updates, (step for r in records for step in r["steps"]))
     runs = [r for r in records if r["settings"]["width"] == width and updates in r["steps"]]

@@ -1,21 +1,26 @@
 """The grid of the chapter on the Vision Transformer: digits read by a ViT and by convolutions.
 
-    make record ONLY=vision        # about five minutes of one core; stops and goes on
+    make record ONLY=vision        # about six minutes of one core; stops and goes on
 
-Writes results/beyond/vision.json after every run, seed 0 of all arms first. A run that is there
-is not done again.
+Seed 0 of all arms comes first.
 """
 
-from functools import partial
+import math
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
-from recordings.record import record_runs
+from recordings.gate import Gate
+from recordings.record import cell
 from transformer_lib.beyond import digits
 
-FILE = Path(__file__).resolve().parents[2] / "results" / "beyond" / "vision.json"
+PAGE = "21_vision_transformer"
+OUT = Path(__file__).resolve().parents[2] / "results" / "beyond" / "vision.json"
+GATE = Gate(
+    chance=math.log(10), arms=("model", "change"),
+    edge={"rate": (0.003, 0.003), "updates": (None, 500)},
+)
 UPDATES, RATE, SEEDS = 500, 3e-3, 3
 ORDER, OTHER = (
     torch.randperm(16, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2)
@@ -46,46 +51,43 @@ LONG = [
     (model, change, 1200, RATE, 3 * UPDATES)
     for model, change in (("vit", "shifted"), ("vit", "as they are"), ("conv", "as they are"))
 ]
-SLOW = [
-    (model, "as they are", n, RATE / 3, UPDATES)
+OTHER_RATES = [
+    (model, "as they are", n, rate, UPDATES)
+    for rate in (RATE / 3, 0.01)
     for model in ("vit", "conv")
     for n in (1200, 100, 300)
-]  # the control for the learning rate: seed 0 alone
+]  # the control for the learning rate: seed 0 only
 PLAN = [(*arm, seed) for arms in (MAIN, LONG) for seed in range(SEEDS) for arm in arms]
-PLAN += [(*arm, 0) for arm in SLOW]
+PLAN += [(*arm, 0) for arm in OTHER_RATES]
 KEY = ("model", "change", "n_train", "rate", "updates", "seed")
 CHANGES = {
     "as they are": lambda images: images, "shifted": digits.shift_batch, "shuffled": shuffled,
 }
 
 
-def run(model_name, change, n_train, rate, updates, seed):
+def reading(model: str, change: str, n_train: int, rate: float, updates: int, seed: int) -> dict:
+    """Train a network on some of the digits: the shares that it reads right."""
     train, validation, test = digits.load_digits(n_train)
     torch.manual_seed(seed)
-    model = MAKE[model_name]()
-    losses = digits.train(model, train, updates, rate, CHANGES[change])
+    network = MAKE[model]()
+    losses = digits.train(network, train, updates, rate, CHANGES[change])
 
     def right(data, order=None):
         images = data.images if order is None else digits.shuffle_patches(data.images, order)
-        return round(digits.accuracy(model, data._replace(images=images)), 4)
+        return round(digits.accuracy(network, data._replace(images=images)), 4)
 
     seen = ORDER if change == "shuffled" else None
     row = {
-        "model": model_name, "change": change, "n_train": n_train, "rate": rate,
-        "updates": updates, "seed": seed,
-        "parameters": sum(p.numel() for p in model.parameters()),
         "last_loss": round(sum(losses[-20:]) / 20, 4), "train": right(train, seen),
         "validation": right(validation, seen), "test": right(test, seen),
         "test_other_order": right(test, OTHER),
     }
-    if model_name == "vit" and n_train == 1200:
-        places = F.normalize(model.embed.positions.table.detach()[1:], dim=-1)
+    if model == "vit" and n_train == 1200:
+        places = F.normalize(network.embed.positions.table.detach()[1:], dim=-1)
         row["similarity"] = [[round(x, 3) for x in line] for line in (places @ places.T).tolist()]
     return row
 
 
-def record_all():
-    task = {"updates": UPDATES, "rate": RATE, "batch": 64, "test": 397,
-            "order": ORDER.tolist(), "other_order": OTHER.tolist()}
-    cells = [(dict(zip(KEY, arm, strict=True)), partial(run, *arm)) for arm in PLAN]
-    record_runs(FILE, cells, also={"task": task})
+def grid():
+    """(settings, function) of every cell."""
+    return [cell("digits", reading, **dict(zip(KEY, arm, strict=True))) for arm in PLAN]

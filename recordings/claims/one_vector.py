@@ -1,12 +1,15 @@
 """Record what the chapter on the decoder claims of a source in one vector:
 `make record ONLY=one_vector`.
 
-Parts: rows (a row for each token), vector (one vector, by width and updates). The experiment is
-that of the page, in its cells tagged `recorded`. Resumable; a few minutes on one core.
+Parts: rows (a row for each token), vector (one vector, by width and updates), and edge (both at
+other rates, and a wider vector; three seeds). The experiment is that of the page, in its cells
+tagged `recorded`. Resumable; five minutes on one core.
 """
 
+import math
 from types import SimpleNamespace
 
+from recordings.gate import Gate
 from recordings.record import RESULTS, cell, page_code
 
 OUT = RESULTS / "one_vector.json"
@@ -14,6 +17,11 @@ PAGE = "10_decoder"
 SEEDS = (0, 1, 2, 3, 4, 5)
 STEPS = (150, 300, 600, 1200)
 page = SimpleNamespace(**page_code(PAGE))
+# Guessing: ten symbols and <eos>.
+GATE = Gate(
+    chance=math.log(11), arms=("part", "squeeze", "width"),
+    edge={"rate": (0.004, 0.004), "width": (None, 64)}, differs={"parameters": "a wider model"},
+)
 
 
 def training(squeeze: bool, width: int, rate: float, steps: int, seed: int) -> dict:
@@ -34,12 +42,18 @@ def training(squeeze: bool, width: int, rate: float, steps: int, seed: int) -> d
 
 def grid():
     """(settings, function) of every cell."""
-    plan = [  # the longest trainings last
-        ("rows", False, 32, 0.004, STEPS[2]),
-        ("vector", True, 64, 0.004, STEPS[2]),
-        ("vector", True, 32, 0.004, STEPS[3]),
+    few = SEEDS[:3]
+    plan = [
+        ("rows", False, 32, 0.004, STEPS[2], SEEDS),
+        ("vector", True, 64, 0.004, STEPS[2], SEEDS),
+        ("vector", True, 32, 0.004, STEPS[3], SEEDS),
+        ("edge", True, 128, 0.004, STEPS[2], few),
+        *(
+            ("edge", squeeze, 32, rate, STEPS[2], few)
+            for rate in (0.002, 0.01) for squeeze in (False, True)
+        ),
     ]
     return [
         cell(part, training, squeeze=squeeze, width=width, rate=rate, steps=steps, seed=seed)
-        for part, squeeze, width, rate, steps in plan for seed in SEEDS
+        for part, squeeze, width, rate, steps, seeds in plan for seed in seeds
     ]

@@ -3,20 +3,26 @@
 
 Ana's loss and Ben's, by learning rate, updates and seed: the loss of training, and what the model
 writes in use. The experiment is the one that the page prints, in its cells tagged `recorded`.
-Resumable; about three minutes on one core.
+Resumable; about five minutes on one core.
 """
 
+import math
 from types import SimpleNamespace
 
+from recordings.gate import Gate
 from recordings.record import RESULTS, page_code, seed_by_seed
 
 OUT = RESULTS / "shift.json"
 PAGE = "12_batches_loss_schedule"
 SEEDS = (0, 1, 2)
-RATES = (0.003, 0.01)  # the highest
+RATES = (0.003, 0.01, 0.001, 0.03)  # the highest; the last two lie beyond the page's own
 LOOKS = (200, 400)  # updates
 WARM = 30
 page = SimpleNamespace(**page_code(PAGE))
+GATE = Gate(
+    chance=math.log(page.tokenizer.get_vocab_size()), arms=("learner",),
+    edge={"rate": (0.003, 0.01)},
+)
 
 
 def learning(learner: str, rate: float, seed: int) -> dict:
