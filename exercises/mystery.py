@@ -49,8 +49,8 @@ SUSPECTS = {
     "saw its test set": "it is right on the test texts as often as on the training texts, and far "
     "less often on new ones",
     "too few texts": "it is right on the training texts far more often than on the test texts",
-    "rate too high": "its loss jumps up in the first updates, and stays where guessing would "
-    "leave it",
+    "rate too high": "its loss jumps up in the first updates, and stays near that of "
+    "guessing",
     "source is not read": "the probabilities are the same for every source",
     "stopped too early": "its loss is still falling when the run ends",
 }

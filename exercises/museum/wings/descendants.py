@@ -1,4 +1,4 @@
-"""The healthy program of the wing of descendants: what came after the Transformer, in small.
+"""The healthy program of the wing of descendants: what came after the Transformer, in miniature.
 
 A decoder-only model with rotary positions and a cache, drafts that are checked in one pass, the
 loss of a masked model, a mixture of experts, and the wish of a Decision Transformer.
@@ -69,7 +69,7 @@ class Model(nn.Module):
 
 @torch.no_grad()
 def write(model, ids, n):
-    """The n likeliest tokens behind ids (1, T), one after the other: a list."""
+    """Continue ids (1, T) with n tokens, the likeliest at each step: a list."""
     caches, found = [{} for _ in model.attentions], []
     for _ in range(n):
         token = model(ids, caches)[0, -1].argmax()
@@ -114,7 +114,7 @@ def hidden_loss(logits, ids, hidden):
 
 
 def mixture(x, router, networks, training=False, factor=1.25):
-    """x (N, D): each token goes through the expert that its router prefers, and is added to.
+    """x (N, D): each token goes through the expert that its router prefers, with a residual.
 
     In training an expert takes `factor` times its share at most; tokens above that pass unchanged.
     """

@@ -105,7 +105,7 @@ def what_no_expert_takes_passes_unchanged(p):
 
 @law
 def a_token_is_computed_alike_in_company(p):
-    """In use, the tokens beside it do not change what a token gets."""
+    """At inference, the other tokens of a batch do not change what a token gets."""
     x, router, networks = a_mixture()
     with torch.no_grad():
         together = p.mixture(x, router, networks)
@@ -116,7 +116,7 @@ def a_token_is_computed_alike_in_company(p):
 
 @law
 def a_wish_is_what_is_still_to_come(p):
-    """It begins with what is asked for, and each reward is taken off."""
+    """The wish begins with what is asked for, and each reward is taken off."""
     found = p.wishes(10.0, [1.0, 2.0, 4.0])
     assert found == [10.0, 9.0, 7.0, 3.0], f"asked for 10, paid 1, 2, 4, it wishes {found}"
 
@@ -280,7 +280,8 @@ case(
           "But behind 40 other letters, {later:.0%} of the same letters are right (healthy: "
           "{healthy[later]:.0%}).",
     why="A turned score depends on the distance of two tokens only. A turned value keeps the place "
-        "where it stood, so the sum depends on places that training never saw.",
+        "where it stood, so the sum depends on places that training never saw. (The healthy model "
+        "falls there, too; the bug adds to it.)",
     hides="As long as texts are no longer than those of training.",
     law="only_distances_count", trains=True,
     confused_with=("cache-at-place-zero", "draft-not-cropped", "visible-tokens-learned"),
@@ -317,7 +318,8 @@ case(
     looks="The loss of filling gaps is {hidden_loss:.2f} (healthy: {healthy[hidden_loss]:.2f}). Of "
           "the gaps, {guessed:.0%} are filled right (healthy: {healthy[guessed]:.0%}).",
     why="Most tokens stand there to be read, and repeating them is easy. They make up most of the "
-        "mean, and most of the gradient.",
+        "mean, so it is low even where gaps are hard. The gaps are filled about as well as in health: "
+        "the difference is too small to count, with one training run each.",
     hides="For ever, if only the loss is watched: it looks better than it should.",
     law="only_what_is_hidden_is_learned", trains=True,
     confused_with=("values-turned", "cache-at-place-zero", "experts-lose-tokens"),
@@ -341,7 +343,7 @@ case(
           "{healthy[in_company]}).",
     why="A capacity is a limit for a batch. In use it makes a token's vector depend on who else "
         "is in the batch.",
-    hides="With one text at a time, where an expert is rarely full; and every output reads well.",
+    hides="As long as tokens come one at a time: then every expert has room.",
     law="a_token_is_computed_alike_in_company",
     confused_with=("experts-lose-tokens", "cache-at-place-zero", "draft-not-cropped"),
 )
@@ -353,7 +355,7 @@ case(
           "100, {asked_100:.0f} (healthy: {healthy[asked_40]:.0f} and {healthy[asked_100]:.0f}).",
     why="The model has learned from returns that were still to come. Given what has been earned, it "
         "reads a wish that grows with every step, and what was asked for is never said.",
-    hides="As long as all that is wanted is a high return.",
+    hides="In training and its loss: wishes are only made when the model acts.",
     law="a_wish_is_what_is_still_to_come",
     confused_with=("values-turned", "visible-tokens-learned", "experts-in-company"),
 )

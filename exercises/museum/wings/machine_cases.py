@@ -1,7 +1,7 @@
 # ruff: noqa: E501 (lines of the program are quoted whole)
 """The wing of the machine: laws, cases, and how they look.
 
-Clocks and devices are pretended ones, so that a law gives the same answer on every machine.
+Clocks and devices are simulated, so that a law gives the same answer on every machine.
 """
 
 import random
@@ -45,7 +45,7 @@ def what_is_written_arrives(p):
 
 @law
 def the_mean_of_equal_numbers_is_that_number(p):
-    """However many there are, in 16 bits, too."""
+    """The mean of equal numbers is that number, however many there are, also in 16 bits."""
     for n in (10, 3000):
         mean = p.mean_loss(torch.full((n,), 2.5, dtype=torch.bfloat16))
         assert abs(mean - 2.5) < 0.01, f"the mean of {n} losses of 2.5 is {mean:.2f}"
@@ -53,7 +53,7 @@ def the_mean_of_equal_numbers_is_that_number(p):
 
 @law
 def equal_batches_have_the_gradient_of_one(p):
-    """The mean of many equal gradients is that gradient, in 16 bits, too."""
+    """The mean of many equal gradients is that gradient, also in 16 bits."""
     for n in (4, 512):
         mean = p.mean_gradient([torch.full((3,), 0.01, dtype=torch.bfloat16)] * n)
         size = mean.float().mean().item() / 0.01
@@ -130,7 +130,7 @@ def new_inputs_are_timed(p):
 
 @law
 def the_first_call_is_not_timed(p):
-    """It compiles, allocates and fills caches: that is paid once."""
+    """The first call compiles, allocates and fills caches: that is paid once."""
     found = timed_each(p)
     assert found < 5.1, f"an input that takes 5 ms is timed at {found:.1f} ms"
 
@@ -164,7 +164,7 @@ def threads_seen(p):
 
 @law
 def both_arms_get_the_same_threads(p):
-    """And the process has afterwards what it had before."""
+    """Both arms run with the number of threads that was asked for."""
     found = threads_seen(p)
     assert found == [1, 1], f"asked for 1 thread, the arms have {found[0]} and {found[1]}"
 
@@ -204,7 +204,8 @@ case(
           "(healthy: {healthy[left_over]}). No error.",
     why="A transposed tensor isn't contiguous, so reshape has to copy. The copy is set to zero, and "
         "thrown away. view would have raised an error.",
-    hides="For ever where the tensor happens to be contiguous: then reshape is a view.",
+    hides="Where the transposed tensor happens to be contiguous, as in a batch of one: then reshape "
+          "is a view, and the line works.",
     law="what_is_written_arrives",
     confused_with=("sum-in-16-bits", "gradients-in-16-bits", "workers-alike"),
 )
@@ -216,7 +217,7 @@ case(
     looks="3,000 losses are all 2.5. Their mean is {mean} (healthy: {healthy[mean]}).",
     why="bfloat16 has 8 significant bits. Once the sum is so large that 2.5 is less than half a "
         "step, adding it changes nothing any more.",
-    hides="On short lists: the mean of the first hundred is nearly right.",
+    hides="On short lists, while the sum is small enough to be exact.",
     law="the_mean_of_equal_numbers_is_that_number",
     confused_with=("gradients-in-16-bits", "write-to-a-copy", "clock-does-not-wait"),
 )
@@ -228,7 +229,9 @@ case(
           "{healthy[gradient]:.0%}).",
     why="The sum keeps 8 significant bits and swallows what is small beside it. Keep the sum in "
         "float32, as mixed precision does with its master weights.",
-    hides="While few batches are accumulated. Then it looks like a learning rate that's too low.",
+    hides="While few batches are accumulated. Later, with SGD, it looks like a learning rate that's "
+          "too low. (Adam divides a common factor away. And gradients that differ in sign lose less "
+          "than equal ones.)",
     law="equal_batches_have_the_gradient_of_one",
     confused_with=("sum-in-16-bits", "write-to-a-copy", "threads-differ"),
 )
@@ -237,7 +240,7 @@ case(
     ("    launch()\n    wait()\n", "    launch()\n"),
     looks="Work that takes 20 ms is timed at {ms:.1f} ms (healthy: {healthy[ms]:.1f}).",
     why="A call hands the work to the device and returns. What is timed is the handing over.",
-    hides="On a CPU, which works while you wait. On a GPU the number is splendid.",
+    hides="On a CPU, which works while you wait. On a GPU the number is too good.",
     law="the_clock_waits_for_the_work",
     confused_with=("earlier-work-counted", "same-input-again", "first-call-timed"),
 )
@@ -277,11 +280,11 @@ case(
     "workers-alike", "All processes that load data have one seed", "14_multi30k_data",
     ("    return random.Random(f\"{base} {worker} {epoch}\").randrange(2**31)\n",
      "    return base\n"),
-    looks="Four workers draw crops for two epochs. Among their {draws} draws, {different} differ "
-          "from all others before them (healthy: {healthy[different]}).",
-    why="Each process gets a copy of the generator, and all copies say the same. The data set looks "
-        "larger than it is.",
-    hides="For ever: it trains, with a quarter of the variety.",
+    looks="Four workers draw crops for two epochs, {draws} draws in all. Different ones among them: "
+          "{different} (healthy: {healthy[different]}).",
+    why="Every process starts its generator from the same seed, in every epoch, so they all draw the "
+        "same. The data set looks larger than it is.",
+    hides="For ever: it trains, with a fraction of the variety.",
     law="workers_draw_for_themselves",
     confused_with=("write-to-a-copy", "same-input-again", "threads-differ"),
 )
@@ -291,8 +294,8 @@ case(
      "    torch.set_num_threads(threads)\n    for arm in (first, second):\n"),
     looks="Asked for one thread, the first arm runs with {first} and the second with {second} "
           "(healthy: {healthy[first]} and {healthy[second]}).",
-    why="The number of threads belongs to the process. The first arm puts it back to what it was "
-        "before, and nobody sets it again.",
+    why="The number of threads belongs to the process. After the first arm it's put back to what it "
+        "was before, and nobody sets it again.",
     hides="On a machine with one core.",
     law="both_arms_get_the_same_threads",
     confused_with=("earlier-work-counted", "first-call-timed", "workers-alike"),

@@ -25,7 +25,7 @@ def perplexity(log_probabilities, text):
 
 
 def of_seeds(scores):
-    """The number for the table, of several runs that differ in their seed alone."""
+    """The number for the table, of several runs that differ only in their seed."""
     return sum(scores) / len(scores)
 
 

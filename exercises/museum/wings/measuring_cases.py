@@ -100,7 +100,7 @@ def among_equals(p, spread=0.5, n=20, repeats=500):
 
 
 def translations():
-    """(written, right) of the recorded translator on the test set; None where that is not there."""
+    """(written, right) of the recorded translator on the test set."""
     from transformer_lib import data
 
     lines = (results_dir() / "multi30k-de-en" / "translations.jsonl").read_text(encoding="utf8")
@@ -157,8 +157,8 @@ case(
     "small-letters", "Both sides are lower-cased before they are scored",
     (BLEU, "    hypotheses, references = ([s.lower() for s in some] for some in (hypotheses, "
      "references))\n" + BLEU),
-    looks="The recorded translator has BLEU {bleu:.2f}; the table of another paper, with the same "
-          "outputs, says {healthy[bleu]:.2f}.",
+    looks="The recorded translator has BLEU {bleu:.2f}; scored elsewhere, the same outputs have "
+          "{healthy[bleu]:.2f}.",
     why="Wrong capitals cost nothing any more. sacrebleu writes case:mixed or case:lc into its "
         "signature, because the two scores can't be compared.",
     hides="For ever: the number is a little higher, and plausible.",
@@ -170,7 +170,8 @@ case(
     (BLEU, "    hypotheses, references = (\n        [\" \".join(pieces(s)) for s in some] for some in "
      "(hypotheses, references)\n    )\n    return sacrebleu.corpus_bleu(hypotheses, [references], "
      "tokenize=\"none\", force=True).score\n"),
-    looks="The recorded translator has BLEU {bleu:.2f}, and {healthy[bleu]:.2f} elsewhere.",
+    looks="The recorded translator has BLEU {bleu:.2f}; scored elsewhere, the same outputs have "
+          "{healthy[bleu]:.2f}.",
     why="Pieces of words match where words don't, and a long word that's right brings several "
         "n-grams of its own.",
     hides="For ever: the number depends on the tokenizer, and nobody sees one in a table.",
@@ -181,7 +182,8 @@ case(
     "mean-of-sentences", "The sentences' BLEU scores are averaged",
     (BLEU, "    scores = [sacrebleu.sentence_bleu(h, [r]).score for h, r in zip(hypotheses, "
      "references)]  # noqa: B905\n    return sum(scores) / len(scores)\n"),
-    looks="The recorded translator has BLEU {bleu:.2f}, and {healthy[bleu]:.2f} elsewhere.",
+    looks="The recorded translator has BLEU {bleu:.2f}; scored elsewhere, the same outputs have "
+          "{healthy[bleu]:.2f}.",
     why="BLEU adds up the counts of all sentences and divides once. A short sentence without a "
         "match of four words has 0 by itself, or whatever smoothing makes of it.",
     hides="Until the same outputs are scored with sacrebleu.",
@@ -207,9 +209,10 @@ case(
     ("    return sum(scores) / len(scores)\n", "    return max(scores)\n"), page="choices",
     looks="Three recorded runs differ in their seed alone. The table says {of_seeds:.2f}; their "
           "mean is {healthy[of_seeds]:.2f}.",
-    why="The best of three is luck, and the best of ten is more luck. Against a rival with one seed "
-        "it looks like progress.",
-    hides="For ever, unless the number of seeds is given.",
+    why="What the best of three has more than the mean is luck, and the best of ten has more of it. "
+        "Against a rival with one seed it looks like progress. (The recorded translator of the other "
+        "cases is seed 0, the best of these three.)",
+    hides="For ever, unless the table says that it's the best, and of how many.",
     law="more_seeds_do_not_raise_the_score",
     confused_with=("chosen-on-test", "small-letters", "perplexity-per-token"),
 )
@@ -217,11 +220,11 @@ case(
     "chosen-on-test", "The setting is chosen on the test set",
     ("    best = max(range(len(validation)), key=validation.__getitem__)\n",
      "    best = max(range(len(test)), key=test.__getitem__)\n"), page="choices",
-    looks="Of 20 settings that are equally good, the one in the table is {gain:.2f} BLEU better "
-          "than they all are, on average over 500 tables (healthy: {healthy[gain]:.2f}).",
+    looks="Of 20 simulated settings that are equally good, the one in the table scores {gain:.2f} "
+          "BLEU above the truth, on average over 500 tables (healthy: {healthy[gain]:.2f}).",
     why="The highest of 20 noisy numbers is high because of its noise. On fresh data the noise is "
-        "another, and the gain is gone.",
-    hides="Until somebody uses the model.",
+        "different, and the gain is gone.",
+    hides="Until the chosen setting is scored on fresh data.",
     law="choosing_among_equals_gains_nothing",
     confused_with=("best-of-seeds", "small-letters", "mean-of-sentences"),
 )
