@@ -290,7 +290,7 @@ def leak(train, test):
 def better_bargain(order, pool):
     tried = {
         (r["settings"]["order"], r["settings"]["pool"]): r
-        for r in recorded("batches", fill="tokens")
+        for r in recorded("batches", part="padding", fill="tokens")
     }
     orders, pools = (list(dict.fromkeys(key[i] for key in tried)) for i in (0, 1))
     expect(order in orders, f"`order` is one of {', '.join(orders)}; yours is {order!r:.40}")

@@ -153,7 +153,7 @@ class RunFolder:
                 if not config_path.exists():
                     for name, text in files.items():
                         write_text(self.path / name, text)
-                    checksums.write(self.path, files)
+                    checksums.write(self.path, list(files))
                     write_json(config_path, settings)  # last: where it is, the others are too
                     checksums.write(self.path, {*files, "config.json"})
             checksums.require(self.path, *files, "config.json")
@@ -184,7 +184,7 @@ class RunFolder:
                     # What may change from now on is not listed until it no longer does.
                     write_json_lines(self.path / "metrics.jsonl", self.metrics)
                     kept = self._listed_otherwise()
-                    checksums.write(self.path, files, kept)
+                    checksums.write(self.path, list(files), kept)
                     if step < self.config.max_steps:  # what may change has perhaps changed
                         write_json(config_path, settings)
                     checksums.write(self.path, {*files, "config.json"}, kept)
