@@ -252,8 +252,8 @@ def test_the_page_says_what_was_recorded_of_the_edge():
     assert mean_edge() == pytest.approx(32, abs=0.5)
     assert mean_edge(rows=4) == 0  # below 2, with four times the updates, too
     assert mean_edge(rows=4, updates=2000) == 0
-    assert mean_edge(rows=8) == pytest.approx(3, abs=0.5)
-    assert mean_edge(rows=8, updates=2000) - mean_edge(rows=8) < 3
+    assert mean_edge(rows=8) == 0  # the mean of three seeds never gets to 90 %
+    assert mean_edge(rows=8, updates=2000) == pytest.approx(6, abs=0.5)
     assert mean_edge(updates=2000) == pytest.approx(37, abs=0.5)
     assert mean_edge(rows=32) == pytest.approx(62, abs=0.5)
     assert mean_edge(heads=4) == pytest.approx(61, abs=0.5)

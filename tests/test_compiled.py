@@ -1,6 +1,7 @@
 """The decoder in C writes what the printed one writes."""
 
 import ctypes
+import inspect
 import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -244,7 +245,7 @@ def test_translate_takes_it_for_many_sentences(monkeypatch):
     translator, made = load_pretrained("multi30k-de-en"), []
     texts = [german for german, _ in data.load_parallel("mini")["validation"][:6]]
     expected = [it.text for it in translator.translate(texts, 2, attention=False)]
-    monkeypatch.setattr(fast.for_decoding, "__defaults__", (1, 6))
+    monkeypatch.setattr(inspect.unwrap(fast.for_decoding), "__defaults__", (1, 6))
 
     def noted(model):
         made.append(model)

@@ -168,7 +168,7 @@ def test_what_it_would_not_do_right_is_refused(make, reason):
 
 
 def test_a_negative_number_of_sentences_is_refused():
-    with pytest.raises(ValueError, match="sentences is -1; say how many"):
+    with pytest.raises(ValueError, match="sentences is -1; it must be at least 0"):
         fast.for_decoding(tiny_model(), -1)
     assert isinstance(fast.for_decoding(tiny_model(), 0), fast.DecodingModel)
 

@@ -43,6 +43,7 @@ def test_a_hub_that_answers_is_one_to_read_from(monkeypatch):
     """Also where it does not know the data set; then its answer is told."""
     monkeypatch.setattr(hub.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=0))
     monkeypatch.setenv("HF_HUB_OFFLINE", "")
+    monkeypatch.setattr(hub, "_silent_hubs", set())  # whatever other tests met
     monkeypatch.setattr("datasets.load_dataset", lambda name: {}[name])
     with pytest.raises(ConnectionError, match="some/set cannot be had here: 'some/set'"):
         labelled.load_labelled("some/set", "text")

@@ -107,7 +107,7 @@ def test_an_error_while_saving_leaves_what_was_there_listed(folder, monkeypatch,
 
 def test_new_translations_next_to_old_scores_are_named(folder, capsys):
     (folder / NAMES[1]).write_text('{"index": 0}\n')
-    checksums.write(folder, checksums.read(folder))  # as if both were meant
+    checksums.write(folder, list(checksums.read(folder)))  # as if both were meant
     load_pretrained(folder)
     assert f"{NAMES[0]} holds the scores of other" in capsys.readouterr().out
 
