@@ -59,7 +59,7 @@ test: $(READY)  ## lint, unit tests and every notebook, as Colab would run it
 	$(BIN)/ruff check .
 	$(PYTEST) -m 'not weekly' --ignore=tests/browser tests
 
-check: $(READY)  ## lint and the 7,000 quickest tests, in two to three minutes on two cores; `make test` runs all
+check: $(READY)  ## lint and the 7,000 quickest tests, in about four minutes on two cores; `make test` runs all
 	$(BIN)/ruff check .
 	$(PYTEST) -q --quick -m 'not slow and not weekly' --timeout=60 --ignore=tests/browser tests
 
