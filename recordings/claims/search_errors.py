@@ -3,7 +3,7 @@
 For both directions: what beams of several widths write for captions of the validation set, and
 whether the model prefers the reference to it. Then what is lost or won when something else than the
 search chooses, among samples or among what a beam has left over. Temperature and weight are chosen
-on the validation set, and the test set is looked at once, with these. Resumable; ten minutes of
+on the validation set, and the test set is looked at once, with these. Resumable; twenty minutes of
 one core. Needs Multi30k.
 """
 
