@@ -132,7 +132,7 @@ def two_models(p):
 def measure(p, trains):
     """BLEU of recorded translations, two models' perplexities, and what luck reports."""
     written, references = translations()
-    seeds = json.loads((results_dir() / "multi30k-de-en" / "seeds.json").read_text())["seeds"]
+    seeds = json.loads((results_dir() / "multi30k-de-en" / "seeds.json").read_text("utf8"))["seeds"]
     perplexities = two_models(p)
     found = {
         "bleu": p.bleu(written, references),
