@@ -589,8 +589,14 @@ REFUSED = {
         written(tmp_path, "train.jsonl", b'{"text": "a", "label": 1}\n{"label": 0}\n'), "text"
     ),
     "data of no name with labels": lambda **_: labelled.load_labelled("", "text"),
-    "a run below a file": lambda model, tokenizer, tmp_path: training.train(
-        model, tokenizer, {"train": [("a", "b")]}, TrainConfig(), text(tmp_path) / "run"
+    "a folder as a model for the page": lambda tmp_path, **_: export.load_exported(tmp_path),
+    "a pair that nobody sees": lambda tokenizer, tmp_path, **_: training.train(
+        tiny_model(vocab_size=tokenizer.get_vocab_size()), tokenizer,
+        {"train": [("\0", "\u200b")]}, TrainConfig(), tmp_path / "run",
+    ),
+    "a run below a file": lambda tokenizer, tmp_path, **_: training.train(
+        tiny_model(vocab_size=tokenizer.get_vocab_size()), tokenizer,
+        {"train": [("a", "b")]}, TrainConfig(), text(tmp_path) / "run",
     ),
 }
 # More calls, one a line, as somebody would type them who has read the documentation and no guard.
@@ -598,11 +604,14 @@ SRC, TGT, Q = torch.tensor([[4, 5, 6, 7, 2]] * 2), torch.tensor([[1, 4, 5, 2]] *
 CALLS = (Path(__file__).parent / "bad_inputs.txt").read_text("utf8").splitlines()
 NAMES = vars(transformer_lib) | globals()
 REFUSED |= {call: eval(f"lambda model, tokenizer, **_: {call}", NAMES) for call in CALLS}
-FILE_AND_LINE = {
+TOLD = {
     "labels and a column too many": "train.csv, line 2: 3 columns, but the first line names 2",
     "labels and a column too few": "train.csv, line 3: 1 columns, but the first line names 2",
     "labels in Latin-1": "train.csv, line 2: not valid UTF-8 text .* Convert the file",
     "half a line of labels": "train.jsonl, line 2: .* is no JSON object",
+    "a folder as a model for the page": "it is a folder; make one",
+    "a run below a file": "is a file, not a folder.; choose another run folder",
+    "a pair that nobody sees": "a side holds nothing that can be seen",
     "a label of no text": "row 2: no 'text'; every row needs both",
 }
 # Python's and torch's own words for a failure inside.
@@ -627,7 +636,7 @@ def test_a_mistake_is_refused_in_a_sentence(call, model, tokenizer, request, tmp
     said = str(caught.value)
     assert "transformer_lib" in str(caught.traceback[-1].path), caught.traceback[-1].path
     assert len(said) > 25 and not RAW.search(said), said
-    assert re.search(FILE_AND_LINE.get(call, ""), said), said
+    assert re.search(TOLD.get(call, ""), said), said
 
 
 def test_there_are_enough_of_them():
