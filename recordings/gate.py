@@ -34,7 +34,6 @@ OLD = {
     "claims/toys": ("13_toy_tasks", NO_CURVE),
     "beyond/acting": ("25_acting", NO_CURVE),
     "beyond/adaptive-steps": ("24a_less_depth", NO_CURVE),
-    "beyond/attention-cost": ("23_cheaper_attention", "timed on one machine"),
     "beyond/early-leaving": ("24a_less_depth", NO_CURVE),
     "beyond/encoder-decoders-denoising": ("22_encoder_decoders", NO_TOKENS),
     "beyond/encoder-decoders-layers": ("which_layers", NO_TOKENS),
