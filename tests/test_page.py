@@ -341,3 +341,21 @@ def test_everything_vendored_brings_its_licence():
     assert "Mozilla Public License" in held["pyodide"]
     assert "PYTHON SOFTWARE FOUNDATION LICENSE" in held["pyodide"]
     assert "Permission is hereby granted, free of charge" in held["codemirror"]
+
+
+def test_each_part_of_the_runtime_is_listed_with_its_trace_and_the_text_of_its_licence():
+    """After a change of version some trace is gone, and the table has to be looked at again."""
+    folder = ROOT / "book" / "_extra" / "vendor" / "pyodide"
+    rows = [re.split(r" \| ", line.strip("| "))
+            for line in (folder / "PARTS.md").read_text(encoding="utf8").splitlines()
+            if line.startswith("| ")][1:]
+    assert {row[3].strip("`") for row in rows} == {path.name for path in folder.glob("LICENSE*")}
+    missing = [(part, trace) for part, _, _, _, trace, file in rows
+               if trace.strip("`").encode() not in (folder / file).read_bytes()]
+    assert not missing
+    package = (ROOT / "tools" / "vendor.sh").read_text(encoding="utf8")
+    assert f"pyodide@{rows[0][1]} " in package
+    # What an own licence would be needed for, were it in.
+    binary = (folder / "pyodide.asm.wasm").read_bytes()
+    assert not [name for name in (b"OpenSSL", b"SSL_CTX", b"mi_malloc", b"ncurses", b"numpy.core")
+                if name in binary]
