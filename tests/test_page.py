@@ -50,17 +50,26 @@ def page_python(code):
     return done.stdout
 
 
-def judged(chapter, *options):
-    """{what was answered: (verdict, message)}"""
-    elsewhere = [f"--without={chapter}.{number}" for number in CHAPTERS[chapter]]
+def judged(program, name, left_out, *options):
+    """{(kind or task, what was answered): what tests/page_answers.py or page_labs.py says of it}"""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.page_answers", *options, *elsewhere, chapter],
+        [sys.executable, "-m", f"tests.{program}", *options,
+         *(f"--without={one}" for one in left_out), name],
         capture_output=True, text=True, cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr[-3000:]
     rows = map(json.loads, done.stdout.splitlines())
-    return {f"{kind} {what}": (verdict, message) for _, kind, what, verdict, message, _ in rows}
+    return {(where, what): found for _, where, what, *found, _ in rows}
+
+
+def on_both(program, name, left_out, *options):
+    """What it says with PyTorch, and with the page's own library."""
+    with ThreadPoolExecutor() as pool:
+        right, page = pool.map(lambda more: judged(program, name, left_out, *options, *more),
+                               ([], ["--page"]))
+    assert right.keys() == page.keys()
+    return right, page
 
 
 def sentences(message):
@@ -69,10 +78,10 @@ def sentences(message):
 
 def compare(chapter, options):
     """(number of answers, [those whose verdict differs], [those whose sentence differs])"""
-    with ThreadPoolExecutor() as pool:
-        right, page = pool.map(lambda more: judged(chapter, *options, *more), ([], ["--page"]))
-    assert right.keys() == page.keys() and len(right) > (4 if EVERY in options else 20)
-    verdicts = [what for what, (verdict, _) in right.items() if page[what][0] != verdict]
+    left_out = [f"{chapter}.{number}" for number in CHAPTERS[chapter]]
+    right, page = on_both("page_answers", chapter, left_out, *options)
+    assert len(right) > (4 if EVERY in options else 20)
+    verdicts = [str(what) for what, (verdict, _) in right.items() if page[what][0] != verdict]
     said = [f"{what}:\n {sentences(message)}\n {sentences(page[what][1])}"
             for what, (_, message) in right.items()
             if sentences(page[what][1]) != sentences(message)]
