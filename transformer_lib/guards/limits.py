@@ -92,7 +92,7 @@ RELATIONS = (
     *((name, lambda ids: not ids.is_floating_point(),
        "ids must be whole numbers, the ids of tokens: use .long() if they are")
       for name in ("padding_mask", "decoder_mask")),
-    ("Transformer", lambda src_ids, tgt_ids: src_ids.dim() == tgt_ids.dim() == 2,
+    ("Transformer", lambda src_ids, tgt_ids: not src_ids.dim() == tgt_ids.dim() == 1,
      "src_ids and tgt_ids must have the shape (batch, tokens): .unsqueeze(0) makes a batch of one"),
     ("label_smoothed_cross_entropy", lambda logits, targets, ignore_index=0: bool(
         ((targets == ignore_index) | (targets >= 0) & (targets < logits.shape[-1])).all()),
