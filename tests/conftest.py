@@ -1,6 +1,7 @@
 """Small models, and the same random numbers in every run."""
 
 import os
+import re
 import signal
 import socket
 import stat
@@ -19,6 +20,11 @@ from transformer_lib.corpora import hub, multi30k
 # The examples are the same in every run: a failure here is a failure everywhere.
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("repeatable")
+
+# torch.manual_seed notes the caller's whole stack for each kind of device that isn't in use yet,
+# which takes longer than a small test.
+HAS_GPU = torch.cuda.is_available() or torch.backends.mps.is_available()
+set_seed = torch.manual_seed if HAS_GPU else torch.default_generator.manual_seed
 
 TINY = dict(
     vocab_size=20, d_model=16, n_heads=4, d_ff=24, n_encoder_layers=2, n_decoder_layers=2,
@@ -53,22 +59,49 @@ def pytest_pycollect_makemodule(module_path, parent):
         return OnUnix.from_parent(parent, path=module_path)
 
 
+# ---- `make check`: quick tests only, and of a test with many cases some of them -------------------
+
+SLOW = Path(__file__).with_name("slow.txt")
+CASES = 8  # of one test function
+
+
 def pytest_addoption(parser):
-    said = "leave out the functions of tests/slow.txt"
+    said = f"leave out the functions of tests/slow.txt; of the others, run {CASES} cases at most"
     parser.addoption("--quick", action="store_true", help=said)
+
+
+def slow_tests() -> set[str]:
+    """test_file.py::test_function of everything that is too slow for `make check`."""
+    return set(SLOW.read_text(encoding="utf8").split())
+
+
+def pytest_ignore_collect(collection_path, config):
+    """A file that has slow tests only is not even imported."""
+    if not config.getoption("--quick") or collection_path.suffix != ".py":
+        return None
+    here = collection_path.relative_to(SLOW.parent).as_posix()
+    tests = re.findall(r"^def (test_\w+)", collection_path.read_text(encoding="utf8"), re.MULTILINE)
+    return True if tests and {f"{here}::{name}" for name in tests} <= slow_tests() else None
+
+
+def spread(items: list, n: int) -> list:
+    """n of the items, evenly spaced, the first and the last among them; all, if they are fewer."""
+    if len(items) <= n:
+        return items
+    return [items[round(i * (len(items) - 1) / (n - 1))] for i in range(n)]
 
 
 def pytest_collection_modifyitems(config, items):
     if not config.getoption("--quick"):
         return
-    here = Path(__file__).parent
-    slow = set((here / "slow.txt").read_text(encoding="utf8").split())
-    left_out = [
-        item for item in items
-        if f"{item.path.relative_to(here).as_posix()}::{item.originalname}" in slow
-    ]
-    items[:] = [item for item in items if item not in set(left_out)]
-    config.hook.pytest_deselected(items=left_out)
+    slow, cases = slow_tests(), {}
+    for item in items:
+        name = f"{item.path.relative_to(SLOW.parent).as_posix()}::{item.originalname}"
+        if name not in slow:
+            cases.setdefault(name, []).append(item)
+    kept = {item for several in cases.values() for item in spread(several, CASES)}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -89,7 +122,7 @@ def null_device_stays():
 
 @pytest.fixture(autouse=True)
 def seeded():
-    torch.manual_seed(0)
+    set_seed(0)
 
 
 @pytest.fixture(autouse=True)
@@ -151,7 +184,7 @@ def tiny_config(**changes) -> ModelConfig:
 
 def tiny_model(seed: int = 0, **changes) -> Transformer:
     """A float64 model whose every weight is random, gains and biases of the norms too."""
-    torch.manual_seed(seed)
+    set_seed(seed)
     model = Transformer(tiny_config(**changes))
     with torch.no_grad():
         for parameter in model.parameters():
