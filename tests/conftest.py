@@ -14,6 +14,7 @@ import pytest
 import torch
 from hypothesis import settings
 
+from benchmarks.browser import served, start_chromium
 from transformer_lib import ModelConfig, Transformer
 from transformer_lib.corpora import hub, multi30k
 
@@ -59,7 +60,7 @@ def pytest_pycollect_makemodule(module_path, parent):
         return OnUnix.from_parent(parent, path=module_path)
 
 
-# ---- `make check`: quick tests only, and of a test with many cases some of them -------------------
+# ---- `make check`: quick tests only, and of a test with many cases some of them ----------------
 
 SLOW = Path(__file__).with_name("slow.txt")
 CASES = 8  # of one test function
@@ -130,6 +131,27 @@ def no_downloads(monkeypatch):
     """A test takes what is on this machine, so that it does the same everywhere."""
     monkeypatch.setattr(multi30k, "MIRRORS", ())
 
+
+# ---- pages in headless Chromium; their tests skip where there is none --------------------------
+
+@pytest.fixture(scope="module")
+def address(request):
+    """Where the module's SERVED is: a folder, its handler, and the path below which it lies."""
+    folder, handler, *prefix = request.module.SERVED
+    with served(folder, handler) as server:
+        yield f"{server}{''.join(prefix)}/"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    driver = start_chromium(tmp_path_factory.mktemp("chromium"))
+    driver.set_page_load_timeout(60)
+    driver.set_script_timeout(120)  # axe reads the whole of a long page
+    yield driver
+    driver.quit()
+
+
+# ---- a hub -------------------------------------------------------------------------------------
 
 class SilentHub(list):
     """The connections to a hub on this machine that accepts each one and never says a word."""

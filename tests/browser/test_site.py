@@ -8,17 +8,15 @@ desktop width and once at phone width, and its figures are drawn, clicked and re
 
 import functools
 import gzip
-import http.server
 import json
 import re
-import threading
 import time
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
-from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
+from benchmarks.browser import CHROMIUM, DRIVER, Quiet
 from tools import lengths
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +49,7 @@ ALLOWED_CONSOLE_ERRORS: list[str] = []
 each_page = pytest.mark.parametrize("page", PAGES)
 
 
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
+class UnderPrefix(Quiet):
     """Serves the site under PREFIX and nothing outside it."""
 
     def translate_path(self, path):
@@ -59,26 +57,8 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
             return "/nonexistent"
         return super().translate_path(path.removeprefix(PREFIX))
 
-    def log_message(self, *arguments):
-        pass
 
-
-@pytest.fixture(scope="module")
-def address():
-    handler = functools.partial(QuietHandler, directory=str(SITE))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}{PREFIX}/"
-    server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    driver = start_chromium(tmp_path_factory.mktemp("chromium"))
-    driver.set_page_load_timeout(60)
-    driver.set_script_timeout(120)  # axe reads the whole of a long page
-    yield driver
-    driver.quit()
+SERVED = SITE, UnderPrefix, PREFIX  # by the fixture `address`
 
 
 def open_page(browser, url, width, scheme="light"):
