@@ -63,12 +63,12 @@ def pytest_pycollect_makemodule(module_path, parent):
 # ---- `make check`: quick tests only, and of a test with many cases some of them ----------------
 
 SLOW = Path(__file__).with_name("slow.txt")
-CASES = 8  # of one test function
 
 
 def pytest_addoption(parser):
-    said = f"leave out the functions of tests/slow.txt; of the others, run {CASES} cases at most"
-    parser.addoption("--quick", action="store_true", help=said)
+    parser.addoption("--quick", action="store_true", help="leave out the functions of slow.txt")
+    said = "of a test with more cases than N run N, evenly spaced"
+    parser.addoption("--cases", type=int, metavar="N", help=said)
 
 
 def slow_tests() -> set[str]:
@@ -89,18 +89,19 @@ def spread(items: list, n: int) -> list:
     """n of the items, evenly spaced, the first and the last among them; all, if they are fewer."""
     if len(items) <= n:
         return items
-    return [items[round(i * (len(items) - 1) / (n - 1))] for i in range(n)]
+    return [items[i * (len(items) - 1) // max(n - 1, 1)] for i in range(n)]
 
 
 def pytest_collection_modifyitems(config, items):
-    if not config.getoption("--quick"):
+    quick, most = config.getoption("--quick"), config.getoption("--cases")
+    if not (quick or most):
         return
-    slow, cases = slow_tests(), {}
+    slow, cases = slow_tests() if quick else set(), {}
     for item in items:
         name = f"{item.path.relative_to(SLOW.parent).as_posix()}::{item.originalname}"
         if name not in slow:
             cases.setdefault(name, []).append(item)
-    kept = {item for several in cases.values() for item in spread(several, CASES)}
+    kept = {item for several in cases.values() for item in spread(several, most or len(several))}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
 

@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from conftest import CASES, slow_tests, spread
+from conftest import slow_tests, spread
 
 from tools.slow_tests import slow
 
@@ -43,20 +43,22 @@ def test_a_function_is_slow_if_one_of_several_reports_says_so(tmp_path):
 def test_of_many_cases_some_are_taken_from_the_first_to_the_last():
     assert spread([1, 2, 3], 3) == [1, 2, 3]
     assert spread(list(range(100)), 4) == [0, 33, 66, 99]
+    assert spread([1, 2, 3], 1) == [1]
 
 
 def test_quick_leaves_them_out():
-    """A file with slow tests only isn't imported; of a test with many cases a few remain."""
+    """A file with slow tests only isn't imported; of a test with many cases, N remain."""
     def collected(*options):
         command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
-        files = [str(TESTS / f"test_{name}.py") for name in ("model", "masks", "apple_gpu")]
+        names = ("model", "masks", "apple_gpu", "every_operation")
+        files = [str(TESTS / f"test_{name}.py") for name in names]
         done = subprocess.run([*command, *options, *files], cwd=TESTS.parent, text=True,
                               capture_output=True)
         lines = [line for line in done.stdout.splitlines() if line.startswith("tests/")]
         return Counter(line.split("[")[0] for line in lines)
 
-    every, quick = collected(), collected("--quick")
+    every, quick = collected(), collected("--quick", "--cases", "8")
     listed = {f"tests/{line}" for line in slow_tests()}
     assert every.keys() & listed and quick.keys() == every.keys() - listed
-    assert max(every.values()) > CASES and all(quick[k] == min(every[k], CASES) for k in quick)
-    assert any("apple" in name for name in every) and not any("apple" in name for name in quick)
+    assert max(every.values()) > 8 and all(quick[name] == min(every[name], 8) for name in quick)
+    assert not any("every_operation" in name for name in quick)

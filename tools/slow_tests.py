@@ -6,9 +6,9 @@
     python -m tools.slow_tests whole.xml quick.xml
 
 A test function whose cases take more than LIMIT seconds each, on average, is listed by its name.
-Of everything else, new tests among them, `make check` runs some cases (`--quick` in
-tests/conftest.py). The second report finds tests that got slow because what they share with others,
-a fixture or an import, was made by a test that is left out.
+Of everything else, new tests among them, `make check` runs up to eight cases each (`--quick` and
+`--cases` in tests/conftest.py). The second report finds the tests that got slow there, because what
+they share with others, a fixture or an import, was made by one that is left out.
 """
 
 import sys
