@@ -22,10 +22,12 @@ def library_tags(metadata: dict) -> list[str]:
 
 
 def add_anchors(app: Sphinx, doctree: nodes.document) -> None:
+    taken = set()  # `Reader` and `reader` would share an anchor: it leads to the first
     for cell in doctree.findall(nodes.container):
         if cell.get("nb_element") == "cell_code":
             tags = library_tags(cell.get("cell_metadata", {}))
-            cell["ids"] += map(nodes.make_id, tags)
+            cell["ids"] += [one for one in map(nodes.make_id, tags) if one not in taken]
+            taken.update(cell["ids"])
             if tags and cell.get("hide_mode"):  # the folded line says what is behind it
                 name = tags[0].removeprefix("lib:")
                 cell["prompt_show"], cell["prompt_hide"] = f"Show {name}", f"Hide {name}"
