@@ -160,7 +160,8 @@ def lean(app: Sphinx, error: Exception | None) -> None:
         return
     site = Path(app.outdir)
     static = site / "_static"
-    without_tab_stops(static / THEMES)
+    for script in static.glob(THEMES):
+        without_tab_stops(script)
     pages = {path: path.read_text(encoding="utf8") for path in site.rglob("*.html")
              if not {"_static", "_sources", "vendor"} & set(path.relative_to(site).parts)}
     known = names(pages, site)
