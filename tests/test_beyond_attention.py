@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks import attention_cost
+from recordings.beyond import attention_cost
 from transformer_lib import masks
 from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_lib.beyond import (
@@ -486,20 +486,36 @@ def recorded(name):
 
 
 def test_the_recorded_costs_are_whole():
-    rows = recorded("attention-cost")["rows"]
-    by_length = {
-        n: {r["mechanism"] for r in rows if r["length"] == n} for n in attention_cost.LENGTHS
-    }
-    assert len({frozenset(names) for names in by_length.values()}) == 1 and by_length[128]
-    full_bytes = {r["length"]: r["MB"] * 1e6 for r in rows if r["mechanism"] == "full"}
-    assert all(n_bytes >= 4 * n * n for n, n_bytes in full_bytes.items())
+    records = recorded("attention-cost")["records"]
+    assert [r["settings"] for r in records] == [settings for settings, _ in attention_cost.grid()]
+    timed = [r for r in records if r["settings"]["part"] == "timing"]
+    assert len({frozenset(row["mechanism"] for row in r["rows"]) for r in timed}) == 1
+    for r in timed:
+        (full,) = (row for row in r["rows"] if row["mechanism"] == "full")
+        assert full["MB"] * 1e6 >= 4 * r["settings"]["length"] ** 2
+
+
+def test_operations_are_counted_as_they_were_recorded():
+    records = recorded("attention-cost")["records"]
+    counted = {r["settings"]["length"]: r["operations"] for r in records if "operations" in r}
+    assert attention_cost.count(256)["operations"] == counted[256]
+    for size, found in counted.items():  # two products of T x T x K, two operations each
+        assert found["full"] == found["PyTorch's fused kernel"] == 4 * size**2 * attention_cost.K
+
+
+def test_a_round_in_which_others_had_the_core_does_not_count(monkeypatch):
+    monkeypatch.setattr(attention_cost, "mechanisms", lambda size: {"idle": lambda q, k, v: q})
+    clock = iter(range(10**6))
+    monkeypatch.setattr(attention_cost.time, "perf_counter", lambda: float(next(clock)))
+    with pytest.raises(RuntimeError, match="other programs had the core in all but 0 of 20 rounds"):
+        attention_cost.measure(8, rounds=1, flex=False)
 
 
 @pytest.mark.weekly  # compiling takes a minute, and needs a C++ compiler
 def test_compiled_flex_attention_gives_the_same_numbers():
     if shutil.which("g++") is None and shutil.which("clang++") is None:
         pytest.skip("no C++ compiler")
-    names = [row["mechanism"] for row in attention_cost.measure(256, rounds=1, flex=True)]
+    names = [row["mechanism"] for row in attention_cost.measure(256, rounds=1)["rows"]]
     assert "FlexAttention, local" in names
 
 

@@ -150,7 +150,7 @@ def without_tab_stops(script: Path) -> None:
     """Let the theme's script find no box to make a tab stop of."""
     text = script.read_text(encoding="utf8")
     if TAB_STOPS not in text and '"#none"' not in text:
-        logger.warning("%s has changed: lean.py doesn't know the boxes it makes tab stops of", THEMES)
+        logger.warning("%s has changed: it makes tab stops of boxes unknown to lean.py", THEMES)
     script.write_text(text.replace(TAB_STOPS, '"#none"'), encoding="utf8")
 
 
