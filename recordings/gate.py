@@ -37,12 +37,10 @@ OLD = {
     "beyond/encoder-decoders-layers": ("which_layers", NO_TOKENS),
     "beyond/encoder-decoders-tags": ("many_directions", NO_TOKENS),
     "beyond/encoder-only": ("19_encoder_only", NO_TOKENS),
-    "beyond/far-links": ("23_cheaper_attention", NO_CURVE),
     "beyond/modern-parts": ("20_decoder_only", NO_CURVE),
     "beyond/one-stream-mini": ("20_decoder_only", NO_TOKENS),
     "beyond/one-stream-multi30k": ("20_decoder_only", NO_TOKENS),
     "beyond/recall": ("24_longer_memory", NO_CURVE),
-    "beyond/scaling": ("scaling", NO_CURVE),
 }
 
 
