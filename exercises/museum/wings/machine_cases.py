@@ -280,8 +280,8 @@ case(
     "workers-alike", "All data-loading processes share one seed", "14_multi30k_data",
     ("    return random.Random(f\"{base} {worker} {epoch}\").randrange(2**31)\n",
      "    return base\n"),
-    looks="Four workers draw crops for two epochs. Of {draws} draws, {different} are different "
-          "(healthy: {healthy[different]}).",
+    looks="Four workers draw crops for two epochs, {draws} draws in all. The number of different "
+          "crops is {different} (healthy: {healthy[different]}).",
     why="Every process starts its generator from the same seed in every epoch, so all of them draw "
         "the same crops. The data set seems larger than it is.",
     hides="For ever: the run trains, on a fraction of the variety.",
