@@ -143,7 +143,7 @@ def _scaled(q, k):
             lambda q, k, v, mask, low=low: (
                 _scaled(q, k).masked_fill(~mask, low).softmax(-1) @ v
             )
-            for low in (-1.0, -10.0, -100.0)
+            for low in (-1.0, -5.0, -10.0)
         ],
         "a row of the mask is a query, and a column a key: don't transpose it": [
             lambda q, k, v, mask, low=low: (
