@@ -50,17 +50,26 @@ def page_python(code):
     return done.stdout
 
 
-def judged(chapter, *options):
-    """{what was answered: (verdict, message)}"""
-    elsewhere = [f"--without={chapter}.{number}" for number in CHAPTERS[chapter]]
+def judged(program, name, left_out, *options):
+    """{(kind or task, what was answered): what tests/page_answers.py or page_labs.py says of it}"""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.page_answers", *options, *elsewhere, chapter],
+        [sys.executable, "-m", f"tests.{program}", *options,
+         *(f"--without={one}" for one in left_out), name],
         capture_output=True, text=True, cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr[-3000:]
     rows = map(json.loads, done.stdout.splitlines())
-    return {f"{kind} {what}": (verdict, message) for _, kind, what, verdict, message, _ in rows}
+    return {(where, what): found for _, where, what, *found, _ in rows}
+
+
+def on_both(program, name, left_out, *options):
+    """What it says with PyTorch, and with the page's own library."""
+    with ThreadPoolExecutor() as pool:
+        right, page = pool.map(lambda more: judged(program, name, left_out, *options, *more),
+                               ([], ["--page"]))
+    assert right.keys() == page.keys()
+    return right, page
 
 
 def sentences(message):
@@ -69,10 +78,10 @@ def sentences(message):
 
 def compare(chapter, options):
     """(number of answers, [those whose verdict differs], [those whose sentence differs])"""
-    with ThreadPoolExecutor() as pool:
-        right, page = pool.map(lambda more: judged(chapter, *options, *more), ([], ["--page"]))
-    assert right.keys() == page.keys() and len(right) > (4 if EVERY in options else 20)
-    verdicts = [what for what, (verdict, _) in right.items() if page[what][0] != verdict]
+    left_out = [f"{chapter}.{number}" for number in CHAPTERS[chapter]]
+    right, page = on_both("page_answers", chapter, left_out, *options)
+    assert len(right) > (4 if EVERY in options else 20)
+    verdicts = [str(what) for what, (verdict, _) in right.items() if page[what][0] != verdict]
     said = [f"{what}:\n {sentences(message)}\n {sentences(page[what][1])}"
             for what, (_, message) in right.items()
             if sentences(page[what][1]) != sentences(message)]
@@ -137,6 +146,38 @@ for n in (1, 2, 3, 5, 8, 13, 16, 30):
     names = {}
     exec(code, names)
     assert json.loads(page_python(code + "print(json.dumps(found))")) == names["found"]
+
+
+def test_some_functions_that_answers_use_seldom_give_what_pytorch_and_numpy_do():
+    code = """
+import json, numpy as np, torch
+from torch.nn.utils.rnn import pad_sequence
+turn = torch.tensor([[[0.0, -1.5], [1.5, 0.0]], [[3.0, 1.0], [2.0, -4.0]]], requires_grad=True)
+found = torch.linalg.matrix_exp(turn)
+found.sum().backward()
+made = [found.tolist(), turn.grad.tolist()]
+rows = [torch.arange(6.0).reshape(3, 2), torch.ones(1, 2)]
+made += [pad_sequence(rows).tolist(), pad_sequence(rows, True, 7.0).tolist()]
+made += [np.float64(2) / 3, np.int64(3) + 1, bool(np.zeros(2, np.float32).dtype == np.float32)]
+order = np.argsort(-np.array([[0.2, 0.5, 0.3]]), axis=-1)
+back = np.zeros((1, 3))
+np.put_along_axis(back, order, np.array([[1.0, 2.0, 3.0]]), -1)
+made += [np.take_along_axis(np.array([[0.2, 0.5, 0.3]]), order, -1).tolist(), back.tolist()]
+"""
+    names = {}
+    exec(code, names)
+
+    def flat(value):
+        return [x for part in value for x in flat(part)] if isinstance(value, list) else [value]
+
+    theirs = json.loads(page_python(code + "print(json.dumps(made))"))
+    assert flat(theirs) == pytest.approx(flat(names["made"]), rel=1e-6, abs=1e-6)
+
+
+def test_numpys_arrays_of_strings_are_lacking_and_give_no_verdict():
+    check = "checks.multi30k_data.coverage(covered);"
+    answer = "import numpy as np\n\ndef covered(a, b, n):\n    return np.array(a)\n"
+    assert run_in_page((answer, check))[0]["lacks"] == ["an array of strings"]
 
 
 def test_a_name_that_the_page_lacks_says_so():
@@ -341,3 +382,21 @@ def test_everything_vendored_brings_its_licence():
     assert "Mozilla Public License" in held["pyodide"]
     assert "PYTHON SOFTWARE FOUNDATION LICENSE" in held["pyodide"]
     assert "Permission is hereby granted, free of charge" in held["codemirror"]
+
+
+def test_each_part_of_the_runtime_is_listed_with_its_trace_and_the_text_of_its_licence():
+    """After a change of version some trace is gone, and the table has to be looked at again."""
+    folder = ROOT / "book" / "_extra" / "vendor" / "pyodide"
+    rows = [re.split(r" \| ", line.strip("| "))
+            for line in (folder / "PARTS.md").read_text(encoding="utf8").splitlines()
+            if line.startswith("| ")][1:]
+    assert {row[3].strip("`") for row in rows} == {path.name for path in folder.glob("LICENSE*")}
+    missing = [(part, trace) for part, _, _, _, trace, file in rows
+               if trace.strip("`").encode() not in (folder / file).read_bytes()]
+    assert not missing
+    package = (ROOT / "tools" / "vendor.sh").read_text(encoding="utf8")
+    assert f"pyodide@{rows[0][1]} " in package
+    # What an own licence would be needed for, were it in.
+    binary = (folder / "pyodide.asm.wasm").read_bytes()
+    assert not [name for name in (b"OpenSSL", b"SSL_CTX", b"mi_malloc", b"ncurses", b"numpy.core")
+                if name in binary]
