@@ -113,6 +113,21 @@ def test_a_second_ctrl_c_stops_at_once(tmp_path, monkeypatch):
     assert checkpoint.checkpoints(tmp_path)[-1].name == "step-0000004"
 
 
+def test_a_checkpoint_that_may_not_be_read_is_no_full_disk(tmp_path, monkeypatch):
+    run(tmp_path, max_steps=2)
+    path = checkpoint.checkpoints(tmp_path)[-1] / "state.json"
+    read = Path.read_bytes
+
+    def refuse(self):
+        if self == path:
+            raise PermissionError(13, "Permission denied", str(self))
+        return read(self)
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(OSError, match=f"^{path} cannot be read .*: change its permissions.$"):
+        run(tmp_path, max_steps=2)
+
+
 def test_signals_are_given_back(tmp_path):
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     run(tmp_path, max_steps=1)

@@ -206,7 +206,7 @@ def read_state(path: Path) -> dict:
         if not isinstance(state, dict):
             raise ValueError
     except PermissionError as error:  # whole, as far as anybody knows
-        raise OSError(
+        raise PermissionError(
             f"{path / 'state.json'} cannot be read ({error.strerror}): change its permissions."
         ) from None
     except (OSError, ValueError, RecursionError):

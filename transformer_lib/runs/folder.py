@@ -447,6 +447,8 @@ class RunFolder:
         try:
             yield
         except OSError as error:
+            if isinstance(error, PermissionError) and error.errno is None:
+                raise  # a file that may not be read: it was said which
             said = error.strerror or error
             advice = "choose another run folder"
             if not isinstance(error, FileNotFoundError | FileExistsError | NotADirectoryError):
