@@ -12,10 +12,13 @@ from html import unescape
 from pathlib import Path
 
 import yaml
+from check_yourself import questions
 from page_meta import description
 from reading_order import chapters as numbers
 from reading_order import number_of, pages, title
 from sphinx.application import Sphinx
+
+from course.page import as_markdown
 
 NO_TWIN = re.compile(r"book/(labs/.*|api)")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -79,6 +82,12 @@ def twin_of_notebook(notebook: dict) -> str:
     return LINK.sub(r"\1.md", "\n\n".join(parts)) + "\n"
 
 
+def with_questions(text: str, asked: str) -> str:
+    """A chapter's twin with what no notebook holds, before its sources as on the page."""
+    before, heading, after = text.partition("\n## Sources\n")
+    return f"{before}\n{asked}{heading}{after}" if asked else text
+
+
 def keep_source(app: Sphinx, docname: str, source: list[str]) -> None:
     """Of a page in Markdown: its text, once the lists that are made from data are in it."""
     if app.builder.name == "html" and not NO_TWIN.match(docname):
@@ -138,6 +147,7 @@ def write_twins(app: Sphinx, error: Exception | None) -> None:
         elif ran.exists() or source.exists():
             notebook = ran if ran.exists() else source
             text = twin_of_notebook(json.loads(notebook.read_text(encoding="utf8")))
+            text = with_questions(text, questions(page, as_markdown))
         else:
             continue
         (out / f"{page}.md").parent.mkdir(parents=True, exist_ok=True)
