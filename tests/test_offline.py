@@ -271,6 +271,19 @@ def test_a_page_has_its_twin(built):
     assert "<!-- errata -->" not in corrected and "What overturned it" in corrected
 
 
+@pytest.mark.parametrize(("page", "link", "leads"), [
+    ("book/03_masks", "notation.ipynb", "notation.md"),
+    ("book/03_masks", "notation.md#x", "notation.md#x"),
+    ("book/03_masks", "labs/lab1_attention.ipynb", "labs/lab1_attention.html"),
+    ("book/solutions/03_masks", "../api.md", "../api.html"),
+    ("book/solutions/03_masks", "../03_masks.ipynb#a", "../03_masks.md#a"),
+    ("book/03_masks", "https://x.org/a.ipynb", "https://x.org/a.ipynb"),
+])
+def test_a_twin_leads_to_what_is_there(page, link, leads):
+    """Labs and the API reference have no twins: their pages are what there is."""
+    assert markdown_twins.linked(f"see [it]({link}).", page) == f"see [it]({leads})."
+
+
 def test_llms_txt_lists_pages_that_are_there(built):
     site = built / "_build" / "html"
     text = (site / "llms.txt").read_text(encoding="utf8")
@@ -301,6 +314,11 @@ def shown(**data):
 def test_outputs_are_words(made, expected):
     text = markdown_twins.twin_of_notebook({"cells": [made]})
     assert text.startswith(expected)
+
+
+def test_code_inside_html_keeps_its_lines():
+    html = "<div>a <b>b</b><pre><span>if x &lt; 1:</span>\n    y(x)</pre>c</div>"
+    assert markdown_twins.said(html) == "a b\n\n```\nif x < 1:\n    y(x)\n```\n\nc"
 
 
 def test_a_table_of_html_keeps_its_rows():
