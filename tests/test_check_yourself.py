@@ -69,7 +69,8 @@ def test_the_section_comes_before_the_sources():
     for title in ("Exercises", "Summary", "Sources"):
         top += nodes.section("", nodes.title("", title))
     document += top
-    app = SimpleNamespace(env=SimpleNamespace(docname=f"book/{CHAPTER}"))
+    app = SimpleNamespace(env=SimpleNamespace(docname=f"book/{CHAPTER}"),
+                          builder=SimpleNamespace(name="html"))
     check_yourself.add_section(app, document)
     titles = [section[0].astext() for section in top.findall(nodes.section)][1:]
     assert titles == ["Exercises", "Summary", "Check yourself", "Sources"]
