@@ -59,9 +59,9 @@ test: $(READY)  ## lint, unit tests and every notebook, as Colab would run it
 	$(BIN)/ruff check .
 	$(PYTEST) -m 'not weekly' --ignore=tests/browser tests
 
-check: $(READY)  ## lint and the 7,000 quickest tests, in about four minutes on two cores; `make test` runs all
+check: $(READY)  ## lint and the quick tests, up to eight cases of each, in about a minute on two cores; `make test` runs all
 	$(BIN)/ruff check .
-	$(PYTEST) -q --quick -m 'not slow and not weekly' --timeout=60 --ignore=tests/browser tests
+	$(PYTEST) -q --quick --cases 8 -m 'not slow and not weekly' --timeout=60 --ignore=tests/browser tests
 
 weekly: weekly-tests weekly-labs  ## the tests that take minutes each; a smaller one of each kind is in `make test`
 

@@ -1,4 +1,4 @@
-"""Headless Chromium, and in it the live model's modules on an empty page of this machine."""
+"""Headless Chromium, what it is shown of this machine, and in it the live model's modules."""
 
 import functools
 import http.server
@@ -62,12 +62,42 @@ def start_chromium(profile: Path):
     return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
 
 
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """The files of a folder, and no line for each request."""
+
+    def log_message(self, *arguments):
+        pass
+
+
+class OnlyFromHere(Quiet):
+    """As well, the browser is forbidden, worker and all, to ask anybody else."""
+
+    def end_headers(self):
+        self.send_header("Content-Security-Policy",
+                         "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:")
+        super().end_headers()
+
+
+@contextmanager
+def served(folder: Path, handler: type = Quiet):
+    """The address at which this machine shows a folder, without a slash at its end."""
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(handler, directory=str(folder))
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 @contextmanager
 def open_page(profile: Path, timeout: int = 600):
     """A Page with book/_static/live/ as its server's root; needs selenium and Chromium."""
     given: dict[str, bytes] = {}
 
-    class Handler(http.server.SimpleHTTPRequestHandler):
+    class Handler(Quiet):
         extensions_map = {".js": "text/javascript", "": "application/octet-stream"}
 
         def do_GET(self):
@@ -81,19 +111,11 @@ def open_page(profile: Path, timeout: int = 600):
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, *arguments):
-            pass
-
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Handler, directory=str(LIVE))
-    )
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    driver = start_chromium(profile)
-    driver.set_script_timeout(timeout)
-    try:
-        address = f"http://127.0.0.1:{server.server_port}"
-        driver.get(f"{address}/empty.html")
-        yield Page(driver, address, given)
-    finally:
-        driver.quit()
-        server.shutdown()
+    with served(LIVE, Handler) as address:
+        driver = start_chromium(profile)
+        driver.set_script_timeout(timeout)
+        try:
+            driver.get(f"{address}/empty.html")
+            yield Page(driver, address, given)
+        finally:
+            driver.quit()

@@ -31,21 +31,16 @@ RUN = {"parameters", "updates", "tokens", "curve"}
 NO_CURVE = "recorded without training curves"
 NO_TOKENS = "recorded without a count of the tokens that each run read"
 OLD = {
-    "claims/toys": ("13_toy_tasks", NO_CURVE),
     "beyond/acting": ("25_acting", NO_CURVE),
-    "beyond/adaptive-steps": ("24a_less_depth", NO_CURVE),
-    "beyond/attention-cost": ("23_cheaper_attention", "timed on one machine"),
     "beyond/early-leaving": ("24a_less_depth", NO_CURVE),
     "beyond/encoder-decoders-denoising": ("22_encoder_decoders", NO_TOKENS),
     "beyond/encoder-decoders-layers": ("which_layers", NO_TOKENS),
     "beyond/encoder-decoders-tags": ("many_directions", NO_TOKENS),
     "beyond/encoder-only": ("19_encoder_only", NO_TOKENS),
-    "beyond/far-links": ("23_cheaper_attention", NO_CURVE),
     "beyond/modern-parts": ("20_decoder_only", NO_CURVE),
     "beyond/one-stream-mini": ("20_decoder_only", NO_TOKENS),
     "beyond/one-stream-multi30k": ("20_decoder_only", NO_TOKENS),
     "beyond/recall": ("24_longer_memory", NO_CURVE),
-    "beyond/scaling": ("scaling", NO_CURVE),
 }
 
 

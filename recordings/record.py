@@ -132,7 +132,7 @@ def watch():
     seen, backward, embedding = Watched(), torch.Tensor.backward, F.embedding
 
     def noted_backward(tensor, *args, **kwargs):
-        if tensor.numel() == 1:
+        if tensor.numel() == 1 and kwargs.get("inputs") is None:  # else a side loss, for a part
             seen._backward(tensor)
         return backward(tensor, *args, **kwargs)
 
@@ -171,18 +171,20 @@ def read(path: Path) -> list[dict]:
 
 
 def record(
-    path: Path, grid: Iterable[tuple[dict, Callable[[], dict]]], parts=(), again=lambda found: False
+    path: Path, grid: Iterable[tuple[dict, Callable[[], dict]]], parts=(),
+    again=lambda found: False, name: str = "",
 ) -> None:
     """Measure each (settings, function) that `path` does not hold yet, and keep what it returns.
 
     parts: only cells whose settings name one of these parts are measured; by default all.
     again: whether a record that is there lacks something and has to be made again.
+    name: of the module, for the command that the file keeps; by default the file's own.
     """
     torch.set_num_threads(1)
     make_folder(path.parent)
     grid, known = list(grid), read(path)
     made = {key: environment(torch.device("cpu"))[key] for key in ("device", "python", "torch")}
-    made |= {"threads": 1, "command": f"make record ONLY={path.stem}"}
+    made |= {"threads": 1, "command": f"make record ONLY={name or path.stem}"}
     records = [next((r for r in known if r["settings"] == settings), None) for settings, _ in grid]
     todo = [
         i for i, r in enumerate(records)
@@ -283,7 +285,7 @@ def main() -> None:
         if hasattr(grid, "OUT"):
             gate = getattr(grid, "GATE", None)
             again = gate.lacks if gate and not options.new else lambda _: False
-            record(grid.OUT, grid.grid(), options.parts, again)
+            record(grid.OUT, grid.grid(), options.parts, again, name.split(".")[1])
         else:
             grid.record_all()  # a module of Part V: several files, or flat ones
 

@@ -1,6 +1,7 @@
 """Small models, and the same random numbers in every run."""
 
 import os
+import re
 import signal
 import socket
 import stat
@@ -13,12 +14,15 @@ import pytest
 import torch
 from hypothesis import settings
 
+from benchmarks.browser import served, start_chromium
 from transformer_lib import ModelConfig, Transformer
 from transformer_lib.corpora import hub, multi30k
 
 # The examples are the same in every run: a failure here is a failure everywhere.
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("repeatable")
+
+HAS_GPU = torch.cuda.is_available() or torch.backends.mps.is_available()
 
 TINY = dict(
     vocab_size=20, d_model=16, n_heads=4, d_ff=24, n_encoder_layers=2, n_decoder_layers=2,
@@ -53,22 +57,50 @@ def pytest_pycollect_makemodule(module_path, parent):
         return OnUnix.from_parent(parent, path=module_path)
 
 
+# ---- `make check`: quick tests only, and of a test with many cases some of them ----------------
+
+SLOW = Path(__file__).with_name("slow.txt")
+
+
 def pytest_addoption(parser):
-    said = "leave out the functions of tests/slow.txt"
-    parser.addoption("--quick", action="store_true", help=said)
+    parser.addoption("--quick", action="store_true", help="leave out the functions of slow.txt")
+    said = "of a test with more cases than N run N, evenly spaced"
+    parser.addoption("--cases", type=int, metavar="N", help=said)
+
+
+def slow_tests() -> set[str]:
+    """test_file.py::test_function of everything that is too slow for `make check`."""
+    return set(SLOW.read_text(encoding="utf8").split())
+
+
+def pytest_ignore_collect(collection_path, config):
+    """A file that has slow tests only is not even imported."""
+    if not config.getoption("--quick") or collection_path.suffix != ".py":
+        return None
+    here = collection_path.relative_to(SLOW.parent).as_posix()
+    tests = re.findall(r"^def (test_\w+)", collection_path.read_text(encoding="utf8"), re.MULTILINE)
+    return True if tests and {f"{here}::{name}" for name in tests} <= slow_tests() else None
+
+
+def spread(items: list, n: int) -> list:
+    """n of the items, evenly spaced, the first and the last among them; all, if they are fewer."""
+    if len(items) <= n:
+        return items
+    return [items[i * (len(items) - 1) // max(n - 1, 1)] for i in range(n)]
 
 
 def pytest_collection_modifyitems(config, items):
-    if not config.getoption("--quick"):
+    quick, most = config.getoption("--quick"), config.getoption("--cases")
+    if not (quick or most):
         return
-    here = Path(__file__).parent
-    slow = set((here / "slow.txt").read_text(encoding="utf8").split())
-    left_out = [
-        item for item in items
-        if f"{item.path.relative_to(here).as_posix()}::{item.originalname}" in slow
-    ]
-    items[:] = [item for item in items if item not in set(left_out)]
-    config.hook.pytest_deselected(items=left_out)
+    slow, cases = slow_tests() if quick else set(), {}
+    for item in items:
+        name = f"{item.path.relative_to(SLOW.parent).as_posix()}::{item.originalname}"
+        if name not in slow:
+            cases.setdefault(name, []).append(item)
+    kept = {item for several in cases.values() for item in spread(several, most or len(several))}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -89,7 +121,8 @@ def null_device_stays():
 
 @pytest.fixture(autouse=True)
 def seeded():
-    torch.manual_seed(0)
+    """Without a GPU not by torch.manual_seed, which writes down who called it: 2 ms a test."""
+    (torch.manual_seed if HAS_GPU else torch.default_generator.manual_seed)(0)
 
 
 @pytest.fixture(autouse=True)
@@ -97,6 +130,27 @@ def no_downloads(monkeypatch):
     """A test takes what is on this machine, so that it does the same everywhere."""
     monkeypatch.setattr(multi30k, "MIRRORS", ())
 
+
+# ---- pages in headless Chromium; their tests skip where there is none --------------------------
+
+@pytest.fixture(scope="module")
+def address(request):
+    """Where the module's SERVED is: a folder, its handler, and the path below which it lies."""
+    folder, handler, *prefix = request.module.SERVED
+    with served(folder, handler) as server:
+        yield f"{server}{''.join(prefix)}/"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    driver = start_chromium(tmp_path_factory.mktemp("chromium"))
+    driver.set_page_load_timeout(60)
+    driver.set_script_timeout(120)  # axe reads the whole of a long page
+    yield driver
+    driver.quit()
+
+
+# ---- a hub -------------------------------------------------------------------------------------
 
 class SilentHub(list):
     """The connections to a hub on this machine that accepts each one and never says a word."""

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks import attention_cost
+from recordings.beyond import attention_cost
 from transformer_lib import masks
 from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_lib.beyond import (
@@ -486,20 +486,36 @@ def recorded(name):
 
 
 def test_the_recorded_costs_are_whole():
-    rows = recorded("attention-cost")["rows"]
-    by_length = {
-        n: {r["mechanism"] for r in rows if r["length"] == n} for n in attention_cost.LENGTHS
-    }
-    assert len({frozenset(names) for names in by_length.values()}) == 1 and by_length[128]
-    full_bytes = {r["length"]: r["MB"] * 1e6 for r in rows if r["mechanism"] == "full"}
-    assert all(n_bytes >= 4 * n * n for n, n_bytes in full_bytes.items())
+    records = recorded("attention-cost")["records"]
+    assert [r["settings"] for r in records] == [settings for settings, _ in attention_cost.grid()]
+    timed = [r for r in records if r["settings"]["part"] == "timing"]
+    assert len({frozenset(row["mechanism"] for row in r["rows"]) for r in timed}) == 1
+    for r in timed:
+        (full,) = (row for row in r["rows"] if row["mechanism"] == "full")
+        assert full["MB"] * 1e6 >= 4 * r["settings"]["length"] ** 2
+
+
+def test_operations_are_counted_as_they_were_recorded():
+    records = recorded("attention-cost")["records"]
+    counted = {r["settings"]["length"]: r["operations"] for r in records if "operations" in r}
+    assert attention_cost.count(256)["operations"] == counted[256]
+    for size, found in counted.items():  # two products of T x T x K, two operations each
+        assert found["full"] == found["PyTorch's fused kernel"] == 4 * size**2 * attention_cost.K
+
+
+def test_a_round_in_which_others_had_the_core_does_not_count(monkeypatch):
+    monkeypatch.setattr(attention_cost, "mechanisms", lambda size: {"idle": lambda q, k, v: q})
+    clock = iter(range(10**6))
+    monkeypatch.setattr(attention_cost.time, "perf_counter", lambda: float(next(clock)))
+    with pytest.raises(RuntimeError, match="other programs had the core in all but 0 of 20 rounds"):
+        attention_cost.measure(8, rounds=1, flex=False)
 
 
 @pytest.mark.weekly  # compiling takes a minute, and needs a C++ compiler
 def test_compiled_flex_attention_gives_the_same_numbers():
     if shutil.which("g++") is None and shutil.which("clang++") is None:
         pytest.skip("no C++ compiler")
-    names = [row["mechanism"] for row in attention_cost.measure(256, rounds=1, flex=True)]
+    names = [row["mechanism"] for row in attention_cost.measure(256, rounds=1)["rows"]]
     assert "FlexAttention, local" in names
 
 
@@ -513,8 +529,12 @@ def test_memory_counts_what_is_alive_at_once():
     assert z.shape == (10, 100)
 
 
+def far_runs():
+    return [r["settings"] | r for r in recorded("far-links")["records"]]
+
+
 def test_the_recorded_grid_is_of_today_s_mechanisms():
-    runs = recorded("far-links")["runs"]
+    runs = far_runs()
     assert {run["mechanism"] for run in runs} == set(far_links.NAMES)
     for run in runs:
         model = far_links.reader(run["mechanism"], 128, run["n_facts"], run["budget"])
@@ -528,7 +548,7 @@ def test_what_the_page_says_of_far_links_holds():
     def right(name, **change):
         """The mean share of right answers, by seed."""
         wanted = usual | change | {"mechanism": name}
-        rows = [run for run in recorded("far-links")["runs"] if wanted.items() <= run.items()]
+        rows = [run for run in far_runs() if wanted.items() <= run.items()]
         return [sum(run["same_updates"]) / 8 for run in sorted(rows, key=lambda run: run["seed"])]
 
     found = {name: right(name) for name in far_links.NAMES}
@@ -549,8 +569,10 @@ def test_what_the_page_says_of_far_links_holds():
     solved = {n for n in far_links.NAMES if min(right(n, rate=0.001)) > 0.5}
     assert solved == {"full", "Longformer", "Reformer", "Routing", "all routed"}
     assert max(right("linear", rate=0.001)) < 0.1
+    fast = ("full", "Longformer", "linear", "Reformer", "all routed", "Routing")
+    assert [percent(name, rate=0.01) for name in fast] == [100, 100, 91, 85, 64, 9]
     same = {
-        n: [sum(r[key]) / 8 for r in recorded("far-links")["runs"]
+        n: [sum(r[key]) / 8 for r in far_runs()
             if (usual | {"mechanism": n}).items() <= r.items()]
         for n in far_links.NAMES for key in ("same_flops",)
     }

@@ -3,9 +3,6 @@
 import json
 import re
 import tempfile
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -15,7 +12,7 @@ import pytest
 from docutils import nodes
 from docutils.utils import new_document
 
-from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
+from benchmarks.browser import CHROMIUM, DRIVER, served, start_chromium
 from course import bank, page
 
 CHAPTER = "03_masks"
@@ -96,17 +93,11 @@ def browser(tmp_path_factory):
         f'<link rel="icon" href="data:,"><style>{style}</style><main><h1>Masks</h1>'
         f"{page.as_html(CHAPTER)}</main><script>{script}</script></html>", encoding="utf8")
 
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    driver = start_chromium(Path(tempfile.mkdtemp()))
-    driver.address = f"http://127.0.0.1:{server.server_port}/index.html"
-    yield driver
-    driver.quit()
-    server.shutdown()
+    with served(folder) as address:
+        driver = start_chromium(Path(tempfile.mkdtemp()))
+        driver.address = f"{address}/index.html"
+        yield driver
+        driver.quit()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from exercises.checks import testing
 from exercises.museum import gallery, key, symptoms
 from exercises.museum.laws import LAWS, complaint
 from exercises.museum.mutants import COMPONENTS
-from exercises.museum.specimens import CHAPTERS, HERE, PUBLIC, SPECIMENS, changed
+from exercises.museum.specimens import CHAPTERS, HERE, PUBLIC, SPECIMENS, changed, specimen
 from exercises.museum.wings import PAGES, wings
 from transformer_lib import ModelConfig, Transformer, decoding, loss, masks, schedule
 from transformer_lib import one_file as program
@@ -104,6 +104,11 @@ def test_every_law_catches_something():
 def test_a_change_that_fits_nowhere_is_refused():
     with pytest.raises(ValueError, match="0 times, not once"):
         changed([("no such line", "")])
+
+
+def test_two_bugs_have_two_names():
+    with pytest.raises(ValueError, match="two bugs named 'mask-thrown-away'"):
+        specimen("mask-thrown-away", "Again", "03_masks", looks="", why="", hides="", law="")
 
 
 @each_specimen

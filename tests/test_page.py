@@ -50,17 +50,26 @@ def page_python(code):
     return done.stdout
 
 
-def judged(chapter, *options):
-    """{what was answered: (verdict, message)}"""
-    elsewhere = [f"--without={chapter}.{number}" for number in CHAPTERS[chapter]]
+def judged(program, name, left_out, *options):
+    """{(kind or task, what was answered): what tests/page_answers.py or page_labs.py says of it}"""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.page_answers", *options, *elsewhere, chapter],
+        [sys.executable, "-m", f"tests.{program}", *options,
+         *(f"--without={one}" for one in left_out), name],
         capture_output=True, text=True, cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr[-3000:]
     rows = map(json.loads, done.stdout.splitlines())
-    return {f"{kind} {what}": (verdict, message) for _, kind, what, verdict, message, _ in rows}
+    return {(where, what): found for _, where, what, *found, _ in rows}
+
+
+def on_both(program, name, left_out, *options):
+    """What it says with PyTorch, and with the page's own library."""
+    with ThreadPoolExecutor() as pool:
+        right, page = pool.map(lambda more: judged(program, name, left_out, *options, *more),
+                               ([], ["--page"]))
+    assert right.keys() == page.keys()
+    return right, page
 
 
 def sentences(message):
@@ -69,10 +78,10 @@ def sentences(message):
 
 def compare(chapter, options):
     """(number of answers, [those whose verdict differs], [those whose sentence differs])"""
-    with ThreadPoolExecutor() as pool:
-        right, page = pool.map(lambda more: judged(chapter, *options, *more), ([], ["--page"]))
-    assert right.keys() == page.keys() and len(right) > (4 if EVERY in options else 20)
-    verdicts = [what for what, (verdict, _) in right.items() if page[what][0] != verdict]
+    left_out = [f"{chapter}.{number}" for number in CHAPTERS[chapter]]
+    right, page = on_both("page_answers", chapter, left_out, *options)
+    assert len(right) > (4 if EVERY in options else 20)
+    verdicts = [str(what) for what, (verdict, _) in right.items() if page[what][0] != verdict]
     said = [f"{what}:\n {sentences(message)}\n {sentences(page[what][1])}"
             for what, (_, message) in right.items()
             if sentences(page[what][1]) != sentences(message)]
@@ -341,3 +350,21 @@ def test_everything_vendored_brings_its_licence():
     assert "Mozilla Public License" in held["pyodide"]
     assert "PYTHON SOFTWARE FOUNDATION LICENSE" in held["pyodide"]
     assert "Permission is hereby granted, free of charge" in held["codemirror"]
+
+
+def test_each_part_of_the_runtime_is_listed_with_its_trace_and_the_text_of_its_licence():
+    """After a change of version some trace is gone, and the table has to be looked at again."""
+    folder = ROOT / "book" / "_extra" / "vendor" / "pyodide"
+    rows = [re.split(r" \| ", line.strip("| "))
+            for line in (folder / "PARTS.md").read_text(encoding="utf8").splitlines()
+            if line.startswith("| ")][1:]
+    assert {row[3].strip("`") for row in rows} == {path.name for path in folder.glob("LICENSE*")}
+    missing = [(part, trace) for part, _, _, _, trace, file in rows
+               if trace.strip("`").encode() not in (folder / file).read_bytes()]
+    assert not missing
+    package = (ROOT / "tools" / "vendor.sh").read_text(encoding="utf8")
+    assert f"pyodide@{rows[0][1]} " in package
+    # What an own licence would be needed for, were it in.
+    binary = (folder / "pyodide.asm.wasm").read_bytes()
+    assert not [name for name in (b"OpenSSL", b"SSL_CTX", b"mi_malloc", b"ncurses", b"numpy.core")
+                if name in binary]

@@ -5,40 +5,21 @@ it, with PyTorch and with the page's small tensor library, in a process each.
 """
 
 import json
-import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from exercises.page import lab
 from tests.page_labs import EMPTY, SOLUTION, planned
-from tests.test_page import MOST, page_python, run_here
+from tests.test_page import MOST, on_both, page_python, run_here
 
 ROOT = Path(__file__).resolve().parents[1]
 LABS = {name.removeprefix("labs/"): left_out for name, left_out in run_here.LABS.items()}
 
 
-def judged(name, *options):
-    """{(task, what was answered): (verdict deserved, verdict given, text)}"""
-    left_out = [f"--without={task}" for task in LABS[name]]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.page_labs", *options, *left_out, name],
-        capture_output=True, text=True, cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    rows = map(json.loads, done.stdout.splitlines())
-    return {(task, what): found for _, task, what, *found, _ in rows}
-
-
 @pytest.mark.parametrize("name", LABS)
 def test_every_answer_of_a_lab_gets_the_verdict_and_the_sentence_that_it_deserves(name):
-    with ThreadPoolExecutor() as pool:
-        here, there = pool.map(lambda options: judged(name, *options), (["--page"], []))
-    assert here.keys() == there.keys()
+    there, here = on_both("page_labs", name, LABS[name])
     tasks = {task for task, _ in here}
     assert len(tasks) == len(planned(name)) - len(LABS[name])
     assert all((task, what) in here for task in tasks for what in (SOLUTION, EMPTY))

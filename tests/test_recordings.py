@@ -69,6 +69,13 @@ def test_one_command_makes_every_recording():
         assert hasattr(module, "OUT") and hasattr(module, "grid") or hasattr(module, "record_all")
 
 
+def test_the_command_in_a_file_is_known():
+    known = {name.split(".")[1] for name in recorder.names()}
+    for name in MODULES:
+        command = load(name).get("made", {}).get("command", "make record ONLY=toys")
+        assert command.removeprefix("make record ONLY=") in known, name
+
+
 def test_every_grid_has_its_file():
     assert MODULES.keys() <= FILES.keys()
 

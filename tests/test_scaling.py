@@ -11,8 +11,6 @@ from recordings.beyond import scaling
 
 ROOT = Path(__file__).resolve().parents[1]
 
-RECORDED = ROOT / "results" / "beyond" / "scaling.json"
-
 
 @pytest.fixture(scope="module")
 def fit_law():
@@ -50,7 +48,7 @@ def test_without_a_floor_the_law_falls_to_nothing(fit_law):
 
 
 def test_a_grid_is_every_width_with_every_amount_of_text():
-    grid = scaling.settings("grid", 0)
+    grid = scaling.settings("grid")
     cells = {(run["width"], run["share"]) for run in grid}
     assert cells == {(w, s) for w in scaling.WIDTHS for s in scaling.SHARES}
     costs = [run["width"] ** 2 / run["share"] for run in grid]
@@ -58,40 +56,17 @@ def test_a_grid_is_every_width_with_every_amount_of_text():
 
 
 def test_a_control_has_its_run_of_the_grid():
-    grid = [run | {"kind": ""} for run in scaling.settings("grid", 0)]
-    for kind, changed in (("rate", "rate"), ("epochs", "epochs")):
-        for run in scaling.settings(kind, 0):
+    grid = scaling.settings("grid")
+    for changed in ("rate", "epochs"):
+        for run in scaling.settings(changed):
             assert run[changed] != 1
-            assert run | {"kind": "", changed: 1} in grid
+            assert run | {changed: 1} in grid
 
 
-@pytest.mark.skipif(not RECORDED.exists(), reason="no run is recorded")
 def test_the_recorded_runs_belong_together():
-    found = json.loads(RECORDED.read_text(encoding="utf8"))
-    keys = ("kind", "seed", "width", "share", "rate", "epochs")
-    names = [tuple(run[key] for key in keys) for run in found["runs"]]
-    assert len(set(names)) == len(names)
-    vocabulary = found["shared"]["vocabulary"]
-    for run in found["runs"]:
-        assert {key: run[key] for key in keys} in scaling.settings(run["kind"], run["seed"])
-        assert run["embedding"] == vocabulary * run["width"] < run["parameters"]
-        assert run["peak_lr"] == run["rate"] / run["width"]
-        assert run["loss"] < math.log(vocabulary), "no better than a guess"
-        assert run["date"] and run["commit"] and run["device"] and run["seconds"] > 0
-
-
-def test_new_runs_are_added_to_what_was_recorded(tmp_path, monkeypatch):
-    monkeypatch.setattr(scaling, "RUNS", tmp_path / "runs")
-    monkeypatch.setattr(scaling, "RESULTS", tmp_path)
-    run = {"kind": "grid", "seed": 0, "width": 16, "tokens": 9, "rate": 1}
-    old = [run | {"peak_lr": 1}, run | {"width": 32, "peak_lr": 1}]
-    (tmp_path / "scaling.json").write_text(json.dumps({"shared": {}, "runs": old}))
-    for width in (16, 256):
-        folder = tmp_path / "runs" / "scaling" / str(width)
-        folder.mkdir(parents=True)
-        new = run | {"width": width, "train": {"peak_lr": 2, "seed": 0, "precision": "bf16"}}
-        (folder / "result.json").write_text(json.dumps(new))
-    scaling.collect()
-    found = json.loads((tmp_path / "scaling.json").read_text())
-    assert [(run["width"], run["peak_lr"]) for run in found["runs"]] == [(16, 2), (32, 1), (256, 2)]
-    assert found["shared"]["precision"] == "bf16" and "seed" not in found["shared"]
+    records = json.loads(scaling.OUT.read_text(encoding="utf8"))["records"]
+    assert [r["settings"] for r in records] == [settings for settings, _ in scaling.grid()]
+    for r in records:
+        assert r["embedding"] == scaling.VOCABULARY * r["settings"]["width"] < r["parameters"]
+        assert r["parameters"] == r["run"]["parameters"]
+        assert r["loss"] < math.log(scaling.VOCABULARY), "no better than a guess"

@@ -4,16 +4,14 @@ nothing overflows, charts and figures live, and axe finds nothing serious."""
 import dataclasses
 import re
 import tempfile
-import threading
 import time
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from pathlib import Path
 
 import pytest
 
-from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
+from benchmarks import browser
+from benchmarks.browser import CHROMIUM, DRIVER
 from course import plan, slides
 from tools.setup_cell import ROOT
 
@@ -186,19 +184,13 @@ def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("decks")
     slides.write(folder, DECKS, placeholder_outputs())
 
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    driver = start_chromium(Path(tempfile.mkdtemp()))
-    size = {"width": 1280, "height": 720, "deviceScaleFactor": 1, "mobile": False}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    driver.set_script_timeout(60)
-    yield driver, f"http://127.0.0.1:{server.server_port}"
-    driver.quit()
-    server.shutdown()
+    with browser.served(folder) as address:
+        driver = browser.start_chromium(Path(tempfile.mkdtemp()))
+        size = {"width": 1280, "height": 720, "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        driver.set_script_timeout(60)
+        yield driver, address
+        driver.quit()
 
 
 def wait_for(driver, script: str, seconds: float = 30):
@@ -267,11 +259,8 @@ def test_charts_and_figures_live_and_a_held_figure_waits(served, tmp_path):
     text = slides.deck_html(deck, outputs)
     made = slides.write(tmp_path, [deck], outputs)[0]
     assert made.read_text(encoding="utf8").count("data-live=") == text.count("data-live=") == 1
-    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        driver.get(f"http://127.0.0.1:{server.server_port}/{made.name}")
+    with browser.served(tmp_path) as address:
+        driver.get(f"{address}/{made.name}")
         wait_for(driver, "document.documentElement.dataset.fitted")
         wait_for(driver, "document.querySelector('.vega').dataset.ready")
         driver.execute_script("Reveal.slide(2)")
@@ -289,8 +278,6 @@ def test_charts_and_figures_live_and_a_held_figure_waits(served, tmp_path):
             "return [document.activeElement.value, Reveal.getIndices().h]")
         assert float(value) > 3 and slide == 1
         wait_for(driver, "document.querySelectorAll('.live-film-line').length === 10")
-    finally:
-        server.shutdown()
 
 
 @pytest.mark.slow

@@ -503,3 +503,50 @@ def test_a_tokenizer_of_another_model_is_named(tmp_path):
     ):
         run(tmp_path / "run", model=model)
     assert not (tmp_path / "run").exists()
+
+
+# ---------------------------------------------------------------------------------------- R-Drop
+
+
+def some_batch(seed=0):
+    """Padded ids of three pairs of different lengths."""
+    torch.manual_seed(seed)
+    model = Transformer(ModelConfig(**{**MODEL, "vocab_size": 40, "dropout": 0.3}))
+    ids = torch.randint(4, 40, (2, 3, 7))
+    ids[0, 1, 4:], ids[1, 2, 3:] = 0, 0
+    return model, tuple(ids)
+
+
+def test_r_drop_compares_two_passes_with_other_dropout():
+    """With weight 0 it's the mean of two losses; the rest is the mean of both divergences, which
+    torch's own kl_div computes here, over the real tokens alone."""
+    model, batch = some_batch()
+    losses = {}
+    for weight in (0.0, 1.0, 4.0):
+        torch.manual_seed(1)
+        losses[weight] = training.r_drop_loss(model, batch, 0.1, weight)
+    torch.manual_seed(1)
+    src_ids, tgt_ids = (torch.cat([ids, ids]) for ids in batch)
+    logits = model(src_ids, tgt_ids[:, :-1])
+    real = batch[1][:, 1:] != 0
+    p, q = (half[real].log_softmax(-1) for half in logits.chunk(2))
+    kl = nn.functional.kl_div
+    apart = sum(kl(a, b, log_target=True, reduction="batchmean") for a, b in ((p, q), (q, p))) / 2
+    assert apart > 0.001
+    for weight in (1.0, 4.0):
+        torch.testing.assert_close(losses[weight] - losses[0.0], weight / 2 * apart)
+
+
+def test_without_dropout_r_drop_changes_nothing():
+    model, batch = some_batch()
+    plain = training.translation_loss(model.eval(), batch, 0.1)
+    torch.testing.assert_close(training.r_drop_loss(model, batch, 0.1, 5.0), plain)
+
+
+def test_train_takes_r_drop_from_its_settings(tmp_path):
+    """The same two updates, then other weights: the term was in the gradient."""
+    ends = []
+    for weight in (0.0, 3.0):
+        model, _ = run(tmp_path / str(weight), max_steps=2, average=1, r_drop=weight)
+        ends.append(torch.cat([p.flatten() for p in model.parameters()]))
+    assert not torch.equal(*ends)

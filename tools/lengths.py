@@ -9,15 +9,13 @@ the exercises with their answer cells and checks. The second form needs selenium
 """
 
 import argparse
-import functools
-import http.server
 import json
 import re
-import shutil
 import sys
 import tempfile
-import threading
 from pathlib import Path
+
+from benchmarks.browser import CHROMIUM, DRIVER, served, start_chromium
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_LINES = 250  # visible lines of code beside the printed library
@@ -78,49 +76,20 @@ def first_figure(cells: list[dict]) -> int | None:
     return None
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *arguments):
-        pass
-
-
-def open_browser(profile: str):
-    """Chromium without a window, WIDTH pixels wide."""
-    from selenium import webdriver
-
-    names = ("chromium", "chromium-browser", "google-chrome")
-    chromium = next(filter(None, map(shutil.which, names)), None)
-    driver = shutil.which("chromedriver")
-    if not (chromium and driver):
-        sys.exit("--site needs chromium and chromedriver on the path.")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (
-        "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
-        "--disable-background-networking", "--disable-component-update",
-        "--disable-dev-shm-usage", f"--user-data-dir={profile}",
-    ):
-        options.add_argument(flag)
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": WIDTH, "height": SCREEN, "deviceScaleFactor": 1, "mobile": False},
-    )
-    return browser
-
-
 def measure_pages(site: Path, pages: list[str]) -> dict[str, tuple[int, float | None]]:
     """Of each page: its height, and the top of its first figure or None, in pixels."""
     from selenium.webdriver.support.ui import WebDriverWait
 
-    handler = functools.partial(_Quiet, directory=str(site))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    if not (CHROMIUM and DRIVER):
+        sys.exit("--site needs chromium and chromedriver on the path.")
+    size = {"width": WIDTH, "height": SCREEN, "deviceScaleFactor": 1, "mobile": False}
     found = {}
-    with tempfile.TemporaryDirectory() as profile:
-        browser = open_browser(profile)
+    with served(site) as address, tempfile.TemporaryDirectory() as profile:
+        browser = start_chromium(Path(profile))
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         try:
             for page in pages:
-                browser.get(f"http://127.0.0.1:{server.server_port}/{page}")
+                browser.get(f"{address}/{page}")
                 # Figures are drawn when they come near the screen; printing draws them all.
                 for event in ("beforeprint", "afterprint"):
                     browser.execute_script("dispatchEvent(new Event(arguments[0]))", event)
@@ -133,7 +102,6 @@ def measure_pages(site: Path, pages: list[str]) -> dict[str, tuple[int, float | 
                 found[page] = tuple(browser.execute_script(MEASURE))
         finally:
             browser.quit()
-            server.shutdown()
     return found
 
 

@@ -7,15 +7,12 @@ what a cell has computed have none. This needs Chromium; run it again when a fig
 # ruff: noqa: E501  (scripts of the page read better in one line)
 
 import base64
-import functools
-import http.server
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
-from benchmarks.browser import start_chromium
+from benchmarks.browser import Quiet, served, start_chromium
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
 OUT = BOOK / "_static" / "play"
@@ -34,7 +31,7 @@ PAGE = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8
 data-live="NAME"><div class="live-still"></div></figure></article></main><script src="/_static/live/figures.js"></script>"""
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
+class Handler(Quiet):
     """/page/<figure> and the files of book/."""
 
     def translate_path(self, path):
@@ -49,20 +46,19 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, *arguments):
-        pass
-
 
 def main(names: list[str]) -> None:
-    handler = functools.partial(Handler, directory=str(BOOK))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     OUT.mkdir(exist_ok=True)
+    with served(BOOK, Handler) as address:
+        shoot(names, address)
+
+
+def shoot(names: list[str], address: str) -> None:
     driver = start_chromium(Path(tempfile.mkdtemp()))
     size = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1.25, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     for name in names:
-        driver.get(f"http://127.0.0.1:{server.server_port}/page/{name}")
+        driver.get(f"{address}/page/{name}")
         for _ in range(200):
             if driver.execute_script("return document.querySelector('.live-figure').dataset.ready"):
                 break

@@ -9,6 +9,8 @@ tests=$PWD/tests/browser
 slides=$PWD/course/slides/reveal
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# The licences of what the Python runtime is made of are kept: they stand in several projects' sources.
+cp "$target"/pyodide/{PARTS.md,LICENSE-*} "$work"
 cd "$work"
 npm install --silent --no-audit --no-fund --prefix . \
   vega@6.4.0 vega-lite@6.4.1 vega-embed@7.3.0 d3@5.7.0 jquery@3.8.0 mathjax@3.2.2 axe-core@4.14.1 \
@@ -44,7 +46,7 @@ chmod 644 "$target/pyodide"/*
 node -e 'const all = JSON.parse(require("fs").readFileSync("pyodide/pyodide-lock.json"));
   console.log(JSON.stringify({ info: all.info, packages: {} }));' > "$target/pyodide/pyodide-lock.json"
 cp axe-core/LICENSE "$target/pyodide/LICENSE"
-cp "$(python3 -c 'import sys; print(sys.base_prefix)')"/lib/python3.*/LICENSE.txt "$target/pyodide/LICENSE-python"
+mv "$work"/{PARTS.md,LICENSE-*} "$target/pyodide"
 # The editor of the exercises, in one file: what book/_static/run/editor.js imports.
 cat > editor.js <<'EDITOR'
 export { EditorState } from "@codemirror/state";
@@ -59,6 +61,9 @@ EDITOR
 .bin/esbuild editor.js --bundle --minify --format=esm --legal-comments=none \
   --outfile="$target/codemirror/codemirror.js" --log-level=warning
 cp @codemirror/view/LICENSE "$target/codemirror"
+for name in @lezer/common @lezer/python @marijn/find-cluster-break crelt style-mod w3c-keyname; do
+  cp $name/LICENSE "$target/codemirror/LICENSE-$(tr -d @ <<< $name | tr / -)"
+done
 # Source maps are not served: take out the comments that name them.
 sed -i 's|^//# sourceMappingURL=.*$||' "$target"/*/*.{js,mjs} "$tests/axe.min.js" "$slides"/re*.js "$slides/notes.js"
 du -sh "$target"

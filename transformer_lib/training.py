@@ -65,6 +65,24 @@ def translation_loss(model: nn.Module, batch: tuple[Tensor, ...], smoothing: flo
     return label_smoothed_cross_entropy(logits, predicted, smoothing, PAD)
 
 
+def r_drop_loss(
+    model: nn.Module, batch: tuple[Tensor, ...], smoothing: float = 0.0, weight: float = 1.0
+) -> Tensor:
+    """translation_loss of two passes, and how far they are apart (R-Drop, Wu et al. 2021).
+
+    Dropout leaves out other units in each pass, so the two predict differently. The term is
+    weight / 2 times the mean over real target tokens of (KL(p, q) + KL(q, p)) / 2, in nats. (The
+    paper adds the losses of both passes up where this takes their mean: hence the half.)
+    """
+    src_ids, tgt_ids = (torch.cat([ids, ids]) for ids in batch)  # (2B, S), (2B, T + 1)
+    logits = model(src_ids, tgt_ids[:, :-1])  # (2B, T, V)
+    loss = label_smoothed_cross_entropy(logits, tgt_ids[:, 1:], smoothing, PAD)
+    real = batch[1][:, 1:] != PAD  # (B, T)
+    p, q = (half[real].float().log_softmax(-1) for half in logits.chunk(2))  # (N, V) each
+    apart = ((p.exp() - q.exp()) * (p - q)).sum(-1).mean() / 2
+    return loss + weight / 2 * apart
+
+
 @torch.inference_mode()
 def validation_loss(
     model: nn.Module, sources: list[list[int]], targets: list[list[int]], max_tokens: int = 4096
@@ -113,6 +131,8 @@ def train(
             found["validation_bleu"] = greedy_bleu(model, tokenizer, held_out[0], references)
         return found
 
+    if loss is None and config.r_drop:
+        loss = partial(r_drop_loss, weight=config.r_drop)
     loss = loss or (fast.translation_loss if config.fast else translation_loss)
     return fit(
         model,

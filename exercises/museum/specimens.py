@@ -40,14 +40,21 @@ CHAPTERS = {  # page: its name
 }
 
 
-def changed(edits):
-    """The healthy program's text with some lines replaced; each old text must stand there once."""
-    text = inspect.getsource(healthy)
+def changed(edits, program=healthy):
+    """A program's text with some lines replaced; each old text must stand there once."""
+    text = inspect.getsource(program)
     for old, new in edits:
         if text.count(old) != 1:
             raise ValueError(f"the program holds {old!r} {text.count(old)} times, not once.")
         text = text.replace(old, new)
     return text
+
+
+def difference(edits, program=healthy):
+    """The changed lines with one line around them; - is right, + is broken."""
+    before, after = inspect.getsource(program).splitlines(), changed(edits, program).splitlines()
+    lines = list(difflib.unified_diff(before, after, n=1, lineterm=""))[2:]
+    return "\n".join(line for line in lines if not line.startswith("@@"))
 
 
 def run(text, name):
@@ -81,21 +88,29 @@ class Specimen:
         return run(changed(self.edits), self.name)
 
     def diff(self):
-        """The changed lines with one line around them; - is right, + is broken."""
-        before, after = inspect.getsource(healthy).splitlines(), changed(self.edits).splitlines()
-        lines = list(difflib.unified_diff(before, after, n=1, lineterm=""))[2:]
-        return "\n".join(line for line in lines if not line.startswith("@@"))
+        """The changed lines; see difference."""
+        return difference(self.edits)
 
     def caught_by(self):
         """The law, a function of a program."""
         return LAWS[self.law]
 
 
-SPECIMENS = {}
+class Catalogue(dict):
+    """{name: bug}, filled one by one; `kind` is Specimen, or a Case of a wing."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
+
+    def add(self, name, title, page, *edits, **fields):
+        if name in self:
+            raise ValueError(f"there are two bugs named {name!r}: give one another name.")
+        self[name] = self.kind(name, title, page, edits, **fields)
 
 
-def specimen(name, title, page, *edits, **fields):
-    SPECIMENS[name] = Specimen(name, title, page, edits, **fields)
+SPECIMENS = Catalogue(Specimen)
+specimen = SPECIMENS.add
 
 
 GITHUB = "https://github.com/"

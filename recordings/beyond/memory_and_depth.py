@@ -1,6 +1,6 @@
 """The older recorded runs of the chapters on longer memory and on less depth.
 
-    python -m recordings.beyond.memory_and_depth exits recall steps --seeds 0
+    python -m recordings.beyond.memory_and_depth exits recall --seeds 0
 
 Each run is added to its topic's file in results/beyond/ as soon as it ends, and is not made again
 where it stands there with today's settings. Seed 0 of all arms of all topics comes first.
@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import save_file
 
 from transformer_lib import load_pretrained
-from transformer_lib.beyond import adaptive_depth, arrows, recall
+from transformer_lib.beyond import adaptive_depth, recall
 from transformer_lib.beyond.learning import learn
 from transformer_lib.config import PAD
 from transformer_lib.data import load_parallel
@@ -193,43 +193,10 @@ def remember(arm: str, seed: int) -> dict:
             "settings": RECALL}
 
 
-# ---- as many steps as needed ---------------------------------------------------------------------
-
-STEPS = {"updates": 500, "batch": 64, "places": 8, "hops": 5, "max_steps": 6, "rate": 2e-3}
-
-
-def ponder(arm: str, seed: int) -> dict:
-    """Follow the arrows at a price for each step; the price grows over the first half."""
-    torch.manual_seed(seed)
-    price = float(arm)
-    model = arrows.Follower(STEPS["places"], STEPS["hops"], STEPS["max_steps"])
-    generator = torch.Generator().manual_seed(seed)
-    n, started, done = STEPS["updates"], time.perf_counter(), [0]
-
-    def loss():
-        batch = arrows.draw(STEPS["batch"], STEPS["places"], STEPS["hops"], generator)
-        done[0] += 1
-        return arrows.arrival_loss(model, batch, price * min(1, 2 * (done[0] - 1) / n))
-
-    learn(model, loss, n, STEPS["rate"], warmup=100, cooldown=3)
-    to, hops, arrived = arrows.draw(
-        1000, STEPS["places"], STEPS["hops"], torch.Generator().manual_seed(99)
-    )
-    with torch.no_grad():
-        logits, steps, _ = model(to, hops)
-    right = (logits.argmax(-1) == arrived).float().mean(1)
-    of_hops = [hops == h for h in range(1, STEPS["hops"] + 1)]
-    return {"arm": arm, "seed": seed, "price": price, "settings": STEPS,
-            "right": rounded([right[rows].mean().item() for rows in of_hops]),
-            "steps": rounded([steps[rows].mean().item() for rows in of_hops]),
-            "seconds": time.perf_counter() - started}
-
-
 # Topic: its function, its arms, its settings, the file in results/beyond/.
 TOPICS = {
     "exits": (exits, ["solved", "trained"], EXITS, "early-leaving"),
     "recall": (remember, recall.NAMES, RECALL, "recall"),
-    "steps": (ponder, ["0", "0.01", "0.03", "0.1", "0.3"], STEPS, "adaptive-steps"),
 }
 EXIT_POINTS = len(EXITS["gaps"]) + 3 + 2 * len(EXITS["quantiles"])  # 3: depths 3, 2 and 1
 

@@ -4,12 +4,15 @@ Each cell trains a model as the page does, for a task and a kind of positions, t
 It keeps, at two numbers of updates: whole sequences right by length and by repeated letters; how
 much of the right letter returns when one vector of a clean run is put into a corrupted one; what
 is left when its place is hidden, and when another letter of the source is exchanged. Resumable;
-about eight minutes on one core.
+a quarter of an hour on one core.
 """
 
+import itertools
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 
+from recordings.gate import Gate
 from recordings.record import RESULTS, cell, page_code
 from transformer_lib import ModelConfig, Transformer
 from transformer_lib.embeddings import Embed
@@ -17,8 +20,14 @@ from transformer_lib.embeddings import Embed
 OUT = RESULTS / "toys.json"
 PAGE = "13_toy_tasks"
 page = SimpleNamespace(**page_code(PAGE, lengths=(3, 8)))  # of the letters in training
+# Guessing: ten letters and <eos>.
+GATE = Gate(
+    chance=math.log(11), arms=("positions",),
+    edge={"rate": (0.003, 0.003), "positions": {"rotary", "learned"}},
+)
 
 SEEDS = (0, 1, 2)
+RATES = (0.001, 0.01)  # beyond the page's own, which is 0.003
 LOOKS = (500, 1500)  # updates; the page makes 500 without a GPU
 LENGTHS = (4, 6, 8, 9, 10, 12)  # of the test sequences
 # What the chapter asks of each kind of positions. (A bag cannot copy or reverse.)
@@ -26,6 +35,8 @@ TRAINED = [
     ("copy", "rotary"), ("copy", "sinusoidal"), ("copy", "learned"), ("reverse", "sinusoidal"),
     ("sort", "sinusoidal"), ("sort", "none"), ("sort", "encoder only"), ("sort", "decoder only"),
 ]
+# Where the text speaks of an order in time, a rate may change it.
+AT_OTHER_RATES = [("reverse", "sinusoidal"), ("copy", "learned")]
 OTHERS = (2, 3, 5, 6)  # places of the letters around the one asked for
 ASKED, BEFORE = 4, 3  # the places of the letter asked for, and of the one before it
 
@@ -63,7 +74,7 @@ def new_model(positional: str):
     return OneSided(page.new_model().config, positional)
 
 
-def learning(task: str, positions: str, seed: int) -> dict:
+def learning(task: str, positions: str, seed: int, rate: float = 0.003) -> dict:
     exact, surgery, repeated, exchanged = [], [], [], []
 
     def watch(step, model):
@@ -77,7 +88,7 @@ def learning(task: str, positions: str, seed: int) -> dict:
             exchanged.append([page.right_letter(model, task, place) for place in OTHERS])
             model.train()
 
-    model, losses = page.train(task, seed, positions, watch, LOOKS[-1], new_model)
+    model, losses = page.train(task, seed, positions, watch, LOOKS[-1], new_model, rate)
     return {
         "first": losses[0], "last": sum(losses[-20:]) / 20, "steps": LOOKS,
         "parameters": model.count_parameters(), "lengths": LENGTHS, "exact": exact,
@@ -90,3 +101,6 @@ def grid():
     for seed in SEEDS:
         for task, positions in TRAINED:
             yield cell("toys", learning, task=task, positions=positions, seed=seed)
+    for seed, rate in itertools.product(SEEDS, RATES):
+        for task, positions in AT_OTHER_RATES:
+            yield cell("toys", learning, task=task, positions=positions, seed=seed, rate=rate)

@@ -6,7 +6,7 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from test_family_tree import DATA, MODELS, family_tree
-from test_live_page import Handler, address, browser, tap, visit  # noqa: F401  (two are fixtures)
+from test_live_page import SERVED, Handler, tap, visit  # noqa: F401  (the first: what is served)
 
 BUILT = sorted({f"book/{model['page']}" for model in DATA["models"]} - {"book/25_acting"})
 Handler.more["family-tree"] = family_tree.figure(DATA, BUILT)
@@ -14,7 +14,7 @@ ALL = list(MODELS)
 
 
 @pytest.fixture
-def tree(browser, address):  # noqa: F811
+def tree(browser, address):
     return visit(browser, address + "book/family-tree.html")
 
 
@@ -64,7 +64,7 @@ def test_all_models_stand_there_by_year(tree):
 
 
 @pytest.mark.parametrize("width", [1280, 760])
-def test_no_name_covers_another_and_each_has_its_line(browser, address, width):  # noqa: F811
+def test_no_name_covers_another_and_each_has_its_line(browser, address, width):
     page = visit(browser, address + "book/family-tree.html", width)
     boxes = page.js("return [...document.querySelectorAll('.live-model')].map((one) => [one.dataset.name, one.offsetLeft, one.offsetTop, one.offsetLeft + one.offsetWidth, one.offsetTop + one.offsetHeight])")
     assert len(boxes) == len(ALL)
@@ -163,7 +163,7 @@ def test_the_tree_by_keyboard_alone(tree):
     assert len(tree.all(".live-model[tabindex='0']")) == 1
 
 
-def test_on_a_phone_it_is_a_list_by_year(browser, address):  # noqa: F811
+def test_on_a_phone_it_is_a_list_by_year(browser, address):
     page = visit(browser, address + "book/family-tree.html", width=390)
     assert len(shown(page)) == 10 and page.said().startswith(f"10 of {len(ALL)} models")
     for name in shown(page)[1:]:  # a spine holds together

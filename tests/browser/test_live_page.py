@@ -8,7 +8,6 @@ engine itself is held against torch in test_live.py.
 
 import contextlib
 import functools
-import http.server
 import importlib.util
 import io
 import json
@@ -23,7 +22,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
+from benchmarks.browser import CHROMIUM, DRIVER, Quiet
 from transformer_lib import load_pretrained, visualize
 from transformer_lib.data import load_parallel
 
@@ -87,10 +86,10 @@ def path_of_the_chapter() -> str:
     return re.sub('(?<="live-finding">).*?(?=</figcaption>)', "A finding.", figure, flags=re.DOTALL)
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
+class Handler(Quiet):
     """/book/<page>.html from its source, /_static/ from the book's folder."""
 
-    extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {
+    extensions_map = Quiet.extensions_map | {
         ".js": "text/javascript"
     }
 
@@ -144,26 +143,13 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, *arguments):
-        pass
+
+SERVED = ROOT / "book", Handler  # by the fixture `address`
 
 
-@pytest.fixture(scope="module")
-def address():
-    handler = functools.partial(Handler, directory=str(ROOT / "book"))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+@pytest.fixture(autouse=True, scope="module")
+def path_figure():
     Handler.more["figure_path"] = path_of_the_chapter()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    driver = start_chromium(tmp_path_factory.mktemp("chromium"))
-    driver.set_page_load_timeout(60)
-    yield driver
-    driver.quit()
 
 
 class Page:

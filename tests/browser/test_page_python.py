@@ -3,18 +3,15 @@
 The wheel is a dummy, the page's own small tensor library under another version.
 """
 
-import functools
 import hashlib
-import http.server
 import shutil
-import threading
 import zipfile
 from pathlib import Path
 
 import pytest
 import run_here
 
-from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
+from benchmarks.browser import CHROMIUM, DRIVER, OnlyFromHere, served
 from tests.test_page import typed
 from tools import page_torch
 
@@ -36,16 +33,6 @@ true_values = 18
 <div class=cell><div class=cell_input>
 <pre>checks.masks.combined(shape, true_values);</pre></div></div></article>
 """
-
-
-class OnlyFromHere(http.server.SimpleHTTPRequestHandler):
-    def end_headers(self):
-        self.send_header("Content-Security-Policy",
-                         "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:")
-        super().end_headers()
-
-    def log_message(self, *arguments):
-        pass
 
 
 def wheel(folder, name, spoilt=False):
@@ -77,24 +64,19 @@ def site(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def opened(site, tmp_path_factory):
+def opened(site, browser):
     """A browser that has opened the site's page, with some wheels beside it."""
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(OnlyFromHere, directory=str(site)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    browser = start_chromium(tmp_path_factory.mktemp("chromium"))
     browser.set_script_timeout(300)
 
     def opened(*wheels):
         taken = page_torch.take(wheels, site / "vendor" / "pyodide" / "wheels") if wheels else []
         (site / "page.html").write_text(
             PAGE.format(wheels=" ".join(path.name for path in taken)), encoding="utf8")
-        browser.get(f"http://127.0.0.1:{server.server_port}/page.html")
+        browser.get(f"{address}/page.html")
         return browser
 
-    yield opened
-    browser.quit()
-    server.shutdown()
+    with served(site, OnlyFromHere) as address:
+        yield opened
 
 
 def said(browser):

@@ -1,17 +1,14 @@
 """Exercises solved in the page: the true Python runtime in Chromium, on the built site."""
 
-import functools
-import http.server
 import json
 import re
-import threading
 import time
 from pathlib import Path
 
 import pytest
 import run_here
 
-from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
+from benchmarks.browser import CHROMIUM, DRIVER, OnlyFromHere
 from tests.test_page import OWN
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,33 +86,7 @@ ANSWERS = [
 LAB = "book/labs/lab2_masks_and_heads.html"
 
 
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    """Serves the site and forbids the browser, worker and all, to ask anybody else."""
-
-    def end_headers(self):
-        self.send_header("Content-Security-Policy",
-                         "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:")
-        super().end_headers()
-
-    def log_message(self, *arguments):
-        pass
-
-
-@pytest.fixture(scope="module")
-def address():
-    handler = functools.partial(QuietHandler, directory=str(SITE))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    driver = start_chromium(tmp_path_factory.mktemp("chromium"))
-    driver.set_script_timeout(120)
-    yield driver
-    driver.quit()
+SERVED = SITE, OnlyFromHere  # by the fixture `address`
 
 
 def open_page(browser, url, width=1280):

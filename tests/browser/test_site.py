@@ -8,17 +8,15 @@ desktop width and once at phone width, and its figures are drawn, clicked and re
 
 import functools
 import gzip
-import http.server
 import json
 import re
-import threading
 import time
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
-from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
+from benchmarks.browser import CHROMIUM, DRIVER, Quiet
 from tools import lengths
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +49,7 @@ ALLOWED_CONSOLE_ERRORS: list[str] = []
 each_page = pytest.mark.parametrize("page", PAGES)
 
 
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
+class UnderPrefix(Quiet):
     """Serves the site under PREFIX and nothing outside it."""
 
     def translate_path(self, path):
@@ -59,26 +57,8 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
             return "/nonexistent"
         return super().translate_path(path.removeprefix(PREFIX))
 
-    def log_message(self, *arguments):
-        pass
 
-
-@pytest.fixture(scope="module")
-def address():
-    handler = functools.partial(QuietHandler, directory=str(SITE))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}{PREFIX}/"
-    server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    driver = start_chromium(tmp_path_factory.mktemp("chromium"))
-    driver.set_page_load_timeout(60)
-    driver.set_script_timeout(120)  # axe reads the whole of a long page
-    yield driver
-    driver.quit()
+SERVED = SITE, UnderPrefix, PREFIX  # by the fixture `address`
 
 
 def open_page(browser, url, width, scheme="light"):
@@ -130,10 +110,19 @@ def requests_of(browser):
 
 
 @each_page
-def test_page_at_desktop_width(browser, address, page):
-    """No failed or foreign request, no console error, no serious accessibility issue."""
+def test_page_at_desktop_width(browser, address, page, subtests):
+    """No failed or foreign request, no console error, no serious accessibility issue.
+
+    A page is opened once for all that is only read of it: that takes longer than the reading.
+    """
     open_page(browser, address + page, DESKTOP)
     seen = requests_of(browser)
+    if page in CHAPTERS:
+        with subtests.test("a chapter is one sitting and begins with a figure to move"):
+            is_one_sitting(browser, page)
+    if page in CHART_PAGES:
+        with subtests.test("titles touch nothing"):
+            assert not touched_titles(browser)
     foreign = {url for url, _ in seen if url.startswith(("http", "ws", "//"))
                and not url.startswith(address)}
     assert not foreign, f"requests outside the site: {foreign}"
@@ -144,6 +133,9 @@ def test_page_at_desktop_width(browser, address, page):
     files = {re.split("[?#]", url)[0] for url, _ in seen if url.startswith(address)}
     weight = sum(sent(file, address) for file in files)
     assert weight < HEAVIEST, f"a first visit loads {weight:,} bytes"
+    if page in CHART_PAGES:
+        with subtests.test("tooltips name their series"):
+            hover_over_lines(browser, page)  # last: the pointer leaves its traces
 
 
 # What comes before the reader has moved, compressed: no formula's, chart's or model's file but those
@@ -213,9 +205,15 @@ def serious_issues(browser):
 
 
 @each_page
-def test_page_at_phone_width(browser, address, page):
+def test_page_at_phone_width(browser, address, page, subtests):
     """In the dark, nothing sticks out at 390 px: wide figures scroll in their own boxes."""
     open_page(browser, address + page, PHONE, "dark")
+    if page in CHART_PAGES:
+        with subtests.test("charts fit"):
+            charts_fit_a_phone(browser)
+    if page in DRAWN_PAGES:
+        with subtests.test("drawings are read"):
+            drawings_are_read(browser, page, PHONE)
     assert browser.execute_script("return document.documentElement.dataset.theme") == "dark"
     assert not console_errors(browser)
     assert not serious_issues(browser)
@@ -541,10 +539,8 @@ def test_narrow_pages_have_no_button_over_the_sliders(browser, address):
     assert shown == "none"
 
 
-@pytest.mark.parametrize("page", CHART_PAGES)
-def test_charts_fit_a_phone(browser, address, page):
+def charts_fit_a_phone(browser):
     """Letters of 12 px shrink to 11 at most; what is then still too wide scrolls in its box."""
-    open_page(browser, address + page, PHONE)
     sizes = browser.execute_script(
         """return [...document.querySelectorAll('.chart')].map((chart) => {
           const svg = chart.querySelector('svg'), natural = +svg.getAttribute('width'), drawn = svg.getBoundingClientRect().width;
@@ -574,39 +570,42 @@ DRAWN_PAGES = [page for page in PAGES
 
 
 @pytest.mark.parametrize("page", DRAWN_PAGES)
-def test_drawings_are_read_on_a_phone(browser, address, page):
-    """Nothing to scroll sideways, no letters below 11 px, one text alternative; also at 768."""
-    for width in (PHONE, 768):
-        open_page(browser, address + page, width)
-        drawings = browser.execute_script(
-            """
-            return [...document.querySelectorAll('figure.drawing')].map((figure) => {
-              const shown = [...figure.querySelectorAll('svg')].filter((one) => one.clientWidth);
-              const scale = shown[0].getBoundingClientRect().width / shown[0].viewBox.baseVal.width;
-              const box = shown[0].getBoundingClientRect();
-              const texts = [...shown[0].querySelectorAll('text')].filter((one) => one.textContent);
-              return [shown.length, figure.scrollWidth - figure.clientWidth,
-                Math.min(...texts.map((one) => parseFloat(getComputedStyle(one).fontSize) * scale)),
-                texts.filter((one) => {
-                  const own = one.getBoundingClientRect();
-                  return own.left < box.left - 1 || own.right > box.right + 1
-                    || own.top < box.top - 2 || own.bottom > box.bottom + 2;
-                }).map((one) => one.textContent), shown[0].getAttribute('aria-label')];
-            });
-            """
-        )
-        assert drawings
-        for shown, beyond, smallest, cut, label in drawings:
-            assert shown == 1 and beyond <= 0 and label, (page, width, shown, beyond)
-            assert smallest >= 11, f"{page}: letters of {smallest:.1f} px at {width}"
-            assert not cut, f"{page} at {width}: cut off: {cut}"
+def test_drawings_are_read_on_a_tablet(browser, address, page):
+    open_page(browser, address + page, 768)
+    drawings_are_read(browser, page, 768)
+
+
+def drawings_are_read(browser, page, width):
+    """Nothing to scroll sideways, no letters below 11 px, one text alternative."""
+    drawings = browser.execute_script(
+        """
+        return [...document.querySelectorAll('figure.drawing')].map((figure) => {
+          const shown = [...figure.querySelectorAll('svg')].filter((one) => one.clientWidth);
+          const scale = shown[0].getBoundingClientRect().width / shown[0].viewBox.baseVal.width;
+          const box = shown[0].getBoundingClientRect();
+          const texts = [...shown[0].querySelectorAll('text')].filter((one) => one.textContent);
+          return [shown.length, figure.scrollWidth - figure.clientWidth,
+            Math.min(...texts.map((one) => parseFloat(getComputedStyle(one).fontSize) * scale)),
+            texts.filter((one) => {
+              const own = one.getBoundingClientRect();
+              return own.left < box.left - 1 || own.right > box.right + 1
+                || own.top < box.top - 2 || own.bottom > box.bottom + 2;
+            }).map((one) => one.textContent), shown[0].getAttribute('aria-label')];
+        });
+        """
+    )
+    assert drawings
+    for shown, beyond, smallest, cut, label in drawings:
+        assert shown == 1 and beyond <= 0 and label, (page, width, shown, beyond)
+        assert smallest >= 11, f"{page}: letters of {smallest:.1f} px at {width}"
+        assert not cut, f"{page} at {width}: cut off: {cut}"
 
 
 CHAPTERS = [page for page in PAGES if re.match(r"book/\d\d[a-z]?_", page)]
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_a_chapter_is_one_sitting_and_begins_with_a_figure_to_move(browser, address, page):
+
+
+def is_one_sitting(browser, page):
     """At 1280 x 800. It opens with something to do, and it comes to an end."""
-    open_page(browser, address + page, DESKTOP)
     height, top = browser.execute_script(lengths.MEASURE)
     assert top is not None and top < 2 * lengths.SCREEN, f"the first figure is at {top} px"
     assert height <= lengths.MOST_PIXELS, (
@@ -637,16 +636,12 @@ def test_titles_name_the_view_that_is_open():
     assert named
 
 
-@pytest.mark.parametrize("page", CHART_PAGES)
-def test_tooltips_name_their_series(browser, address, page):
+def hover_over_lines(browser, page):
     """Under the pointer a line chart says which line it is, and never "undefined"."""
     lines = {
         name: spec for name, spec in specs(page).items()
         if {"near", "shown"} <= {param["name"] for param in spec.get("params", ())}
     }
-    if not lines:
-        pytest.skip("no line chart with several lines")
-    open_page(browser, address + page, DESKTOP)
     for name, spec in lines.items():
         plot = browser.find_element(By.CSS_SELECTOR, f"#{name} svg")
         browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
@@ -670,10 +665,9 @@ def test_tooltips_name_their_series(browser, address, page):
         assert "undefined" not in said and any(one in said for one in names), said
 
 
-@pytest.mark.parametrize("page", CHART_PAGES)
-def test_titles_touch_nothing(browser, address, page):
-    open_page(browser, address + page, DESKTOP)
-    touching = browser.execute_script(
+def touched_titles(browser):
+    """Titles of charts with what they lie on or under."""
+    return browser.execute_script(
         """
         const found = [];
         for (const svg of document.querySelectorAll('.chart svg')) {
@@ -694,7 +688,6 @@ def test_titles_touch_nothing(browser, address, page):
         return found;
         """
     )
-    assert not touching
 
 
 def test_the_worst_sentences_are_the_worst():

@@ -84,6 +84,7 @@ HELP = {
     "eps": "what Adam adds to its divisor",
     "weight_decay": "share of the weights that is taken away, by L2 regularisation",
     "label_smoothing": "share of the target that is spread over the vocabulary",
+    "r_drop": "weight of the distance between two passes with other dropout (R-Drop); 0: one pass",
     "clip_norm": "longest gradient; 0 turns clipping off",
     "average": "the last checkpoints, averaged into the final weights; 1: no averaging",
     "checkpoint_every": "updates",

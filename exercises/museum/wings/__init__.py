@@ -5,13 +5,11 @@ healthy program of its own, laws that it keeps, and a `measure` that says with n
 looks from outside.
 """
 
-import difflib
 import importlib
-import inspect
 import types
 from dataclasses import dataclass
 
-from exercises.museum.specimens import run
+from exercises.museum.specimens import changed, difference, run
 
 PAGES = {  # page: its name
     "02_scaled_dot_product_attention": "Scaled dot-product attention",
@@ -58,23 +56,16 @@ class Wing:
     measure: object  # (program, whether its training is its own) -> {name: number}
 
     def text(self, name: str) -> str:
-        """The healthy program with the lines of a case; each must stand there once."""
-        text = inspect.getsource(self.healthy)
-        for old, new in self.cases[name].edits:
-            if text.count(old) != 1:
-                raise ValueError(f"the program holds {old!r} {text.count(old)} times, not once.")
-            text = text.replace(old, new)
-        return text
+        """The healthy program with the lines of a case."""
+        return changed(self.cases[name].edits, self.healthy)
 
     def program(self, name: str) -> types.ModuleType:
         """The healthy program with the bug of a case, as a module."""
         return run(self.text(name), name)
 
     def diff(self, name: str) -> str:
-        """The changed lines with one line around them; - is right, + is broken."""
-        before = inspect.getsource(self.healthy).splitlines()
-        lines = [*difflib.unified_diff(before, self.text(name).splitlines(), n=1, lineterm="")][2:]
-        return "\n".join(line for line in lines if not line.startswith("@@"))
+        """The changed lines of a case; - is right, + is broken."""
+        return difference(self.cases[name].edits, self.healthy)
 
 
 def wings() -> dict[str, Wing]:

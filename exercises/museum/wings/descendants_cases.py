@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from exercises.museum.laws import close
+from exercises.museum.specimens import Catalogue
 from exercises.museum.wings import Case, Wing, descendants
 from transformer_lib.beyond.learning import learn
 
@@ -265,11 +266,8 @@ def played(p, asked):
     return sum(totals) / len(totals)
 
 
-CASES = {}
-
-
-def case(name, title, page, *edits, **fields):
-    CASES[name] = Case(name, title, page, edits, **fields)
+CASES = Catalogue(Case)
+case = CASES.add
 
 
 case(

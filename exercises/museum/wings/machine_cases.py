@@ -8,6 +8,7 @@ import random
 
 import torch
 
+from exercises.museum.specimens import Catalogue
 from exercises.museum.wings import Case, Wing, machine
 
 LAWS = {}
@@ -189,11 +190,8 @@ def measure(p, trains):
     }
 
 
-CASES = {}
-
-
-def case(name, title, page, *edits, **fields):
-    CASES[name] = Case(name, title, page, edits, **fields)
+CASES = Catalogue(Case)
+case = CASES.add
 
 
 case(

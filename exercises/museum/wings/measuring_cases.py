@@ -6,6 +6,7 @@ import math
 import random
 from collections import Counter
 
+from exercises.museum.specimens import Catalogue
 from exercises.museum.wings import Case, Wing, measuring
 from transformer_lib.runs.pretrained import results_dir
 
@@ -144,17 +145,14 @@ def measure(p, trains):
     return {name: round(value, 2) + 0.0 for name, value in found.items()}  # no -0.0
 
 
-CASES = {}
-
-
-def case(name, title, *edits, page="17_evaluation", **fields):
-    CASES[name] = Case(name, title, page, edits, **fields)
+CASES = Catalogue(Case)
+case = CASES.add
 
 
 BLEU = "    return sacrebleu.corpus_bleu(hypotheses, [references]).score\n"
 
 case(
-    "small-letters", "Both sides are lower-cased before they are scored",
+    "small-letters", "Both sides are lower-cased before they are scored", "17_evaluation",
     (BLEU, "    hypotheses, references = ([s.lower() for s in some] for some in (hypotheses, "
      "references))\n" + BLEU),
     looks="The recorded translator has BLEU {bleu:.2f}; scored elsewhere, the same outputs have "
@@ -166,7 +164,7 @@ case(
     confused_with=("scored-in-pieces", "mean-of-sentences", "best-of-seeds"),
 )
 case(
-    "scored-in-pieces", "BLEU is computed on the tokenizer's pieces",
+    "scored-in-pieces", "BLEU is computed on the tokenizer's pieces", "17_evaluation",
     (BLEU, "    hypotheses, references = (\n        [\" \".join(pieces(s)) for s in some] for some in "
      "(hypotheses, references)\n    )\n    return sacrebleu.corpus_bleu(hypotheses, [references], "
      "tokenize=\"none\", force=True).score\n"),
@@ -179,7 +177,7 @@ case(
     confused_with=("small-letters", "mean-of-sentences", "chosen-on-test"),
 )
 case(
-    "mean-of-sentences", "The sentences' BLEU scores are averaged",
+    "mean-of-sentences", "The sentences' BLEU scores are averaged", "17_evaluation",
     (BLEU, "    scores = [sacrebleu.sentence_bleu(h, [r]).score for h, r in zip(hypotheses, "
      "references)]  # noqa: B905\n    return sum(scores) / len(scores)\n"),
     looks="The recorded translator has BLEU {bleu:.2f}; scored elsewhere, the same outputs have "
@@ -191,10 +189,9 @@ case(
     confused_with=("small-letters", "scored-in-pieces", "best-of-seeds"),
 )
 case(
-    "perplexity-per-token", "Perplexities per token of two vocabularies are compared",
+    "perplexity-per-token", "Perplexities per token of two vocabularies are compared", "scaling",
     ("    return math.exp(-sum(log_probabilities) / len(text.split()))\n",
      "    return math.exp(-sum(log_probabilities) / len(log_probabilities))\n"),
-    page="scaling",
     looks="A table of letters has perplexity {letters:.1f}, and a table of subwords {subwords:.1f}: "
           "the letters win. For a whole word the same two models have {healthy[letters]:,.0f} and "
           "{healthy[subwords]:,.0f}.",
@@ -205,8 +202,8 @@ case(
     confused_with=("mean-of-sentences", "scored-in-pieces", "chosen-on-test"),
 )
 case(
-    "best-of-seeds", "The best of several seeds is reported",
-    ("    return sum(scores) / len(scores)\n", "    return max(scores)\n"), page="choices",
+    "best-of-seeds", "The best of several seeds is reported", "choices",
+    ("    return sum(scores) / len(scores)\n", "    return max(scores)\n"),
     looks="Three recorded runs differ in their seed alone. The table says {of_seeds:.2f}; their "
           "mean is {healthy[of_seeds]:.2f}.",
     why="What the best of three has more than the mean is luck, and the best of ten has more of it. "
@@ -217,9 +214,9 @@ case(
     confused_with=("chosen-on-test", "small-letters", "perplexity-per-token"),
 )
 case(
-    "chosen-on-test", "The setting is chosen on the test set",
+    "chosen-on-test", "The setting is chosen on the test set", "choices",
     ("    best = max(range(len(validation)), key=validation.__getitem__)\n",
-     "    best = max(range(len(test)), key=test.__getitem__)\n"), page="choices",
+     "    best = max(range(len(test)), key=test.__getitem__)\n"),
     looks="Of 20 simulated settings that are equally good, the one in the table scores {gain:.2f} "
           "BLEU above the truth, on average over 500 tables (healthy: {healthy[gain]:.2f}).",
     why="The highest of 20 noisy numbers is high because of its noise. On fresh data the noise is "

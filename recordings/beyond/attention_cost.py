@@ -1,32 +1,34 @@
-"""Time and memory of each attention against the length: the measurement behind "Cheaper attention".
+"""Time, memory and arithmetic of each attention against the length: "Cheaper attention".
 
-    python -m benchmarks.attention_cost                 128 to 16,384 tokens, about ten minutes
-    python -m benchmarks.attention_cost --lengths 128 512
+    make record ONLY=attention_cost        # about ten minutes of one core
 
 One thread, one head of 64 numbers, no gradients. In each round all mechanisms run once, one after
-another, so that a busy moment meets them all; the median over the rounds of the processor time is
-kept. Memory is the largest sum of the tensors that are alive at once, inputs and plan left out;
-what a fused kernel uses inside is not seen. FlexAttention is compiled, which is not timed, and
-needs a C++ compiler. Written to results/beyond/attention-cost.json.
+another, so that a busy moment meets them all, and a round during which another program had the
+core does not count. Kept are the median over the rounds of the processor time, and the fastest.
+Memory is the largest sum of the tensors that are alive at once, inputs and plan left out; what a
+fused kernel uses inside is not seen. FlexAttention is compiled, which is not timed, and needs a
+C++ compiler. Operations are those of the matrix products, which no machine changes.
 """
 
-import argparse
-import platform
 import statistics
 import time
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
+from recordings.gate import Gate
+from recordings.record import ROOT, cell
 from transformer_lib.attention import scaled_dot_product_attention
 from transformer_lib.beyond import flash, linear, low_rank, lsh, routing, sparse
-from transformer_lib.runs.files import write_json
 from transformer_lib.runs.speed import PeakMemory
 
-FILE = Path(__file__).resolve().parents[1] / "results" / "beyond" / "attention-cost.json"
-LENGTHS = [2**n for n in range(7, 15)]
+OUT = ROOT / "results" / "beyond" / "attention-cost.json"
+PAGE = "23_cheaper_attention"
+LENGTHS, ROUNDS = [2**n for n in range(5, 15)], 7
 K, BUDGET = 64, 128  # numbers of a head; keys, rank or features for each query
+GATE = Gate(edge={"length": (128, 2048)})  # where the page sees one overtake another
 
 
 def mechanisms(size: int) -> dict:
@@ -87,12 +89,13 @@ def flex_local(size: int):
 
 
 @torch.no_grad()
-def measure(size: int, rounds: int, flex: bool = False) -> list[dict]:
-    """One row for each mechanism at this length."""
-    q, k, v = torch.randn(3, 1, 1, size, K, generator=torch.Generator().manual_seed(size))
-    functions = mechanisms(size) | ({"FlexAttention, local": flex_local(size)} if flex else {})
-    seconds = {name: [] for name in functions}
-    peak = {}
+def measure(length: int, rounds: int = ROUNDS, flex: bool = True) -> dict:
+    """rows: the time and memory of each mechanism at this length."""
+    q, k, v = torch.randn(3, 1, 1, length, K, generator=torch.Generator().manual_seed(length))
+    functions = mechanisms(length)
+    if flex:
+        functions["FlexAttention, local"] = flex_local(length)
+    peak, kept = {}, []
     for name, function in functions.items():  # also the warm-up
         if name.startswith("Flex"):  # compiled code shows no tensors; the rule is that of "local"
             torch.testing.assert_close(function(q, k, v), functions["local"](q, k, v))
@@ -100,44 +103,49 @@ def measure(size: int, rounds: int, flex: bool = False) -> list[dict]:
         with PeakMemory() as memory:
             function(q, k, v)
         peak[name] = memory.peak
-    for _ in range(rounds):
+    for _ in range(20 * rounds):
+        wall, taken = time.perf_counter(), {}
         for name, function in functions.items():
             start = time.process_time()
             function(q, k, v)
-            seconds[name].append(time.process_time() - start)
-    return [
-        {
-            "mechanism": name,
-            "length": size,
-            "ms": round(statistics.median(seconds[name]) * 1000, 4),
-            "ms_min": round(min(seconds[name]) * 1000, 4),
-            "MB": round(peak[name] / 1e6, 4) if name in peak else None,
-        }
-        for name in functions
-    ]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
-    parser.add_argument("--rounds", type=int, default=7)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    rows = []
-    for size in options.lengths:
-        rows += measure(size, options.rounds, flex=True)
-        for row in rows[-13:]:
-            print(row, flush=True)
-        write_json(
-            FILE,
-            {
-                "environment": {"torch": torch.__version__, "python": platform.python_version(),
-                                "machine": platform.machine(), "threads": 1},
-                "settings": {"heads": 1, "d_k": K, "budget": BUDGET, "rounds": options.rounds},
-                "rows": rows,
-            },
+            taken[name] = time.process_time() - start
+        if time.perf_counter() - wall < 1.1 * sum(taken.values()):
+            kept.append(taken)
+        if len(kept) == rounds:
+            break
+    else:
+        raise RuntimeError(
+            f"{length} tokens: other programs had the core in all but {len(kept)} of {20 * rounds} "
+            "rounds. Time this on a machine that does nothing else."
         )
+    return {
+        "rows": [
+            {
+                "mechanism": name,
+                "ms": 1000 * statistics.median(taken[name] for taken in kept),
+                "ms_min": 1000 * min(taken[name] for taken in kept),
+                "MB": peak[name] / 1e6 if name in peak else None,
+            }
+            for name in functions
+        ]
+    }
 
 
-if __name__ == "__main__":
-    main()
+@torch.no_grad()
+def count(length: int) -> dict:
+    """operations: mechanism -> multiplications and additions of its matrix products."""
+    q, k, v = torch.randn(3, 1, 1, length, K, generator=torch.Generator().manual_seed(length))
+    found = {}
+    for name, function in mechanisms(length).items():
+        # Unfused, attention is two products, which the counter knows.
+        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+            function(q, k, v)
+        found[name] = counter.get_total_flops()
+    return {"operations": found}
+
+
+def grid():
+    """(settings, function) of every cell."""
+    return [cell(part, measured, length=length)
+            for part, measured in (("operations", count), ("timing", measure))
+            for length in LENGTHS]
