@@ -86,10 +86,37 @@ def test_grouped_heads_are_means():
     close(two.w_v.weight[8:], (old.w_v.weight[16:24] + old.w_v.weight[24:]) / 2)
 
 
-@pytest.mark.parametrize("kind", ["grouped", "latent"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_fitted_heads_lose_nothing_where_one_can_make_the_other(bias):
+    """With all heads, and with two of four where each is a map of its neighbour."""
+    old, x = MultiHeadAttention(32, 4, bias=bias).eval(), torch.randn(2, 6, 32)
+    if bias:
+        for layer in (old.w_q, old.w_k, old.w_v, old.w_o):
+            layer.bias.normal_()
+    close(caches.fitted(old, 4)(x, x, x)[0], old(x, x, x)[0])
+    assert (caches.fitted(old, 2)(x, x, x)[0] - old(x, x, x)[0]).abs().max() > 1e-3
+    for layer in (old.w_k, old.w_v):
+        heads = layer.weight.view(4, 8, 32)
+        heads[1], heads[3] = torch.randn(8, 8) @ heads[0], torch.randn(8, 8) @ heads[2]
+    two = caches.fitted(old, 2)
+    assert two.w_k.weight.shape == two.w_v.weight.shape == (16, 32)
+    close(two(x, x, x)[0], old(x, x, x)[0], 1e-4)
+    assert (caches.grouped(old, 2)(x, x, x)[0] - old(x, x, x)[0]).abs().max() > 1e-2
+
+
+def test_the_nearest_product_is_nearest():
+    weight = torch.randn(3, 10, 6)
+    up, down = caches.low_rank(weight, 6)
+    close(up @ down, weight)
+    up, down = caches.low_rank(weight, 2)
+    left = torch.linalg.svdvals(weight)[:, 2:].square().sum(-1)
+    close((up @ down - weight).square().sum((-1, -2)), left, 1e-3)
+
+
+@pytest.mark.parametrize("kind", ["grouped", "fitted", "latent"])
 def test_a_converted_translator_decodes_with_its_cache_as_without(kind):
     model = Transformer(ModelConfig(40, **SIZES)).eval()
-    kinds = {"grouped": dict(n_kv_heads=2), "latent": dict(size=9)}
+    kinds = {k: dict(n_kv_heads=2) for k in ("grouped", "fitted")} | {"latent": dict(size=9)}
     caches.convert(model, getattr(caches, kind), **kinds[kind])
     src, tgt = torch.randint(4, 40, (2, 5)), torch.randint(4, 40, (2, 8))
     memory, cache = model.encode(src), model.new_cache()

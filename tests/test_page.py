@@ -148,6 +148,38 @@ for n in (1, 2, 3, 5, 8, 13, 16, 30):
     assert json.loads(page_python(code + "print(json.dumps(found))")) == names["found"]
 
 
+def test_some_functions_that_answers_use_seldom_give_what_pytorch_and_numpy_do():
+    code = """
+import json, numpy as np, torch
+from torch.nn.utils.rnn import pad_sequence
+turn = torch.tensor([[[0.0, -1.5], [1.5, 0.0]], [[3.0, 1.0], [2.0, -4.0]]], requires_grad=True)
+found = torch.linalg.matrix_exp(turn)
+found.sum().backward()
+made = [found.tolist(), turn.grad.tolist()]
+rows = [torch.arange(6.0).reshape(3, 2), torch.ones(1, 2)]
+made += [pad_sequence(rows).tolist(), pad_sequence(rows, True, 7.0).tolist()]
+made += [np.float64(2) / 3, np.int64(3) + 1, bool(np.zeros(2, np.float32).dtype == np.float32)]
+order = np.argsort(-np.array([[0.2, 0.5, 0.3]]), axis=-1)
+back = np.zeros((1, 3))
+np.put_along_axis(back, order, np.array([[1.0, 2.0, 3.0]]), -1)
+made += [np.take_along_axis(np.array([[0.2, 0.5, 0.3]]), order, -1).tolist(), back.tolist()]
+"""
+    names = {}
+    exec(code, names)
+
+    def flat(value):
+        return [x for part in value for x in flat(part)] if isinstance(value, list) else [value]
+
+    theirs = json.loads(page_python(code + "print(json.dumps(made))"))
+    assert flat(theirs) == pytest.approx(flat(names["made"]), rel=1e-6, abs=1e-6)
+
+
+def test_numpys_arrays_of_strings_are_lacking_and_give_no_verdict():
+    check = "checks.multi30k_data.coverage(covered);"
+    answer = "import numpy as np\n\ndef covered(a, b, n):\n    return np.array(a)\n"
+    assert run_in_page((answer, check))[0]["lacks"] == ["an array of strings"]
+
+
 def test_a_name_that_the_page_lacks_says_so():
     """Of whatever PyTorch has, the page has it, or says that it has not."""
     # Asked of a fresh process: other tests add names of their own to PyTorch.

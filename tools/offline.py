@@ -104,7 +104,8 @@ def make_epub(out: Path, book: Path = ROOT, executed: Path | None = None) -> Pat
         code = "import sys; from jupyter_book.cli.main import main; main(sys.argv[1:])"
         command = [sys.executable, "-c", code, "build", str(folder), "--all",
                    "--builder", "custom", "--custom-builder", "epub"]
-        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = subprocess.run(command, encoding="utf8", stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
         made = [*folder.glob(f"_build/*/{NAME}.epub")]
         if done.returncode or not made:
             raise RuntimeError("Sphinx could not build the EPUB:\n" + done.stdout[-4000:])

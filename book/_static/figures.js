@@ -108,16 +108,15 @@
   // On a phone charts that stand side by side go one below the other, the legend goes below the
   // chart, and a long title takes more than one line.
   function fitTo(width, spec) {
-    if (width < 500 && spec.hconcat) {
-      const { hconcat, ...rest } = spec;
-      spec = { ...rest, vconcat: hconcat };
-    }
+    const stacked = ({ hconcat, vconcat = hconcat, ...rest }) => (vconcat ? { ...rest, vconcat: vconcat.map(stacked) } : rest);
+    if (width < 500) spec = stacked(spec);
     const legend = width < 500 ? { ...guide, orient: "bottom", columns: 1 } : guide;
     if (width < 500) spec = withoutColumns(spec);
     const lines = (text) => {
-      if (Array.isArray(text)) return text.flatMap(lines);
-      if (typeof text !== "string") return text;
       const most = Math.max(20, Math.floor(width / 9.5));  // characters, about 9.5 px each
+      // Lines made for a wide page, where one is too long: all their words are set anew.
+      if (Array.isArray(text)) return text.some((line) => line.length > most) ? lines(text.join(" ")) : text;
+      if (typeof text !== "string") return text;
       const rows = [""];
       for (const word of text.split(" ")) {
         const row = rows[rows.length - 1];

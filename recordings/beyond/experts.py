@@ -3,7 +3,7 @@
     make record ONLY=experts
 
 The letters of captions, and one small language model whose feed-forward networks are exchanged.
-A quarter of an hour of one core.
+Untrained: whom its router asks before the first update. A quarter of an hour of one core.
 """
 
 import math
@@ -37,6 +37,7 @@ GATE = Gate(
     arms=("arm",),
     edge={"updates": (None, 300), "price": (0.01, None), "rate": (0.005, 0.005)},
     differs={"parameters": "about a third of the parameters"},
+    measures=("untrained",),
 )
 
 
@@ -114,4 +115,6 @@ def grid():
         *arms(learned, range(9), price=0),  # nothing asks the router to share the work out
         *arms(ARMS, (0,), updates=600),
         *(run for rate in (0.0025, 0.01) for run in arms(ARMS, range(3), rate=rate)),
+        *(cell("untrained", writes, arm="one of 8", price=0.01, updates=0, rate=0.005, seed=seed)
+          for seed in range(9)),
     ]

@@ -3,7 +3,7 @@
 `LatentAttention` caches one short vector a token and makes keys and values of it. `WindowAttention`
 with its `WindowCache` forgets all but the first and the newest tokens, `QuantisedCache` rounds what
 it keeps. `bytes_per_token` counts all of them from a `BlockConfig`. `grouped` and `latent` turn a
-trained attention into a cheaper one, which a little more training may repair.
+trained attention into a cheaper one, which a little more training may repair; `fitted` loses less.
 """
 
 import math
@@ -254,6 +254,17 @@ def grouped(old: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
     return new
 
 
+def low_rank(weight: Tensor, rank: int) -> tuple[Tensor, Tensor]:
+    """The nearest product up @ down of this rank to a map, (..., N, D).
+
+    Returns up, (..., N, rank), and down, (..., rank, D). Nothing is lost from rank min(N, D) on.
+    """
+    u, s, v = torch.linalg.svd(weight.double(), full_matrices=False)
+    root = s[..., :rank].sqrt()
+    up, down = u[..., :rank] * root[..., None, :], root[..., :, None] * v[..., :rank, :]
+    return up.float(), down.float()
+
+
 def latent(old: MultiHeadAttention, size: int, absorb: bool = True) -> LatentAttention:
     """The same attention from a latent vector of `size` numbers: the nearest product of that rank
     to its keys' and values' weights together. From d_model numbers on nothing is lost.
@@ -266,14 +277,40 @@ def latent(old: MultiHeadAttention, size: int, absorb: bool = True) -> LatentAtt
     )
     new.w_q, new.w_o = old.w_q, old.w_o
     with torch.no_grad():
-        both = torch.cat([old.w_k.weight, old.w_v.weight])  # (2 D, D)
-        u, s, v = torch.linalg.svd(both.double(), full_matrices=False)
-        up = (u[:, :size] * s[:size].sqrt()).float()  # (2 D, R)
-        new.w_down.weight.copy_((s[:size].sqrt()[:, None] * v[:size]).float())
+        up, down = low_rank(torch.cat([old.w_k.weight, old.w_v.weight]), size)
+        new.w_down.weight.copy_(down)
         new.w_k.weight.copy_(up[: old.d_model])
         new.w_v.weight.copy_(up[old.d_model :])
         if bias:
             new.w_v.bias.copy_(old.w_v.bias)
+    return new
+
+
+def fitted(old: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
+    """The same attention with fewer heads of keys and values: each the nearest for its whole group.
+
+    A shared head makes every head of its group by a map (K, K). The keys' maps go into the queries
+    and the values' into the output, so neither is made. With all heads nothing is lost. As in
+    `latent`, keys that rotary positions turn cannot be made this way.
+    """
+    bias, heads = old.w_q.bias is not None, (old.n_heads, old.d_head)
+    new = MultiHeadAttention(old.d_model, old.n_heads, old.dropout, bias, None, n_kv_heads)
+    with torch.no_grad():
+        ups = []
+        for mine, theirs in ((new.w_k, old.w_k), (new.w_v, old.w_v)):
+            groups = theirs.weight.unflatten(0, (n_kv_heads, -1))  # (G, H / G * K, D)
+            up, down = low_rank(groups, old.d_head)  # (G, H / G * K, K), (G, K, D)
+            mine.weight.copy_(down.flatten(0, 1))
+            ups.append(up.reshape(*heads, -1))  # (H, K, K)
+        of_keys, of_values = ups
+        new.w_q.weight.copy_((of_keys.mT @ old.w_q.weight.unflatten(0, heads)).flatten(0, 1))
+        by_head = old.w_o.weight.unflatten(1, heads).transpose(0, 1)  # (H, D, K)
+        new.w_o.weight.copy_((by_head @ of_values).transpose(0, 1).flatten(1))
+        if bias:
+            new.w_q.bias.copy_((of_keys.mT @ old.w_q.bias.view(*heads, 1)).flatten())
+            new.w_k.bias.zero_()  # softmax would not see it
+            new.w_v.bias.zero_()  # weights add up to 1, so it can wait until the end
+            new.w_o.bias.copy_(old.w_o.bias + old.w_o.weight @ old.w_v.bias)
     return new
 
 

@@ -9,16 +9,36 @@ from torch import Tensor, _base, _ops
 from torch._tensor import NUMBERS, combined, make
 
 inf, nan, pi, newaxis = math.inf, math.nan, math.pi, None
-float64, float32, int64, int32, bool_ = (
-    torch.float64,
-    torch.float32,
-    torch.int64,
-    torch.int32,
-    builtins.bool,
+bool_ = builtins.bool
+
+
+class _Type:
+    """A type of numbers, which NumPy's users also call to make a single one."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __call__(self, value=0):
+        return _out(_tensor(value, self))
+
+    def __eq__(self, other):
+        return self.kind == (other.kind if isinstance(other, _Type) else other)
+
+    def __hash__(self):
+        return hash(self.kind)
+
+    def __repr__(self):
+        return f"numpy.{self.kind.name}"
+
+
+float64, float32, int64, int32 = map(
+    _Type, (torch.float64, torch.float32, torch.int64, torch.int32)
 )
 
 
 def _kind(dtype):
+    if isinstance(dtype, _Type):
+        return dtype.kind
     if dtype is None or isinstance(dtype, torch.dtype):
         return dtype
     return {
@@ -48,6 +68,8 @@ def _tensor(value, dtype=None):
                     f"'{type(value).__name__}'"
                 )
             value = builtins.float(value)
+        if _holds_text(value):
+            raise torch._tensor.missing("an array of strings")
         before, _base.default = _base.default, torch.float64
         try:
             found = torch.tensor(value)
@@ -55,6 +77,12 @@ def _tensor(value, dtype=None):
             _base.default = before
     kind = _kind(dtype)
     return found.to(kind) if kind else found
+
+
+def _holds_text(value):
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, str)
 
 
 class ndarray:
@@ -449,6 +477,14 @@ def sort(x, axis=-1, kind=None):
 
 def argsort(x, axis=-1, kind=None):
     return ndarray(_tensor(x).argsort(axis, stable=True))
+
+
+def take_along_axis(x, indices, axis):
+    return ndarray(_ops.gather(_tensor(x), axis, _tensor(indices)))
+
+
+def put_along_axis(x, indices, values, axis):
+    x._t.scatter_(axis, _tensor(indices), _tensor(values, x.dtype))
 
 
 def stack(arrays, axis=0):

@@ -26,5 +26,6 @@ def vector_to_parameters(vec, parameters):
 
 
 from torch._tensor import nothing_else  # noqa: E402
+from torch.nn.utils import rnn as rnn  # noqa: E402
 
 __getattr__ = nothing_else("torch.nn.utils")
