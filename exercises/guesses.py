@@ -48,6 +48,8 @@ def file() -> Path:
 def keep_in(path: str | Path) -> None:
     """Keep your guesses in this file, and take them from it."""
     global _chosen
+    if not isinstance(path, str | Path):
+        raise TypeError(f"path is {path!r:.60}; expected the name of a file.")
     _chosen = Path(path)
 
 
@@ -175,6 +177,8 @@ class Calibration:
 
 def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
     """The shares that `right` of `n` does not rule out: a 95 % interval (Wilson 1927)."""
+    if not 0 <= right <= n or n < 1:
+        raise ValueError(f"{right} right of {n}: expected 0 to n of at least 1.")
     middle = (right + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * math.sqrt(right * (n - right) / n + z * z / 4)
     return max(0.0, middle - half), min(1.0, middle + half)

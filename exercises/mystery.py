@@ -212,5 +212,10 @@ def kept(suspect: str, number: int) -> Mystery:
 
 
 def is_cause(number: int, suspect: str) -> bool:
-    """Whether this is what is wrong with the mystery."""
+    """Whether this is what is wrong with the mystery. Raises ValueError for an unknown one."""
+    if number not in range(1, COUNT + 1) or suspect not in SUSPECTS:
+        raise ValueError(
+            f"there is no mystery {number!r} or no suspect {suspect!r}; give 1 to {COUNT} and one "
+            f"of {', '.join(map(repr, SUSPECTS))}"
+        )
     return sealed("cause", number, suspect) in _stored()

@@ -130,6 +130,7 @@ TIMED: dict[str, tuple[str, Callable, Callable, float]] = {
 
 def load_entry(path: Path, name: str) -> Callable:
     """The function that an entry's file defines."""
+    path = Path(path)
     if not path.is_file():
         raise Refused(f"{path} is no file; give the Python file that defines {name}")
     spec = importlib.util.spec_from_file_location("entry", path)
@@ -215,6 +216,7 @@ def translator(folder: Path, verify=None) -> dict:
     """BLEU of a run folder that keeps the rules. Raises Refused where it does not."""
     from transformer_lib.runs.verification import verify as library_verify
 
+    folder = Path(folder)
     try:
         findings = list((verify or library_verify)(folder))
         about = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
@@ -244,6 +246,7 @@ def translator(folder: Path, verify=None) -> dict:
 
 def read_table(path: Path) -> list[dict]:
     """The entries so far."""
+    path = Path(path)
     if not path.exists():
         return []
     try:

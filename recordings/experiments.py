@@ -28,7 +28,7 @@ from pathlib import Path
 from threading import Lock
 
 from tools.arguments import count
-from transformer_lib.runs import checksums
+from transformer_lib.runs import checksums, recipes
 from transformer_lib.runs.files import read_json_lines, write_json
 from transformer_lib.runs.folder import stale_scores
 from transformer_lib.runs.pretrained import results_dir
@@ -403,6 +403,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"{given.kind} takes no {shlex.join(options)}; its settings stand here.")
     try:
         if given.kind == "seeds":
+            if not options and not (RUNS / given.run).exists():
+                recipes.find(given.run)  # says what is not there before a folder is made for it
             seeds(given.run, given.seeds, options, given.jobs, given.scores_only)
         else:
             (ablations if given.kind == "ablations" else ladder)(

@@ -134,7 +134,7 @@ def run(work: Path, small: bool, minutes: float | None, only: list[str]) -> int:
         if only and not any(part in step.name for part in only):
             continue
         record = work / "steps" / f"{step.name}.json"
-        if record.exists() and json.loads(record.read_text())["rehearsed"] == small:
+        if record.exists() and json.loads(record.read_text("utf8"))["rehearsed"] == small:
             print(f"{step.name}: done before")
             continue
         print(f"{step.name}: ", end="", flush=True)
@@ -275,7 +275,8 @@ def home(folder: Path, anyway: bool) -> None:
     Raises ValueError, and changes nothing, for records of a rehearsal or a CPU.
     """
     work = unpack(folder, folder / "unpacked")
-    records = [json.loads(path.read_text()) for path in sorted((work / "steps").glob("*.json"))]
+    paths = sorted((work / "steps").glob("*.json"))
+    records = [json.loads(path.read_text("utf8")) for path in paths]
     if not records:
         raise ValueError(f"{folder} holds no finished step: neither steps/ nor gpu-*.tar is there.")
     doubtful = [f"{record['step']} was {what}" for record in records for what, is_so in (

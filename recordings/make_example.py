@@ -47,7 +47,7 @@ def main() -> None:
         f" {json.dumps(name)}: {json.dumps((parameter * 10).round().int().tolist())}"
         for name, parameter in model.named_parameters()
     ]
-    example.WEIGHTS.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+    example.WEIGHTS.write_text("{\n" + ",\n".join(rows) + "\n}\n", "utf8")
     print(f"wrote {example.WEIGHTS} with {model.count_parameters()} weights")
 
 

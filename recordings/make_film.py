@@ -103,7 +103,7 @@ def main() -> int:
     film = {
         "model": about["model"],
         "train": about["train"],
-        "environment": json.loads((run / "environment.json").read_text()),
+        "environment": json.loads((run / "environment.json").read_text("utf8")),
         "validation": validation,
         "sources": [
             {"text": text, "pieces": [tokenizer.id_to_token(token) for token in row]}

@@ -356,4 +356,132 @@ EQUIVALENT = {
             "any large factor does"
         ),
     },
+    "experts": {
+        "loss = 3 * sum((a * b for a, b in zip(asked, liked))) | arguments exchanged": (
+            "a product in another order"
+        ),
+        "return logits.topk(k).values.softmax(-1) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+    },
+    "diffusion": {
+        "rank = score.masked_fill(~masked, -1).argsort(-1, descending=True).argsort(-1) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "n = -(-masked.sum(-1, keepdim=True) // left) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "rank = score.masked_fill(~masked, -1).argsort(-1, descending=True).argsort(-1) | 1 -> 2": (
+            "any number below the scores does"
+        ),
+    },
+    "speculative": {
+        "kept = min(0.5, 0.7) + min(0.2, 0.3) + min(0.3, 0) | Add -> Sub": (
+            "the last of the three is 0"
+        ),
+        "kept = min(0.5, 0.7) + min(0.2, 0.3) + min(0.3, 0) | left operand only": (
+            "the last of the three is 0"
+        ),
+        "kept = min(0.5, 0.7) + min(0.2, 0.3) + min(0.3, 0) | arguments exchanged": (
+            "the smaller of two, in whichever order"
+        ),
+        "kept = min(0.5, 0.7) + min(0.2, 0.3) + min(0.3, 0) | 0.3 -> 1.3": (
+            "the larger of the two does not matter"
+        ),
+        "kept = min(0.5, 0.7) + min(0.2, 0.3) + min(0.3, 0) | 0.3 -> 0": (
+            "the smaller of the two is 0"
+        ),
+        "kept = min(0.5, 0.7) + min(0.2, 0.3) + min(0.3, 0) | 0.7 -> 1.7": (
+            "the larger of the two does not matter"
+        ),
+        "stays = torch.minimum(p, q) | arguments exchanged": (
+            "the smaller of two, in whichever order"
+        ),
+    },
+    "mystery": {
+        "unsure = chances[:, -1] < 0.97 | Lt -> LtE": (
+            "any limit between the healthy runs and this one does"
+        ),
+        "flat = chances[:, -2] < 3 * chances[:, 1] | Lt -> LtE": (
+            "any limit between the healthy runs and this one does"
+        ),
+        "unsure = chances[:, -1] < 0.97 | 0.97 -> 1.97": (
+            "what is left for the others is enough to tell it from the other suspects"
+        ),
+        "chances = model(['gdced', 'abcd', 'hfae'], ['d', 'd', 'e']).sort(-1).values | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "flat = chances[:, -2] < 3 * chances[:, 1] | 3 -> 4": (
+            "any limit between the healthy runs and this one does"
+        ),
+        "chances = model(['gdced', 'abcd', 'hfae'], ['d', 'd', 'e']).sort(-1).values | arguments exchanged": (
+            "other sources show the same"
+        ),
+        "unsure = chances[:, -1] < 0.97 | without USub": (
+            "what is left for the others is enough to tell it from the other suspects"
+        ),
+        "flat = chances[:, -2] < 3 * chances[:, 1] | without USub": (
+            "the third smallest is as flat"
+        ),
+        "unsure = chances[:, -1] < 0.97 | 1 -> 2": (
+            "what is left for the others is enough to tell it from the other suspects"
+        ),
+        "flat = chances[:, -2] < 3 * chances[:, 1] | 2 -> 3": (
+            "the one below the likeliest wrong token is as flat"
+        ),
+        "return same(one, anagram) and (not same(one, other)) | arguments exchanged": (
+            "both say the same, in whichever order they are compared"
+        ),
+        "return on_test > on_new + 0.2 | Gt -> GtE": (
+            "any limit between the healthy runs and this one does"
+        ),
+        "on_test, on_new = (share_right(model, texts) for texts in (mystery.TEST_TEXTS, mystery.texts(100, seed=11))) | 100 -> 101": (
+            "other new texts show the same"
+        ),
+        "on_test, on_new = (share_right(model, texts) for texts in (mystery.TEST_TEXTS, mystery.texts(100, seed=11))) | 11 -> 12": (
+            "other new texts show the same"
+        ),
+        "on_test, on_new = (share_right(model, texts) for texts in (mystery.TEST_TEXTS, mystery.texts(100, seed=11))) | 11 -> 0": (
+            "other new texts show the same"
+        ),
+        "return not same(alone, padded) and same(alone, with_neighbour) | arguments exchanged": (
+            "both say the same, in whichever order they are compared"
+        ),
+        "dead = [head for head in mystery.HEADS if torch.allclose(model(sources, written, off=head), whole, atol=1e-07)] | without atol=": (
+            "the usual tolerance of 1e-8 is narrow, too"
+        ),
+        "dead = [head for head in mystery.HEADS if torch.allclose(model(sources, written, off=head), whole, atol=1e-07)] | arguments exchanged": (
+            "both say the same, in whichever order they are compared"
+        ),
+        "dead = [head for head in mystery.HEADS if torch.allclose(model(sources, written, off=head), whole, atol=1e-07)] | 1e-07 -> 0": (
+            "a dead head changes nothing at all"
+        ),
+        "return losses[0] > 4 and losses[-1] > 1.5 | Gt -> GtE": (
+            "any limit between the healthy runs and this one does"
+        ),
+        "return losses[0] > 4 and losses[-1] > 1.5 | 4 -> 5": (
+            "any limit between the healthy runs and this one does"
+        ),
+        "return losses[0] > 4 and losses[-1] > 1.5 | 1.5 -> 0": (
+            "the start is enough to tell it from the other suspects"
+        ),
+        "return losses[0] > 4 and losses[-1] > 1.5 | without USub": (
+            "the start is enough to tell it from the other suspects"
+        ),
+        "return losses[0] > 4 and losses[-1] > 1.5 | 1 -> 2": (
+            "the last but one says the same"
+        ),
+        "return not same(alone, in_company) | arguments exchanged": (
+            "both say the same, in whichever order they are compared"
+        ),
+        "answers = zip(rows, first, second, strict=True) | without strict=": (
+            "the three have one length"
+        ),
+        "answers = zip(rows, first, second, strict=True) | True -> False": (
+            "the three have one length"
+        ),
+        "return is_usually_right and 0 < len(triggers(model)) < 5 | 5 -> 6": (
+            "any limit between the healthy runs and this one does"
+        ),
+    },
 }

@@ -5,6 +5,7 @@ import gzip
 import math
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import torch
 from conftest import tiny_config, tiny_model
 from torch import nn
 
+import transformer_lib
 from transformer_lib import (
     ModelConfig,
     TrainConfig,
@@ -30,6 +32,7 @@ from transformer_lib import (
     normalization,
     optimizers,
     positional,
+    run_size,
     schedule,
     tokenization,
     training,
@@ -126,6 +129,11 @@ def dead_link(folder):
 def packed(folder):
     (folder / "train.jsonl").write_bytes(gzip.compress(b'{"de": "ein Hund", "en": "a dog"}\n'))
     return folder
+
+
+def written(folder, name, content):
+    (folder / name).write_bytes(content)
+    return str(folder)
 
 
 def comma(folder):
@@ -534,6 +542,77 @@ REFUSED = {
         example.tiny_model(), head=9
     ),
     "a column too many": lambda tmp_path, **_: data.load_parallel(comma(tmp_path)),
+    # of 354 more, those that were taken, or answered in the words of torch or Python
+    "0 heads of keys": lambda **_: attention.MultiHeadAttention(8, 2, n_kv_heads=0),
+    "a mask of no ids": lambda **_: masks.padding_mask(torch.rand(2, 3)),
+    "a name of nothing": lambda **_: data.load_parallel(""),
+    "more than there are": lambda **_: decoding.largest(torch.rand(2, 5), 6),
+    "a third segment of two": lambda **_: Classifier(tiny_config(), 3, n_segments=2)(
+        IDS, torch.full_like(IDS, 2)
+    ),
+    "a card of -1 sentences": lambda tmp_path, **_: card.run_card(
+        tmp_path, {"test": [("a", "b")]}, list, limit=-1
+    ),
+    "a card of no split": lambda tmp_path, **_: card.run_card(
+        tmp_path, {"test": [("a", "b")]}, list, split="dev"
+    ),
+    "a file as rows": lambda **_: visualize.line_chart("metrics.jsonl", "step", "loss"),
+    "layer 9 of 1": lambda **_: visualize.head_view(
+        torch.full((1, 2, 2, 2), 0.5), ["a", "b"], layer=9
+    ),
+    "an infinite penalty for later": lambda model, tokenizer, **_: Translator(
+        model, tokenizer, INF
+    ),
+    "two texts without a batch": lambda model, **_: model(IDS[0], IDS[0][:2]),
+    "a target outside": lambda **_: label_smoothed_cross_entropy(
+        LOGITS, torch.full_like(TARGETS, 9)
+    ),
+    "a sentence that is not there": lambda **_: batching.padding_share([(1, 1)], [[5]]),
+    "keys of two kinds": lambda **_: evaluation.breakdown(["a", "b"], ["a", "b"], [1, "x"]),
+    "nothing to choose from": lambda **_: run_size.choose(),
+    "one choice too many": lambda **_: run_size.choose(1, 2, 3, 4),
+    "a field of no name": lambda **_: ModelConfig(vocab=20),
+    "a model of nothing": lambda **_: Transformer(),
+    "labels and a column too many": lambda tmp_path, **_: labelled.load_labelled(
+        written(tmp_path, "train.csv", b"text,label\na,b,1\n"), "text"
+    ),
+    "labels and a column too few": lambda tmp_path, **_: labelled.load_labelled(
+        written(tmp_path, "train.csv", b"text,label\na,1\nb\n"), "text"
+    ),
+    "labels in Latin-1": lambda tmp_path, **_: labelled.load_labelled(
+        written(tmp_path, "train.csv", b"text,label\n\xe4,1\n"), "text"
+    ),
+    "half a line of labels": lambda tmp_path, **_: labelled.load_labelled(
+        written(tmp_path, "train.jsonl", b'{"text": "a", "label": 1}\n{"text": '), "text"
+    ),
+    "a label of no text": lambda tmp_path, **_: labelled.load_labelled(
+        written(tmp_path, "train.jsonl", b'{"text": "a", "label": 1}\n{"label": 0}\n'), "text"
+    ),
+    "data of no name with labels": lambda **_: labelled.load_labelled("", "text"),
+    "a folder as a model for the page": lambda tmp_path, **_: export.load_exported(tmp_path),
+    "a pair that nobody sees": lambda tokenizer, tmp_path, **_: training.train(
+        tiny_model(vocab_size=tokenizer.get_vocab_size()), tokenizer,
+        {"train": [("\0", "\u200b")]}, TrainConfig(), tmp_path / "run",
+    ),
+    "a run below a file": lambda tokenizer, tmp_path, **_: training.train(
+        tiny_model(vocab_size=tokenizer.get_vocab_size()), tokenizer,
+        {"train": [("a", "b")]}, TrainConfig(), text(tmp_path) / "run",
+    ),
+}
+# More calls, one a line, as somebody would type them who has read the documentation and no guard.
+SRC, TGT, Q = torch.tensor([[4, 5, 6, 7, 2]] * 2), torch.tensor([[1, 4, 5, 2]] * 2), X
+CALLS = (Path(__file__).parent / "bad_inputs.txt").read_text("utf8").splitlines()
+NAMES = vars(transformer_lib) | globals()
+REFUSED |= {call: eval(f"lambda model, tokenizer, **_: {call}", NAMES) for call in CALLS}
+TOLD = {
+    "labels and a column too many": "train.csv, line 2: 3 columns, but the first line names 2",
+    "labels and a column too few": "train.csv, line 3: 1 columns, but the first line names 2",
+    "labels in Latin-1": "train.csv, line 2: not valid UTF-8 text .* Convert the file",
+    "half a line of labels": "train.jsonl, line 2: .* is no JSON object",
+    "a folder as a model for the page": "it is a folder; make one",
+    "a run below a file": "is a file, not a folder.; choose another run folder",
+    "a pair that nobody sees": "a side holds nothing that can be seen",
+    "a label of no text": "row 2: no 'text'; every row needs both",
 }
 # Python's and torch's own words for a failure inside.
 RAW = re.compile(
@@ -557,6 +636,7 @@ def test_a_mistake_is_refused_in_a_sentence(call, model, tokenizer, request, tmp
     said = str(caught.value)
     assert "transformer_lib" in str(caught.traceback[-1].path), caught.traceback[-1].path
     assert len(said) > 25 and not RAW.search(said), said
+    assert re.search(TOLD.get(call, ""), said), said
 
 
 def test_there_are_enough_of_them():

@@ -25,7 +25,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 SOLUTIONS = [
     *sorted((ROOT / "book" / "solutions").glob("[0-9][0-9]*_*.ipynb")),
-    ROOT / "book" / "solutions" / "weights-by-hand.ipynb",
+    *(
+        ROOT / "book" / "solutions" / f"{page}.ipynb"
+        for page in (
+            "diffusion", "experts", "mystery", "search-errors", "speculative", "weights-by-hand",
+        )
+    ),
 ]
 
 

@@ -62,7 +62,8 @@ def test_an_address_that_is_not_set_is_said(installed, monkeypatch):
     about = download.shipped() | {"repository": "https://github.com/OWNER/" + "REPOSITORY"}
     monkeypatch.setattr(download, "shipped", lambda: about)
     message = f"{RUN} is not part of this installation, and the address .* not set: clone the book"
-    with pytest.raises(ValueError, match=message):
+    where = "RESULTS_DIR names .*none, a folder that does not exist; and "
+    with pytest.raises(ValueError, match=where + message):
         load_pretrained(RUN)
     with pytest.raises(ValueError, match="there is no trained run 'other'"):
         load_pretrained("other")

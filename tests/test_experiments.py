@@ -344,6 +344,14 @@ def test_after_ctrl_c_no_other_run_begins():
     assert sorted(begun) == [0, 1]
 
 
+def test_a_run_that_is_not_there_is_named_and_nothing_is_made(monkeypatch, tmp_path, capsys):
+    """The checkout may be one in which nothing may be written."""
+    monkeypatch.setattr(experiments, "RUNS", tmp_path / "runs")
+    assert experiments.main(["seeds", "nowhere"]) == 1
+    assert "there is no trained run 'nowhere'" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
 def test_ctrl_c_is_no_error(commands, monkeypatch, capsys):
     def stop(*_):
         raise KeyboardInterrupt

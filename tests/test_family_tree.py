@@ -2,6 +2,7 @@
 
 # ruff: noqa: E501  (scripts of the page read better in one line)
 
+import json
 import re
 from pathlib import Path
 
@@ -137,3 +138,53 @@ def test_a_folded_library_cell_names_its_definition():
     cell_anchors.add_anchors(None, document)
     assert [cell["prompt_show"] for cell in document] == ["Show training.fit", "Show code"]
     assert document[0]["prompt_hide"] == "Hide training.fit"
+
+
+def test_folded_library_cells_in_a_row_share_one_line():
+    """Their anchors stand on that line, and what stands between two cells keeps them apart."""
+    from docutils import nodes
+
+    def cell(name, **more):
+        metadata = {"tags": ["hide-input", f"lib:beyond.sparse.{name}"]}
+        said = {"hide_mode": "input", "prompt_show": "Show code", "prompt_hide": "Hide code"}
+        return nodes.container(nb_element="cell_code", cell_metadata=metadata, **said | more)
+
+    document = nodes.document(None, None)
+    document += [cell("local"), cell("causal"), nodes.paragraph(text="And"), cell("strided"),
+                 cell("dilated", hide_mode=None)]
+    cell_anchors.add_anchors(None, document)
+    group, _, alone, shown = document.children
+    (fold,) = group.children
+    assert fold["prompt_show"] == "Show beyond.sparse: local, causal"
+    assert [one["hide_mode"] for one in fold.children] == [None, None]
+    assert group["ids"] == ["lib-beyond-sparse-local", "lib-beyond-sparse-causal"]
+    assert not any(one["ids"] for one in fold.children)
+    assert alone["prompt_show"] == "Show beyond.sparse.strided"
+    assert shown["ids"] == ["lib-beyond-sparse-dilated"]
+
+
+@pytest.mark.parametrize(("names", "line"), [
+    (["a.b.c", "a.b.d"], "a.b: c, d"),
+    (["a.b.c", "a.d"], "a.b.c, a.d"),
+    (["a.b", "a.c", "a.d", "a.e"], "a: b, c, d, e"),
+    (["a.b", "a.c", "a.d", "a.e", "a.f"], "a: b, c, d and 2 more"),
+])
+def test_the_line_of_a_group_names_four_at_most(names, line):
+    assert cell_anchors.names_of(names) == line
+
+
+FOLDED_LINES = 12  # grey lines of a page, at most: folded library code and folded tables
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if (ROOT / f"{page}.ipynb").exists()])
+def test_a_page_has_few_folded_lines(page):
+    cells = json.loads((ROOT / f"{page}.ipynb").read_text(encoding="utf8"))["cells"]
+    lines, library_above = 0, False
+    for cell in cells:
+        tags = set(cell["metadata"].get("tags", ()))
+        if "remove-cell" in tags:
+            continue
+        library = "hide-input" in tags and bool(cell_anchors.library_tags(cell["metadata"]))
+        lines += (library and not library_above) or "hide-cell" in tags
+        library_above = library
+    assert lines <= FOLDED_LINES, f"{lines} folded lines: let cells with nothing between them share one"

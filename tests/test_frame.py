@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -149,3 +150,23 @@ def test_a_site_is_rewritten_once_it_is_whole(tmp_path):
     assert text.count("viewport") == 1
     css = (static / sheet).read_text()
     assert ".one" in css and ".three" in css and ".two" not in css
+
+
+def test_the_theme_makes_no_tab_stops(tmp_path, monkeypatch):
+    """It would lay out the page once for each box: a second of a phone's time on a long page."""
+    script = tmp_path / "theme.js"
+    said = []
+    monkeypatch.setattr(lean.logger, "warning", lambda *words: said.append(words))
+    script.write_text(f"document.querySelectorAll({lean.TAB_STOPS}).forEach(stop)")
+    for _ in range(2):  # also where a build goes on with files of the last one
+        lean.without_tab_stops(script)
+        assert script.read_text() == 'document.querySelectorAll("#none").forEach(stop)' and not said
+    script.write_text('document.querySelectorAll("pre").forEach(stop)')
+    lean.without_tab_stops(script)
+    assert said, "another theme is to be looked at"
+
+
+def test_the_installed_theme_is_the_one_that_lean_knows():
+    theme = importlib.import_module("pydata_sphinx_theme")
+    script = Path(theme.__file__).parent / "theme/pydata_sphinx_theme/static" / lean.THEMES
+    assert script.read_text(encoding="utf8").count(lean.TAB_STOPS) == 1

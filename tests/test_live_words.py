@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -24,3 +25,11 @@ def test_the_file_holds_the_words_of_the_training_captions():
     german, english = set(made["de"].split()), set(made["en"].split())
     assert "Quokka" not in german and "Schnee" in german and "schnee" not in german
     assert {"dog", "snow"} <= english
+
+
+@pytest.mark.skipif(not os.environ.get("MULTI30K_DIR"), reason="Multi30k is not at hand")
+def test_hardly_a_caption_is_a_question_and_none_a_single_word():
+    """The page says so of what is typed (book/_static/live/input.js)."""
+    for captions in zip(*load_parallel("multi30k", "de", "en")["train"], strict=True):
+        assert 1 not in {len(re.findall(r"[^\W\d_]+", caption)) for caption in captions}
+        assert sum(caption.strip().endswith("?") for caption in captions) < 10

@@ -54,7 +54,7 @@ def test_each_wrong_answer_has_its_verdict():
 def test_the_rates_hold():
     now = collections.Counter(answer.now for answer in wrong_answers())
     total = sum(now.values())
-    assert total > 850
+    assert total > 1150
     assert now["named"] >= 0.6 * total
     assert now["none"] + now["wrong cause"] <= 0.03 * total
 

@@ -124,7 +124,7 @@ def execute(
         except Exception as stopped:  # a timeout, a kernel that died
             error = f"{type(stopped).__name__}: {stopped}"
         seconds = time.monotonic() - start
-        read = set(noted.read_text().splitlines()) if noted.exists() else set()
+        read = set(noted.read_text("utf8").splitlines()) if noted.exists() else set()
     return notebook, seconds, read, error
 
 

@@ -161,7 +161,8 @@ def verdict(folder: Path, tests: list[list[str]]) -> str:
                    "-m", "not weekly", "--timeout=0", *group]
         try:
             done = subprocess.run(
-                command, cwd=folder, env=environment, timeout=CLOCK, capture_output=True, text=True,
+                command, cwd=folder, env=environment, timeout=CLOCK, capture_output=True,
+                encoding="utf8",
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS)),
             )
         except subprocess.TimeoutExpired:

@@ -11,6 +11,9 @@ import re
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
 
 SHEET = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
 HREF = re.compile(r'\bhref="([^"#?]+)')
@@ -23,6 +26,10 @@ TOKEN = re.compile(r"[A-Za-z_][\w-]*")
 SELECTED = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
 NEGATED = re.compile(r":(?:not|is|where|has)\([^()]*(?:\([^()]*\)[^()]*)*\)")
 WAITS = "DOCUMENTATION_OPTIONS.pagename"  # an inline script that needs one that now comes later
+# The theme asks each of these boxes whether it scrolls, and writes before it asks the next, so the
+# browser lays out the page once for each box. scrollable.js asks a few at a time, in idle time.
+THEMES = "scripts/pydata-sphinx-theme.js"
+TAB_STOPS = '"pre, .nboutput > .output_area, .cell_output > .output, .jp-RenderedHTMLCommon"'
 
 
 def blocks(css: str):
@@ -139,12 +146,22 @@ def deferred(head: str) -> str:
     )
 
 
+def without_tab_stops(script: Path) -> None:
+    """Let the theme's script find no box to make a tab stop of."""
+    text = script.read_text(encoding="utf8")
+    if TAB_STOPS not in text and '"#none"' not in text:
+        logger.warning("%s has changed: it makes tab stops of boxes unknown to lean.py", THEMES)
+    script.write_text(text.replace(TAB_STOPS, '"#none"'), encoding="utf8")
+
+
 def lean(app: Sphinx, error: Exception | None) -> None:
     """Rewrite the head of every page of the site that was built."""
     if error or app.builder.name != "html":
         return
     site = Path(app.outdir)
     static = site / "_static"
+    for script in static.glob(THEMES):
+        without_tab_stops(script)
     pages = {path: path.read_text(encoding="utf8") for path in site.rglob("*.html")
              if not {"_static", "_sources", "vendor"} & set(path.relative_to(site).parts)}
     known = names(pages, site)

@@ -108,10 +108,8 @@
   // On a phone charts that stand side by side go one below the other, the legend goes below the
   // chart, and a long title takes more than one line.
   function fitTo(width, spec) {
-    if (width < 500 && spec.hconcat) {
-      const { hconcat, ...rest } = spec;
-      spec = { ...rest, vconcat: hconcat };
-    }
+    const stacked = ({ hconcat, vconcat = hconcat, ...rest }) => (vconcat ? { ...rest, vconcat: vconcat.map(stacked) } : rest);
+    if (width < 500) spec = stacked(spec);
     const legend = width < 500 ? { ...guide, orient: "bottom", columns: 1 } : guide;
     if (width < 500) spec = withoutColumns(spec);
     const lines = (text) => {

@@ -1,4 +1,4 @@
-// Whatever scrolls sideways can be reached, and then scrolled, by keyboard. Widths are read in idle
+// Whatever scrolls can be reached, and then scrolled, by keyboard. Sizes are read in idle
 // time and a few at a time: all at once, they held the page up for half a second on a phone.
 window.addEventListener("load", () => {
   const article = document.querySelector(".bd-article");
@@ -9,8 +9,9 @@ window.addEventListener("load", () => {
   function look() {
     const end = performance.now() + 8;
     while (left.length && performance.now() < end) {
-      const box = left.pop(), wide = box.scrollWidth > box.clientWidth + 1;
-      const scrolls = wide && ["auto", "scroll"].includes(getComputedStyle(box).overflowX);
+      const box = left.pop(), wide = box.scrollWidth > box.clientWidth + 1, tall = box.scrollHeight > box.clientHeight + 1;
+      const style = wide || tall ? getComputedStyle(box) : null;
+      const scrolls = (wide && /auto|scroll/.test(style.overflowX)) || (tall && /auto|scroll/.test(style.overflowY));
       if (scrolls && !box.hasAttribute("tabindex")) {
         box.tabIndex = 0;
         box.dataset.scrolls = "";

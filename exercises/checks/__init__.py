@@ -74,6 +74,10 @@ def hint(check):
             print(f"There is no check {check!r}; the second of the chapter on masks is 'masks.2'.")
             return
         check = EXERCISES[check]
+    if not hasattr(check, "hint"):
+        print(f"{check!r:.60} is no check; give one, as in hint(checks.masks.decoder_mask), or its "
+              "id, as in hint('masks.2').")
+        return
     print(f"{check.title}, hint {check.hint()}")
 
 

@@ -108,6 +108,16 @@ def _per_sentence(logits, targets):
                 .mean()
             )
         ),
+        "your softmax runs over the places; it must run over the words, the last axis": (
+            lambda logits, targets: -logits.log_softmax(1)
+            .gather(-1, targets[..., None])[..., 0][targets != 0]
+            .mean()
+        ),
+        "logits and targets fit as they come: the shift was made before": (
+            lambda logits, targets: (
+                -_log_p(logits[:, :-1], targets[:, 1:])[targets[:, 1:] != 0].mean()
+            )
+        ),
         "that is the mean probability: its logarithm is missing": (
             lambda logits, targets: -_log_p(logits, targets).exp()[targets != 0].mean()
         ),
@@ -141,6 +151,15 @@ def _target_rows(B=2, T=5):
         "the decoder reads what it should predict: that is Ana's mistake": (
             lambda t: (t[:, 1:], t[:, 1:], t[:, 1:] != 0)
         ),
+        "predictions and what is read are the same: what follows has to be predicted": (
+            lambda t: (t[:, :-1], t[:, :-1], t[:, :-1] != 0)
+        ),
+        "the prediction of <eos> counts, too": [
+            lambda t: (
+                t[:, :-1], t[:, 1:], (t[:, 1:] != 0) & (F.pad(t[:, 2:], (0, 1)) != 0)
+            ),
+            lambda t: (t[:, :-1], t[:, 1:], (t[:, 1:] != 0) & (t[:, 1:] != 2)),
+        ],
         "the two are swapped: the decoder starts from <bos>": [
             lambda t: (t[:, 1:], t[:, :-1], t[:, 1:] != 0),
             lambda t: (t[:, 1:], t[:, :-1], t[:, :-1] != 0),

@@ -89,6 +89,14 @@ def _rule(seen):
         "your rule sees only its own block: the summaries are missing": (
             _rule(lambda own, end, causal, *rest: own & causal)
         ),
+        "one place too few: the last `summary` places begin at block - summary itself": _rule(
+            lambda own, end, causal, i, j, block, summary: (
+                (own | (j % block > block - summary)) & causal
+            )
+        ),
+        "its own block, not a window: what stands before the block is out, however near": _rule(
+            lambda own, end, causal, i, j, block, summary: ((i - j < block) | end) & causal
+        ),
         "your rule sees only the summaries: the own block is missing": (
             _rule(lambda own, end, causal, *rest: end & causal)
         ),
@@ -136,6 +144,16 @@ def _read(q, k, v):
         "nothing divides now: the weights of a row must sum to 1": _read,
         "now both sums run over all keys: the future leaks": (
             lambda q, k, v: q @ (k.mT @ v) / (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True)
+        ),
+        "a query sees its own key, too: the sums run up to it and include it": (
+            lambda q, k, v: (q @ k.mT).tril(-1) @ v
+            / (q @ k.mT).tril(-1).sum(-1, keepdim=True).clamp(min=1e-6)
+        ),
+        "divide by the sum of the weights, not by their number": (
+            lambda q, k, v: _read(q, k, v) / torch.arange(1, q.size(-2) + 1)[:, None]
+        ),
+        "the sum over the places is axis -2; yours runs over the features": (
+            lambda q, k, v: _read(q, k, v) / (q * k.cumsum(-1)).sum(-1, keepdim=True)
         ),
         "the divisor holds the own key alone; it is the sum up to it": (
             lambda q, k, v: _read(q, k, v) / (q * k).sum(-1, keepdim=True)
@@ -186,6 +204,18 @@ def _overflowing(a, log_a, b, log_b):
         ),
         "with log sums of 500 you get NaN: e to the power of 500 is infinite, so take the "
         "difference or the maximum first": _overflowing,
+        "each half must be multiplied by its own e^log before the division": (
+            lambda a, log_a, b, log_b: (a + b) / (
+                (log_a - torch.maximum(log_a, log_b)).exp()
+                + (log_b - torch.maximum(log_a, log_b)).exp()
+            )
+        ),
+        "the softmax runs over the two halves, for each query by itself, not over the queries": (
+            lambda a, log_a, b, log_b: (
+                torch.cat([log_a, log_b], -1).softmax(1)[..., :1] * a
+                + torch.cat([log_a, log_b], -1).softmax(1)[..., 1:] * b
+            )
+        ),
         "the shares are not divided by their sum": (
             lambda a, log_a, b, log_b: a * log_a.exp() + b * log_b.exp()
         ),
@@ -356,6 +386,7 @@ def _gradients(
     to_k=True,
     of_softmax=lambda weights, d: weights * d,
     last=True,
+    adds=True,
 ):
     """The backward pass in tiles from its steps, each of which may be done wrong."""
 
@@ -368,7 +399,7 @@ def _gradients(
             p = weights(q @ k[:, near].mT * root, log_sum)
             d_p = d_output @ v[:, near].mT
             d_scores = of_softmax(p, d_p - inner(p, d_p, output, d_output))
-            d_q += d_scores @ k[:, near] * (root if to_q else 1)
+            d_q = d_q * adds + d_scores @ k[:, near] * (root if to_q else 1)
             d_k[:, near] = d_scores.mT @ q * (root if to_k else 1)
             d_v[:, near] = p.mT @ d_output
         return d_q, d_k, d_v
@@ -414,6 +445,7 @@ def _gradients(
         "the division by sqrt(K) is in the scores, so it is in `d_q` and `d_k`, too": (
             _gradients(to_q=False, to_k=False)
         ),
+        "`d_q` holds the last tile alone: add up what each tile gives it": _gradients(adds=False),
         "`d_k` lacks the division by sqrt(K)": _gradients(to_k=False),
         "`d_q` lacks the division by sqrt(K)": _gradients(to_q=False),
         "the keys behind the last full tile get no gradient: the last tile may be shorter": (

@@ -39,6 +39,7 @@ positions = values(
         {
             "50 x 50 would be right if every step saw all 50 tokens; step t sees only t": 2500,
             "50 are new, but without a cache the old ones are computed again": 50,
+            "the first step computes one position already: from 1 to 50, not from 0 to 49": 1225,
         },
     ),
     with_cache=Part(
@@ -98,6 +99,16 @@ def _kept(logits, k, largest=True):
         "you return probabilities; logits were asked for": lambda logits, k: logits.masked_fill(
             ~_kept(logits, k), -torch.inf
         ).softmax(-1),
+        "each logit must stay in its own place: yours are sorted": lambda logits, k: torch.cat(
+            [
+                logits.topk(k).values,
+                torch.full((len(logits), logits.size(1) - k), -torch.inf),
+            ],
+            dim=-1,
+        ),
+        "you take the k-th value of the first row for all": lambda logits, k: logits.masked_fill(
+            logits < logits[0].topk(k).values[-1], -torch.inf
+        ),
         "you hid the largest and kept the others": (
             lambda logits, k: logits.masked_fill(_kept(logits, k), -torch.inf)
         ),
@@ -166,7 +177,7 @@ def _rows(B=5, V=12, p=0.7):
 
 def _told_nucleus(given, expected, probabilities, p):
     given = torch.as_tensor(given)
-    if given.isnan().any():
+    if given.isnan().any() and (probabilities.max(-1).values > p).any():
         return (
             "the first token alone is over p, so you drop every token and divide 0 by 0; the most "
             "probable token must always stay"
@@ -207,6 +218,17 @@ def _told_nucleus(given, expected, probabilities, p):
         ),
         "you keep as many tokens in every row as in the first; each row has a nucleus of its own": (
             _nucleus(lambda ranked, p: _before(ranked, p)[:1].expand_as(ranked))
+        ),
+        "you keep as many tokens in every row as the longest nucleus has; each row has its own": (
+            _nucleus(
+                lambda ranked, p: torch.arange(ranked.size(-1)) < _before(ranked, p).sum(-1).max()
+            )
+        ),
+        "you keep each token that reaches p by itself; add the probabilities up": (
+            lambda probabilities, p: (
+                probabilities * (probabilities >= p)
+                / (probabilities * (probabilities >= p)).sum(-1, keepdim=True)
+            )
         ),
         "you keep each token with a probability above 1 - p; add the probabilities up": (
             lambda probabilities, p: (

@@ -511,15 +511,29 @@ def first_divergence(answer, reference, args, learner_args) -> str | None:
         hit = max(i for i, s in enumerate(steps) if same(s.value, right[reached][1]))
     theirs = [step for step in steps if step.named and step.name == name]
     after = [step for step in steps[hit + (reached >= 0) :] if step.value.shape == value.shape]
-    candidate = theirs[-1] if theirs else after[0] if after else None
+    alike = [step for step in after if _kind(step.value) == _kind(value)]
+    candidate = theirs[-1] if theirs else alike[0] if alike else after[0] if after else None
     if candidate is None or (reached < 0 and not theirs):
         return None
     text = f"`{right[reached][0]}` comes out right; " if reached >= 0 else ""
     text += (
         f"the first step that differs is `{name}`: {source_line(candidate.file, candidate.line)}"
     )
+    if not theirs and not alike:  # numbers of another kind: a comparison would mislead
+        return text
     how = relation(candidate.value, value, _sizes(args))
     return text + (f". There {how}" if how else "")
+
+
+def _kind(value) -> str:
+    """Truth values, shares (along any axis: it may be the wrong one), or other numbers."""
+    if value.dtype == torch.bool:
+        return "truth values"
+    found = numbers(value)
+    if found.ndim and found.size and (found >= 0).all():
+        if any(np.allclose(found.sum(axis), 1, atol=1e-3) for axis in range(found.ndim)):
+            return "shares"
+    return "numbers"
 
 
 def _sizes(args):

@@ -20,7 +20,11 @@ by_hand = values(
     orders=Part(
         24,
         "4 * 3 * 2 * 1",
-        {"every place can come first, then every other one: a product": 4, "4! is 24": 10},
+        {
+            "every place can come first, then every other one: a product": 4,
+            "4! is 24": 10,
+            "those are the sets of places; an order takes all four, each once": [15, 16],
+        },
     ),
     read=Part(
         136,
@@ -69,6 +73,14 @@ def _batch(B=3, T=6, low=0.2):
         "each text has its own rate; you divided by the mean of all": (
             lambda nats, hidden, rate: (nats * hidden).sum() / rate.mean() / nats.numel()
         ),
+        "the rate that was drawn, not the share that happens to be hidden": (
+            lambda nats, hidden, rate: (
+                nats * hidden / hidden.float().mean(1, keepdim=True).clamp(min=1e-9)
+            ).mean()
+        ),
+        "the hidden tokens are guessed; you count those that can be seen": (
+            lambda nats, hidden, rate: (nats * ~hidden / rate[:, None]).sum() / nats.numel()
+        ),
         "nats per token: divide by the number of tokens, hidden or not": (
             lambda nats, hidden, rate: (nats * hidden / rate[:, None]).sum()
         ),
@@ -110,6 +122,16 @@ def _keep(count=None, pool=None, top=True):
             count=lambda masked, left: masked.sum(-1, keepdim=True) // left
         ),
         "only masked places can be filled: hide the others' scores": _keep(pool=True),
+        "places that aren't masked take the room with their high scores: hide them before you "
+        "rank": lambda score, masked, left: (
+            score.argsort(-1, descending=True).argsort(-1)
+            < -(-masked.sum(-1, keepdim=True) // left)
+        ) & masked,
+        "argsort says which place comes first, not which rank a place has: sort once more, or "
+        "scatter": lambda score, masked, left: (
+            score.masked_fill(~masked, -1).argsort(-1, descending=True)
+            < -(-masked.sum(-1, keepdim=True) // left)
+        ) & masked,
         "the highest scores are kept, not the lowest": _keep(top=False),
         "a share of the masks that are left, not of all places": _keep(
             count=lambda masked, left: -(-masked.size(-1) // left)

@@ -86,6 +86,12 @@ LEFT, RIGHT = "a b a b a c".split(), "b a b a a c a b".split()
             lambda a, b, n: _clipped(a, b, n, 0),
             lambda a, b, n: _clipped(a, b, n, 0) if n > 1 else _clipped(a, b, n),
         ],
+        "the last runs are shorter than n words: there are len - n + 1 n-grams": (
+            lambda a, b, n: _clipped(a, b, n, n)
+        ),
+        "a match may stand at another place of the sentence": lambda a, b, n: sum(
+            one == other for one, other in zip(_ngrams(a, n), _ngrams(b, n), strict=False)
+        ),
         "you join the words of an n-gram: 'ab c' and 'a bc' are two": lambda a, b, n: (
             _clipped(["".join(g) for g in _ngrams(a, n)], ["".join(g) for g in _ngrams(b, n)], 1)
         ),

@@ -68,6 +68,9 @@ def _logits(N=6, E=5, k=2):
         "all chosen experts count the same now: the router would get no gradient": (
             lambda logits, k: torch.full((len(logits), k), 1 / k) + 0 * logits.topk(k).values
         ),
+        "that's a softmax of a softmax: the logits of the chosen need one": (
+            lambda logits, k: logits.softmax(-1).topk(k).values.softmax(-1)
+        ),
         "the sum runs over the tokens; each token has a sum of its own": (
             lambda logits, k: (
                 logits.softmax(-1).topk(k).values

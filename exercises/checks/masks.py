@@ -139,6 +139,18 @@ def _scaled(q, k):
     shape="one output per query",
     gradients=True,
     slips={
+        "a number like -10 still leaves a share, and a score may be lower: use minus infinity": [
+            lambda q, k, v, mask, low=low: (
+                _scaled(q, k).masked_fill(~mask, low).softmax(-1) @ v
+            )
+            for low in (-1.0, -5.0, -10.0)
+        ],
+        "a row of the mask is a query, and a column a key: don't transpose it": [
+            lambda q, k, v, mask, low=low: (
+                _scaled(q, k).masked_fill(~mask.mT, low).softmax(-1) @ v
+            )
+            for low in (-1e9, -math.inf)
+        ],
         "the -1e9 still goes to the pairs that may attend: True must stay as it is": (
             lambda q, k, v, mask: (_scaled(q, k) + mask.float() * -1e9).softmax(-1) @ v
         ),

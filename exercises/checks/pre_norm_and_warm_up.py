@@ -32,7 +32,7 @@ growing_path = values(
         5.0,
         "one vector was there and 24 were added; the RMS is the root of the variance",
         {
-            "that is the variance, 25; the RMS is its root": 25.0,
+            "25 is the sum of the sizes, or the variance; the RMS is the variance's root": 25.0,
             "you counted the 24 that were added; what was there at the start counts, too": (
                 math.sqrt(24)
             ),
@@ -122,6 +122,26 @@ def _post(x, attention, network, norm_1, norm_2):
             lambda x, attention, network, norm_1, norm_2: (
                 lambda y: y + network(norm_2(y))
             )(attention(norm_1(x)))
+        ),
+        "norm_1 belongs before attention: it normalises what attention reads, not what it gives": (
+            lambda x, attention, network, norm_1, norm_2: (
+                lambda y: y + network(norm_2(y))
+            )(x + norm_1(attention(x)))
+        ),
+        "the network has its own norm, norm_2; you take norm_1 for both": (
+            lambda x, attention, network, norm_1, norm_2: (
+                lambda y: y + network(norm_1(y))
+            )(x + attention(norm_1(x)))
+        ),
+        "the second sum adds the normalised x now; add what came out of the first": (
+            lambda x, attention, network, norm_1, norm_2: (
+                lambda y: norm_2(y) + network(norm_2(y))
+            )(x + attention(norm_1(x)))
+        ),
+        "attention comes first, and then the network": (
+            lambda x, attention, network, norm_1, norm_2: (
+                lambda y: y + attention(norm_1(y))
+            )(x + network(norm_2(x)))
         ),
         "the two sublayers read the same x; the network reads what attention has added to": (
             lambda x, attention, network, norm_1, norm_2: (

@@ -131,6 +131,31 @@ def _advantage(earned):
                 (reward - price * (log_p - log_before).detach()) * log_p
             ).mean()
         ),
+        "the baseline is the mean of what the texts earned, the price included; yours is that of "
+        "the rewards alone": (
+            lambda log_p, log_before, reward, price: -(
+                (_advantage(reward) - price * (log_p - log_before).detach()) * log_p
+            ).mean()
+        ),
+        "no correction for the number of texts here: the mean of all n is the baseline": (
+            lambda log_p, log_before, reward, price: -(
+                _advantage(reward - price * (log_p - log_before).detach())
+                * log_p * len(reward) / (len(reward) - 1)
+            ).mean()
+        ),
+        "you charge twice: the price is in what a text earns, and in the loss once more": (
+            lambda log_p, log_before, reward, price: (
+                price * (log_p - log_before).mean()
+                - (_advantage(reward - price * (log_p - log_before).detach()) * log_p).mean()
+            )
+        ),
+        "nobody asked to divide by the spread, as GRPO does": [
+            lambda log_p, log_before, reward, price, even=even: -(
+                (earned := _advantage(reward - price * (log_p - log_before).detach()))
+                / earned.std(unbiased=even) * log_p
+            ).mean()
+            for even in (True, False)
+        ],
         "the mean over the texts, not their sum": (
             lambda log_p, log_before, reward, price: -(
                 _advantage(reward - price * (log_p - log_before).detach()) * log_p
@@ -171,7 +196,7 @@ def _best_of(strict=False, power=None, worst=False, sort=True):
 @exercise(
     4,
     inputs=lambda N=5, n=3: (torch.rand(N).log_softmax(-1).exp(), torch.randn(N), n),
-    vary=(dict(N=4, n=2), dict(N=6, n=8), dict(N=3, n=5)),
+    vary=(dict(N=4, n=2), dict(N=6, n=4), dict(N=3, n=5)),  # few enough to list every draw
     hint="the best of n is at most r if all n are: the share of texts up to r, to the power n",
     wrong="all n are at most this good, less all n are worse",
     shape="expected (N,), a probability for each text",

@@ -70,6 +70,18 @@ SLIPS = {
     "the values were never averaged: what you return are the weights": (
         lambda q, k, v: (q @ k.mT / math.sqrt(q.size(-1))).softmax(-1)
     ),
+    "d_k is the width of what comes in, not always the same number: read it from q": [
+        lambda q, k, v, root=root: ((q @ k.mT) / root).softmax(-1) @ v for root in (8.0, 8.0**0.5)
+    ],
+    "d_k is the width of q and k; you take that of v": (
+        lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-1) @ v
+    ),
+    "your softmax runs over the batch; it must run over the keys, dim=-1": (
+        _from_scores(lambda s, root: (s / root).softmax(0))
+    ),
+    "queries and keys are exchanged: row i of the scores belongs to query i": (
+        lambda q, k, v: (k @ q.mT / math.sqrt(q.size(-1))).softmax(-1) @ v
+    ),
     "the divisor is the root of d_k, the last axis of q, not of the number of keys": (
         lambda q, k, v: (q @ k.mT / math.sqrt(k.size(-2))).softmax(-1) @ v
     ),
@@ -138,18 +150,22 @@ def _qkvg(B=2, T=5, S=5, K=8, V=8):
     return *_qkv(B, T, S, K, V), torch.randn(B, T, V)
 
 
-def _backward(total=True, shared=True, scaled=True, weighted=True, swapped=False):
+def _backward(
+    total=True, shared=True, scaled=True, weighted=True, swapped=False, over=-1, turned=True,
+    own=False,
+):
     """The three gradients with one thing done in another way."""
 
     def backward(q, k, v, g):
         root = math.sqrt(q.size(-1))
         weights = (q @ k.mT / root).softmax(-1)  # (B, T, S)
         to_weights = g @ v.mT  # (B, T, S)
-        mean = (weights * to_weights).sum(-1, keepdim=True) if total else 0.0
+        mean = (weights * to_weights).sum(over, keepdim=True) if total else 0.0
+        mean = weights * to_weights if own else mean
         to_scores = (to_weights - mean) * (weights if weighted else 1.0)
         to_scores = to_scores / (root if scaled else 1.0)
         to_v = (weights if shared else weights.softmax(-1)).mT @ g
-        to_q, to_k = to_scores @ k, to_scores.mT @ q
+        to_q, to_k = to_scores @ k, (to_scores.mT if turned else to_scores) @ q
         return (to_k, to_q, to_v) if swapped else (to_q, to_k, to_v)
 
     return backward
@@ -170,6 +186,15 @@ def _backward(total=True, shared=True, scaled=True, weighted=True, swapped=False
         ),
         "the gradients of q and k stand in each other's place": _backward(swapped=True),
         "v was averaged with the weights as they are: no second softmax": _backward(shared=False),
+        "the sum in a softmax's gradient runs over the row, the keys of one query": (
+            _backward(over=-2)
+        ),
+        "a key is read by all queries, so its gradient adds up a column: transpose the scores'": (
+            _backward(turned=False)
+        ),
+        "w (1 - w) is what a score does to its own weight; it changes the others of its row, too": (
+            _backward(own=True)
+        ),
     },
 )
 def attention_backward(q, k, v, g):

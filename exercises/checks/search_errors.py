@@ -51,6 +51,22 @@ def _candidates(n=5, source=9, weight=0.3):
             lambda own, lengths, other, source, weight: (1 - weight) * own / source
             + weight * other / lengths
         ),
+        "each sum has its own number of tokens; you divide both by all of them together": (
+            lambda own, lengths, other, source, weight: ((1 - weight) * own + weight * other)
+            / (lengths + source)
+        ),
+        "each candidate has its own length; you divide by the mean of them": (
+            lambda own, lengths, other, source, weight: (1 - weight) * own / lengths.mean()
+            + weight * other / source
+        ),
+        "the weights belong to the logarithms; you mix probabilities": (
+            lambda own, lengths, other, source, weight: (1 - weight) * (own / lengths).exp()
+            + weight * (other / source).exp()
+        ),
+        "`//` cuts to whole numbers: divide with `/`": (
+            lambda own, lengths, other, source, weight: (1 - weight) * (own // lengths)
+            + weight * (other // source)
+        ),
         "your own model's share is 1 - weight: it's missing": (
             lambda own, lengths, other, source, weight: own / lengths + weight * other / source
         ),

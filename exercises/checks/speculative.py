@@ -16,6 +16,7 @@ by_hand = values(
             ),
             "a guess counts only if those before it were right, too: 0.8, then 0.64": 2.6,
             "that's the longest pass, when both guesses are right": 3.0,
+            "two guesses, not three: the longest pass writes three tokens": 2.952,
         },
         tolerance=0.005,
     ),
@@ -45,8 +46,10 @@ by_hand = values(
 )
 
 
-def _pair(V=6):
-    p, q = torch.rand(2, V).log().mul(2).softmax(-1)
+def _pair(V=6, never=0):
+    scores = torch.rand(2, V).log().mul(2)
+    scores[:, :never] = -torch.inf  # tokens that neither of the two ever writes
+    p, q = scores.softmax(-1)
     return p, q
 
 
@@ -57,7 +60,7 @@ def _clipped(difference):
 @exercise(
     2,
     inputs=_pair,
-    vary=(dict(V=3), dict(V=9), dict(V=4)),
+    vary=(dict(V=3), dict(V=9), dict(V=4), dict(V=7, never=2)),
     hint=(
         "two ways lead to a token: it's guessed and stays, or some guess goes and it's drawn",
         "a guess x stays with q(x) * min(1, p(x) / q(x)); how often does none stay?",
@@ -79,6 +82,18 @@ def _clipped(difference):
         ),
         "that's the probability to stay once it is guessed; it has to be guessed first, times q": (
             lambda p, q: torch.stack([(p / q).clamp(max=1), _clipped(p - q)])
+        ),
+        "where neither p nor q has a token, you divide 0 by 0": [
+            lambda p, q: torch.stack([q * (p / q).clamp(max=1), p - q * (p / q).clamp(max=1)]),
+            lambda p, q: torch.stack([q * (p / q).clamp(max=1), _clipped(p - q)]),
+        ],
+        "nothing is drawn less than never: where q is above p, cut the difference off at 0": (
+            lambda p, q: torch.stack([torch.minimum(p, q), p - q])
+        ),
+        "the ratio is upside down: a guess stays with p / q, at most 1": (
+            lambda p, q: torch.stack([
+                torch.where(p > 0, q * (q / p).clamp(max=1), 0.0), _clipped(p - q)
+            ])
         ),
         "p and q are exchanged: the draft guesses from q, and the target's p must come out": (
             lambda p, q: torch.stack([torch.minimum(p, q), _clipped(q - p)])

@@ -48,8 +48,8 @@ by_hand = values(
 )
 
 
-def _decays(T=6):
-    return (-torch.rand(T),)
+def _decays(T=6, scale=1.0):
+    return (-scale * torch.rand(T),)
 
 
 def _future(T):
@@ -64,14 +64,13 @@ def _between(log_decay):
 @exercise(
     2,
     inputs=_decays,
-    vary=(dict(T=4), dict(T=9)),
+    vary=(dict(T=4), dict(T=9), dict(T=7, scale=90.0)),
     hint=(
         "a difference of two cumulative sums, masked, and then exp",
         "the sum from j + 1 to i is the cumulative sum at i less the one at j",
     ),
     wrong="the numbers of the mask differ",
     shape="one row for each token that reads, one column for each that wrote",
-    gradients=True,
     slips={
         "the future isn't hidden: set it to -inf before the exponential": (
             lambda log_decay: _between(log_decay).exp()
@@ -81,6 +80,20 @@ def _between(log_decay):
         ),
         "you give the logarithms: take e to their power": (
             lambda log_decay: _between(log_decay).masked_fill(_future(len(log_decay)), -math.inf)
+        ),
+        "where little is left, the future's exponentials are infinite, and infinity times 0 is "
+        "NaN: mask before the exponential": (
+            lambda log_decay: (
+                _between(log_decay).exp() * torch.ones(len(log_decay), len(log_decay)).tril()
+            )
+        ),
+        "you give the logarithms, with zeros in the future: take e to their power": (
+            lambda log_decay: _between(log_decay).tril()
+        ),
+        "each token has a decay of its own; you take the first one's for every step": (
+            lambda log_decay: (
+                log_decay[0] * _between(torch.ones(len(log_decay)))
+            ).exp().tril()
         ),
         "a token's own decay comes before its write, so on the diagonal nothing is lost yet": (
             lambda log_decay: (
@@ -106,8 +119,11 @@ def left(log_decay):
     return between.masked_fill(future, -math.inf).exp()
 
 
-def _chunks(read, carry):
-    """Chunks of 4, with what is read of the earlier state and what is carried on left open."""
+def _chunks(read, carry, write=lambda k, total: k * (total[-1] - total).exp(), early=False):
+    """Chunks of 4: what is read of the earlier state, carried on and written may be done wrong.
+
+    early: the state takes in the chunk before it is read.
+    """
 
     def outputs(q, k, v, log_decay):
         state, found = torch.zeros(k.size(1), v.size(1)), []
@@ -115,8 +131,11 @@ def _chunks(read, carry):
         for q, k, v, log_decay in zip(*parts, strict=True):
             total = log_decay.cumsum(0)  # (t, 1)
             mask = (total - total.T).exp().tril()
-            found.append((q @ k.T * mask) @ v + read(q, total.exp()) @ state)
-            state = carry(state, total) + (k * (total[-1] - total).exp()).T @ v
+            after = carry(state, total) + write(k, total).T @ v
+            found.append(
+                (q @ k.T * mask) @ v + read(q, total.exp(), log_decay) @ (after if early else state)
+            )
+            state = after
         return torch.cat(found)
 
     return outputs
@@ -127,7 +146,7 @@ def _told(T=11, M=3, K=2):
 
 
 _right_read, _right_carry = (
-    (lambda q, left: q * left),
+    (lambda q, left, own: q * left),
     (lambda state, total: total[-1].exp() * state),
 )
 
@@ -144,19 +163,27 @@ _right_read, _right_carry = (
     ),
     wrong="the outputs differ from those of the recurrence",
     shape="one output per query",
-    gradients=True,
     slips={
         "the state from before a chunk is read as it was at the chunk's beginning: it fades inside "
-        "the chunk, too": _chunks(lambda q, left: q, _right_carry),
+        "the chunk, too": _chunks(lambda q, left, own: q, _right_carry),
+        "a query's own decay comes before it reads: the state from before has faded by it, too": (
+            _chunks(lambda q, left, own: q * left / own.exp(), _right_carry)
+        ),
+        "the chunk is written before it is read, so its own tokens count twice": _chunks(
+            _right_read, _right_carry, early=True
+        ),
+        "what a chunk writes fades until the chunk's end, before it is carried on": _chunks(
+            _right_read, _right_carry, write=lambda k, total: k
+        ),
         "now the state is carried on without its decay": _chunks(_right_read, lambda s, total: s),
         "neither the reading nor the carrying lets the earlier state fade": _chunks(
-            lambda q, left: q, lambda s, total: s
+            lambda q, left, own: q, lambda s, total: s
         ),
         "all queries of a chunk read the state as it is at the chunk's end": _chunks(
-            lambda q, left: q * left[-1], _right_carry
+            lambda q, left, own: q * left[-1], _right_carry
         ),
         "the earlier state is left out: every chunk starts from nothing": _chunks(
-            lambda q, left: 0 * q, _right_carry
+            lambda q, left, own: 0 * q, _right_carry
         ),
     },
 )
@@ -192,6 +219,11 @@ def overturned(answer):
         "each key must have length 1: divide it by its norm",
     )
     cosine = float(keys[0] @ keys[1])
+    expect(
+        cosine > -0.95,
+        "opposite keys: under the second one the state says -1 already, so nothing is missing and "
+        "nothing is written",
+    )
     expect(
         abs(cosine) < 0.95,
         "these two are nearly one direction, as if one name were told anew: turn them apart",

@@ -21,7 +21,8 @@ by_hand = values(
         {
             "keys and values: twice as many": 81920,
             "that is one layer of 40": 4096,
-            "only 8 heads have keys and values, not 64": 1310720,
+            "that is with 64 heads, and only 8 have keys and values; or with 16 bytes a number, "
+            "and 16 bits are 2": 1310720,
             "16 bits are 2 bytes": [1310720 * 2, 163840 * 4],
         },
     ),
@@ -78,11 +79,21 @@ def _kept(near, is_global=lambda i, every: i % every == every - 1):
             _kept(min, lambda i, every: i % every != every - 1)
         ),
         "no layer of yours keeps everything": _kept(min, lambda i, every: False),
-        "n_layers need not be a multiple of `every`: count whole layers": (
-            lambda length, window, n_layers, every: (
+        "all layers together: the sum, not the mean over them": [
+            lambda *args: _kept(min)(*args) / args[2], lambda *args: _kept(min)(*args) // args[2],
+        ],
+        "n_layers need not be a multiple of `every`: count whole layers, rounded down": [
+            lambda length, window, n_layers, every, whole=whole: whole(
                 n_layers * min(length, window) + n_layers / every * (length - min(length, window))
             )
-        ),
+            for whole in (float, int, round)
+        ]
+        + [
+            lambda length, window, n_layers, every: (
+                n_layers * min(length, window)
+                + round(n_layers / every) * (length - min(length, window))
+            )
+        ],
     },
 )
 def kept_in_all(length, window, n_layers, every):
@@ -110,12 +121,24 @@ def _absorbed(root, last=lambda x, w_v: x @ w_v.mT):
     given=0xFC3FAACB,
     wrong="the output differs from that of attention with keys and values",
     shape="one output of K numbers for each head and query",
-    gradients=True,
     slips={
         "the scores are divided by the root of the latent vector's width: which product is it that "
         "has d_k terms?": _absorbed(lambda q, c: c.size(-1) ** 0.5),
         "now nothing divides the scores: they need the root of K": _absorbed(lambda q, c: 1.0),
         "divide by the root of K, not by K": _absorbed(lambda q, c: q.size(-1)),
+        "each head has scores of its own: the root of K, not of all heads' numbers together": (
+            _absorbed(lambda q, c: (q.size(0) * q.size(-1)) ** 0.5)
+        ),
+        "nobody asked to hide the future: the two must be equal without a mask": (
+            lambda q, c, w_k, w_v: (
+                (q @ w_k @ c.mT / q.size(-1) ** 0.5)
+                .masked_fill(torch.ones(len(c), len(c)).triu(1) > 0, -torch.inf)
+                .softmax(-1) @ c @ w_v.mT
+            )
+        ),
+        "your softmax runs over the queries; it must run over the keys, the last axis": (
+            lambda q, c, w_k, w_v: (q @ w_k @ c.mT / q.size(-1) ** 0.5).softmax(1) @ c @ w_v.mT
+        ),
     },
 )
 def absorbed_attention(q, c, w_k, w_v):

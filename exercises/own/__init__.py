@@ -127,6 +127,8 @@ def folder() -> Path:
 def keep_in(path: str | Path) -> None:
     """Keep your parts in this folder, and take them from it."""
     global _chosen
+    if not isinstance(path, str | Path):
+        raise TypeError(f"path is {path!r:.60}; expected the name of a folder.")
     _chosen = Path(path)
 
 
@@ -253,6 +255,8 @@ def model(config: ModelConfig, where: str | Path | None = None) -> OwnTransforme
     """The library's model of these sizes with your parts in it, `rotary` among them if its
     positions are.
     """
+    if not hasattr(config, "positional"):
+        raise TypeError(f"config is {config!r:.60}; expected a ModelConfig.")
     own_parts = dict(parts(where))
     if config.positional == "rotary" and "rotary" in (later := descendants(where)):
         own_parts["rotary"] = later["rotary"]

@@ -202,7 +202,7 @@ def run_one(submission: dict, lab: dict, limits: dict) -> dict:
         environment = {"PATH": os.environ["PATH"], "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8",
                        "PYTHONPATH": str(ROOT)}
         process = subprocess.Popen(
-            [sys.executable, "-m", "labs.grader.one"], cwd=home, env=environment, text=True,
+            [sys.executable, "-m", "labs.grader.one"], cwd=home, env=environment, encoding="utf8",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
         )
         try:
@@ -266,6 +266,21 @@ def walls(parser, uncontained: bool) -> str | None:
     return contain.methods()[0]
 
 
+def positive(text: str) -> float:
+    """A number above 0, for a limit."""
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < 10**6:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r}; expected a number above 0, below a million")
+
+
+def count(text: str) -> int:
+    """A whole number from 1 on."""
+    if re.fullmatch("[0-9]{1,4}", text) and int(text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on, below 10,000")
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="labs.grader", description=__doc__.split("\n")[0])
     parser.add_argument("submissions", type=Path, nargs="?",
@@ -274,12 +289,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("graded"), help="default: graded")
     parser.add_argument("--marks", type=Path, nargs="*", default=[],
                         help="files saved by a marking page (those in OUT are found)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1,
+    parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1,
                         help="notebooks at the same time (as many as there are processors)")
-    parser.add_argument("--cell", type=float, default=30, help="seconds for a cell (30)")
-    parser.add_argument("--notebook", type=float, default=600, help="seconds for a notebook (600)")
-    parser.add_argument("--memory", type=float, default=4, help="GB for a process (4)")
-    parser.add_argument("--grace", type=float, default=10,
+    parser.add_argument("--cell", type=positive, default=30, help="seconds for a cell (30)")
+    parser.add_argument("--notebook", type=positive, default=600,
+                        help="seconds for a notebook (600)")
+    parser.add_argument("--memory", type=positive, default=4, help="GB for a process (4)")
+    parser.add_argument("--grace", type=positive, default=10,
                         help="seconds in which a cell must obey an interrupt (10)")
     parser.add_argument("--quick", action="store_true",
                         help="run each notebook once, for the marks alone: half the time, and no "
@@ -314,6 +330,8 @@ def main(arguments: list[str] | None = None) -> int:
     for path in [*options.marks, *options.sheet]:
         if not path.is_file():
             parser.error(f"there is no file {path}")
+    if options.out.exists() and not options.out.is_dir():
+        parser.error(f"{options.out} is a file; expected a folder for marks and feedback")
     if options.submissions is None:
         if not (options.out / "results").is_dir():
             parser.error(f"nothing has been graded into {options.out}; name a folder of notebooks")

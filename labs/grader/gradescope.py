@@ -91,7 +91,7 @@ def run(root: Path) -> dict:
         results = {"score": 0, "output": f"Nothing could be graded: {notes}", "tests": []}
     results["execution_time"] = round(time.monotonic() - start)
     (root / "results").mkdir(exist_ok=True)
-    (root / "results" / "results.json").write_text(json.dumps(results, indent=1))
+    (root / "results" / "results.json").write_text(json.dumps(results, indent=1), "utf8")
     return results
 
 

@@ -633,7 +633,7 @@ def set_limits(limits: dict):
 def main():
     job = json.load(sys.stdin)
     answer = os.fdopen(os.dup(1), "w", encoding="utf8")  # not inherited by the kernel
-    with open(os.devnull, "w") as nothing:
+    with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), 1)
         os.dup2(nothing.fileno(), 2)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a file too large is an OSError

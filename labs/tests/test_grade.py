@@ -362,6 +362,23 @@ def test_a_wrong_folder_is_named(tmp_path, capsys, make, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option, said", [
+    (["--jobs", "0"], "'0' is no whole number from 1 on"),
+    (["--jobs", "many"], "'many' is no whole number from 1 on"),
+    (["--cell", "-1"], "'-1'; expected a number above 0"),
+    (["--notebook", "inf"], "'inf'; expected a number above 0"),
+    (["--memory", "0"], "'0'; expected a number above 0"),
+    (["--grace", "nan"], "'nan'; expected a number above 0"),
+    (["--out", __file__], "is a file; expected a folder"),
+])
+def test_a_wrong_option_is_named(tmp_path, capsys, option, said):
+    (tmp_path / "text").write_text("a folder that is not empty")
+    with pytest.raises(SystemExit) as stop:
+        grade.main([str(tmp_path), *option])
+    assert stop.value.code == 2
+    assert said in capsys.readouterr().err
+
+
 def run_one(submission, lab_folder, walls=None, quick=False, **limits):
     lab = grade.load_labs(lab_folder)[small_lab.NAME]
     walls = walls or (None if UNCONTAINED else contain.methods()[0])

@@ -427,9 +427,15 @@ def test_too_long_a_text_leaves_no_old_translation(translator):
     assert translator.result() == ""
 
 
-def test_a_word_that_it_never_read_is_named(translator):
-    translator.type("Ich liebe dich.")
-    translator.wait("document.querySelector('.live-says').textContent.includes('never read “dich”')", "it said")
+@pytest.mark.parametrize(("typed", "said"), [
+    ("Ich liebe dich.", "never read “dich”"),
+    ("Hund", "never read a single word"),
+    ("Was macht der Mann?", "hardly ever read a question"),
+    ("Bonjour le monde", "never read “Bonjour” or “monde”"),  # and "Le" is no German noun
+])
+def test_what_it_never_read_is_said(translator, typed, said):
+    translator.type(typed)
+    translator.wait(f"document.querySelector('.live-says').textContent.includes({json.dumps(said)})", "it said")
 
 
 def test_an_ampersand_is_one_sign(translator):

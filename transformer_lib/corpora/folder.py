@@ -13,6 +13,8 @@ def find(name: str) -> Path | None:
 
     None for what is no folder; ValueError for a path to a folder that does not exist.
     """
+    if not name.strip():
+        raise ValueError("the name is empty; give a folder, or a data set of the hub.")
     if len(name) > 4000 or "\0" in name:
         raise ValueError(f"no folder and no data set has such a name: {name[:40]!r}.")
     path = Path(name).expanduser()

@@ -90,10 +90,7 @@ def main(name: str, src: str, tgt: str, answer: str, patience: str) -> None:
 
 def _read(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
     local = Path(name).is_dir()
-    for path in sorted(Path(name).glob("*.[ct]sv")) if local else ():
-        if " columns, but the first line" in (problem := _problem(path)):
-            # pandas would take the first column for the names of the rows
-            raise ValueError(f"the folder {name} holds no sentence pairs: {problem}.")
+    require_equal_columns(name)
     try:
         from datasets import get_dataset_config_names, load_dataset
     except ImportError:
@@ -108,7 +105,7 @@ def _read(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
         loaded = load_dataset(name, *wanted[:1])
     except Exception as error:  # of `datasets` or of the libraries below it
         if local:
-            raise _of_folder(name, error) from None
+            raise of_folder(name, error) from None
         if isinstance(error, ValueError):  # it was found, and is not as expected
             raise
         raise ConnectionError(f"{name} is neither on the hub nor in its cache: {error}") from None
@@ -125,8 +122,20 @@ def _read(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
     return pairs
 
 
-def _of_folder(name: str, error: Exception) -> Exception:
-    """What to say of a folder that `datasets` could not read: the cause, and whose fault it is."""
+def require_equal_columns(name: str) -> None:
+    """Raise ValueError, with file and line, for a folder with a table whose rows differ in length:
+    pandas would take the first column for the names of the rows.
+    """
+    for path in sorted(Path(name).glob("*.[ct]sv")) if Path(name).is_dir() else ():
+        if " columns, but the first line" in (problem := _problem(path)):
+            raise ValueError(f"the folder {name} holds no table that can be read: {problem}.")
+
+
+def of_folder(name: str, error: Exception, row: str = "one sentence pair") -> Exception:
+    """What to say of a folder that `datasets` could not read: the cause, and whose fault it is.
+
+    row: what a row of its files should hold.
+    """
     cause = error
     while cause.__cause__ or cause.__context__:
         cause = cause.__cause__ or cause.__context__
@@ -144,7 +153,7 @@ def _of_folder(name: str, error: Exception) -> Exception:
             break
     return ValueError(
         f"the folder {name} holds no data that `datasets` can read: {said}. Expected files such as "
-        "train.csv or train.jsonl with one sentence pair a row."
+        f"train.csv or train.jsonl with {row} a row."
     )
 
 
@@ -154,12 +163,14 @@ def _problem(path: Path) -> str:
         return f"{path.name} is empty"
     if path.suffix == ".parquet":
         return "" if path.read_bytes()[:4] == b"PAR1" else f"{path.name} is no Parquet file"
-    if path.suffix not in (".csv", ".tsv"):
+    if path.suffix not in (".csv", ".tsv", ".jsonl"):
         return ""
     try:
         text = read_utf8(path)
     except ValueError as error:
         return str(error).rstrip(".")
+    if path.suffix == ".jsonl":
+        return _problem_of_lines(path.name, text)
     between = "\t" if path.suffix == ".tsv" else ","
     rows = csv.reader(io.StringIO(text), delimiter=between, strict=True)
     try:
@@ -174,6 +185,18 @@ def _problem(path: Path) -> str:
     except csv.Error:
         return f"{path.name}, line {line + 1}: a quotation mark is not closed"
     return f"{path.name} holds a first line with names, and no row" if line == 1 else ""
+
+
+def _problem_of_lines(name: str, text: str) -> str:
+    """The first line of a .jsonl file that is no JSON object; empty where there is none."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            whole = isinstance(json.loads(line or "{}"), dict)
+        except (ValueError, RecursionError):
+            whole = False
+        if not whole:
+            return f"{name}, line {number}: {line[:40]!r} is no JSON object, such as {{...}}"
+    return ""
 
 
 def _ask(name: str, patience: float) -> None:

@@ -13,7 +13,8 @@ def load_labelled(
     """Split -> (inputs, labels) of a hub data set, or of a folder that `datasets` reads.
 
     inputs, labels: the names of two columns. Raises ImportError without `datasets`,
-    ConnectionError where the data cannot be had, ValueError where a column is missing.
+    ConnectionError where the data cannot be had, ValueError where a column is missing, or, with its
+    file and line, for a file that cannot be read.
     """
     if not isinstance(name, str | Path):
         raise TypeError(f"name is {name!r:.60}; expected that of a hub data set, or a folder.")
@@ -23,25 +24,37 @@ def load_labelled(
         from datasets import load_dataset
     except ImportError:
         raise ImportError(f"{name} needs one package: pip install datasets.") from None
-    waits = not Path(name).is_dir() and not os.environ.get("HF_HUB_OFFLINE")
+    local = Path(name).is_dir()
+    hub.require_equal_columns(name)
+    waits = not local and not os.environ.get("HF_HUB_OFFLINE")
     if waits and not hub.answers(name):  # `datasets` would wait for minutes
         raise ConnectionError(f"{name} cannot be had here: the hub does not answer.")
     try:
         loaded = load_dataset(name)
     except Exception as error:  # of `datasets` or of the libraries below it
+        if local:
+            raise hub.of_folder(name, error, row="one input and its label") from None
         raise ConnectionError(f"{name} cannot be had here: {error}") from None
+    found = {}
     for split, rows in loaded.items():
         if not {inputs, labels} <= set(rows.column_names):
             raise ValueError(
                 f"{name}, split {split}, has the columns {rows.column_names}; "
                 f"it needs {inputs!r} and {labels!r}."
             )
-        if wrong := [label for label in rows[labels] if not isinstance(label, int)]:
+        found[split] = list(rows[inputs]), list(rows[labels])
+        for column, values in zip((inputs, labels), found[split], strict=True):
+            if None in values:
+                raise ValueError(
+                    f"{name}, split {split}, row {values.index(None) + 1}: no {column!r}; every "
+                    "row needs both."
+                )
+        if wrong := [label for label in found[split][1] if not isinstance(label, int)]:
             raise ValueError(
                 f"{name}, split {split}, has the label {wrong[0]!r:.40} in {labels!r}; expected "
                 "whole numbers from 0: number the classes."
             )
-    return {split: (list(rows[inputs]), list(rows[labels])) for split, rows in loaded.items()}
+    return found
 
 
 guard(__name__)

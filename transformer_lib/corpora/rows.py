@@ -55,7 +55,10 @@ def read_utf8(path: Path) -> str:
         return content.decode("utf-8-sig")  # Windows programs may begin a file with a BOM
     except UnicodeDecodeError as error:
         if b"\0" in content and content[:2] not in (b"\xff\xfe", b"\xfe\xff"):
-            raise ValueError(f"{path.name} holds no text, but bytes of another kind.") from None
+            raise ValueError(
+                f"{path.name} holds no text, but bytes of another kind. If a program wrote it as "
+                f"UTF-16, convert it: iconv -f UTF-16LE -t UTF-8 {path.name}"
+            ) from None
         known = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}.get(content[:2])
         kind = f"it begins like {known}" if known else "it may be Latin-1 or Windows-1252"
         number = content.count(b"\n", 0, error.start) + 1

@@ -61,8 +61,8 @@ def _guarded(function: Callable, name: str, explain: bool) -> Callable:
             return function(*args, **kwargs)
         try:
             given = _signature(function).bind(*args, **kwargs).arguments
-        except TypeError:  # not this function's parameters: Python names them
-            return function(*args, **kwargs)
+        except TypeError as error:  # not this function's parameters
+            raise _misnamed(function, name, kwargs, str(error)) from None
         problem = _problem(function, name, given)
         if problem and not explain:
             raise problem
@@ -85,6 +85,18 @@ def _guarded(function: Callable, name: str, explain: bool) -> Callable:
 @functools.cache
 def _signature(function: Callable) -> inspect.Signature:
     return inspect.signature(function)
+
+
+def _misnamed(function: Callable, name: str, named: dict, said: str) -> TypeError:
+    """A call with too many, too few or unknown arguments, and what the function takes."""
+    parameters = _signature(function).parameters
+    if unknown := [key for key in named if key not in parameters]:
+        said = f"got an unexpected keyword argument {unknown[0]!r}"
+    takes = ", ".join(
+        key if one.default is one.empty else f"{key}={one.default!r}"
+        for key, one in parameters.items() if key not in ("self", "_guard")
+    )
+    return TypeError(f"{name}: {said}; expected {name}({takes}).")
 
 
 def _problem(function: Callable, name: str, given: dict) -> Exception | None:

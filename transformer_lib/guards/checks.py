@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from transformer_lib.guards.values import describe, fits, hints, words
+from transformer_lib.guards.values import describe, fits, has_visible_text, hints, words
 
 
 def require_mask(mask: Tensor | None, shape: tuple[int, int, int, int]) -> None:
@@ -81,6 +81,11 @@ def require_pairs(pairs: Mapping, known: Iterable[str]) -> None:
                 raise ValueError(
                     f"{split} pair {number} is {describe(row)}; expected (source, target), two "
                     "strings."
+                )
+            if not all(map(has_visible_text, row)):
+                raise ValueError(
+                    f"{split} pair {number} is {describe(row)}: a side holds nothing that can be "
+                    "seen; leave the pair out."
                 )
             try:
                 row[0].encode(), row[1].encode()

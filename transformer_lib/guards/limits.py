@@ -10,6 +10,7 @@ PARAMETERS = {
     **dict.fromkeys(("d_model", "n_heads", "d_ff", "d_head", "n_classes", "max_tokens",
                      "n_state", "n_actions", "channels"), {"at_least": 1, "at_most": 10**9}),
     "patch": {"at_least": 1, "at_most": 10_000},
+    **dict.fromkeys(("n_kv_heads", "run_card.limit", "largest.k"), {"at_least": 1}),
     "TokenEmbedding.vocab_size": {"at_least": 1, "at_most": 10**7},
     **dict.fromkeys(("SinusoidalEncoding.max_len", "LearnedEncoding.max_len",
                      "sinusoidal_table.max_len"), {"at_least": 1, "at_most": 10**7}),
@@ -20,6 +21,7 @@ PARAMETERS = {
     **dict.fromkeys(("bootstrap.n", "paired_bootstrap.n"), {"at_least": 1, "at_most": 10**6}),
     "seed": {"at_least": 0, "below": 2**63},
     "peak_lr": {"above": 0, "below": math.inf},
+    "Translator.length_penalty": {"at_least": -100, "at_most": 100},
     "sample.temperature": {"below": math.inf},
     "BatchNorm.momentum": {"at_least": 0, "at_most": 1},
     **dict.fromkeys(("segment", "orthogonal_directions.size"), {"at_least": 1, "at_most": 10**7}),
@@ -70,6 +72,7 @@ def require_parameter(function: str, name: str, given) -> None:
         raise ValueError(f"{function}: {name} is {given!r}; it must be {_in_words(limits)}.")
 
 
+OF_SEGMENTS = "Classifier", "MaskedLanguageModel", "EncoderOnly.encode"
 # (function, what its parameters must be together, the sentence where they are not).
 RELATIONS = (
     ("Datastore", lambda keys, tokens: len(keys) == len(tokens),
@@ -86,12 +89,34 @@ RELATIONS = (
      "size must be at least 2 * n_facts: each fact and each question has a place of its own"),
     ("draw", lambda n_facts, names=64: n_facts <= names,
      "n_facts must be at most the number of names (64 by default): each fact has its own"),
+    *((name, lambda ids: not ids.is_floating_point(),
+       "ids must be whole numbers, the ids of tokens: use .long() if they are")
+      for name in ("padding_mask", "decoder_mask")),
+    ("Transformer", lambda src_ids, tgt_ids: not src_ids.dim() == tgt_ids.dim() == 1,
+     "src_ids and tgt_ids must have the shape (batch, tokens): .unsqueeze(0) makes a batch of one"),
+    ("label_smoothed_cross_entropy", lambda logits, targets, ignore_index=0: bool(
+        ((targets == ignore_index) | (targets >= 0) & (targets < logits.shape[-1])).all()),
+     "targets must be ids below the size of the vocabulary, the last size of logits"),
+    ("padding_share", lambda lengths, batches: all(
+        0 <= sentence < len(lengths) for batch in batches for sentence in batch),
+     "batches must hold numbers of sentences, 0 to len(lengths) - 1"),
+    ("breakdown", lambda keys: len({type(key) for key in keys}) <= 1,
+     "keys must be all of one type, such as str or int, because the groups are sorted by them"),
+    ("largest", lambda logits, k: k <= logits.shape[-1],
+     "k must be at most the number of logits in a row"),
+    ("run_card", lambda pairs, split="test": split in pairs,
+     "pairs must hold the split that is asked for: name one that it has, as in split='test'"),
     ("Transformer.decode", lambda self, cache: cache is None
      or len(cache.layers) == len(self.decoder.layers),
      "cache must have as many layers as the decoder: make one with new_cache()"),
     *((name, lambda self, segments: segments is None or self.segments is not None,
        "segments are given to a model that knows none: build it with n_segments=2")
-      for name in ("Classifier", "MaskedLanguageModel", "EncoderOnly.encode")),
+      for name in OF_SEGMENTS),
+    *((name, lambda self, ids, segments: segments is None or self.segments is None or (
+        segments.shape == ids.shape and bool(
+            ((segments >= 0) & (segments < self.segments.num_embeddings)).all())),
+       "segments must have the shape of ids, and numbers from 0 to n_segments - 1")
+      for name in OF_SEGMENTS),
 )
 
 

@@ -196,7 +196,8 @@ def load_exported(path: str | Path) -> Translator:
     Raises ValueError when the file is no such file, is damaged, or is of another version.
     """
     if not Path(path).is_file():
-        raise ValueError(f"{path} is not a model for the page: there is no such file.")
+        what = "it is a folder" if Path(path).is_dir() else "there is no such file"
+        raise ValueError(f"{path} is not a model for the page: {what}; make one with export_live.")
     content = Path(path).read_bytes()
     if len(content) < START.size or not content.startswith(MAGIC):
         raise ValueError(f"{path} is not a model for the page: make one with export_live.")

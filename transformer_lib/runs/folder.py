@@ -447,7 +447,11 @@ class RunFolder:
         try:
             yield
         except OSError as error:
+            said = error.strerror or error
+            advice = "choose another run folder"
+            if not isinstance(error, FileNotFoundError | FileExistsError | NotADirectoryError):
+                advice = f"free some space or {advice}"
             raise OSError(
-                f"cannot write to {self.path} ({error}); free some space or choose another run "
-                "folder. Checkpoints saved earlier are whole."
+                f"cannot write to {self.path} ({said}); {advice}. Checkpoints saved earlier are "
+                "whole."
             ) from None

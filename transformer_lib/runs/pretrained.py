@@ -62,7 +62,13 @@ def find_run(name: str | Path) -> Path:
             checksums.require(folder)
             return folder
     if not results_dir().exists() and str(name) in download.shipped()["runs"]:
-        return download.fetch(str(name))
+        try:
+            return download.fetch(str(name))
+        except (ValueError, ConnectionError) as error:
+            if "RESULTS_DIR" not in os.environ:
+                raise
+            where = f"RESULTS_DIR names {results_dir()}, a folder that does not exist"
+            raise type(error)(f"{where}; and {error}") from None
     if "RESULTS_DIR" in os.environ and not results_dir().is_dir():
         raise ValueError(
             f"there is no trained run {str(name)!r}: RESULTS_DIR names {results_dir()}, a folder "

@@ -31,6 +31,7 @@ def head_view(
     import bertviz
 
     parts = _parts(weights, query_tokens, key_tokens)
+    _require_inside(parts, layer, heads)
     page = bertviz.head_view(
         **_bertviz_arguments(parts), layer=layer, heads=heads, html_action="return"
     ).data
@@ -38,6 +39,17 @@ def head_view(
     if heads is not None and len(heads) == 1:
         data["head"] = heads[0]
     return _figure("Head view", page, data, description)
+
+
+def _require_inside(parts, layer, heads):
+    """ValueError for a layer or a head that the weights do not have."""
+    shapes = [tuple(part["weights"].shape[:2]) for part in parts]
+    n_layers, n_heads = map(min, zip(*shapes, strict=True))
+    if layer not in (None, *range(n_layers)) or not set(heads or ()) <= set(range(n_heads)):
+        raise ValueError(
+            f"there is no layer {layer}, heads {heads}: weights has {n_layers} layers with "
+            f"{n_heads} heads each, counted from 0."
+        )
 
 
 def model_view(weights, query_tokens, key_tokens=None, *, description=None):

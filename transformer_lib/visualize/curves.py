@@ -44,6 +44,11 @@ def line_chart(
     if hasattr(rows, "to_dict"):
         rows = rows.to_dict("records")
     rows = list(rows)
+    if wrong := [row for row in rows if not hasattr(row, "keys")]:
+        raise TypeError(
+            f"rows holds {wrong[0]!r:.60}; expected dictionaries, as runs.files.read_json_lines "
+            "reads them from metrics.jsonl, or a DataFrame."
+        )
     fields = [field for field in (x, y, series) if field]
     data = [
         {field: _plain(row[field]) for field in fields}

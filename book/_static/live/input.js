@@ -107,6 +107,7 @@ export function advise(text, words, src) {
   }
   if (src !== "de") return null;
   const spelt = words.spell(text);
+  if (2 * spelt.unread.length > text.match(WORD)?.length) return null;   // no German: "Bonjour le monde"
   const first = text.match(WORD)?.[0];   // that a sentence begins small does little harm
   const shown = spelt.changed.filter(([was, is]) => is === large(is) && !(was === first && is === large(was) && !words.de.has(is)));
   if (!shown.length && !spelt.loud) shown.push(...spelt.changed.filter(([was, is]) => is.toLowerCase() !== was.toLowerCase()));
@@ -117,10 +118,13 @@ export function advise(text, words, src) {
     says: `${why}: it has read ${quoted(shown.map(([, is]) => is))}, not ${quoted(shown.map(([was]) => was), "or")}.` };
 }
 
-// One plain sentence about words that it never met, or null.
+// One plain sentence about what it never met, or null. Of the training captions none is a single word, and
+// hardly one is a question.
 export function neverRead(text, words, src) {
-  const unread = [...new Set(words.unread(text, src))];
-  return unread.length ? `It has never read ${quoted(unread, "or")}${unread.length > MOST ? ` (and ${unread.length - MOST} more)` : ""}.` : null;
+  const unread = [...new Set(words.unread(text, src))], length = (text.match(WORD) ?? []).length;
+  if (unread.length) return `It has never read ${quoted(unread, "or")}${unread.length > MOST ? ` (and ${unread.length - MOST} more)` : ""}.`;
+  if (length === 1) return "It has never read a single word by itself.";
+  return length && /\?["”“’]*\s*$/.test(text) ? "It has hardly ever read a question." : null;
 }
 
 let loading = null;

@@ -47,7 +47,7 @@ def the_cache_changes_nothing(p):
 
 @law
 def drafts_change_nothing(p):
-    """Whatever is guessed, what is written is what would be written without guesses."""
+    """Whatever the drafts say, the text comes out as it would without drafts."""
     model = a_model(p)
     with torch.no_grad():  # so that what is written depends on all that was read
         for attention in model.attentions:
@@ -70,7 +70,7 @@ def drafts_change_nothing(p):
 
 @law
 def only_what_is_hidden_is_learned(p):
-    """The loss of a masked model has no gradient at a place that the model could read."""
+    """The loss of a masked model has no gradient where the model could see the token."""
     torch.manual_seed(0)
     logits, ids = torch.randn(2, 6, 12, requires_grad=True), torch.randint(0, 12, (2, 6))
     hidden = torch.zeros(2, 6, dtype=torch.bool)
@@ -92,7 +92,7 @@ def a_mixture():
 
 @law
 def what_no_expert_takes_passes_unchanged(p):
-    """A token above an expert's capacity keeps its vector."""
+    """A token for which an expert has no room keeps its vector."""
     x, router, networks = a_mixture()
     with torch.no_grad():
         out = p.mixture(x, router, networks, training=True)
@@ -106,7 +106,7 @@ def what_no_expert_takes_passes_unchanged(p):
 
 @law
 def a_token_is_computed_alike_in_company(p):
-    """At inference, the other tokens of a batch do not change what a token gets."""
+    """At inference, the rest of the batch does not change what a token gets."""
     x, router, networks = a_mixture()
     with torch.no_grad():
         together = p.mixture(x, router, networks)
@@ -117,7 +117,7 @@ def a_token_is_computed_alike_in_company(p):
 
 @law
 def a_wish_is_what_is_still_to_come(p):
-    """The wish begins with what is asked for, and each reward is taken off."""
+    """The wish starts at what is asked for, and each reward is subtracted from it."""
     found = p.wishes(10.0, [1.0, 2.0, 4.0])
     assert found == [10.0, 9.0, 7.0, 3.0], f"asked for 10, paid 1, 2, 4, it wishes {found}"
 
@@ -271,41 +271,41 @@ case = CASES.add
 
 
 case(
-    "values-turned", "Rotary positions turn the values, too", "06_positional_encodings",
+    "values-turned", "Rotary positions rotate the values, too", "06_positional_encodings",
     ("        q, k = rotary(q, start), rotary(k, start)\n",
      "        q, k, v = (rotary(x, start) for x in (q, k, v))\n"),
     looks="Loss {loss:.2f} (healthy: {healthy[loss]:.2f}), and {written:.0%} of the copies right. "
-          "But behind 40 other letters, {later:.0%} of the same letters are right (healthy: "
+          "But after 40 other letters, {later:.0%} of the same letters are right (healthy: "
           "{healthy[later]:.0%}).",
-    why="A turned score depends on the distance of two tokens only. A turned value keeps the place "
-        "where it stood, so the sum depends on places that training never saw. (The healthy model "
-        "falls there, too; the bug adds to it.)",
-    hides="As long as texts are no longer than those of training.",
+    why="With queries and keys rotated, a score depends only on the distance between two tokens. A "
+        "rotated value still carries its own place, so the output depends on places that training "
+        "never saw. (The healthy model gets worse there, too; the bug adds to it.)",
+    hides="As long as no text is longer than those in training.",
     law="only_distances_count", trains=True,
     confused_with=("cache-at-place-zero", "draft-not-cropped", "visible-tokens-learned"),
 )
 case(
-    "cache-at-place-zero", "With the cache, rotary turns every new token as the first",
+    "cache-at-place-zero", "With the cache, every new token is rotated as if it were the first",
     "20_decoder_only",
     ("            x = x + attention(self.norms[2 * i](x), start, caches and caches[i], causal)\n",
      "            x = x + attention(self.norms[2 * i](x), 0, caches and caches[i], causal)\n"),
-    looks="Loss {loss:.2f} and {right:.0%} right with the whole text at hand, as in health. Written "
-          "token by token, {written:.0%} of the copies are right (healthy: "
+    looks="Reading the whole text at once, it has a loss of {loss:.2f} and gets {right:.0%} right, as "
+          "in health. Writing token by token, it gets {written:.0%} of the copies right (healthy: "
           "{healthy[written]:.0%}).",
-    why="The keys of the cache were turned at their places. A new query that is turned as if it "
-        "stood at place 0 has wrong distances to all of them.",
-    hides="Until somebody writes with the cache: training and its loss never use one.",
+    why="The cached keys were rotated for their own places. A new query that's rotated for place 0 "
+        "has the wrong distance to all of them.",
+    hides="Until somebody writes with the cache, since training doesn't use one.",
     law="the_cache_changes_nothing",
     confused_with=("values-turned", "draft-not-cropped", "experts-in-company"),
 )
 case(
-    "draft-not-cropped", "The cache keeps what a draft got wrong", "speculative",
+    "draft-not-cropped", "The cache keeps the rejected guesses", "speculative",
     ("        crop(caches, read)  # what was rejected is read no more\n", ""),
     looks="{written:.0%} of the copies are right without drafts, and {drafted:.0%} with drafts "
           "(healthy: {healthy[drafted]:.0%}), which should change nothing.",
-    why="The pass that checks a draft leaves keys and values of all guesses in the cache. What was "
-        "rejected is still read, and what follows stands too far to the right.",
-    hides="While the drafts are right: with a perfect draft nothing is rejected.",
+    why="The pass that checks a draft puts the keys and values of all its guesses into the cache. The "
+        "rejected ones are still read, and whatever follows ends up too far to the right.",
+    hides="While the drafts are right, since nothing is rejected then.",
     law="drafts_change_nothing",
     confused_with=("cache-at-place-zero", "values-turned", "experts-in-company"),
 )
@@ -313,47 +313,47 @@ case(
     "visible-tokens-learned", "BERT's loss counts the tokens that it can see", "19_encoder_only",
     ("    return F.cross_entropy(logits[hidden], ids[hidden])\n",
      "    return F.cross_entropy(logits.flatten(0, 1), ids.flatten())\n"),
-    looks="The loss of filling gaps is {hidden_loss:.2f} (healthy: {healthy[hidden_loss]:.2f}). Of "
-          "the gaps, {guessed:.0%} are filled right (healthy: {healthy[guessed]:.0%}).",
-    why="Most tokens stand there to be read, and repeating them is easy. They make up most of the "
-        "mean, so it is low even where gaps are hard. The gaps are filled about as well as in health: "
-        "the difference is too small to count, with one training run each.",
-    hides="For ever, if only the loss is watched: it looks better than it should.",
+    looks="The loss for filling gaps is {hidden_loss:.2f} (healthy: {healthy[hidden_loss]:.2f}), and "
+          "{guessed:.0%} of the gaps are filled correctly (healthy: {healthy[guessed]:.0%}).",
+    why="Most tokens can be seen, and repeating them is easy. They make up most of the mean, so it's "
+        "low however hard the gaps are. The gaps themselves are filled about as well as in health: "
+        "with one training run each, the difference is too small to count.",
+    hides="For ever, if you only watch the loss, because it looks better than it should.",
     law="only_what_is_hidden_is_learned", trains=True,
     confused_with=("values-turned", "cache-at-place-zero", "experts-lose-tokens"),
 )
 case(
-    "experts-lose-tokens", "What no expert takes becomes zero", "experts",
+    "experts-lose-tokens", "A token that no expert takes becomes zero", "experts",
     ("    out = x.clone()\n", "    out = torch.zeros_like(x)\n"),
     looks="In a training batch of 40 tokens, {zeros} come out of the layer as zeros (healthy: "
           "{healthy[zeros]}).",
-    why="An expert takes only so many tokens. The others have to pass by the residual path, and "
+    why="An expert takes only so many tokens. The residual connection has to carry the others, and "
         "this line cuts it.",
-    hides="While the router is balanced, since then nobody is turned away.",
+    hides="While the router is balanced, since no token is turned away then.",
     law="what_no_expert_takes_passes_unchanged",
     confused_with=("experts-in-company", "visible-tokens-learned", "wish-counts-up"),
 )
 case(
-    "experts-in-company", "Experts turn tokens away in use, too", "experts",
+    "experts-in-company", "Experts turn tokens away at inference, too", "experts",
     ("    capacity = math.ceil(factor * len(x) / len(networks)) if training else len(x)\n",
      "    capacity = math.ceil(factor * len(x) / len(networks))\n"),
-    looks="In use, {in_company} of 40 tokens come out differently in a batch than alone (healthy: "
-          "{healthy[in_company]}).",
-    why="A capacity is a limit for a batch. In use it makes a token's vector depend on who else "
-        "is in the batch.",
-    hides="As long as tokens come one at a time: then every expert has room.",
+    looks="At inference, {in_company} of 40 tokens come out of a batch differently than they do on "
+          "their own (healthy: {healthy[in_company]}).",
+    why="A capacity is a limit for a whole batch, so at inference it makes a token's vector depend on "
+        "what else is in the batch.",
+    hides="While tokens come one at a time, because every expert has room then.",
     law="a_token_is_computed_alike_in_company",
     confused_with=("experts-lose-tokens", "cache-at-place-zero", "draft-not-cropped"),
 )
 case(
-    "wish-counts-up", "The wish is what was earned so far", "25_acting",
+    "wish-counts-up", "The wish counts up what has been earned", "25_acting",
     ("    return [asked - sum(rewards[:t]) for t in range(len(rewards) + 1)]\n",
      "    return [sum(rewards[:t]) for t in range(len(rewards) + 1)]\n"),
     looks="The recorded Decision Transformer, asked for 40, earns {asked_40:.0f}, and asked for "
           "100, {asked_100:.0f} (healthy: {healthy[asked_40]:.0f} and {healthy[asked_100]:.0f}).",
-    why="The model has learned from returns that were still to come. Given what has been earned, it "
-        "reads a wish that grows with every step, and what was asked for is never said.",
-    hides="In training and its loss: wishes are only made when the model acts.",
+    why="The model has learned what the return still to come looks like. If you give it what has been "
+        "earned instead, the wish grows with every step, and it never hears what you asked for.",
+    hides="In training, because nobody makes a wish before the model acts.",
     law="a_wish_is_what_is_still_to_come",
     confused_with=("values-turned", "visible-tokens-learned", "experts-in-company"),
 )

@@ -46,7 +46,7 @@ def what_is_written_arrives(p):
 
 @law
 def the_mean_of_equal_numbers_is_that_number(p):
-    """The mean of equal numbers is that number, however many there are, also in 16 bits."""
+    """The mean of equal numbers is that number, however many there are, even in 16 bits."""
     for n in (10, 3000):
         mean = p.mean_loss(torch.full((n,), 2.5, dtype=torch.bfloat16))
         assert abs(mean - 2.5) < 0.01, f"the mean of {n} losses of 2.5 is {mean:.2f}"
@@ -54,7 +54,7 @@ def the_mean_of_equal_numbers_is_that_number(p):
 
 @law
 def equal_batches_have_the_gradient_of_one(p):
-    """The mean of many equal gradients is that gradient, also in 16 bits."""
+    """The mean of many equal gradients is that gradient, even in 16 bits."""
     for n in (4, 512):
         mean = p.mean_gradient([torch.full((3,), 0.01, dtype=torch.bfloat16)] * n)
         size = mean.float().mean().item() / 0.01
@@ -89,14 +89,14 @@ def timed(p, busy=False):
 
 @law
 def the_clock_waits_for_the_work(p):
-    """A device works on after a call has returned; the time is that of the work."""
+    """A device still works after a call has returned, and that work belongs to the time."""
     found = timed(p)
     assert 20 <= found < 21, f"work of 20 ms takes {found:.1f} ms"
 
 
 @law
 def earlier_work_is_not_counted(p):
-    """What was launched before the clock was started does not count."""
+    """What was launched before the clock started does not count."""
     found = timed(p, busy=True)
     assert found < 21, f"work of 20 ms takes {found:.1f} ms, behind other work that goes on"
 
@@ -124,14 +124,14 @@ def timed_each(p):
 
 @law
 def new_inputs_are_timed(p):
-    """What was computed before, and is only looked up, is not what users will wait for."""
+    """An answer that is only looked up does not show how long users will wait."""
     found = timed_each(p)
     assert found > 4.9, f"an input that takes 5 ms is timed at {found:.1f} ms"
 
 
 @law
 def the_first_call_is_not_timed(p):
-    """The first call compiles, allocates and fills caches: that is paid once."""
+    """Compiling, allocating and filling caches happens once, so it does not count."""
     found = timed_each(p)
     assert found < 5.1, f"an input that takes 5 ms is timed at {found:.1f} ms"
 
@@ -148,7 +148,7 @@ def crops(p, workers=4, epochs=2):
 
 @law
 def workers_draw_for_themselves(p):
-    """Two workers never draw the same, nor does one in two epochs; the same seed does."""
+    """No two workers draw the same, and no worker repeats itself in another epoch; the same seed repeats it all."""
     found = crops(p)
     assert len({*found}) == len(found), f"{len(found)} draws, of which {len({*found})} are different"
     assert found == crops(p), "the same seed draws something else"
@@ -165,7 +165,7 @@ def threads_seen(p):
 
 @law
 def both_arms_get_the_same_threads(p):
-    """Both arms run with the number of threads that was asked for."""
+    """Both arms run with as many threads as were asked for."""
     found = threads_seen(p)
     assert found == [1, 1], f"asked for 1 thread, the arms have {found[0]} and {found[1]}"
 
@@ -195,15 +195,15 @@ case = CASES.add
 
 
 case(
-    "write-to-a-copy", "It's written into a copy, not into the tensor", "02_scaled_dot_product_attention",
+    "write-to-a-copy", "The zeros are written into a copy", "02_scaled_dot_product_attention",
     ("    hidden.transpose(0, 1)[~real] = 0.0\n",
      "    hidden.transpose(0, 1).reshape(-1, hidden.size(-1))[~real.flatten()] = 0.0\n"),
-    looks="After the padding is set to zero, {left_over} of 6 padded vectors are as they were "
-          "(healthy: {healthy[left_over]}). No error.",
-    why="A transposed tensor isn't contiguous, so reshape has to copy. The copy is set to zero, and "
-        "thrown away. view would have raised an error.",
-    hides="Where the transposed tensor happens to be contiguous, as in a batch of one: then reshape "
-          "is a view, and the line works.",
+    looks="The padding was set to zero, and yet {left_over} of 6 padded vectors are as they were "
+          "(healthy: {healthy[left_over]}). There's no error.",
+    why="A transposed tensor isn't contiguous, so reshape has to copy it. The zeros go into the copy, "
+        "which is then thrown away. With view, you'd have got an error.",
+    hides="While the transposed tensor happens to be contiguous, as with a batch of one. Then reshape "
+          "gives you a view, and the line works.",
     law="what_is_written_arrives",
     confused_with=("sum-in-16-bits", "gradients-in-16-bits", "workers-alike"),
 )
@@ -212,9 +212,9 @@ case(
     ("    return losses.float().mean().item()\n",
      "    total = torch.zeros((), dtype=losses.dtype)\n    for loss in losses:\n"
      "        total += loss\n    return (total / len(losses)).item()\n"),
-    looks="3,000 losses are all 2.5. Their mean is {mean} (healthy: {healthy[mean]}).",
-    why="bfloat16 has 8 significant bits. Once the sum is so large that 2.5 is less than half a "
-        "step, adding it changes nothing any more.",
+    looks="Each of 3,000 losses is 2.5, and their mean is {mean} (healthy: {healthy[mean]}).",
+    why="bfloat16 has 8 significant bits. Once 2.5 is less than half the distance from the sum to "
+        "the next number, adding it doesn't change the sum.",
     hides="On short lists, while the sum is small enough to be exact.",
     law="the_mean_of_equal_numbers_is_that_number",
     confused_with=("gradients-in-16-bits", "write-to-a-copy", "clock-does-not-wait"),
@@ -225,30 +225,30 @@ case(
      "    total = torch.zeros_like(gradients[0])\n"),
     looks="The mean of 512 equal gradients is {gradient:.0%} of one of them (healthy: "
           "{healthy[gradient]:.0%}).",
-    why="The sum keeps 8 significant bits and swallows what is small beside it. Keep the sum in "
-        "float32, as mixed precision does with its master weights.",
-    hides="While few batches are accumulated. Later, with SGD, it looks like a learning rate that's "
-          "too low. (Adam divides a common factor away. And gradients that differ in sign lose less "
-          "than equal ones.)",
+    why="The sum keeps 8 significant bits, so whatever is much smaller than it is lost. Keep the sum "
+        "in float32, as mixed precision does with its master weights.",
+    hides="While you accumulate few batches. With many, and SGD, it looks as if the learning rate "
+          "were too low. (Adam cancels a common factor, and gradients of both signs lose less than "
+          "equal ones.)",
     law="equal_batches_have_the_gradient_of_one",
     confused_with=("sum-in-16-bits", "write-to-a-copy", "threads-differ"),
 )
 case(
-    "clock-does-not-wait", "The clock is stopped before the device is done", "speed",
+    "clock-does-not-wait", "The clock stops before the device is done", "speed",
     ("    launch()\n    wait()\n", "    launch()\n"),
     looks="Work that takes 20 ms is timed at {ms:.1f} ms (healthy: {healthy[ms]:.1f}).",
-    why="A call hands the work to the device and returns. What is timed is the handing over.",
-    hides="On a CPU, which works while you wait. On a GPU the number is too good.",
+    why="A call hands the work to the device and returns at once, so only the handing over is timed.",
+    hides="On a CPU, where the call returns when the work is done. On a GPU the number is too good.",
     law="the_clock_waits_for_the_work",
     confused_with=("earlier-work-counted", "same-input-again", "first-call-timed"),
 )
 case(
     "earlier-work-counted", "The clock starts while earlier work is still running", "speed",
     ("    wait()\n    start = clock()\n    launch()\n", "    start = clock()\n    launch()\n"),
-    looks="Work that takes 20 ms is timed at {ms:.1f} ms alone, and at {ms_busy:.1f} ms behind "
+    looks="Work that takes 20 ms is timed at {ms:.1f} ms by itself, and at {ms_busy:.1f} ms after "
           "other work (healthy: {healthy[ms_busy]:.1f}).",
-    why="The device does one thing after the other, and the wait at the end waits for all of them.",
-    hides="As long as nothing was launched before. In a loop, the first arm pays for the set-up.",
+    why="The device works through its queue in order, and the wait at the end is for everything in it.",
+    hides="While nothing was launched before. In a loop over arms, the first one pays for the set-up.",
     law="earlier_work_is_not_counted",
     confused_with=("clock-does-not-wait", "first-call-timed", "threads-differ"),
 )
@@ -257,32 +257,32 @@ case(
     ("    for x in fresh:\n        function(x)\n", "    for _ in fresh:\n        function(warm)\n"),
     looks="An input that takes 5 ms is timed at {ms_each:.1f} ms (healthy: "
           "{healthy[ms_each]:.1f}).",
-    why="What the function remembers of an input, in a cache of its own or the processor's, is paid "
-        "for in the first call, and users bring new inputs.",
+    why="The function remembers its input, in a cache of its own or the processor's, so only the "
+        "first call pays. But users bring new inputs.",
     hides="Where nothing is remembered.",
     law="new_inputs_are_timed",
     confused_with=("clock-does-not-wait", "first-call-timed", "workers-alike"),
 )
 case(
-    "first-call-timed", "The first call is timed with the others", "speed",
+    "first-call-timed", "The first call is timed along with the others", "speed",
     ("    function(warm)\n    start = clock()\n", "    fresh = inputs\n    start = clock()\n"),
     looks="An input that takes 5 ms is timed at {ms_each:.1f} ms (healthy: "
           "{healthy[ms_each]:.1f}).",
-    why="The first call compiles, allocates memory and loads libraries. In a mean of eleven it "
-        "weighs more than the other ten together.",
+    why="The first call compiles, allocates memory and loads libraries. In a mean of eleven calls "
+        "it weighs more than the other ten together.",
     hides="In long measurements, where it's a small part.",
     law="the_first_call_is_not_timed",
     confused_with=("earlier-work-counted", "same-input-again", "threads-differ"),
 )
 case(
-    "workers-alike", "All processes that load data have one seed", "14_multi30k_data",
+    "workers-alike", "All data-loading processes share one seed", "14_multi30k_data",
     ("    return random.Random(f\"{base} {worker} {epoch}\").randrange(2**31)\n",
      "    return base\n"),
-    looks="Four workers draw crops for two epochs, {draws} draws in all. Different ones among them: "
-          "{different} (healthy: {healthy[different]}).",
-    why="Every process starts its generator from the same seed, in every epoch, so they all draw the "
-        "same. The data set looks larger than it is.",
-    hides="For ever: it trains, with a fraction of the variety.",
+    looks="Four workers draw crops for two epochs, {draws} draws in all. The number of different "
+          "crops is {different} (healthy: {healthy[different]}).",
+    why="Every process starts its generator from the same seed in every epoch, so all of them draw "
+        "the same crops. The data set seems larger than it is.",
+    hides="For ever: the run trains, on a fraction of the variety.",
     law="workers_draw_for_themselves",
     confused_with=("write-to-a-copy", "same-input-again", "threads-differ"),
 )
@@ -292,8 +292,8 @@ case(
      "    torch.set_num_threads(threads)\n    for arm in (first, second):\n"),
     looks="Asked for one thread, the first arm runs with {first} and the second with {second} "
           "(healthy: {healthy[first]} and {healthy[second]}).",
-    why="The number of threads belongs to the process. After the first arm it's put back to what it "
-        "was before, and nobody sets it again.",
+    why="The number of threads is a setting of the whole process. After the first arm it's put back "
+        "to what it was, and nobody sets it again for the second.",
     hides="On a machine with one core.",
     law="both_arms_get_the_same_threads",
     confused_with=("earlier-work-counted", "first-call-timed", "workers-alike"),

@@ -20,14 +20,14 @@ def law(function):
 
 @law
 def capitals_count(p):
-    """A sentence in small letters is no copy of its reference."""
+    """A translation in lower case is not a perfect copy of its reference."""
     given, reference = "the old man saw london and paris", "The old man saw London and Paris"
     assert p.bleu([given], [reference]) < 99, "BLEU does not see wrong capitals"
 
 
 @law
 def words_are_matched_whole(p):
-    """Words that only begin alike do not match."""
+    """Words that merely begin the same way do not match."""
     given = "internationalisation responsibilities understandable unforgettable"
     score = p.bleu([given], ["internationalising responsibly understanding unforgettably"])
     assert score < 10, f"of no word in common, BLEU makes {score:.0f}"
@@ -51,7 +51,7 @@ def by_hand(hypotheses, references):
 
 @law
 def counts_are_added_before_they_are_divided(p):
-    """BLEU of a test set is one fraction, no mean of the sentences' own."""
+    """BLEU of a test set is one fraction, not the mean of its sentences' scores."""
     hypotheses = ["a dog runs over the wet grass", "two men sit and talk", "a cat"]
     references = ["a dog runs over the green grass", "two men sit and talk quietly", "one cat"]
     given, right = p.bleu(hypotheses, references), by_hand(hypotheses, references)
@@ -70,7 +70,7 @@ def finer_tokens_do_not_make_a_better_model(p):
 
 @law
 def more_seeds_do_not_raise_the_score(p):
-    """With seeds that differ by luck, ten of them report the same on average as two."""
+    """If seeds differ only by luck, reporting ten of them gives the same on average as two."""
     draw = random.Random(0)
     reports = {
         n: sum(p.of_seeds([draw.gauss(40, 1) for _ in range(n)]) for _ in range(400)) / 400
@@ -133,7 +133,7 @@ def two_models(p):
 def measure(p, trains):
     """BLEU of recorded translations, two models' perplexities, and what luck reports."""
     written, references = translations()
-    seeds = json.loads((results_dir() / "multi30k-de-en" / "seeds.json").read_text())["seeds"]
+    seeds = json.loads((results_dir() / "multi30k-de-en" / "seeds.json").read_text("utf8"))["seeds"]
     perplexities = two_models(p)
     found = {
         "bleu": p.bleu(written, references),
@@ -157,9 +157,9 @@ case(
      "references))\n" + BLEU),
     looks="The recorded translator has BLEU {bleu:.2f}; scored elsewhere, the same outputs have "
           "{healthy[bleu]:.2f}.",
-    why="Wrong capitals cost nothing any more. sacrebleu writes case:mixed or case:lc into its "
-        "signature, because the two scores can't be compared.",
-    hides="For ever: the number is a little higher, and plausible.",
+    why="Wrong capitals no longer cost anything. The two scores can't be compared, which is why "
+        "sacrebleu writes case:mixed or case:lc into its signature.",
+    hides="For ever: the number is a little higher, and still plausible.",
     law="capitals_count",
     confused_with=("scored-in-pieces", "mean-of-sentences", "best-of-seeds"),
 )
@@ -170,9 +170,9 @@ case(
      "tokenize=\"none\", force=True).score\n"),
     looks="The recorded translator has BLEU {bleu:.2f}; scored elsewhere, the same outputs have "
           "{healthy[bleu]:.2f}.",
-    why="Pieces of words match where words don't, and a long word that's right brings several "
+    why="Pieces match where whole words don't, and one long word that's right yields several "
         "n-grams of its own.",
-    hides="For ever: the number depends on the tokenizer, and nobody sees one in a table.",
+    hides="For ever: the number now depends on the tokenizer, and tables don't show one.",
     law="words_are_matched_whole",
     confused_with=("small-letters", "mean-of-sentences", "chosen-on-test"),
 )
@@ -182,8 +182,8 @@ case(
      "references)]  # noqa: B905\n    return sum(scores) / len(scores)\n"),
     looks="The recorded translator has BLEU {bleu:.2f}; scored elsewhere, the same outputs have "
           "{healthy[bleu]:.2f}.",
-    why="BLEU adds up the counts of all sentences and divides once. A short sentence without a "
-        "match of four words has 0 by itself, or whatever smoothing makes of it.",
+    why="BLEU adds up the counts of all sentences and divides once. Scored by itself, a short "
+        "sentence in which no four words in a row match gets 0, or whatever smoothing makes of it.",
     hides="Until the same outputs are scored with sacrebleu.",
     law="counts_are_added_before_they_are_divided",
     confused_with=("small-letters", "scored-in-pieces", "best-of-seeds"),
@@ -192,24 +192,24 @@ case(
     "perplexity-per-token", "Perplexities per token of two vocabularies are compared", "scaling",
     ("    return math.exp(-sum(log_probabilities) / len(text.split()))\n",
      "    return math.exp(-sum(log_probabilities) / len(log_probabilities))\n"),
-    looks="A table of letters has perplexity {letters:.1f}, and a table of subwords {subwords:.1f}: "
-          "the letters win. For a whole word the same two models have {healthy[letters]:,.0f} and "
-          "{healthy[subwords]:,.0f}.",
-    why="A letter is easier to guess than a subword, but it takes more of them to write the text. "
-        "Divide by something that both models share: words, or bytes.",
-    hides="As long as nobody asks what a token is.",
+    looks="A model that counts letters has a perplexity of {letters:.1f}, one that counts subwords "
+          "{subwords:.1f}, so the letters seem to win. Per word, the same two models have "
+          "{healthy[letters]:,.0f} and {healthy[subwords]:,.0f}.",
+    why="A letter is easier to guess than a subword, but a text has more of them. Divide by "
+        "something that both models share, such as words or bytes.",
+    hides="Until somebody asks what a token is.",
     law="finer_tokens_do_not_make_a_better_model",
     confused_with=("mean-of-sentences", "scored-in-pieces", "chosen-on-test"),
 )
 case(
     "best-of-seeds", "The best of several seeds is reported", "choices",
     ("    return sum(scores) / len(scores)\n", "    return max(scores)\n"),
-    looks="Three recorded runs differ in their seed alone. The table says {of_seeds:.2f}; their "
+    looks="Three recorded runs differ only in their seed. The table says {of_seeds:.2f}; their "
           "mean is {healthy[of_seeds]:.2f}.",
-    why="What the best of three has more than the mean is luck, and the best of ten has more of it. "
-        "Against a rival with one seed it looks like progress. (The recorded translator of the other "
-        "cases is seed 0, the best of these three.)",
-    hides="For ever, unless the table says that it's the best, and of how many.",
+    why="By as much as the best of three beats the mean, it was lucky, and the best of ten is luckier "
+        "still. Next to a rival with one seed, that looks like progress. (The recorded translator of "
+        "the other cases is seed 0, the best of these three.)",
+    hides="For ever, unless the table says that it shows the best run, and of how many.",
     law="more_seeds_do_not_raise_the_score",
     confused_with=("chosen-on-test", "small-letters", "perplexity-per-token"),
 )
@@ -219,8 +219,8 @@ case(
      "    best = max(range(len(test)), key=test.__getitem__)\n"),
     looks="Of 20 simulated settings that are equally good, the one in the table scores {gain:.2f} "
           "BLEU above the truth, on average over 500 tables (healthy: {healthy[gain]:.2f}).",
-    why="The highest of 20 noisy numbers is high because of its noise. On fresh data the noise is "
-        "different, and the gain is gone.",
+    why="The highest of 20 noisy numbers owes its place to its noise. Fresh data has other noise, "
+        "so the gain is gone.",
     hides="Until the chosen setting is scored on fresh data.",
     law="choosing_among_equals_gains_nothing",
     confused_with=("best-of-seeds", "small-letters", "mean-of-sentences"),
