@@ -21,7 +21,7 @@ book page test check weekly-tests weekly-labs test-site labs grade marks gradesc
 
 .DEFAULT_GOAL = help
 .PHONY: help book page test check weekly weekly-tests weekly-labs test-site serve sync printed labs grade marks gradescope copies test-labs bench train seeds ablations ladder record race \
-        gpu gpu-home repository epub pdf offline cards questions slides exams clean
+        gpu gpu-home repository epub pdf offline release cards questions slides exams clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -86,6 +86,13 @@ pdf: $(READY)  ## the executed book as one PDF with bookmarks; needs Chromium
 offline: $(READY)  ## the built site as a zip that works from the disk
 	@test -f $(SITE) || $(MAKE) book
 	$(BIN)/python -m tools.offline site
+
+release: $(READY)  ## what a release carries, in _build/release; TAG=v1.0.0 must be the version
+	$(BIN)/python -m tools.release $(TAG)
+	@test -f $(SITE) || $(MAKE) book
+	$(MAKE) pdf offline cards
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir _build/release .
+	cp $(addprefix _build/attention-step-by-step.,epub pdf zip apkg) _build/release
 
 cards: $(READY)  ## glossary, notation and shapes as cards for Anki, _build/attention-step-by-step.apkg
 	$(BIN)/python -m tools.cards

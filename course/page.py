@@ -6,8 +6,9 @@ shows the same with
     from course.page import check_yourself
     check_yourself("03_masks")
 
-Without JavaScript the questions can be read, and the answers unfolded. The HTML is well-formed XML,
-since an EPUB holds it too.
+Without JavaScript the questions can be read, and the answers unfolded. `printed` and `as_markdown`
+are for what can't unfold anything: EPUB and PDF, and the page's Markdown twin. There the answers
+come after the last question. All HTML here is well-formed XML.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from course.bank import Item
 STATIC = bank.ROOT / "book" / "_static"
 ASSETS = ("check-yourself.css", "check-yourself.js")
 INTRO = "Three situations from this chapter. Decide on an answer first, then unfold all four."
+PRINTED = "Three situations from this chapter. Decide first; the answers come after the third."
 
 
 def words(text: str) -> str:
@@ -70,6 +72,44 @@ def as_html(chapter: str) -> str:
         '<button type="button" class="check-forget" hidden="hidden">Forget my answers</button>'
         "</p>\n</div>"
     )
+
+
+def printed(chapter: str) -> str:
+    """The questions of a chapter as numbered lists, the answers after them; empty without any."""
+    items = bank.on_the_page(chapter)
+    if not items:
+        return ""
+    asked = answered = ""
+    for item in items:
+        options = "".join(f"<li>{words(option.text)}</li>\n" for option in item.options)
+        says = "".join(f"<li><strong>{words(option.text)}</strong> {words(option.says)}</li>\n"
+                       for option in item.options)
+        after = f"<p>{words(item.after)}</p>\n" if item.after else ""
+        asked += f'<li><p>{words(item.question)}</p>\n<ol class="options">\n{options}</ol></li>\n'
+        answered += f'<li><ol class="options">\n{says}</ol>\n{after}</li>\n'
+    return (
+        f'<div class="check-yourself">\n<p>{PRINTED}</p>\n<ol class="questions">\n{asked}</ol>\n'
+        f'<p class="summary">Answers</p>\n<ol class="questions">\n{answered}</ol>\n</div>'
+    )
+
+
+def as_markdown(chapter: str) -> str:
+    """The same as Markdown, with its heading; empty for a page that has no questions."""
+    items = bank.on_the_page(chapter)
+    if not items:
+        return ""
+    lines = ["## Check yourself", "", PRINTED, ""]
+    for number, item in enumerate(items, 1):
+        lines += [f"{number}. {item.question}"]
+        lines += [f"    - {letter}. {option.text}"
+                  for letter, option in zip(bank.LETTERS, item.options, strict=True)]
+    lines += ["", "**Answers**", ""]
+    for number, item in enumerate(items, 1):
+        right = next(i for i, option in enumerate(item.options) if option.right)
+        lines += [f"{number}. {bank.LETTERS[right]}. {item.after}".rstrip()]
+        lines += [f"    - {letter}. {option.says}"
+                  for letter, option in zip(bank.LETTERS, item.options, strict=True)]
+    return "\n".join(lines) + "\n"
 
 
 def check_yourself(chapter: str):

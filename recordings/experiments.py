@@ -5,6 +5,7 @@
     python -m recordings.experiments ablations --jobs 8
     python -m recordings.experiments ablations --only "no label smoothing" --seeds 0
     python -m recordings.experiments ladder --seeds 0 1
+    python -m recordings.experiments arms --seeds 0
 
 `seeds` passes every other option on to `train`; with --scores-only it keeps no weights, only
 results/<run>.json.
@@ -12,7 +13,7 @@ results/<run>.json.
 Each run is one call of `python -m transformer_lib train` in its own process and its own folder
 under runs/, so any of them can be interrupted and goes on when this command is given again.
 Choices are made on the validation set. `seeds` looks at the test set once for each seed, when the
-best is chosen; `ablations` and `ladder` never do. All add to what results/ already holds.
+best is chosen; the others never do. All add to what results/ already holds.
 """
 
 import argparse
@@ -87,6 +88,26 @@ CHANGES = {
     "three times the rate": "--peak-lr 0.015",
 }
 RUNGS = dict(zip(CHANGES, accumulate(CHANGES.values(), "{} {}".format), strict=True))
+# Whose gain the last rung is: the same rate without Muon.
+CONTROL = "Adam at three times the rate"
+RUNGS[CONTROL] = "--positional rotary --no-tie-embeddings --peak-lr 0.015"
+# What a recipe for a GPU could be, in both directions: a third of the long recipe's updates.
+LONG = (
+    "--data multi30k --positional rotary --n-encoder-layers 4 --n-decoder-layers 4 --dropout 0.3 "
+    "--max-tokens 4096 --max-steps 2000 --warmup 200 --cooldown 800 --both-directions 4 "
+    "--average 5 --checkpoint-every 50 --validate-every 100 --no-validation-bleu --no-progress"
+)
+OPTIMIZERS = {
+    "Adam": "--optimizer adam --peak-lr 0.004 --vocab-size 10000",
+    "Muon": "--optimizer muon --peak-lr 0.01 --vocab-size 10000",
+    "Muon, untied": "--optimizer muon --peak-lr 0.01 --vocab-size 8000 --no-tie-embeddings",
+}
+ARMS = {
+    f"{src} to {tgt}, {name}{more}": f"--src {src} --tgt {tgt} {options}{r_drop}"
+    for src, tgt in (("de", "en"), ("en", "de"))
+    for name, options in OPTIMIZERS.items()
+    for more, r_drop in (("", ""), (", R-Drop", " --r-drop 5"))
+}
 BEAM_SIZES = (1, 2, 3, 5, 10)
 CURVE = ("step", "validation_loss", "validation_bleu")  # of each validation of a seed
 LENGTH_PENALTIES = (0.5, 1, 1.5, 2, 2.5)  # of which each seed takes the best on validation
@@ -269,12 +290,17 @@ def seed_row(folder: Path) -> dict:
         "training_seconds": read(folder, "environment.json")["training_seconds"],
         "validation": read(folder),
         "test": read(folder, "scores.json"),
-        "curve": [
-            {key: value for key, value in entry.items() if key in CURVE}
-            for entry in read_json_lines(folder / "metrics.jsonl")
-            if "validation_loss" in entry and "averaged" not in entry
-        ],
+        "curve": curve(folder),
     }
+
+
+def curve(folder: Path) -> list[dict]:
+    """What a run measured at each of its validations."""
+    return [
+        {key: value for key, value in entry.items() if key in CURVE}
+        for entry in read_json_lines(folder / "metrics.jsonl")
+        if "validation_loss" in entry and "averaged" not in entry
+    ]
 
 
 def other_settings(*folders: Path) -> list[str]:
@@ -298,8 +324,19 @@ def ladder(names: list[str], numbers: list[int], jobs: int) -> None:
     grid("ladder", GROUND, RUNGS, names, numbers, jobs)
 
 
+def arms(names: list[str], numbers: list[int], jobs: int) -> None:
+    """The same for the arms of a longer recipe, with their curves, into results/arms.json."""
+    grid("arms", LONG, ARMS, names, numbers, jobs, LENGTH_PENALTIES)
+
+
 def grid(
-    kind: str, base: str, variants: dict[str, str], names: list[str], numbers: list[int], jobs: int
+    kind: str,
+    base: str,
+    variants: dict[str, str],
+    names: list[str],
+    numbers: list[int],
+    jobs: int,
+    penalties: tuple[float, ...] = (1,),
 ) -> None:
     """Train the named variants of a base, each with each seed, into results/<kind>.json."""
     unknown = sorted(set(names) - set(variants))
@@ -325,7 +362,7 @@ def grid(
         if (name, seed) not in done:
             if name == "no averaging":
                 share_training(RUNS / kind / "unchanged" / folder.name, folder)
-            train(folder, options)
+            train(folder, options, penalties)
             found = row(name, variants[name], seed, folder)
             with writing:
                 done[name, seed] = found
@@ -366,6 +403,8 @@ def row(name: str, options: str, seed: int, folder: Path) -> dict:
         "device": where["device"],
         "commit": where["commit"],
     }
+    if name in ARMS:
+        found["curve"] = curve(folder)
     if name == "unchanged":
         found["beam"] = {size: beam(folder, size) for size in BEAM_SIZES}
     return found
@@ -386,8 +425,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    kinds = parser.add_subparsers(required=True, dest="kind", metavar="seeds | ablations | ladder")
-    for kind in ("seeds", "ablations", "ladder"):
+    grids = {"ablations": (ablations, VARIANTS), "ladder": (ladder, RUNGS), "arms": (arms, ARMS)}
+    kinds = parser.add_subparsers(required=True, dest="kind", metavar=" | ".join(("seeds", *grids)))
+    for kind in ("seeds", *grids):
         # An abbreviation could be an option of `train`, which is to be passed on.
         part = kinds.add_parser(kind, allow_abbrev=False)
         part.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
@@ -396,8 +436,7 @@ def main(arguments: list[str] | None = None) -> int:
             part.add_argument("run", help="name in results/, e.g. multi30k-de-en")
             part.add_argument("--scores-only", action="store_true", help="keep no weights")
         else:
-            known = VARIANTS if kind == "ablations" else RUNGS
-            part.add_argument("--only", nargs="+", default=list(known), metavar="VARIANT")
+            part.add_argument("--only", nargs="+", default=list(grids[kind][1]), metavar="VARIANT")
     given, options = parser.parse_known_args(arguments)
     if given.kind != "seeds" and options:
         parser.error(f"{given.kind} takes no {shlex.join(options)}; its settings stand here.")
@@ -407,9 +446,7 @@ def main(arguments: list[str] | None = None) -> int:
                 recipes.find(given.run)  # says what is not there before a folder is made for it
             seeds(given.run, given.seeds, options, given.jobs, given.scores_only)
         else:
-            (ablations if given.kind == "ablations" else ladder)(
-                given.only, given.seeds, given.jobs
-            )
+            grids[given.kind][0](given.only, given.seeds, given.jobs)
     except (ValueError, RuntimeError, OSError) as error:
         print("error:", error, file=sys.stderr)
         return 1

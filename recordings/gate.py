@@ -40,7 +40,6 @@ OLD = {
     "beyond/modern-parts": ("20_decoder_only", NO_CURVE),
     "beyond/one-stream-mini": ("20_decoder_only", NO_TOKENS),
     "beyond/one-stream-multi30k": ("20_decoder_only", NO_TOKENS),
-    "beyond/recall": ("24_longer_memory", NO_CURVE),
 }
 
 

@@ -20,12 +20,13 @@ alt.Chart(alt.Data(values=[{"x": 1, "y": 2}, {"x": 2, "y": 5}])).mark_line().enc
     x="x:Q", y="y:Q"
 ).properties(title="A line that rises", description="A line from 2 up to 5.")
 """
+WRAPPED = "whose title is so long that no line of a printed page holds all of its words"
 # A chapter with a formula, a chart, printed words, a table and a link to another page.
 CHAPTER = [
     ("markdown", "# Masks\n\nA **mask** says who may attend: $\\sqrt{d_k} < \\infty$.\n\n"
                  "$$\\mathrm{softmax}\\left(\\frac{QK^T}{\\sqrt{d_k}}\\right)V$$"),
     ("code", CHART),
-    ("markdown", "## A second section\n\nSee [Notation](notation.md) & the rest."),
+    ("markdown", f"## A second section, {WRAPPED}\n\nSee [Notation](notation.md) & the rest."),
     ("code", "print('1 < 2 & 3')"),
 ]
 INTRO = """# Attention, Step by Step

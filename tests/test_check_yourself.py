@@ -35,6 +35,25 @@ def test_every_chapter_shows_three_and_their_answers_without_a_script():
             assert all("".join(li.find("span").itertext()) for li in explained)
 
 
+def test_what_cannot_unfold_lists_options_and_answers_apart():
+    """EPUB, PDF and Markdown: one line for each option, no answer before the last question."""
+    for chapter in bank.chapters().values():
+        items = bank.on_the_page(chapter)
+        asked, answered = ElementTree.fromstring(page.printed(chapter)).findall("ol")
+        text = page.as_markdown(chapter)
+        before, after = text.split("**Answers**")
+        for item, question, answer in zip(items, asked, answered, strict=True):
+            assert len(question.findall("ol/li")) == len(answer.findall("ol/li")) == 4
+            says = [page.words(option.says) for option in item.options]
+            says = ["".join(ElementTree.fromstring(f"<p>{text}</p>").itertext()) for text in says]
+            lines = ["".join(li.itertext()) for li in answer.findall("ol/li")]
+            assert all(line.endswith(text) for line, text in zip(lines, says, strict=True))
+            for letter, option in zip(bank.LETTERS, item.options, strict=True):
+                assert f"    - {letter}. {option.text}\n" in before
+                assert f"    - {letter}. {option.says}\n" in after
+    assert page.printed("tour") == page.as_markdown("tour") == ""
+
+
 def test_a_page_that_is_no_chapter_has_none():
     assert check_yourself.questions("book/03_masks")
     for other in ("book/tour", "book/solutions/03_masks", "book/labs/lab1_attention", "intro"):
@@ -47,7 +66,8 @@ def test_the_section_comes_before_the_sources():
     for title in ("Exercises", "Summary", "Sources"):
         top += nodes.section("", nodes.title("", title))
     document += top
-    app = SimpleNamespace(env=SimpleNamespace(docname=f"book/{CHAPTER}"))
+    app = SimpleNamespace(env=SimpleNamespace(docname=f"book/{CHAPTER}"),
+                          builder=SimpleNamespace(name="html"))
     check_yourself.add_section(app, document)
     titles = [section[0].astext() for section in top.findall(nodes.section)][1:]
     assert titles == ["Exercises", "Summary", "Check yourself", "Sources"]

@@ -44,6 +44,7 @@ WRONG = [
     ("tools.repository", ["https://x.org/y", "--check"], "and sets nothing: leave the address out"),
     ("tools.repository", ["nowhere"], "'nowhere' is no address"),
     ("tools.offline", ["epub", "--executed", "nowhere"], "there is no folder nowhere"),
+    ("tools.release", ["v0.0.1"], "in all places that tests/test_release.py compares"),
     ("benchmarks", ["--rounds", "0"], "'0' is no whole number from 1 on"),
     ("benchmarks", ["--quick", "--run", "nowhere"], "there is no trained run 'nowhere'"),
 ]

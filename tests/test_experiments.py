@@ -398,6 +398,7 @@ def test_every_variant_is_a_valid_command_that_changes_something(name):
 
 
 def test_each_rung_of_the_ladder_changes_one_thing_and_the_last_is_the_recipe():
+    """The control changes one thing, too: it is the last rung without Muon."""
     parser, train = parsers()
 
     def settings(*options):
@@ -405,10 +406,12 @@ def test_each_rung_of_the_ladder_changes_one_thing_and_the_last_is_the_recipe():
         return {name: value for name, value in told.items() if name != "progress"}
 
     before = None
-    for rung in experiments.RUNGS.values():
-        now = settings(experiments.GROUND, rung)
+    for rung in experiments.CHANGES:
+        now = settings(experiments.GROUND, experiments.RUNGS[rung])
         assert before is None or sum(now[name] != before[name] for name in now) == 1
         before = now
+    control = settings(experiments.GROUND, experiments.RUNGS[experiments.CONTROL])
+    assert {name for name in control if control[name] != before[name]} == {"optimizer"}
     length = {"max_steps", "warmup", "cooldown", "checkpoint_every", "validate_every"}
     train.set_defaults(**recipe_options("short", own_batches=False))
     recipe = settings()
@@ -420,3 +423,25 @@ def test_the_ladder_has_its_own_file(commands, tmp_path):
     kept = json.loads((tmp_path / "results" / "ladder.json").read_text())
     assert [row["variant"] for row in kept["runs"]] == ["start", "Muon"]
     assert kept["base"] == experiments.GROUND and kept["runs"][1]["options"].count("--") == 2
+
+
+def test_an_arm_of_the_longer_recipe_differs_from_its_twin_in_r_drop_alone():
+    parser, _ = parsers()
+
+    def settings(name):
+        options = f"{experiments.LONG} {experiments.ARMS[name]}"
+        return vars(parser.parse_args(["train", *shlex.split(options)]))
+
+    twins = [name for name in experiments.ARMS if not name.endswith(", R-Drop")]
+    assert len(twins) == 6
+    for name in twins:
+        plain, other = settings(name), settings(f"{name}, R-Drop")
+        assert {key for key in plain if plain[key] != other[key]} == {"r_drop"}
+
+
+def test_the_arms_keep_their_curves(commands, tmp_path):
+    name = next(iter(experiments.ARMS))
+    experiments.arms([name], [0], jobs=1)
+    [row] = json.loads((tmp_path / "results" / "arms.json").read_text())["runs"]
+    assert row["variant"] == name and row["curve"]
+    assert all({"step", "validation_loss"} <= entry.keys() for entry in row["curve"])

@@ -74,6 +74,8 @@ def test_the_epub_has_pictures_formulas_and_links(epub):
     assert (epub[1] / "book" / picture).resolve().exists()
     assert "<script" not in page and "noscript" not in page
     assert 'href="notation.xhtml"' in page and "1 &lt; 2 &amp; 3" in page
+    asked = page.partition('class="check-yourself"')[2].partition("Answers")[0]
+    assert asked.count('<ol class="options">') == 3 and "<label" not in page
     contents = (epub[1] / "nav.xhtml").read_text(encoding="utf8")
     order = re.findall(r'href="book/(\w+)\.xhtml"', contents)
     assert [*dict.fromkeys(order)] == ["intro", "notation", "03_masks", "errata"]
@@ -117,6 +119,16 @@ def test_in_one_page_every_reference_has_its_place(epub):
     assert len(ids) == len(re.findall(r'\sid="', page))
 
 
+def marked(node):
+    """The tags of a PDF below a node of its structure."""
+    kids = node.get("/K", [])
+    for kid in kids if isinstance(kids, list) else [kids]:
+        kid = kid.get_object()
+        if hasattr(kid, "get") and "/S" in kid:
+            yield kid
+            yield from marked(kid)
+
+
 @needs_chromium
 def test_the_pdf_has_text_bookmarks_and_links(epub, tmp_path):
     from pypdf import PdfReader
@@ -125,7 +137,17 @@ def test_the_pdf_has_text_bookmarks_and_links(epub, tmp_path):
     offline.make_pdf(out, epub[1])
     read = PdfReader(out)
     titles = [entry.title for entry in read.outline if not isinstance(entry, list)]
-    assert titles == ["Attention, Step by Step", "Notation", "3. Masks", "Claims we corrected"]
+    pages = ["Notation", "3. Masks", "Claims we corrected"]
+    assert titles == ["Attention, Step by Step", "Contents", *pages]
+    assert f"A second section, {small_book.WRAPPED}" in str(read.outline), "words glued together"
+    begins = {entry.title: read.get_destination_page_number(entry) + 1
+              for entry in read.outline if not isinstance(entry, list)}
+    listed = read.pages[begins["Contents"] - 1].extract_text()
+    for title in pages:
+        assert re.search(re.escape(title) + rf"\s+{begins[title]}\b", " ".join(listed.split()))
+    tags = list(marked(read.trailer["/Root"]["/StructTreeRoot"]))
+    formulas = [tag for tag in tags if "\\sqrt" in tag.get("/Alt", "")]
+    assert len(formulas) == 2, "a formula has its LaTeX as its text"
     annotations = [a.get_object() for page in read.pages for a in page.get("/Annots") or []]
     inside = [a for a in annotations if a.get("/Subtype") == "/Link" and "/Dest" in a
               or a.get("/A", {}).get("/S") == "/GoTo"]
@@ -198,6 +220,8 @@ def xml(body: str):
     ("<svg viewBox='0 0 1 1'><path/><path d='M0 0'/></svg>", "", "<path/>"),
     ("<svg class=wide><text>a</text></svg><svg class=narrow><text>too</text></svg>", "a", "too"),
     ("a\x0bb", "ab", "\x0b"),
+    ("<pre><span class='n'>x</span> <span class='c1'># y</span></pre>", "x # y", 'class="n"'),
+    ("<code><span class='pre'>x</span></code><span class=s>y</span>", "x y", "pre"),
 ])
 def test_pages_become_xml(body, kept, gone):
     found = xml(body)
@@ -239,11 +263,25 @@ def test_a_page_has_its_twin(built):
     twin = (site / "book" / "03_masks.md").read_text(encoding="utf8")
     assert "*Figure: A line from 2 up to 5.*" in twin and "1 < 2 & 3" in twin
     assert "$\\sqrt{d_k} < \\infty$" in twin and "```python\nimport altair" in twin
+    assert twin.count("\n## Check yourself\n") == 1
     assert "[Notation](notation.md)" in twin and (site / "book" / "notation.md").exists()
     page = (site / "book" / "03_masks.html").read_text(encoding="utf8")
     assert '<link rel="alternate" type="text/markdown" href="03_masks.md">' in page
     corrected = (site / "book" / "errata.md").read_text(encoding="utf8")
     assert "<!-- errata -->" not in corrected and "What overturned it" in corrected
+
+
+@pytest.mark.parametrize(("page", "link", "leads"), [
+    ("book/03_masks", "notation.ipynb", "notation.md"),
+    ("book/03_masks", "notation.md#x", "notation.md#x"),
+    ("book/03_masks", "labs/lab1_attention.ipynb", "labs/lab1_attention.html"),
+    ("book/solutions/03_masks", "../api.md", "../api.html"),
+    ("book/solutions/03_masks", "../03_masks.ipynb#a", "../03_masks.md#a"),
+    ("book/03_masks", "https://x.org/a.ipynb", "https://x.org/a.ipynb"),
+])
+def test_a_twin_leads_to_what_is_there(page, link, leads):
+    """Labs and the API reference have no twins: their pages are what there is."""
+    assert markdown_twins.linked(f"see [it]({link}).", page) == f"see [it]({leads})."
 
 
 def test_llms_txt_lists_pages_that_are_there(built):
@@ -276,6 +314,11 @@ def shown(**data):
 def test_outputs_are_words(made, expected):
     text = markdown_twins.twin_of_notebook({"cells": [made]})
     assert text.startswith(expected)
+
+
+def test_code_inside_html_keeps_its_lines():
+    html = "<div>a <b>b</b><pre><span>if x &lt; 1:</span>\n    y(x)</pre>c</div>"
+    assert markdown_twins.said(html) == "a b\n\n```\nif x < 1:\n    y(x)\n```\n\nc"
 
 
 def test_a_table_of_html_keeps_its_rows():

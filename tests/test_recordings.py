@@ -244,3 +244,13 @@ def test_the_command_knows_every_recording(capsys, monkeypatch):
 
 def test_margins_are_those_of_the_text():
     assert gates.MARGIN == 0.1 and gates.TOLERANCE["updates"] == 0
+
+
+def test_a_loss_for_a_part_of_the_parameters_is_not_in_the_curve():
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with recorder.watch() as seen:
+        (100 * model.bias.square().sum() + 100).backward(inputs=[model.bias])
+        model.weight.square().sum().backward()
+        optimizer.step()
+    assert seen.run()["curve"][-1][1] < 2

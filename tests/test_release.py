@@ -9,10 +9,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import reading_order
 import yaml
 
 import transformer_lib
-from tools import model_cards
+from tools import model_cards, release
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -29,7 +30,40 @@ def test_every_place_names_the_same_version():
     assert transformer_lib.__version__ == version
     assert citation["version"] == version == json.loads(text(".zenodo.json"))["version"]
     assert isinstance(citation["date-released"], datetime.date)
-    assert re.search(r"^## (\S+)", text("CHANGELOG.md"), re.MULTILINE)[1] == version
+    newest, day = re.search(r"^## (\S+) \((.+)\)", text("CHANGELOG.md"), re.MULTILINE).groups()
+    assert newest == version
+    assert f"{citation['date-released']:%d %B %Y}".lstrip("0") == day
+
+
+def test_the_first_release_counts_its_chapters():
+    said = re.search(r"^The first release: (\d+) chapters", text("CHANGELOG.md"), re.MULTILINE)[1]
+    assert int(said) == len(reading_order.chapters())
+
+
+def test_a_release_says_what_is_new_in_it():
+    version = tomllib.loads(text("pyproject.toml"))["project"]["version"]
+    news = release.notes(text("CHANGELOG.md"), version)
+    assert "The first release" in news and "## " not in news.replace("###", "")
+    older = "# Changelog\n\n## 1.1.0 (today)\n\nNew.\n\n## 1.0.0 (before)\n\nOld.\n"
+    assert release.notes(older, "1.1.0") == "New.\n" and release.notes(older, "1.0.0") == ""
+
+
+def test_a_tag_that_is_not_the_version_is_no_release(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(release, "BUILD", tmp_path)
+    assert release.main(["v0.0.1"]) == 1
+    assert "the tag is v0.0.1 and pyproject.toml names" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+    assert release.main([f"v{release.version()}"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["release", "release.md"]
+
+
+def test_the_steps_of_a_release_name_what_is_there():
+    steps = text("CONTRIBUTING.md").partition("## Release\n")[2].partition("\n## ")[0]
+    flow = text(".github/workflows/release.yml")
+    assert 'tags: ["v*"]' in flow and 'make release TAG="$GITHUB_REF_NAME"' in flow
+    assert "git push origin v" in steps and "`make release`" in steps
+    for name in re.findall(r"`([\w./]+\.\w+)`", steps):
+        assert (ROOT / name).exists(), name
 
 
 def test_the_citation_files_have_what_services_need():
@@ -78,6 +112,7 @@ def test_a_workflow_is_whole_and_its_actions_are_pinned(path):
     assert flow["name"] == path.stem and (flow.get("on") or flow.get(True))
     assert flow["permissions"]["contents"] == "read"
     for job in flow["jobs"].values():
+        assert set(job.get("permissions", {})) <= {"contents"}, "no more than a release needs"
         assert job["runs-on"] and 0 < job["timeout-minutes"] <= 150
         for step in job["steps"]:
             assert ("run" in step) != ("uses" in step), step

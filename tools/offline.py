@@ -11,6 +11,7 @@ Each goes to _build/attention-step-by-step.epub, .pdf or .zip. All three are mad
 
 import argparse
 import base64
+import io
 import re
 import shutil
 import subprocess
@@ -141,8 +142,19 @@ FORMULA = re.compile(r'<math [^>]*?alttext="(?P<latex>[^"]*)"[^>]*>.*?</math>', 
 MATHJAX = """<script>
 window.MathJax = {
   options: { enableMenu: false, processHtmlClass: "math" },
-  startup: { ready() { MathJax.startup.defaultReady();
-                       MathJax.startup.promise.then(() => { window.typeset = true; }); } },
+  startup: { ready() {
+    MathJax.startup.defaultReady();
+    MathJax.startup.promise.then(() => {
+      // One thing to read, in LaTeX. What is hidden from readers has no place among a PDF's tags.
+      for (const { typesetRoot: formula, math } of MathJax.startup.document.math) {
+        formula.setAttribute("role", "img");
+        formula.setAttribute("aria-label", math.trim());
+        formula.querySelector("mjx-assistive-mml")?.remove();
+        formula.querySelector("[aria-hidden]")?.removeAttribute("aria-hidden");
+      }
+      window.typeset = true;
+    });
+  } },
 };
 </script>
 <script src="%s"></script>"""
@@ -154,13 +166,40 @@ def as_latex(formula: re.Match) -> str:
     return f"\\[{formula['latex']}\\]" if block else f"\\({formula['latex']}\\)"
 
 
+def contents(pages: Path) -> str:
+    """The table of contents of an unpacked EPUB, with a place for the number of each page."""
+    listed = re.search(r"<ol>.*?</ol>\s*</nav>", (pages / "nav.xhtml").read_text("utf8"), re.DOTALL)
+    listed = listed[0].removesuffix("</nav>")
+    return "<h1>Contents</h1>" + re.sub(
+        r'<a href="([^"#]+)">(.*?)</a>',
+        lambda entry: f'<a href="{entry[1]}"><span>{entry[2]}</span> '
+                      f'<span class="page-number" data-of="{slug(unquote(entry[1]))}"></span></a>',
+        listed, flags=re.DOTALL)
+
+
+def page_numbers(pdf: bytes) -> dict[str, int]:
+    """On which page of a PDF each named place is, from 1."""
+    from pypdf import PdfReader
+
+    read = PdfReader(io.BytesIO(pdf))
+    places = read.named_destinations
+    return {name.removeprefix("/"): read.get_destination_page_number(place) + 1
+            for name, place in places.items()}
+
+
 def one_page(pages: Path) -> str:
-    """All pages of an EPUB as one, their links and ids made to fit."""
+    """All pages of an EPUB as one, their links and ids made to fit; behind the first, the contents.
+
+    The contents' numbers are empty: nobody knows them before the page is printed.
+    """
     names = spine(pages)
     sections = []
-    for name in names:
-        text = (pages / name).read_text(encoding="utf8")
-        body = re.search(r"<body[^>]*>(.*)</body>", text, re.DOTALL)[1]
+    for name in [names[0], "nav.xhtml", *names[1:]]:
+        if name == "nav.xhtml":
+            body = contents(pages)
+        else:
+            text = (pages / name).read_text(encoding="utf8")
+            body = re.search(r"<body[^>]*>(.*)</body>", text, re.DOTALL)[1]
         here, folder = slug(name), Path(name).parent
 
         def moved(match, here=here, folder=folder):
@@ -195,7 +234,10 @@ def one_page(pages: Path) -> str:
 
 
 def make_pdf(out: Path, pages: Path) -> None:
-    """Print the pages of an unpacked EPUB with Chromium, bookmarks and links included."""
+    """Print the pages of an unpacked EPUB with Chromium, bookmarks and links included.
+
+    It's printed twice: the first time tells the page numbers for the table of contents.
+    """
     from selenium.webdriver.support.ui import WebDriverWait
 
     from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
@@ -212,16 +254,25 @@ def make_pdf(out: Path, pages: Path) -> None:
             driver.get(single.as_uri())
             set_up = "return window.typeset"  # all formulas are
             WebDriverWait(driver, 600).until(lambda page: page.execute_script(set_up))
-            answer = driver.execute_cdp_cmd("Page.printToPDF", {
-                "generateDocumentOutline": True, "generateTaggedPDF": True,
-                "printBackground": True, "preferCSSPageSize": True, "displayHeaderFooter": True,
-                "headerTemplate": "<span></span>",
-                "footerTemplate": '<div style="font-size:8px;width:100%;text-align:center">'
-                                  '<span class="pageNumber"></span></div>',
-            })
+
+            def printed(whole: bool) -> bytes:
+                answer = driver.execute_cdp_cmd("Page.printToPDF", {
+                    "generateDocumentOutline": whole, "generateTaggedPDF": whole,
+                    "printBackground": True, "preferCSSPageSize": True,
+                    "displayHeaderFooter": True, "headerTemplate": "<span></span>",
+                    "footerTemplate": '<div style="font-size:8px;width:100%;text-align:center">'
+                                      '<span class="pageNumber"></span></div>',
+                })
+                return base64.b64decode(answer["data"])
+
+            driver.execute_script(
+                "for (const place of document.querySelectorAll('[data-of]'))"
+                " place.textContent = arguments[0][place.dataset.of] ?? ''",
+                page_numbers(printed(whole=False)),
+            )
+            out.write_bytes(printed(whole=True))
         finally:
             driver.quit()
-    out.write_bytes(base64.b64decode(answer["data"]))
 
 
 # ------------------------------------------------------------------------------------- site

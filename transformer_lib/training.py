@@ -133,7 +133,9 @@ def train(
 
     if loss is None and config.r_drop:
         loss = partial(r_drop_loss, weight=config.r_drop)
-    loss = loss or (fast.translation_loss if config.fast else translation_loss)
+    elif loss is None:  # blocks of logits fit a processor's cache; a GPU only waits between them
+        on_cpu = pick_device(config.device).type == "cpu"
+        loss = fast.translation_loss if config.fast and on_cpu else translation_loss
     return fit(
         model,
         translation_batches(

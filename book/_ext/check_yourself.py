@@ -1,7 +1,8 @@
 """'Check yourself' at the end of each chapter: three questions of the bank (course/page.py).
 
 No notebook holds them. They're put into the page when it's built, before its sources, as HTML that
-can be read without JavaScript; the script and the style are loaded only where there are some.
+can be read without JavaScript; the script and the style are loaded only where there are some. An
+EPUB gets plain lists.
 """
 
 import sys
@@ -18,17 +19,18 @@ from course import bank, page  # noqa: E402
 
 TITLE = "Check yourself"
 BEFORE = ("Sources",)  # a section that stays the last one
+FORMS = {"epub": page.printed}
 
 
-def questions(docname: str) -> str:
+def questions(docname: str, form=page.as_html) -> str:
     """The questions of a page of the book; empty where it's no chapter."""
     folder, _, name = docname.rpartition("/")
-    return page.as_html(name) if folder == "book" and name[:2].isdigit() else ""
+    return form(name) if folder == "book" and name[:2].isdigit() else ""
 
 
 def add_section(app: Sphinx, doctree: nodes.document) -> None:
     """Put the section into the page, before Sphinx collects its headings."""
-    found = questions(app.env.docname)
+    found = questions(app.env.docname, FORMS.get(app.builder.name, page.as_html))
     top = next(iter(doctree.findall(nodes.section)), None)
     if not found or top is None:
         return

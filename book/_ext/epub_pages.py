@@ -91,6 +91,17 @@ def set_formulas(node) -> None:
     node.append(made)
 
 
+def plain_code(node) -> None:
+    """Code without the marks of its colours, which no style here reads; comments stay marked."""
+    for span in node.iter(f"{{{XHTML}}}span"):
+        kind = span.get("class", "")
+        if kind in ("c", "c1", "ch", "cm"):
+            span.tag = f"{{{XHTML}}}i"
+        elif kind and len(kind) <= 3 and len(span.attrib) == 1:  # Pygments' names are short
+            span.tag = "mark-of-a-colour"
+    etree.strip_tags(node, "mark-of-a-colour")
+
+
 def as_xml(node, inside: str = XHTML) -> str:
     """A tree of html5lib as XML with default namespaces, which every reader understands."""
     if not isinstance(node.tag, str):
@@ -136,6 +147,8 @@ def still(body: str) -> str:
         elif node is not page and (local(node) in DROPPED or classes(node) & DROPPED_CLASSES):
             if node.getparent() is not None:
                 drop(node)
+    for node in list(page.iter(f"{{{XHTML}}}pre", f"{{{XHTML}}}code")):
+        plain_code(node)
     seen = set()
     for node in list(page.iter()):
         if node.getroottree().getroot() is None:

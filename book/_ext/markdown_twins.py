@@ -7,20 +7,33 @@ which are made for other uses, are listed as the pages that they are.
 """
 
 import json
+import posixpath
 import re
 from html import unescape
 from pathlib import Path
 
 import yaml
+from check_yourself import questions
 from page_meta import description
 from reading_order import chapters as numbers
 from reading_order import number_of, pages, title
 from sphinx.application import Sphinx
 
+from course.page import as_markdown
+
 NO_TWIN = re.compile(r"book/(labs/.*|api)")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
-LINK = re.compile(r"(\]\((?!\w+:)[^)#\s]*?)\.ipynb(?=[)#])")
+LINK = re.compile(r"(\]\((?!\w+:))([^)#\s]*?)\.(?:ipynb|md)(?=[)#])")
 HIDDEN = {"remove-cell", "remove_cell"}
+
+
+def linked(text: str, page: str) -> str:
+    """Links from a page lead to twins, or to the page itself where it has none."""
+    def end(link: re.Match) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), link[2]))
+        return f"{link[1]}{link[2]}.{'html' if NO_TWIN.match(target) else 'md'}"
+
+    return LINK.sub(end, text)
 
 
 def said(html: str) -> str:
@@ -37,7 +50,14 @@ def said(html: str) -> str:
         lines = [re.findall(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
         lines = [[" ".join(re.sub(r"<[^>]+>", "", x).split()) for x in line] for line in lines]
         return unescape("\n".join("| " + " | ".join(line) + " |" for line in lines))
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
+    parts = re.split(r"(<pre\b.*?</pre>)", text, flags=re.DOTALL)
+    for i, part in enumerate(parts):
+        if part.startswith("<pre"):
+            code = unescape(re.sub(r"<[^>]+>", "", part)).strip("\n")
+            parts[i] = f"```\n{code}\n```"
+        else:
+            parts[i] = " ".join(unescape(re.sub(r"<[^>]+>", " ", part)).split())
+    return "\n\n".join(filter(None, parts))
 
 
 def output(made: dict, alt: str) -> str:
@@ -60,8 +80,8 @@ def output(made: dict, alt: str) -> str:
     return f"```\n{ANSI.sub('', plain)}\n```" if plain else ""
 
 
-def twin_of_notebook(notebook: dict) -> str:
-    """An executed notebook as Markdown."""
+def twin_of_notebook(notebook: dict, page: str = "") -> str:
+    """An executed notebook, that of a page, as Markdown."""
     parts = []
     for cell in notebook["cells"]:
         tags = set(cell["metadata"].get("tags", []))
@@ -76,7 +96,13 @@ def twin_of_notebook(notebook: dict) -> str:
             if not tags & {"remove-output", "remove_output"}:
                 alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
                 parts += filter(None, (output(made, alt) for made in cell["outputs"]))
-    return LINK.sub(r"\1.md", "\n\n".join(parts)) + "\n"
+    return linked("\n\n".join(parts), page) + "\n"
+
+
+def with_questions(text: str, asked: str) -> str:
+    """A chapter's twin with what no notebook holds, before its sources as on the page."""
+    before, heading, after = text.partition("\n## Sources\n")
+    return f"{before}\n{asked}{heading}{after}" if asked else text
 
 
 def keep_source(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -85,7 +111,7 @@ def keep_source(app: Sphinx, docname: str, source: list[str]) -> None:
         if str(app.env.doc2path(docname)).endswith(".md"):
             path = Path(app.doctreedir) / "twins" / f"{docname}.md"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(LINK.sub(r"\1.md", source[0]), encoding="utf8")
+            path.write_text(linked(source[0], docname), encoding="utf8")
 
 
 def link_twin(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
@@ -137,7 +163,8 @@ def write_twins(app: Sphinx, error: Exception | None) -> None:
             text = kept.read_text(encoding="utf8")
         elif ran.exists() or source.exists():
             notebook = ran if ran.exists() else source
-            text = twin_of_notebook(json.loads(notebook.read_text(encoding="utf8")))
+            text = twin_of_notebook(json.loads(notebook.read_text(encoding="utf8")), page)
+            text = with_questions(text, questions(page, as_markdown))
         else:
             continue
         (out / f"{page}.md").parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 Nothing here is needed to understand or to train a model. TrainConfig.fast switches the training's
 part on, and Translator takes the DecodingModel; tests hold each equal to what the chapters print.
 
-    training   a loss without its logits, cheap dropout, oneDNN's products
+    training   a loss without its logits (on a CPU), cheap dropout, oneDNN's products
     decoding   a model laid out for decoding, and a batch on each thread
     compiled   its steps by a program in C, decoder.c, where many sentences are translated
 """

@@ -1,12 +1,11 @@
-"""The older recorded runs of the chapters on longer memory and on less depth.
+"""Leaving early: exits for the shipped translator, solved or trained.
 
-    python -m recordings.beyond.memory_and_depth exits recall --seeds 0
+    make record ONLY=early_leaving
 
-Each run is added to its topic's file in results/beyond/ as soon as it ends, and is not made again
-where it stands there with today's settings. Seed 0 of all arms of all topics comes first.
+Each point of a run is written to results/beyond/early-leaving.json as soon as it is measured, and
+is not measured again where it stands there with today's settings.
 """
 
-import argparse
 import datetime
 import json
 import time
@@ -16,8 +15,7 @@ import torch
 from safetensors.torch import save_file
 
 from transformer_lib import load_pretrained
-from transformer_lib.beyond import adaptive_depth, recall
-from transformer_lib.beyond.learning import learn
+from transformer_lib.beyond import adaptive_depth
 from transformer_lib.config import PAD
 from transformer_lib.data import load_parallel
 from transformer_lib.decoding import greedy_decode, in_batches
@@ -39,8 +37,6 @@ def rounded(numbers, digits=4):
     """Short numbers for a file."""
     return [round(x, digits) for x in torch.as_tensor(numbers).tolist()]
 
-
-# ---- leaving early -----------------------------------------------------------------------------
 
 EXITS = {
     "solve_on": 2500, "tokens": 1536, "updates": 280, "rate": 4e-4, "agree_steps": 150,
@@ -125,7 +121,7 @@ def exits(arm: str, seed: int) -> dict:
         found = torch.cat([leaving.sureness(states[max(0, d - 2)], states[d - 1], d).detach()
                            for d in range(first, len(states))])
         points += [(measure, round(found.quantile(q).item(), 4)) for q in EXITS["quantiles"]]
-    begun = recorded("exits", arm, seed)
+    begun = recorded(arm, seed)
     same = begun and begun["sentences"] == result["sentences"]
     result["points"] = begun["points"] if same else []
     for measure, threshold in points[len(result["points"]) :]:
@@ -144,7 +140,7 @@ def exits(arm: str, seed: int) -> dict:
             if measure == "gap" and seed == 0:
                 point[split]["losses"] = [round(x, 2) for x in changed]
         result["points"].append(point)
-        collect("exits", result | signature())
+        collect(result | signature())
         print(arm, seed, measure, round(threshold, 3), point["validation"]["layers"],
               point["validation"]["bleu"], flush=True)
     return result
@@ -169,35 +165,7 @@ def train_exits(model, out, tokenizer, pairs, seed) -> None:
     model.eval()
 
 
-# ---- memories between segments ------------------------------------------------------------------
-
-RECALL = {"updates": 300, "batch": 8, "size": 128, "n_facts": 24, "rate": 3e-3}
-
-
-def remember(arm: str, seed: int) -> dict:
-    """Train a model with the memory `arm` on facts that are asked for later."""
-    torch.manual_seed(seed)
-    model = recall.reader(arm, RECALL["size"])
-    generator = torch.Generator().manual_seed(seed)
-
-    def loss():
-        batch = recall.draw(RECALL["batch"], RECALL["size"], RECALL["n_facts"], generator)
-        return recall.answer_loss(model, batch)
-
-    started = time.perf_counter()
-    losses = learn(model, loss, RECALL["updates"], RECALL["rate"], warmup=50, cooldown=3)
-    seconds = time.perf_counter() - started
-    test = recall.draw(128, RECALL["size"], RECALL["n_facts"], torch.Generator().manual_seed(99))
-    return {"arm": arm, "seed": seed, "right": rounded(recall.right_by_distance(model, test)),
-            "losses": rounded(torch.tensor(losses).split(25)[-1]), "seconds": seconds,
-            "settings": RECALL}
-
-
-# Topic: its function, its arms, its settings, the file in results/beyond/.
-TOPICS = {
-    "exits": (exits, ["solved", "trained"], EXITS, "early-leaving"),
-    "recall": (remember, recall.NAMES, RECALL, "recall"),
-}
+ARMS = ["solved", "trained"]
 EXIT_POINTS = len(EXITS["gaps"]) + 3 + 2 * len(EXITS["quantiles"])  # 3: depths 3, 2 and 1
 
 
@@ -208,53 +176,31 @@ def signature() -> dict:
             "date": datetime.date.today().isoformat()}
 
 
-def runs_of(topic: str) -> list[dict]:
-    """The runs of a topic in results/beyond/ that were made with today's settings."""
-    *_, settings, name = TOPICS[topic]
-    path = RESULTS / f"{name}.json"
+def runs_of() -> list[dict]:
+    """The recorded runs that were made with today's settings."""
+    path = RESULTS / "early-leaving.json"
     runs = json.loads(path.read_text(encoding="utf8"))["runs"] if path.exists() else []
-    return [run for run in runs if run["settings"] == settings]
+    return [run for run in runs if run["settings"] == EXITS]
 
 
-def recorded(topic: str, arm: str, seed: int) -> dict | None:
+def recorded(arm: str, seed: int) -> dict | None:
     """A run, whole or begun, or None."""
-    found = (run for run in runs_of(topic) if (run["arm"], run["seed"]) == (arm, seed))
-    return next(found, None)
+    return next((run for run in runs_of() if (run["arm"], run["seed"]) == (arm, seed)), None)
 
 
-def collect(topic: str, result: dict) -> None:
-    """Write a run to results/beyond/, in the place of what stood there of it."""
-    _, arms, _, name = TOPICS[topic]
+def collect(result: dict) -> None:
+    """Write a run to the file, in the place of what stood there of it."""
     key = result["arm"], result["seed"]
-    runs = [run for run in runs_of(topic) if (run["arm"], run["seed"]) != key] + [result]
-    runs.sort(key=lambda run: (arms.index(run["arm"]), run["seed"]))
+    runs = [run for run in runs_of() if (run["arm"], run["seed"]) != key] + [result]
+    runs.sort(key=lambda run: (ARMS.index(run["arm"]), run["seed"]))
     RESULTS.mkdir(parents=True, exist_ok=True)
-    write_json(RESULTS / f"{name}.json", {"runs": runs})
-
-
-def main(arguments=None):
-    raw = argparse.RawTextHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("topics", nargs="+", choices=list(TOPICS))
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--arms", nargs="+", default=None)
-    options = parser.parse_args(arguments)
-    torch.set_num_threads(1)
-    for seed in options.seeds:
-        for topic in options.topics:
-            run, arms, *_ = TOPICS[topic]
-            for arm in options.arms or arms:
-                stands = recorded(topic, arm, seed)
-                if stands and len(stands.get("points", ())) in (0, EXIT_POINTS):
-                    continue
-                began = time.perf_counter()
-                collect(topic, run(arm, seed) | signature())
-                print(topic, arm, seed, f"{time.perf_counter() - began:.0f} s", flush=True)
+    write_json(RESULTS / "early-leaving.json", {"runs": runs})
 
 
 def record_all():
-    main(list(TOPICS))
-
-
-if __name__ == "__main__":
-    main()
+    """Both arms, seed 0."""
+    torch.set_num_threads(1)
+    for arm in ARMS:
+        stands = recorded(arm, 0)
+        if not stands or len(stands["points"]) < EXIT_POINTS:
+            collect(exits(arm, 0) | signature())
