@@ -59,7 +59,7 @@ HONEST = {(): {"A": 1.0}, ("A",): {"x": 0.5, "y": 0.5}, **LAST}
 CASES = [
     (ch.positions, (1275, 50), True, "Right"),
     (ch.positions, (1275, 1275), False, "read, not computed again"),
-    (ch.positions, (1225, 50), False, "1 + 2"),
+    (ch.positions, (1225, 50), False, "one position already"),
     (ch.top_k, (top_k,), True, "Right"),
     (ch.top_k, (lambda logits, k: ...,), None, "Not attempted"),
     (ch.top_k, (smallest,), False, "kept the smallest"),

@@ -7,13 +7,17 @@ from exercises.checks import speculative as ch
 
 
 def right(p, q):
-    kept = q * (p / q).clamp(max=1)
+    kept = torch.minimum(p, q)
     rest = torch.relu(p - q)
     return torch.stack([kept, rest / rest.sum() * (q - kept).sum()])
 
 
 def rest_is_not_scaled(p, q):
     return torch.stack([torch.minimum(p, q), (p - q).clamp(min=0)])
+
+
+def divides(p, q):
+    return torch.stack([q * (p / q).clamp(max=1), torch.relu(p - q)])
 
 
 CASES = [
@@ -26,6 +30,7 @@ CASES = [
     (ch.two_ways, (lambda p, q: ...,), None, "Not attempted"),
     # What p has more than q sums to the share that goes, so it needs no scaling at all.
     (ch.two_ways, (rest_is_not_scaled,), True, "Right"),
+    (ch.two_ways, (divides,), False, "0 by 0"),
     (ch.two_ways, (lambda p, q: torch.stack([q, 0 * p]),), False, ""),
     (ch.two_ways, (lambda p, q: right(q, p),), False, "exchanged"),
     (ch.two_ways, (lambda p, q: p,), False, "(2, V)"),
