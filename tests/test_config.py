@@ -33,7 +33,7 @@ def test_defaults_are_the_base_model_of_table_3():
         ({"n_encoder_layers": -1}, "n_encoder_layers is -1; it must be at least 0"),
         ({"eps": 0.0}, "eps is 0.0; it must be above 0"),
         ({"n_kv_heads": 3}, "n_kv_heads is 3; it must be None or a divisor of n_heads 8"),
-        ({"n_kv_heads": 0}, "n_kv_heads is 0; it must be None or a divisor"),
+        ({"n_kv_heads": 0}, "n_kv_heads is 0; it must be at least 1"),
         ({"dropout": 1.0}, r"dropout is 1.0; it must be at least 0 and below 1"),
         ({"attention_dropout": -0.1}, r"attention_dropout is -0.1; it must be at least 0 and"),
         ({"pad_id": 7}, "pad_id is 7; it must be 0, the id of <pad>"),
