@@ -70,7 +70,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 class OnlyFromHere(Quiet):
-    """As well, the browser is forbidden, worker and all, to ask anybody else."""
+    """The same, and the browser, workers included, may ask nobody else."""
 
     def end_headers(self):
         self.send_header("Content-Security-Policy",

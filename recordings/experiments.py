@@ -88,7 +88,7 @@ CHANGES = {
     "three times the rate": "--peak-lr 0.015",
 }
 RUNGS = dict(zip(CHANGES, accumulate(CHANGES.values(), "{} {}".format), strict=True))
-# Whose gain the last rung is: the same rate without Muon.
+# The control for the last rung: its rate, without Muon.
 CONTROL = "Adam at three times the rate"
 RUNGS[CONTROL] = "--positional rotary --no-tie-embeddings --peak-lr 0.015"
 # What a recipe for a GPU could be, in both directions: a third of the long recipe's updates.

@@ -14,7 +14,6 @@ import pytest
 import torch
 from hypothesis import settings
 
-from benchmarks.browser import served, start_chromium
 from transformer_lib import ModelConfig, Transformer
 from transformer_lib.corpora import hub, multi30k
 
@@ -137,12 +136,16 @@ def no_downloads(monkeypatch):
 def address(request):
     """Where the module's SERVED is: a folder, its handler, and the path below which it lies."""
     folder, handler, *prefix = request.module.SERVED
+    from benchmarks.browser import served
+
     with served(folder, handler) as server:
         yield f"{server}{''.join(prefix)}/"
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
+    from benchmarks.browser import start_chromium
+
     driver = start_chromium(tmp_path_factory.mktemp("chromium"))
     driver.set_page_load_timeout(60)
     driver.set_script_timeout(120)  # axe reads the whole of a long page

@@ -104,11 +104,19 @@ def test_fitted_heads_lose_nothing_where_one_can_make_the_other(bias):
     assert (caches.grouped(old, 2)(x, x, x)[0] - old(x, x, x)[0]).abs().max() > 1e-2
 
 
+@pytest.mark.parametrize(("kind", "size"), [(caches.fitted, 2), (caches.latent, 9)])
+def test_keys_that_attention_turns_cannot_be_made(kind, size):
+    config = ModelConfig(40, **(SIZES | {"positional": "rotary"}))
+    turned = Transformer(config).decoder.layers[0].self_attention
+    with pytest.raises(ValueError, match="RotaryEmbedding, by which a score depends"):
+        kind(turned, size)
+
+
 def test_the_nearest_product_is_nearest():
     weight = torch.randn(3, 10, 6)
-    up, down = caches.low_rank(weight, 6)
+    up, down = caches.truncated_svd(weight, 6)
     close(up @ down, weight)
-    up, down = caches.low_rank(weight, 2)
+    up, down = caches.truncated_svd(weight, 2)
     left = torch.linalg.svdvals(weight)[:, 2:].square().sum(-1)
     close((up @ down - weight).square().sum((-1, -2)), left, 1e-3)
 

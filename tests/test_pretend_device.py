@@ -333,6 +333,16 @@ def test_training_gives_the_numbers_of_the_cpu(gpu, tmp_path, fast):
     assert translate_ids(model, tokenizer, sources) == translate_ids(other, tokenizer, sources)
 
 
+def test_fast_takes_the_loss_in_blocks_on_a_processor_alone(gpu, tmp_path, monkeypatch):
+    def blocks(*_, **__):
+        raise RuntimeError("in blocks")
+
+    monkeypatch.setattr(training.fast, "translation_loss", blocks)
+    tiny_run.run(tmp_path / "gpu", device="auto", fast=True, max_steps=2, average=1)
+    with pytest.raises(RuntimeError, match="in blocks"):
+        tiny_run.run(tmp_path / "cpu", fast=True, max_steps=2, average=1)
+
+
 def test_a_resumed_run_is_the_run_never_stopped(gpu, tmp_path):
     """Bit for bit: the device's random numbers, which dropout draws, are kept as well."""
     tiny_run.run(tmp_path / "whole", device="auto")

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -544,9 +545,17 @@ def test_without_dropout_r_drop_changes_nothing():
 
 
 def test_train_takes_r_drop_from_its_settings(tmp_path):
-    """The same two updates, then other weights: the term was in the gradient."""
-    ends = []
-    for weight in (0.0, 3.0):
-        model, _ = run(tmp_path / str(weight), max_steps=2, average=1, r_drop=weight)
-        ends.append(torch.cat([p.flatten() for p in model.parameters()]))
-    assert not torch.equal(*ends)
+    """The same updates as with that loss given by hand, and others than with another weight."""
+
+    def trained(name, **how):
+        training.set_seed(0)
+        pairs, tokenizer = data()
+        model = Transformer(ModelConfig(tokenizer.get_vocab_size(), **MODEL))
+        loss, weight = how.get("loss"), how.get("r_drop", 0.0)
+        config = TrainConfig(**(TRAIN | {"max_steps": 2, "average": 1, "r_drop": weight}))
+        training.train(model, tokenizer, pairs, config, tmp_path / name, loss=loss)
+        return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+    set_to_3 = trained("settings", r_drop=3.0)
+    assert torch.equal(set_to_3, trained("by hand", loss=partial(training.r_drop_loss, weight=3.0)))
+    assert not torch.equal(set_to_3, trained("another", r_drop=1.0))

@@ -94,8 +94,7 @@ def test_from_a_checkout_in_which_nothing_may_be_written(tmp_path):
     """A copy without the right to write."""
     copy, home = tmp_path / "checkout", tmp_path / "home"
     names = ["conftest.py", "test_masks.py", "test_data.py", "tiny_run.py"]
-    folders = "transformer_lib", "benchmarks"
-    for name in (*folders, "pyproject.toml", *(f"tests/{name}" for name in names)):
+    for name in ("transformer_lib", "pyproject.toml", *(f"tests/{name}" for name in names)):
         source, goal = ROOT / name, copy / name
         goal.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copy)(source, goal)

@@ -68,11 +68,13 @@ def translation_loss(model: nn.Module, batch: tuple[Tensor, ...], smoothing: flo
 def r_drop_loss(
     model: nn.Module, batch: tuple[Tensor, ...], smoothing: float = 0.0, weight: float = 1.0
 ) -> Tensor:
-    """translation_loss of two passes, and how far they are apart (R-Drop, Wu et al. 2021).
+    """translation_loss of two passes, and how far apart they are (R-Drop, Wu et al. 2021).
 
-    Dropout leaves out other units in each pass, so the two predict differently. The term is
+    Dropout drops different units in each pass, so the two predict differently. The term is
     weight / 2 times the mean over real target tokens of (KL(p, q) + KL(q, p)) / 2, in nats. (The
-    paper adds the losses of both passes up where this takes their mean: hence the half.)
+    paper adds up the losses of both passes, where this takes their mean: hence the half.)
+
+    batch: src_ids (B, S), tgt_ids (B, T + 1), <bos> first. Returns a scalar.
     """
     src_ids, tgt_ids = (torch.cat([ids, ids]) for ids in batch)  # (2B, S), (2B, T + 1)
     logits = model(src_ids, tgt_ids[:, :-1])  # (2B, T, V)
@@ -133,7 +135,7 @@ def train(
 
     if loss is None and config.r_drop:
         loss = partial(r_drop_loss, weight=config.r_drop)
-    elif loss is None:  # blocks of logits fit a processor's cache; a GPU only waits between them
+    elif loss is None:  # logits in blocks suit a processor's cache; on an H200 they cost time
         on_cpu = pick_device(config.device).type == "cpu"
         loss = fast.translation_loss if config.fast and on_cpu else translation_loss
     return fit(

@@ -185,7 +185,7 @@ def shipped(translator: str, kind: str, amount: int, n: int = SENTENCES) -> dict
 
 
 def trained(translator: str, kind: str, amount: int, rate: float, seed: int) -> dict:
-    loaded, _, references, pairs = bench(translator)
+    loaded, _, references, pairs = bench(translator, SENTENCES)
     model = changed(loaded.model, kind, amount)
     for part in model.modules():
         if isinstance(part, caches.LatentAttention):

@@ -21,7 +21,7 @@ BATCH, SIZE, FACTS, UPDATES, RATE, SEEDS = 8, 128, 24, 300, 3e-3, (0, 1, 2)
 GATE = Gate(
     chance=math.log(N_VALUES), arms=("memory",), edge={"rate": (RATE, RATE)},
     differs={"parameters": "The three have nearly twice the parameters of the others"},
-    did_not_learn=(({"memory": "none"}, "its loss hardly leaves that of guessing"),),
+    did_not_learn=(({"memory": "none"}, "its loss hardly gets below that of guessing"),),
 )
 
 

@@ -254,7 +254,7 @@ def grouped(old: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
     return new
 
 
-def low_rank(weight: Tensor, rank: int) -> tuple[Tensor, Tensor]:
+def truncated_svd(weight: Tensor, rank: int) -> tuple[Tensor, Tensor]:
     """The nearest product up @ down of this rank to a map, (..., N, D).
 
     Returns up, (..., N, rank), and down, (..., rank, D). Nothing is lost from rank min(N, D) on.
@@ -265,19 +265,31 @@ def low_rank(weight: Tensor, rank: int) -> tuple[Tensor, Tensor]:
     return up.float(), down.float()
 
 
+def require_no_positions(old: MultiHeadAttention) -> None:
+    """Raise ValueError where attention itself adds the positions, as with rotary ones."""
+    kind = type(old.positions)
+    if kind.turn is not PositionalScheme.turn or kind.bias is not PositionalScheme.bias:
+        raise ValueError(
+            f"this attention has a {kind.__name__}, by which a score depends on where the tokens "
+            "stand: take a model whose positions are in its embeddings, or `grouped`."
+        )
+
+
 def latent(old: MultiHeadAttention, size: int, absorb: bool = True) -> LatentAttention:
     """The same attention from a latent vector of `size` numbers: the nearest product of that rank
     to its keys' and values' weights together. From d_model numbers on nothing is lost.
 
-    Keys that rotary positions turn cannot be made this way: they depend on where they stand.
+    Raises ValueError for positions that attention itself adds: keys that rotary positions turn
+    depend on where they stand, and cannot be made this way.
     """
+    require_no_positions(old)
     bias = old.w_q.bias is not None
     new = LatentAttention(
         old.d_model, old.n_heads, old.dropout, bias, None, latent=size, absorb=absorb
     )
     new.w_q, new.w_o = old.w_q, old.w_o
     with torch.no_grad():
-        up, down = low_rank(torch.cat([old.w_k.weight, old.w_v.weight]), size)
+        up, down = truncated_svd(torch.cat([old.w_k.weight, old.w_v.weight]), size)
         new.w_down.weight.copy_(down)
         new.w_k.weight.copy_(up[: old.d_model])
         new.w_v.weight.copy_(up[old.d_model :])
@@ -290,16 +302,17 @@ def fitted(old: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
     """The same attention with fewer heads of keys and values: each the nearest for its whole group.
 
     A shared head makes every head of its group by a map (K, K). The keys' maps go into the queries
-    and the values' into the output, so neither is made. With all heads nothing is lost. As in
-    `latent`, keys that rotary positions turn cannot be made this way.
+    and the values' into the output, so neither is made. With all heads nothing is lost.
+    Raises ValueError for positions that attention itself adds, as `latent` does.
     """
+    require_no_positions(old)
     bias, heads = old.w_q.bias is not None, (old.n_heads, old.d_head)
     new = MultiHeadAttention(old.d_model, old.n_heads, old.dropout, bias, None, n_kv_heads)
     with torch.no_grad():
         ups = []
         for mine, theirs in ((new.w_k, old.w_k), (new.w_v, old.w_v)):
             groups = theirs.weight.unflatten(0, (n_kv_heads, -1))  # (G, H / G * K, D)
-            up, down = low_rank(groups, old.d_head)  # (G, H / G * K, K), (G, K, D)
+            up, down = truncated_svd(groups, old.d_head)  # (G, H / G * K, K), (G, K, D)
             mine.weight.copy_(down.flatten(0, 1))
             ups.append(up.reshape(*heads, -1))  # (H, K, K)
         of_keys, of_values = ups

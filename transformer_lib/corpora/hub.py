@@ -126,7 +126,7 @@ def require_equal_columns(name: str) -> None:
     """Raise ValueError, with file and line, for a folder with a table whose rows differ in length:
     pandas would take the first column for the names of the rows.
     """
-    for path in sorted(Path(name).glob("*.[ct]sv")) if Path(name).is_dir() else ():
+    for path in sorted(Path(name).glob("*.[ct]sv")):
         if " columns, but the first line" in (problem := _problem(path)):
             raise ValueError(f"the folder {name} holds no table that can be read: {problem}.")
 
@@ -189,7 +189,8 @@ def _problem(path: Path) -> str:
 
 def _problem_of_lines(name: str, text: str) -> str:
     """The first line of a .jsonl file that is no JSON object; empty where there is none."""
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Not splitlines: a string may hold other characters at which that cuts, such as U+2028.
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
         try:
             whole = isinstance(json.loads(line or "{}"), dict)
         except (ValueError, RecursionError):

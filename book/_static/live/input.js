@@ -123,7 +123,7 @@ export function advise(text, words, src) {
 export function neverRead(text, words, src) {
   const unread = [...new Set(words.unread(text, src))], length = (text.match(WORD) ?? []).length;
   if (unread.length) return `It has never read ${quoted(unread, "or")}${unread.length > MOST ? ` (and ${unread.length - MOST} more)` : ""}.`;
-  if (length === 1) return "It has never read a single word by itself.";
+  if (length === 1) return "It has never read a text of only one word.";
   return length && /\?["”“’]*\s*$/.test(text) ? "It has hardly ever read a question." : null;
 }
 
