@@ -62,3 +62,13 @@ def test_mnist_is_averaged_to_the_size_of_the_other_digits(tmp_path):
         assert found.images.mean() == pytest.approx(0.5)
         assert torch.equal(found.images[:, :, :4], torch.ones(2, 1, 4, 8))
         assert found.labels.tolist() == [0, 1]  # the folders in their order
+
+
+def test_a_line_is_one_whatever_its_strings_hold(tmp_path):
+    """Of a line of JSON, only its end ends it: U+2028 may stand in a sentence."""
+    path = tmp_path / "train.jsonl"
+    good = '{"text": "one\u2028two", "label": 0}\n'
+    path.write_text(good + good, encoding="utf-8")
+    assert hub._problem(path) == ""
+    path.write_text(good + "[1]\n", encoding="utf-8")
+    assert hub._problem(path).startswith("train.jsonl, line 2: '[1]'")
