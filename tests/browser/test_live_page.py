@@ -429,7 +429,7 @@ def test_too_long_a_text_leaves_no_old_translation(translator):
 
 @pytest.mark.parametrize(("typed", "said"), [
     ("Ich liebe dich.", "never read “dich”"),
-    ("Hund", "never read a single word"),
+    ("Hund", "never read a text of only one word"),
     ("Was macht der Mann?", "hardly ever read a question"),
     ("Bonjour le monde", "never read “Bonjour” or “monde”"),  # and "Le" is no German noun
 ])
