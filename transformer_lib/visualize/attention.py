@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+from transformer_lib.guards import guard
 from transformer_lib.visualize.numbers import to_array
 from transformer_lib.visualize.theme import ROLE_COLOURS, themed_altair
 
@@ -176,3 +177,6 @@ def attention_heatmap(
 def _token_axis(alt, **options):
     token = "slice(datum.label, indexof(datum.label, ' ') + 1)"
     return alt.Axis(labelExpr=token, labelOverlap=False, grid=False, **options)
+
+
+guard(__name__)

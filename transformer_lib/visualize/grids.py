@@ -2,6 +2,7 @@
 
 import itertools
 
+from transformer_lib.guards import guard
 from transformer_lib.visualize.theme import ROLE_COLOURS, themed_altair
 
 CELL = (46, 32)  # width and height, pixels
@@ -104,3 +105,6 @@ def _describe(records, value, used, menus, number):
         for r in itertools.islice(shown, 40)
     )
     return f"Mean of {value} at each setting{where}. " + "; ".join(told) + "."
+
+
+guard(__name__)
