@@ -10,6 +10,7 @@ import dataclasses
 import importlib
 import inspect
 import math
+import random
 import typing
 from pathlib import Path
 
@@ -23,12 +24,21 @@ import transformer_lib
 from transformer_lib import ModelConfig, TrainConfig, Transformer, masks, training
 from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_lib.batching import Batches
-from transformer_lib.beyond import sparse
+from transformer_lib.beyond import (
+    acting,
+    adaptive_depth,
+    caches,
+    choosing,
+    denoising,
+    digits,
+    sparse,
+)
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoder import DecoderLayer
 from transformer_lib.guards import calls, values
 from transformer_lib.models.classifier import Classifier
 from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.scoring import verdict
 from transformer_lib.tokenization import train_tokenizer
 from transformer_lib.translator import Translator
 
@@ -416,6 +426,16 @@ ONCE_ACCEPTED += [
     (lambda: transformer_lib.visualize.LiveCurve(x=3), "x is 3 .* expected a string"),
     (lambda: transformer_lib.visualize.matrix(x(2, 2), row_labels=3), "row_labels is 3"),
     (lambda: MultiHeadAttention(16, 4, positions=object), "positions is"),
+    (lambda: verdict.compare_runs([1, 2], [1, 1], spread=(-1, 3)), "spread must be"),
+    (lambda: verdict.sign_flip_p([1, math.nan]), "differences must be finite"),
+    (lambda: choosing.rerank(torch.tensor([math.nan]), torch.ones(1), 0.5), "there is a nan"),
+    (lambda: denoising.two_tags([[4]], [], 5, 6), "as many targets as sources"),
+    (lambda: denoising.poisson(1e30, random.Random(0)), "mean is 1e.30; it must be at least 0 and"),
+    (lambda: digits.shuffle_patches(x(1, 1, 4, 4), torch.tensor([0, 0, 1, 2])), "order must hold"),
+    (lambda: caches.truncated_svd(x(3, 4), 9), "rank must be at most the smaller side"),
+    (lambda: adaptive_depth.calibrate(torch.full((2, 3), 2.0), 0.1), "numbers from 0 to 1"),
+    (lambda: acting.asking(nn.Identity(), 1.0, context=0), "context is 0"),
+    (lambda: transformer_lib.evaluation.edit_distance(iter("a"), "a"), "a is .*expected a list"),
     (lambda: training.train(object, make_tokenizer(), {"train": [("a", "b")]}), "model is"),
 ]
 # What a module of the library holds for itself or for the command line.

@@ -56,6 +56,8 @@ def fits(value, kind) -> bool:
     if origin is tuple and inner and Ellipsis not in inner:
         size = isinstance(value, (list, tuple)) and len(value) == len(inner)
         return size and all(map(fits, value, inner))
+    if kind in (Sequence, Iterable):
+        return fits(value, kind[object]) or isinstance(value, (str, bytes))
     if origin is type:
         return isinstance(value, type) and issubclass(value, inner[0])
     if origin in (list, tuple, Sequence, Iterable):
