@@ -99,7 +99,7 @@ def words(kind) -> str:
         return " or ".join(dict.fromkeys(map(words, inner)))
     names = {int: "a whole number", float: "a number", str: "a string", bool: "True or False",
              Tensor: "a tensor", type(None): "None", Path: "a path",
-             Callable: "a function"}
+             Callable: "a function", Sequence: "a list", Iterable: "a list"}
     if kind in names:
         return names[kind]
     if origin is tuple and inner and Ellipsis not in inner:
