@@ -21,7 +21,7 @@ from conftest import random_ids, tiny_config
 from torch import Tensor, nn
 
 import transformer_lib
-from transformer_lib import ModelConfig, TrainConfig, Transformer, masks, training
+from transformer_lib import ModelConfig, TrainConfig, Transformer, masks, training, visualize
 from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_lib.batching import Batches
 from transformer_lib.beyond import (
@@ -423,8 +423,8 @@ ONCE_ACCEPTED += [
     (lambda: batches().tensors([-1], "cpu"), "batch must hold numbers of examples"),
     (lambda: batches().restore({"epoch": 1.5, "next_batch": 0}), "state must hold epoch and next"),
     (lambda: transformer_lib.batching.padding_share([(-1, 2)], [[0]]), "lengths must be counts"),
-    (lambda: transformer_lib.visualize.LiveCurve(x=3), "x is 3 .* expected a string"),
-    (lambda: transformer_lib.visualize.matrix(x(2, 2), row_labels=3), "row_labels is 3"),
+    (lambda: visualize.LiveCurve(x=3), "x is 3 .* expected a string"),
+    (lambda: visualize.matrix(x(2, 2), row_labels=3), "row_labels is 3"),
     (lambda: MultiHeadAttention(16, 4, positions=object), "positions is"),
     (lambda: verdict.compare_runs([1, 2], [1, 1], spread=(-1, 3)), "spread must be"),
     (lambda: verdict.sign_flip_p([1, math.nan]), "differences must be finite"),
@@ -436,6 +436,16 @@ ONCE_ACCEPTED += [
     (lambda: adaptive_depth.calibrate(torch.full((2, 3), 2.0), 0.1), "numbers from 0 to 1"),
     (lambda: acting.asking(nn.Identity(), 1.0, context=0), "context is 0"),
     (lambda: transformer_lib.evaluation.edit_distance(iter("a"), "a"), "a is .*expected a list"),
+    (lambda: visualize.attention_heatmap(x(2, 2), "ab", "cd"), "weights lie between 0 and 1"),
+    (lambda: visualize.neuron_view(*x(2, 1, 2, 4), torch.full((1, 2, 2), 0.5), "ab", layer=-1),
+     "there is no layer -1"),
+    (lambda: visualize.attention_squares([[2.5]], "a", "b", "label"), "weights must lie between"),
+    (lambda: visualize.bars([("a", 30)], "label"), "each share must lie between 0 and 1"),
+    (lambda: visualize.curve([(0, math.nan)], "x", "y", "label"), "points must be pairs"),
+    (lambda: visualize.LiveCurve(y=[3]), r"y is \[3\]"),
+    (lambda: visualize.LiveCurve()([("step", 1)]), "metrics is .* expected a dictionary"),
+    (lambda: visualize.result_grid([{"a": 1, "b": 2, "c": 3, "v": 0.5}], "a", "b", "v",
+                                   menus={"c": 9}), "the menu c begins at 9; expected one of 3"),
     (lambda: training.train(object, make_tokenizer(), {"train": [("a", "b")]}), "model is"),
 ]
 # What a module of the library holds for itself or for the command line.

@@ -25,7 +25,14 @@ def stack_layers(weights, name="weights"):
             f"{name} must have shape (Tq, Tk), (H, Tq, Tk) or (layers, H, Tq, Tk) for one "
             f"sentence, got {tuple(array.shape)}."
         )
-    return array.reshape((1,) * (4 - array.ndim) + array.shape).astype(float)
+    array = array.reshape((1,) * (4 - array.ndim) + array.shape).astype(float)
+    other = array[~np.isnan(array) & ((array < -1e-3) | (array > 1.001))]
+    if name == "weights" and other.size:
+        raise ValueError(
+            f"weights holds {other[0]:.3g}; attention weights lie between 0 and 1: pass what the "
+            "softmax gives, not the scores before it."
+        )
+    return array
 
 
 def check_tokens(weights, query_tokens, key_tokens, name="weights"):

@@ -83,6 +83,7 @@ def neuron_view(
     from bertviz import neuron_view as bertviz_neuron_view
 
     (part,) = _parts(weights, query_tokens, key_tokens)
+    _require_inside([part], layer, [head])
     weights = part["weights"]
     queries, keys = stack_layers(queries, "queries"), stack_layers(keys, "keys")
     for name, array, expected in (

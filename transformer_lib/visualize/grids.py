@@ -46,6 +46,11 @@ def result_grid(
     low, high = domain
     order = {name: list(dict.fromkeys(record[name] for record in records)) for name in used}
 
+    for name, first in menus.items():
+        if first not in order[name]:
+            known = ", ".join(map(repr, order[name]))
+            raise ValueError(f"the menu {name} begins at {first!r}; expected one of {known}.")
+
     def squares_of(shown, first):
         base = alt.Chart(alt.InlineData(values=shown))
         for name in menus:
