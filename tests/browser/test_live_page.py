@@ -41,7 +41,8 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 DOGS = "Zwei Hunde spielen im Schnee."
 FIGURES = sorted(path.stem for path in LIVE.glob("figure_*.js"))
-EXAMPLES = json.loads((LIVE / "examples.json").read_text(encoding="utf-8"))["examples"]
+RECORDS = json.loads((LIVE / "examples.json").read_text(encoding="utf-8"))
+EXAMPLES = RECORDS["examples"]
 SKELETON = """<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>The page</title>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/_static/palette.css">
@@ -287,9 +288,9 @@ def test_the_recorded_sentences_are_what_the_model_writes(translator):
         "const all = []; for (const text of texts) all.push(await model.translate(text));"
         "done(all.map(({text, confidence, attention}) => ({text, confidence,"
         " heads: attention.cross.length * attention.cross[0].length})))})",
-        [example["sentence"] for example in EXAMPLES],
+        [example["sentence"] for example in EXAMPLES + RECORDS["pages"]],
     )
-    for example, answer in zip(EXAMPLES, found, strict=True):
+    for example, answer in zip(EXAMPLES + RECORDS["pages"], found, strict=True):
         if example["inDomain"]:  # what it makes up elsewhere hangs on a hair
             assert answer["text"] == example["text"]
         assert answer["confidence"] == pytest.approx(example["confidence"], abs=0.05)
@@ -324,9 +325,6 @@ def test_what_cannot_be_read_is_said(translator, text, says):
     translator.js("const box = document.querySelector('.live-input'); box.value = arguments[0];"
                   "box.dispatchEvent(new Event('input'))", text)
     translator.wait(f"/{says}/.test(document.querySelector('.live-says').textContent)", says)
-
-
-RECORDS = json.loads((LIVE / "examples.json").read_text(encoding="utf-8"))
 
 
 def test_what_the_story_says_about_captions_was_measured():
