@@ -188,6 +188,20 @@ def test_an_empty_file_and_a_damaged_line_are_named(capsys, tmp_path):
     assert "there are no train pairs to train on" in error and "has test; give it a split" in error
 
 
+@pytest.mark.parametrize(("part", "name", "value", "said"), [
+    ("model", "foo", 1, "no argument is called 'foo'"), ("model", "d_model", "16", "whole number"),
+    ("data", "vocab_size", "x", "vocab_size is 'x'"), ("data", "source", 5, "source is 5"),
+])
+def test_a_recipe_with_a_wrong_value_is_one_clear_line(
+    trained, tmp_path, capsys, part, name, value, said
+):
+    config = json.loads((trained / "config.json").read_text())
+    config[part][name] = value
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    error = fails(capsys, ["train", "--like", str(tmp_path), "--run", str(tmp_path / "new")])
+    assert said in error
+
+
 @pytest.mark.parametrize("lost", ["source", "src", "tgt"])
 def test_a_run_without_its_whole_recipe_cannot_be_repeated(trained, tmp_path, capsys, lost):
     config = json.loads((trained / "config.json").read_text())

@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         with contextlib.suppress(OSError, ValueError):  # Python's last flush goes nowhere
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except (ValueError, OSError, RuntimeError, ImportError) as error:
+    except (ValueError, TypeError, OSError, RuntimeError, ImportError) as error:
         if sys.stderr is not None:  # closed: print would write to stdout, among translations
             print("error:", in_words(error), file=sys.stderr)
         return 1

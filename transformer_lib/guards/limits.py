@@ -24,6 +24,10 @@ PARAMETERS = {
     **dict.fromkeys(("n_layers", "max_hops"), {"at_least": 0, "at_most": 1_000}),
     "n_places": {"at_least": 1, "at_most": 10**5},
     **dict.fromkeys(("context", "rank", "log_probability.size"), {"at_least": 1, "at_most": 10**7}),
+    **dict.fromkeys(("n_shared", "n_asked", "n_local"), {"at_least": 0, "at_most": 10**4}),
+    **dict.fromkeys(("reader.size", "reader.budget", "QuestionsGlobal.size"),
+                    {"at_least": 1, "at_most": 65_536}),
+    **dict.fromkeys(("n_experts", "n_clusters"), {"at_least": 1, "at_most": 10**4}),
     "depth": {"at_least": 1, "at_most": 1_000},
     "calibrate.allowed": {"at_least": 0, "below": math.inf},
     "orthogonalize.rounds": {"at_least": 0, "at_most": 1_000},
@@ -59,7 +63,7 @@ PARAMETERS = {
     "span": {"above": 0, "at_most": 700},
     # the code of Parts V and VI
     **dict.fromkeys(("bits", "quantised_bits.group", "latent", "latent.size", "n_rows",
-                     "n_told", "n_facts", "n_experts", "blank.n", "blank.length", "stride",
+                     "n_told", "n_facts", "blank.n", "blank.length", "stride",
                      "TableDraft.order", "n_windows", "n_episodes", "max_steps", "longest",
                      "n_buckets", "max_distance", "chunk", "n_rounds", "tile", "members",
                      "dilation", "every", "orthogonal_directions.n", "write_texts.n", "passes"),
@@ -179,6 +183,8 @@ RELATIONS = (
     ("Batches", lambda columns, lengths, counts: all(
         len(column) == len(lengths) for column in (*columns, counts)),
      "every column, lengths and counts must have one entry for each example"),
+    ("Batches", lambda counts: all(n >= 0 and n % 1 == 0 for n in counts),
+     "counts must be whole numbers, 0 or more"),
     ("Batches", lambda lengths, extra: 0 <= extra < len(lengths),
      "extra must be at least 0 and below the number of examples"),
     *((f"Batches.{name}", lambda self, batch: all(0 <= i < len(self.counts) for i in batch),

@@ -143,6 +143,8 @@ def describe(value) -> str:
         return f"a tensor {tuple(value.shape)} of {str(value.dtype).removeprefix('torch.')}{where}"
     if isinstance(value, np.ndarray):
         return f"a NumPy array {value.shape} of {value.dtype} (torch.from_numpy makes a tensor)"
+    if isinstance(value, Path):
+        return f"the path {value}"
     if isinstance(value, (list, tuple, dict, set)) and len(value) > 4:
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, nn.Module) or not (isinstance(value, PLAIN) or callable(value)):

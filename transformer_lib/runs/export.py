@@ -90,8 +90,14 @@ def run_header(folder: Path, translator: Translator) -> dict:
     config, info = translator.model.config, run_info(folder).get("data", {})
     require_known(config)
     scores = folder / "scores.json"
-    scores = json.loads(scores.read_text(encoding="utf-8")) if scores.exists() else {}
-    scores.pop("weights", None)  # of the folder, not of this file
+    try:
+        scores = json.loads(scores.read_text(encoding="utf-8")) if scores.exists() else {}
+        scores.pop("weights", None)  # of the folder, not of this file
+    except (ValueError, AttributeError, TypeError):
+        raise ValueError(
+            f"{folder / 'scores.json'} is damaged: it should be a JSON object. Delete it, or write "
+            "it anew with `evaluate --save`."
+        ) from None
     return {
         "name": folder.name,
         "src": info.get("src", "source"),
