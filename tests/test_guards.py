@@ -33,6 +33,7 @@ from transformer_lib.beyond import (
     digits,
     sparse,
 )
+from transformer_lib.beyond.reversible import ReversibleLayer
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoder import DecoderLayer
 from transformer_lib.guards import calls, values
@@ -446,6 +447,7 @@ ONCE_ACCEPTED += [
     (lambda: visualize.LiveCurve()([("step", 1)]), "metrics is .* expected a dictionary"),
     (lambda: visualize.result_grid([{"a": 1, "b": 2, "c": 3, "v": 0.5}], "a", "b", "v",
                                    menus={"c": 9}), "the menu c begins at 9; expected one of 3"),
+    (lambda: ReversibleLayer(Anything(), Anything())(x(1, 4), "x2"), "x2 is 'x2'"),
     (lambda: training.train(object, make_tokenizer(), {"train": [("a", "b")]}), "model is"),
 ]
 # What a module of the library holds for itself or for the command line.

@@ -80,9 +80,11 @@ def _guarded(function: Callable, name: str, explain: bool) -> Callable:
         try:
             result = function(*args, **kwargs)
         except Exception as error:
+            if problem and not _is_own(error):
+                raise problem from error
             if not explain or not _is_raw(error):  # the function's own words say more
                 raise
-            raise problem or _explained(function, name, given, error) from error
+            raise _explained(function, name, given, error) from error
         finally:
             _calls.inside = False
         if problem:
@@ -161,7 +163,13 @@ def _is_raw(error: Exception) -> bool:
     if not all(file.startswith((LIBRARY, *INSTALLED)) or file.endswith(".pyx")
                for file, _ in [*frames, last]):
         return False  # of a function that was handed in
-    return not (last[0].startswith(LIBRARY) and _is_raise(*last))
+    return not _is_own(error)
+
+
+def _is_own(error: Exception) -> bool:
+    """Whether an error comes from a `raise` of the library."""
+    file, line = _frames(error)[-1]
+    return file.startswith(LIBRARY) and _is_raise(file, line)
 
 
 def _frames(error: Exception) -> list[tuple[str, int]]:
