@@ -17,6 +17,9 @@ EQUIVALENT = {
         ),
     },
     "masks": {
+        "return max(0.0, log_odds(hidden) - log_odds(most)) | arguments exchanged": (
+            "the larger of two numbers, in whichever order they are named"
+        ),
         "causal = torch.ones(1, 1, size, size, dtype=torch.bool, device=ids.device).tril() | without device=": (
             "the check runs on the processor"
         ),
