@@ -20,7 +20,7 @@ PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 book page test check weekly-tests weekly-labs test-site labs grade marks gradescope copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book page test check weekly weekly-tests weekly-labs test-site serve sync printed labs grade marks gradescope copies test-labs bench train seeds ablations ladder record race \
+.PHONY: help book page test check weekly weekly-tests weekly-labs test-site lighthouse serve sync printed labs grade marks gradescope copies test-labs bench train seeds ablations ladder record race \
         gpu gpu-home repository epub pdf offline release cards questions slides exams clean
 
 help:  ## list the commands
@@ -74,6 +74,10 @@ weekly-labs: .venv-grade/.ready
 test-site: $(READY)  ## build the site if it is missing, then test in headless Chromium every page and live figure
 	@test -f $(SITE) || $(MAKE) book
 	$(PYTEST) tests/browser
+
+lighthouse: $(READY)  ## how fast pages show on a phone; needs npx, Chromium and an idle machine
+	@test -f $(SITE) || $(MAKE) book
+	$(BIN)/python -m benchmarks.lighthouse
 
 epub: $(READY)  ## the executed book as an EPUB, _build/attention-step-by-step.epub
 	@test -f $(SITE) || $(MAKE) book

@@ -52,8 +52,9 @@ def adam_first_step(gradient: float, rate: float) -> float:
 def bleu_from_layer(layer: int) -> float:
     """The shipped translator's recorded BLEU, its decoder handed one encoder layer's output."""
     path = ROOT / "results" / "beyond" / "encoder-decoders-layers.json"
-    runs = json.loads(path.read_text(encoding="utf8"))["runs"]
-    return next(run for run in runs if run["group"] == "handed")["bleu_by_layer"][str(layer)]
+    records = json.loads(path.read_text(encoding="utf8"))["records"]
+    (handed,) = [r for r in records if r["settings"]["part"] == "handed"]
+    return handed["bleu_by_layer"][str(layer)]
 
 
 def value(expression: str) -> float:

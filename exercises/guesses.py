@@ -15,6 +15,7 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from exercises.wording import counted
 from transformer_lib.runs.files import write_text
 
 __all__ = ["Calibration", "Guess", "all_kept", "calibration", "file", "keep", "keep_in", "settle"]
@@ -131,7 +132,8 @@ class Calibration:
     groups: tuple[tuple[float, float, int, tuple[float, float]], ...]
 
     def __str__(self) -> str:
-        lines = [f"{self.n} guesses, {self.hits:.0%} right, {self.sure:.0%} sure on average. "
+        lines = [f"{counted(self.n, 'guess', 'guesses')}, {self.hits:.0%} right, "
+                 f"{self.sure:.0%} sure on average. "
                  f"Brier score {self.brier:.3f}; always saying {self.hits:.0%} would get "
                  f"{self.hits * (1 - self.hits):.3f}."]
         for sure, hits, n, (low, high) in self.groups:
@@ -190,8 +192,8 @@ def calibration() -> Calibration | None:
     settled = [g for g in kept if g.right is not None]
     if not settled:
         print(
-            f"Nothing to score yet: {len(kept)} guesses are kept, and none is settled. Say "
-            'guesses.settle("its name", right=True) or right=False.' if kept else
+            f"Nothing to score yet: {counted(len(kept), 'guess', 'guesses')} kept, none settled. "
+            'Say guesses.settle("its name", right=True) or right=False.' if kept else
             f'Nothing is kept yet in {file()}. Begin with guesses.keep("a name", "your guess", '
             "sure=0.7), before you read the answer."
         )

@@ -17,6 +17,7 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
+from exercises.wording import counted
 from transformer_lib import ModelConfig, Transformer
 from transformer_lib.masks import padding_mask
 from transformer_lib.normalization import BatchNorm
@@ -88,7 +89,10 @@ class Mystery(nn.Module):
         """The same after each part of the targets, from the empty one on: (B, T + 1, 11)."""
         src, tgt = encoded(sources, after="$"), encoded(targets, before="^")
         if len(src) != len(tgt):
-            raise ValueError(f"{len(src)} sources and {len(tgt)} targets: give as many of each")
+            raise ValueError(
+                f"{counted(len(src), 'source')} and {counted(len(tgt), 'target')}: give as many "
+                "of each"
+            )
         with switched_off(self.model, off):
             return self.logits(src, tgt).softmax(-1)
 

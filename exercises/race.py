@@ -36,6 +36,7 @@ from pathlib import Path
 import torch
 
 from exercises.checks.framework import TimeUp, clone, time_limit
+from exercises.wording import counted
 from transformer_lib.decoding import greedy_decode
 from transformer_lib.runs.device import environment
 from transformer_lib.runs.files import read_json_lines, sha256, write_text
@@ -177,14 +178,14 @@ def require_equal(discipline: str, given, right, share: float) -> None:
             f"it returns {given!r:.60}; expected is a list like {right[:2]!r:.80}"
         ) from None
     right = [tuple(item) for item in right]
-    what = "merges" if discipline == "bpe" else "sentences"
+    what = "merge" if discipline == "bpe" else "sentence"
     if len(given) != len(right):
-        raise Refused(f"it returns {len(given)} {what}; expected are {len(right)}")
+        raise Refused(f"it returns {counted(len(given), what)}; expected are {len(right)}")
     wrong = [i for i, pair in enumerate(zip(given, right, strict=True)) if pair[0] != pair[1]]
     if len(wrong) > (1 - share) * len(right):
         i = wrong[0]
         raise Refused(
-            f"{len(wrong)} of {len(right)} {what} are others. The first is number {i}: "
+            f"{what}s that differ: {len(wrong)} of {len(right)}. The first is number {i}: "
             f"{given[i]!r:.80}, where the reference has {right[i]!r:.80}"
         )
 

@@ -215,6 +215,18 @@ def write(path: Path, made: dict, records: list) -> None:
     write_text(path, text)
 
 
+def add(path: Path, found: list[dict], name: str) -> None:
+    """Write records into a file, each in the place of one with the same settings; others stay.
+
+    name: of the module, for the command that the file keeps.
+    """
+    make_folder(path.parent)
+    records = {json.dumps(r["settings"]): r for r in (*read(path), *found)}
+    where = environment(torch.device("cpu"))
+    made = {key: where[key] for key in ("device", "python", "torch")}
+    write(path, made | {"threads": 1, "command": f"make record ONLY={name}"}, [*records.values()])
+
+
 def record_runs(path: Path, cells, name: str = "runs", also: dict | None = None) -> None:
     """Record into a file of flat runs: {"runs": [{settings and what came out}, ...], ...}.
 
@@ -287,7 +299,7 @@ def main() -> None:
             again = gate.lacks if gate and not options.new else lambda _: False
             record(grid.OUT, grid.grid(), options.parts, again, name.split(".")[1])
         else:
-            grid.record_all()  # a module of Part V: several files, or flat ones
+            grid.record_all()  # a module of several files
 
 
 if __name__ == "__main__":

@@ -387,6 +387,11 @@ EQUIVALENT = {
             "any number below the scores does"
         ),
     },
+    "search-errors": {
+        "return chosen.masked_fill(~real, 0.0).sum(-1) / real.sum(-1) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+    },
     "speculative": {
         "kept = min(0.5, 0.7) + min(0.2, 0.3) + min(0.3, 0) | Add -> Sub": (
             "the last of the three is 0"
@@ -408,6 +413,21 @@ EQUIVALENT = {
         ),
         "stays = torch.minimum(p, q) | arguments exchanged": (
             "the smaller of two, in whichever order"
+        ),
+        "best = scores(ids + guesses)[len(ids) - 1:].argmax(-1).tolist() | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "n = min(n_ahead, length - len(ids) - 1) | arguments exchanged": (
+            "the smaller of two, in whichever order"
+        ),
+        "right, cost, more = (0.7, 0.3, 0.05) | 0.05 -> 0": (
+            "a draft of its own, with which the claim falls, too"
+        ),
+        "tokens = [sum((right ** k for k in range(n + 1))) for n in range(9)] | 9 -> 10": (
+            "a ninth guess is not counted"
+        ),
+        "steps = [n * cost + 1 + n * more for n in range(9)] | 9 -> 10": (
+            "a ninth guess is not counted"
         ),
     },
     "mystery": {

@@ -1,14 +1,18 @@
 """The benchmarks run, compare equal work, and report what they cannot measure."""
 
+import gzip
 import json
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 import pytest
 import torch
 
-from benchmarks import startup, training
+from benchmarks import lighthouse, startup, training
 from benchmarks.__main__ import main
+from benchmarks.browser import served
 from benchmarks.decoding import best_batch_size
 from benchmarks.timing import alternate, compare
 
@@ -168,3 +172,32 @@ def test_a_ratio_compares_neighbours_in_time():
     # The machine slows down tenfold in the last round, for both.
     row = compare("x", "y", "items/s", ours=[20, 22, 2], peer=[10, 10, 1])
     assert (row.ratio, row.low, row.high) == (2.0, 2.0, 2.2)
+
+
+def test_lighthouse_judges_by_the_median_and_fails_below_its_mark(monkeypatch, tmp_path, capsys):
+    given = {"index.html": [95, 40, 96], "book/translator.html": [80, 99, 85]}
+    visits = {page: iter(scores) for page, scores in given.items()}
+    monkeypatch.setattr(lighthouse, "PAGES", tuple(given))
+    monkeypatch.setattr(lighthouse, "CHROMIUM", "chromium")
+    monkeypatch.setattr(lighthouse.shutil, "which", lambda name: name)
+    monkeypatch.setattr(lighthouse, "judge", lambda url: {
+        "score": next(visits[url.split("/", 3)[3]])} | dict.fromkeys(lighthouse.SHOWN, "1 s"))
+    assert lighthouse.main(["--site", str(tmp_path)]) == 1
+    said = capsys.readouterr().out
+    assert "index.html: 95 of 100 (95, 40, 96)" in said
+    assert said.splitlines()[-1] == "Below 90: book/translator.html"
+
+
+def test_pages_are_served_compressed_to_lighthouse(tmp_path):
+    text = "attention " * 1000
+    (tmp_path / "index.html").write_text(text)
+    (tmp_path / "model.bin").write_text(text)
+    with served(tmp_path, lighthouse.Compressed) as address:
+        for name, shorter in (("", True), ("model.bin", False)):
+            asked = urllib.request.Request(f"{address}/{name}", headers={"Accept-Encoding": "gzip"})
+            with urllib.request.urlopen(asked) as answer:
+                body = answer.read()
+                assert (answer.headers["Content-Encoding"] == "gzip") is shorter
+            assert (gzip.decompress(body) if shorter else body).decode() == text
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{address}/not-there.js")

@@ -319,13 +319,13 @@ def test_a_mixture_of_the_wrong_shape_is_refused():
 
 def recorded(topic):
     path = ROOT / "results" / "beyond" / f"encoder-decoders-{topic}.json"
-    return json.loads(path.read_text(encoding="utf8"))["runs"]
+    return [r["settings"] | r for r in json.loads(path.read_text(encoding="utf8"))["records"]]
 
 
 def denoising(data, pairs):
     """{arm: {seed: test BLEU}} at each start's better rate: scratch, longer, copy, infill."""
     runs = [run for run in recorded("denoising")
-            if run["data"] == data and run.get("group") != "pretraining"]
+            if run["data"] == data and run["part"] == "translation"]
     few = min(run["pairs"] for run in runs)
     found = {}
     for start in ("scratch", "copy", "infill"):
@@ -374,7 +374,7 @@ def test_with_more_pairs_the_same_updates_on_pairs_alone_do_better(pairs):
 def test_what_the_page_says_of_other_encoder_layers_holds():
     of = {}
     for run in recorded("layers"):
-        if "arm" in run:
+        if run["part"] == "layers" and run["rate"] == 0.005:
             of.setdefault(run["arm"], {})[run["seed"]] = run["test"]["bleu"]
     assert len(of) == 6 and all(len(seeds) == 3 for seeds in of.values())
     for arm, seeds in of.items():
@@ -389,7 +389,7 @@ def test_what_the_page_says_of_tags_holds():
     of = {}
     for run in recorded("tags"):
         for way in ("de-en", "en-de", "de-de", "en-en"):
-            if way in run:
+            if way in run and run["rate"] == 0.005:
                 of.setdefault((run["arm"], way), {})[run["seed"]] = run[way]["test"]["bleu"]
     for way in ("de-en", "en-de"):  # one model, at as many updates in all
         one, two = of["one", way], of["two", way]

@@ -214,10 +214,12 @@ ASKED = (2, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64)
 
 def recorded(gate, n, **change):
     """The shares right of all seeds of a recorded arm, with n facts."""
-    wanted = {"told": 1, "rows": 16, "heads": 1, "layers": 1, "updates": 500, "rate": 0.006}
-    wanted |= change | {"gate": gate}
+    base = {"told": 1, "rows": 16, "heads": 1, "layers": 1, "updates": 500, "rate": 0.006}
+    base |= {"columns": None, "fade": None}
+    wanted = base | change | {"gate": gate}
     records = json.loads((results_dir() / "beyond" / "states.json").read_text())["records"]
-    found = [r["right"][ASKED.index(n)] for r in records if wanted.items() <= r["settings"].items()]
+    found = [r["right"][ASKED.index(n)] for r in records
+             if wanted.items() <= (base | r["settings"]).items()]
     assert found, wanted
     return torch.tensor(found)
 
@@ -237,6 +239,8 @@ def test_the_page_says_what_was_recorded_of_the_gates():
         assert all(low <= recorded(gate, n).mean() <= high for gate in steady)
         assert (recorded("softmax", n) == 1).all()
     assert recorded("RetNet", 32).mean() == pytest.approx(0.83, abs=0.005)
+    assert recorded("RetNet", 32, fade=1 / 256).mean() == pytest.approx(0.90, abs=0.005)
+    assert recorded("RetNet", 32, fade=1 / 16).mean() == pytest.approx(0.68, abs=0.005)
     assert sorted((recorded("GLA", 16) > 0.9).tolist()) == [False, False, True]
     # Each name twice: who cannot know the order is right 1/2 + 1/2 * 1/16 of the time at best.
     blind = [recorded("softmax", n, told=2).mean() for n in ASKED]
@@ -256,8 +260,9 @@ def test_the_page_says_what_was_recorded_of_the_edge():
     assert mean_edge(rows=8, updates=2000) == pytest.approx(6, abs=0.5)
     assert mean_edge(updates=2000) == pytest.approx(37, abs=0.5)
     assert mean_edge(rows=32) == pytest.approx(62, abs=0.5)
-    assert mean_edge(heads=4) == pytest.approx(61, abs=0.5)
-    assert mean_edge(heads=4, rows=4) == pytest.approx(21, abs=0.5)
+    assert mean_edge(heads=4) == 65
+    assert mean_edge(rows=64, columns=16) == 65  # a single head with as many rows and numbers
+    assert mean_edge(heads=4, rows=4) == pytest.approx(22.4, abs=0.5)
     assert (recorded("softmax", 64, rows=4) == 1).all()
     for change in ({"rate": 0.002}, {"rate": 0.02}, {"layers": 2}):
         assert 28 <= mean_edge(**change) <= 34.1

@@ -76,7 +76,7 @@ CASES = [
     (ch.two_spans, (cut,), True, "Right"),
     (ch.two_spans, (lambda *a: ...,), None, "Not attempted"),
     (ch.two_spans, (cut_too_much,), False, "in neither source nor target"),
-    (ch.two_spans, (cut_too_little,), False, "are in both"),
+    (ch.two_spans, (cut_too_little,), False, "in both source and target"),
     (ch.two_spans, (lambda *a: (cut(*a)[0], cut(*a)[1][:-1]),), False, "target was right"),
     (ch.two_spans, (lambda *a: (cut(*a)[0][::-1], cut(*a)[1]),), False, "should be"),
     (ch.gain, (gain,), True, "Right"),

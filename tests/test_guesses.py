@@ -18,6 +18,11 @@ def settled(*pairs):
         guesses.settle(guesses.all_kept()[-1].name, right=right)
 
 
+def test_one_guess_is_no_plural(capsys):
+    settled((0.7, True))
+    assert str(guesses.calibration()).startswith("1 guess, 100% right")
+
+
 def test_the_score_by_hand(capsys):
     settled((0.7, True), (0.7, False), (0.9, True), (0.5, False), (1.0, True))
     found = guesses.calibration()
@@ -77,7 +82,7 @@ def test_nothing_to_score_is_told(capsys):
     assert "Nothing is kept yet in" in capsys.readouterr().out
     guesses.keep("heads", 4, sure=0.6)
     assert guesses.calibration() is None
-    assert "1 guesses are kept, and none is settled" in capsys.readouterr().out
+    assert "1 guess kept, none settled" in capsys.readouterr().out
 
 
 def test_a_broken_file_is_left_alone():

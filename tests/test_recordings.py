@@ -10,7 +10,11 @@ from torch import nn
 
 from recordings import gate as gates
 from recordings import record as recorder
+from recordings import replay
 from recordings.gate import OLD, Gate, faults, page_source
+from transformer_lib.config import TrainConfig
+from transformer_lib.data import load_parallel
+from transformer_lib.training import fit
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 FILES = {
@@ -28,11 +32,16 @@ OLD_AT_FIRST = set(
     "beyond/neighbours beyond/one-stream-mini beyond/one-stream-multi30k beyond/recall "
     "beyond/scaling beyond/spans beyond/vision".split()
 )
-MODULES = {}
+MODULES, GATES = {}, {}  # of grids, by file; (pages, gate) of every file that has one
 for _name in recorder.names():
     _module = recorder.module(_name)
     if hasattr(_module, "OUT"):
-        MODULES[f"{_module.OUT.parent.name}/{_module.OUT.stem}"] = _module
+        _file = f"{_module.OUT.parent.name}/{_module.OUT.stem}"
+        MODULES[_file] = _module
+        if hasattr(_module, "GATE"):
+            GATES[_file] = getattr(_module, "PAGES", None) or (_module.PAGE,), _module.GATE
+    for _file, (_page, _gate) in getattr(_module, "GATES", {}).items():  # a module of several files
+        GATES[f"beyond/{_file}"] = (_page,), _gate
 
 
 def load(name):
@@ -40,11 +49,10 @@ def load(name):
 
 
 def gate_faults(name):
-    module = MODULES.get(name)
-    if module is None or not hasattr(module, "GATE"):
+    if name not in GATES:
         return ["its module names no GATE"]
-    pages = getattr(module, "PAGES", (module.PAGE,))
-    return faults(load(name), module.GATE, page_source(*pages))
+    pages, gate = GATES[name]
+    return faults(load(name), gate, page_source(*pages))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -71,13 +79,61 @@ def test_one_command_makes_every_recording():
 
 def test_the_command_in_a_file_is_known():
     known = {name.split(".")[1] for name in recorder.names()}
-    for name in MODULES:
+    for name in GATES:
         command = load(name).get("made", {}).get("command", "make record ONLY=toys")
         assert command.removeprefix("make record ONLY=") in known, name
 
 
 def test_every_grid_has_its_file():
-    assert MODULES.keys() <= FILES.keys()
+    assert MODULES.keys() | GATES.keys() <= FILES.keys()
+
+
+# ---- tokens that were counted again ------------------------------------------------------------
+
+
+class Enough(Exception):
+    """Raised at the first entry of a training log."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "arm"), [
+    ("encoder-decoders-layers", "reversed"), ("encoder-decoders-tags", "one"),
+    ("one-stream-mini", "prefix"), ("one-stream-mini", "encoder-decoder"),
+])
+def test_what_is_counted_again_is_what_a_run_reads(name, arm, monkeypatch, tmp_path):
+    """The first updates of a recorded run, really trained: its loss, and the recorder's tokens."""
+    module, seen = replay.FILES[name], {}
+
+    def first_updates(model, batches, loss, config, *given, **named):
+        def stop(entry):
+            raise Enough(entry)
+
+        with recorder.watch() as watched, pytest.raises(Enough) as caught:
+            fit(model, batches, loss, config, tmp_path / "run", on_log=stop)
+        entry = caught.value.args[0]
+        stream = name.startswith("one-stream") and arm != "encoder-decoder"
+        seen.update(
+            loss=entry["loss"], read=watched.run()["tokens"],
+            counted=replay.tokens(batches, entry["step"], stream),
+        )
+        raise Enough
+
+    monkeypatch.setattr(module, "fit", first_updates)
+    monkeypatch.setattr(module, "RUNS", tmp_path)
+    with pytest.raises(Enough):
+        if name == "one-stream-mini":
+            config = TrainConfig(**module.DATA["mini"][-1])
+            module.translation("mini", arm, config, load_parallel("mini"))
+        else:
+            measure = module.layers if name.endswith("layers") else module.directions
+            measure(module.captions_of("mini"), arm, 0)
+    (record,) = [
+        r for r in load(f"beyond/{name}")["records"]
+        if r["settings"].items() >= {"data": "mini", "arm": arm, "seed": 0, "rate": 5e-3}.items()
+    ]
+    assert seen["read"] == seen["counted"]
+    assert seen["loss"] == pytest.approx(record["run"]["curve"][0][1], rel=1e-3)
+    assert record["run"]["tokens"] == replay.count(name, record["settings"])
 
 
 # ---- the gate itself: each fault is found ------------------------------------------------------
@@ -217,21 +273,15 @@ def test_what_lacks_its_curve_is_recorded_again(tmp_path):
     assert made["threads"] == 1 and made["command"] == "make record ONLY=x"
 
 
-def test_flat_runs_go_on_where_they_stopped(tmp_path):
-    path, made = tmp_path / "flat.json", []
-
-    def cell(arm, seed):
-        return {"arm": arm, "seed": seed}, lambda: made.append((arm, seed)) or {"loss": train(3)[1]}
-
-    path.write_text(json.dumps({"task": 1, "runs": [{"arm": ["a"], "seed": 0, "loss": 7.0}]}))
-    recorder.record_runs(path, [cell(["a"], 0), cell(["a"], 1), cell("b", 0)], also={"sizes": 2})
-    found = json.loads(path.read_text())
-    assert made == [(["a"], 1), ("b", 0)] and found["task"] == 1 and found["sizes"] == 2
-    first, second, third = found["runs"]
-    assert first == {"arm": ["a"], "seed": 0, "loss": 7.0}  # what stood there stays
-    assert second["run"]["updates"] == 3 and second["threads"] == 1 and third["arm"] == "b"
-    recorder.record_runs(path, [cell(["a"], 1)], "others")
-    assert len(json.loads(path.read_text())["others"]) == 1 and len(made) == 3
+def test_records_are_added_to_what_a_file_has(tmp_path):
+    path = tmp_path / "x.json"
+    old, other = ({"settings": {"arm": arm}, "seconds": 1.0, "loss": 7.0} for arm in "ab")
+    recorder.add(path, [old, other], "toys")
+    recorder.add(path, [old | {"loss": 3.0}, {"settings": {"arm": "c"}, "seconds": 2.0}], "toys")
+    found = {r["settings"]["arm"]: r.get("loss") for r in recorder.read(path)}
+    assert found == {"a": 3.0, "b": 7.0, "c": None}
+    made = json.loads(path.read_text())["made"]
+    assert made["threads"] == 1 and made["command"] == "make record ONLY=toys"
 
 
 def test_the_command_knows_every_recording(capsys, monkeypatch):

@@ -145,6 +145,12 @@ def test_each_lab_has_a_job_of_its_own_once_a_week():
     assert "-m weekly $(if $(LAB),-k $(LAB)) labs/tests" in text("Makefile")
 
 
+def test_once_a_week_the_pages_are_judged_for_speed():
+    flow = yaml.safe_load(text(".github/workflows/newest.yml"))
+    runs = [step.get("run") for step in flow["jobs"]["speed"]["steps"]]
+    assert runs[-2:] == ["make book", "make lighthouse"]
+
+
 def test_every_supported_python_is_tested():
     asked = tomllib.loads(text("pyproject.toml"))["project"]["requires-python"]
     flow = yaml.safe_load(text(".github/workflows/test.yml"))

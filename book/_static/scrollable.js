@@ -1,6 +1,7 @@
 // Whatever scrolls can be reached, and then scrolled, by keyboard. Sizes are read in idle
 // time and a few at a time: all at once, they held the page up for half a second on a phone.
-window.addEventListener("load", () => {
+window.addEventListener("load", async () => {
+  await window.bookLaidOut;
   const article = document.querySelector(".bd-article");
   if (!article) return;
   const soon = window.requestIdleCallback ?? ((task) => setTimeout(task, 200));

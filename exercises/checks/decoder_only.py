@@ -6,6 +6,7 @@ import torch
 
 from exercises.checks import exercise, expect, judged
 from exercises.checks.masks import tell_pair
+from exercises.wording import counted
 
 
 def _links(s, t):
@@ -106,7 +107,8 @@ def prefix_mask(n_source, size):
     tell=lambda given, expected, source, target: (
         "what is read was right: source + target[:-1]"
         if list(given[0]) != expected[0]
-        else f"{len(given[1])} predictions for {len(given[0])} places: each place needs one"
+        else f"{counted(len(given[1]), 'prediction')} for {counted(len(given[0]), 'place')}: each "
+        "place needs one"
         if len(given[1]) != len(given[0])
         else "0 for each source token, then the target without <bos>"
     ),

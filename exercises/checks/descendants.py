@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from exercises.checks import exercise, expect, judged, normalization, vision_transformer
 from exercises.checks.framework import Wrong
 from exercises.checks.own import _with_weights, build, computed, formulas
+from exercises.wording import counted
 
 # --------------------------------------------------------------------------------------- positions
 
@@ -609,7 +610,7 @@ def _played(answer, rewards, asked, context):
         many = t + 1 - first
         for name, n in lengths.items():
             expect(n == many, f"in step {t} choose is shown the last {context} steps at most, so "
-                   f"{many} {name} here; yours are {n}")
+                   f"{name} here: {many}; you gave {n}")
         where = f"in step {t} of a world that pays {rewards}, asked for {asked:g}"
         right = [asked - sum(rewards[:i]) for i in range(first, t + 1)]
         given = torch.as_tensor(returns).flatten().tolist()
@@ -627,8 +628,8 @@ def _played(answer, rewards, asked, context):
         return (t * t + 1) % 3
 
     total = answer(world, choose, asked, context)
-    expect(len(seen) == len(rewards), f"the episode has {len(rewards)} steps, and you asked choose "
-           f"{len(seen)} times: go on until `ended` is True")
+    expect(len(seen) == len(rewards), f"the episode has {counted(len(rewards), 'step')}, and you "
+           f"asked choose {counted(len(seen), 'time')}: go on until `ended` is True")
     expect(isinstance(total, (int, float, torch.Tensor)) and float(total) == sum(rewards),
            f"return what was earned, here {sum(rewards):g}; yours is {total!r:.40}")
 

@@ -95,10 +95,10 @@ def _told_spans(given, expected, ids, first, second, gap):
     told = {token for token in source + target if token < gap}
     missing = [token for token in ids if token not in told]
     if missing:
-        return f"the tokens {missing} are in neither source nor target, so nobody can restore them"
+        return f"in neither source nor target: {missing}, so nobody can restore that"
     twice = [token for token, n in Counter(source + target).items() if n > 1 and token < gap]
     if twice:
-        return f"the tokens {twice} are in both: what the source shows is not lost"
+        return f"in both source and target: {twice}; what the source shows is not lost"
     if target != expected[1]:
         return f"the target was right: {expected[1]}; yours is {target}"
     return f"the source of {ids} should be {expected[0]}; yours is {source}"

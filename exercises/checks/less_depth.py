@@ -5,6 +5,7 @@ import math
 import torch
 
 from exercises.checks import expect, expect_close, expect_shape, judged, same
+from exercises.wording import counted
 
 
 def _shares(p, threshold=0.99):
@@ -124,12 +125,12 @@ def promised(answer):
         bold = isinstance(found, int) and expected < found <= len(means)
         expect(
             not (bold and means[found - 1] > allowed),
-            f"{given} you promise {found} thresholds, and the damage of the last is above what is "
-            "allowed: the square forgets on which side it lies",
+            f"{given} you promise {counted(found, 'threshold')}, and the damage of the last is "
+            "above what is allowed: the square forgets on which side it lies",
         )
         expect(
             not bold,
-            f"{given} you promise {found} thresholds: one that failed before should have ended the "
-            "search",
+            f"{given} you promise {counted(found, 'threshold')}: one that failed before should "
+            "have ended the search",
         )
         expect(found == expected, f"{given} you return {found!r}, expected {expected}")

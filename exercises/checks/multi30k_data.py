@@ -152,7 +152,7 @@ def _told_batches(given, expected, lengths, budget):
     if missing:
         at_the_end = missing == list(range(len(lengths)))[-len(missing) :]
         why = "is the last batch returned" if at_the_end else "is the one that opens a batch in it"
-        return f"the indices {missing} are in no batch: {why}?"
+        return f"in no batch: {missing}; {why}?"
     if flat != list(range(len(lengths))):
         return f"each index once and in order, please; you give {flat}"
     for batch in batches:

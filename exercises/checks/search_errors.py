@@ -2,7 +2,7 @@
 
 import torch
 
-from exercises.checks import exercise
+from exercises.checks import Part, exercise, expect, judged, values
 
 
 def _candidates(n=5, source=9, weight=0.3):
@@ -76,3 +76,159 @@ def both(own, lengths, other, source, weight):
     here = own / lengths  # (n,)
     back = other / source  # (n,)
     return (1 - weight) * here + weight * back
+
+
+by_hand = values(
+    2,
+    "by_hand",
+    by_sum=Part(
+        2,
+        "compare the sums: where is the reference's the higher one?",
+        {
+            "that's how often the reference is ahead per token; here compare the sums": 3,
+            "E: -6.0 is below -5.5, so there the beam's output has the higher sum": 4,
+        },
+    ),
+    per_token=Part(
+        3,
+        "divide each sum by its number of tokens, and compare again",
+        {
+            "that's how often the reference is ahead by sum; divide by the tokens first": 2,
+            "C is ahead in neither: -8.0 over 8 tokens is -1, and -5.0 over 10 is -0.5": 4,
+            "D: -4.2 over 5 tokens is -0.84, and -5.6 over 8 is -0.7": 5,
+        },
+    ),
+    differ=Part(
+        3,
+        "for how many captions do your two answers name another winner?",
+        {
+            "that's the difference of the two counts; ask caption by caption": 1,
+            "B is a search error by both, and C by neither": 5,
+            "A, D and E: with A and E the reference wins per token only, and with D by sum only": 2,
+        },
+    ),
+    hint=(
+        "ten comparisons: five of sums, five of sums divided by tokens",
+        "per token, the references have -0.6, -0.9, -1.0, -0.84 and -0.5",
+        "the beam's outputs have -0.66, -0.95, -0.5, -0.7 and -0.55 per token",
+    ),
+)
+
+
+def _texts(n=4, T=6, V=7):
+    """log_p (n, T, V), ids (n, T) of different lengths, and the id of padding."""
+    ids = torch.randint(3, V, (n, T))
+    lengths = torch.arange(n) % (T - 1) + 2
+    places = torch.arange(T)
+    ids = torch.where(places == lengths[:, None] - 1, 2, ids)  # <eos>
+    ids = torch.where(places >= lengths[:, None], 0, ids)
+    return (3 * torch.randn(n, T, V)).log_softmax(-1), ids, 0
+
+
+def _chosen(log_p, ids):
+    return log_p.gather(-1, ids[..., None]).squeeze(-1)  # (n, T)
+
+
+def _padded_with(pad_id, n, T):
+    """The same with another id for padding."""
+    log_p, ids, _ = _texts(n, T)
+    swapped = torch.where(ids == 0, pad_id, torch.where(ids == pad_id, 0, ids))
+    return log_p, swapped, pad_id
+
+
+@exercise(
+    3,
+    inputs=[_texts(), _texts(n=3, T=5), _padded_with(1, 5, 7), _padded_with(1, 2, 4)],
+    given=0x07EDE988,
+    hint=(
+        "two candidates of different lengths share a batch: what stands behind the shorter one?",
+        "what is behind <eos> adds 0, and so it should; but what is the sum divided by?",
+        "divide by the number of ids that aren't padding, each candidate by its own",
+    ),
+    wrong="the mean log-probability of each candidate's own tokens, `<eos>` included",
+    shape="expected one number for each candidate, (n,)",
+    slips={
+        "padding adds nothing to the sum, but it's still counted: short candidates get too good a "
+        "score": lambda log_p, ids, pad_id: (
+            _chosen(log_p, ids).masked_fill(ids == pad_id, 0.0).mean(-1)
+        ),
+        "padding is no token of the candidate: neither its log-probability nor its place counts": (
+            lambda log_p, ids, pad_id: _chosen(log_p, ids).mean(-1)
+        ),
+        "now the count is right, but the log-probabilities of padding are in the sum": (
+            lambda log_p, ids, pad_id: _chosen(log_p, ids).sum(-1) / (ids != pad_id).sum(-1)
+        ),
+        "that's the sum: a long candidate pays for each of its tokens": (
+            lambda log_p, ids, pad_id: _chosen(log_p, ids).masked_fill(ids == pad_id, 0.0).sum(-1)
+        ),
+        "each candidate has its own length; you divide all by the mean of them": (
+            lambda log_p, ids, pad_id: _chosen(log_p, ids).masked_fill(ids == pad_id, 0.0).sum(-1)
+            / (ids != pad_id).sum(-1).float().mean()
+        ),
+        "`<eos>` is a token that the model had to write: it counts, too": [
+            lambda log_p, ids, pad_id: (
+                _chosen(log_p, ids).masked_fill((ids == pad_id) | (ids == 2), 0.0).sum(-1)
+                / ((ids != pad_id) & (ids != 2)).sum(-1)
+            ),
+            lambda log_p, ids, pad_id: _chosen(log_p, ids).masked_fill(ids == pad_id, 0.0).sum(-1)
+            / ((ids != pad_id).sum(-1) - 1),
+        ],
+        "padding has the id that you were given, which isn't always 0": lambda log_p, ids, pad_id: (
+            _chosen(log_p, ids).masked_fill(ids == 0, 0.0).sum(-1) / (ids != 0).sum(-1)
+        ),
+    },
+)
+def repaired_score(log_p, ids, pad_id):
+    chosen = log_p.gather(-1, ids[..., None]).squeeze(-1)  # (n, T)
+    real = ids != pad_id  # (n, T)
+    return chosen.masked_fill(~real, 0.0).sum(-1) / real.sum(-1)
+
+
+LISTED, TIMES, AHEAD = 5, 4, 1.2
+
+
+@judged(
+    4,
+    hint=(
+        "the model knows the truth: the reference is drawn by p, so nobody can do better than the "
+        "likeliest of all",
+        "the oracle takes the reference whenever it's on the list: add up the five largest",
+        "the first has to be 1.2 times as likely as the second; give the others equal shares",
+    ),
+    example=([0.2, 0.16, 0.16, 0.16, 0.16, 0.16], 0.2, 0.84),
+)
+def overturned(p, chosen, oracle):
+    expect(
+        isinstance(p, list | tuple | torch.Tensor)
+        and len(p) > 0 and all(0 <= float(x) <= 1 for x in p),
+        f"p needs a list of probabilities, one for each translation; yours is {p!r:.60}",
+    )
+    ranked = sorted((float(x) for x in p), reverse=True)
+    expect(abs(sum(ranked) - 1) < 1e-4, f"the probabilities have to sum to 1, not {sum(ranked):g}")
+    expect(
+        len(ranked) > 1 and ranked[0] >= AHEAD * ranked[1] - 1e-6,
+        f"the model must prefer one: let it be at least {AHEAD} times as likely as the second",
+    )
+    best, held = ranked[0], sum(ranked[:LISTED])
+    expect(
+        held >= TIMES * best - 1e-6,
+        f"nobody could choose better than {best:.0%}, and the oracle is right {held:.0%} of the "
+        "time: that's not four times as often, so spread the probability out",
+    )
+    for name, given in dict(chosen=chosen, oracle=oracle).items():
+        number = isinstance(given, int | float) and not isinstance(given, bool)
+        expect(number, f"{name} must be a number, yours is {given!r:.40}")
+    expect(
+        abs(chosen - best) < 0.006,
+        f"the claim falls with your p; but chosen is how often the likeliest is the reference, and "
+        f"you predict {chosen:.2f}",
+    )
+    expect(
+        abs(oracle - held) < 0.006,
+        f"chosen is right; oracle is how often the reference is among the {LISTED} likeliest, and "
+        f"you predict {oracle:.2f}",
+    )
+    return (
+        f"The oracle is right {held / best:.1f} times as often as the best choice that there is, "
+        "and no choice was wrong."
+    )

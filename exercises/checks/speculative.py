@@ -2,7 +2,7 @@
 
 import torch
 
-from exercises.checks import Part, exercise, values
+from exercises.checks import Part, exercise, expect, judged, values
 
 by_hand = values(
     1,
@@ -108,3 +108,155 @@ def two_ways(p, q):
     rest = (p - q).clamp(min=0)
     drawn = (1 - stays.sum()) * rest / rest.sum()
     return torch.stack([stays, drawn])  # (2, V)
+
+
+def _writers(V=5, n_ahead=3, length=9, alike=0.7, n_read=1):
+    """A target and a draft that look at the last two tokens, what is read so far, and how far."""
+    table = torch.randn(V, V, V)  # after tokens i and j: a score for each token
+    other = torch.where(torch.rand(V, V, 1) < alike, table, torch.randn(V, V, V))
+    start = torch.randint(V, (n_read,)).tolist()
+
+    def scores(ids):
+        before = [ids[0], *ids[:-1]]
+        return torch.stack([table[i, j] for i, j in zip(before, ids, strict=True)])  # (T, V)
+
+    def guess(ids, n):
+        found = list(ids)
+        for _ in range(n):
+            found.append(int(other[found[max(len(found) - 2, 0)], found[-1]].argmax()))
+        return found[len(ids) :]
+
+    return scores, guess, start, n_ahead, length
+
+
+def _loop(n_right, own=lambda best, n: best[n]):
+    """The loop of the exercise; n_right(guesses, best) and the target's own token may be wrong."""
+
+    def write(scores, guess, ids, n_ahead, length):
+        kept = []
+        while len(ids) < length:
+            n = min(n_ahead, length - len(ids) - 1)
+            guesses = guess(ids, n)
+            best = scores(ids + guesses)[len(ids) - 1 :].argmax(-1).tolist()
+            kept.append(n_right(guesses, best))
+            ids = ids + guesses[: kept[-1]] + [own(best, kept[-1])]
+        return ids, kept
+
+    return write
+
+
+def _prefix(guesses, best):
+    n = 0
+    while n < len(guesses) and guesses[n] == best[n]:
+        n += 1
+    return n
+
+
+@exercise(
+    3,
+    inputs=_writers,
+    vary=(
+        dict(V=4, length=12), dict(V=3, n_ahead=4, length=14, alike=0.5), dict(n_ahead=2, n_read=3),
+        dict(V=3, n_ahead=5, length=16, alike=0.6), dict(V=2, n_ahead=4, length=15, alike=0.3),
+    ),
+    given=0x72337A24,
+    parts=("ids", "kept"),
+    shrinks=False,
+    hint=(
+        "greedy decoding must come out: in which pass do the words differ from it for the first "
+        "time?",
+        "let the second guess of three be wrong and the third be right: how many stay?",
+        "a guess only counts if all guesses before it were right: count up to the first wrong one",
+    ),
+    wrong="the words must be those of greedy decoding, and each pass must keep what it can",
+    slips={
+        "a guess after a wrong one was made for another text: it goes, even if it happens to be "
+        "the target's token": _loop(
+            lambda guesses, best: sum(g == b for g, b in zip(guesses, best, strict=False))
+        ),
+        "the words are right, but you throw every guess away: that's plain greedy decoding": _loop(
+            lambda guesses, best: 0
+        ),
+        "the words are right, but one wrong guess makes you throw away those before it, too": _loop(
+            lambda guesses, best: len(guesses) * (guesses == best[: len(guesses)])
+        ),
+        "you keep every guess: compare each with what the target would have written": _loop(
+            lambda guesses, best: len(guesses)
+        ),
+        "you judge each guess one place late: best[i] is what the target writes in place of "
+        "guesses[i]": _loop(lambda guesses, best: _prefix(guesses, best[1:])),
+        "the target's own token comes after the last guess that stays, not after the last one that "
+        "was made": _loop(_prefix, own=lambda best, n: best[-1]),
+        "you keep the first wrong guess, too: count only those before it": _loop(
+            lambda guesses, best: min(_prefix(guesses, best) + 1, len(guesses))
+        ),
+    },
+)
+def repaired_loop(scores, guess, ids, n_ahead, length):
+    kept = []
+    while len(ids) < length:
+        n = min(n_ahead, length - len(ids) - 1)
+        guesses = guess(ids, n)
+        best = scores(ids + guesses)[len(ids) - 1 :].argmax(-1).tolist()
+        n_right = 0
+        while n_right < n and guesses[n_right] == best[n_right]:
+            n_right += 1
+        ids = ids + guesses[:n_right] + [best[n_right]]
+        kept.append(n_right)
+    return ids, kept
+
+
+AHEAD, WRITES = 8, 3
+
+
+def _speed(right, cost, more, n):
+    """(tokens that a pass of n guesses writes, how many times as fast as none)."""
+    tokens = sum(right**k for k in range(n + 1))
+    return tokens, tokens / (n * cost + 1 + n * more)
+
+
+@judged(
+    4,
+    hint=(
+        "a pass of eight guesses writes 1 + a + a^2 + ... + a^8 tokens; which a makes that three?",
+        "at a = 0.7 it's 3.2 tokens; what must a guess cost, so that the pass costs more?",
+        "then divide tokens by steps for 0, 1, ..., 8 guesses: the largest of the nine is the best",
+    ),
+    example=(0.7, 0.3, 0.05, 2, 2.19 / 1.7),
+)
+def overturned(right, cost, more, best, speed):
+    for name, given in dict(right=right, cost=cost, more=more, best=best, speed=speed).items():
+        number = isinstance(given, int | float) and not isinstance(given, bool)
+        expect(number, f"{name} must be a number, yours is {given!r:.40}")
+    expect(0 <= right <= 1, f"right lies between 0 and 1; you gave {right:g}")
+    expect(0 < cost <= 1, f"a guess costs more than nothing, and at most 1 step; you gave {cost:g}")
+    expect(0 <= more <= 0.3, f"more lies between 0 and 0.3; you gave {more:g}")
+    tokens, at_eight = _speed(right, cost, more, AHEAD)
+    expect(
+        tokens >= WRITES,
+        f"with {AHEAD} guesses a pass writes only {tokens:.2f} tokens: let more guesses be right",
+    )
+    expect(
+        at_eight < 0.999,
+        f"with {AHEAD} guesses it runs at {at_eight:.2f} times the speed, still faster than none "
+        "or just as fast: let a guess cost more",
+    )
+    speeds = [_speed(right, cost, more, n)[1] for n in range(AHEAD + 1)]
+    expect(
+        best in range(AHEAD + 1),
+        f"best is a whole number of guesses, 0 to {AHEAD}; you gave {best:g}",
+    )
+    expect(
+        speeds[int(best)] > max(speeds) - 1e-6,
+        f"the claim falls with your draft; but {best:g} ahead isn't the best: try each number "
+        f"from 0 to {AHEAD}",
+    )
+    expect(
+        abs(speed - max(speeds)) < 0.011,
+        f"{best:g} ahead is right; the speed is tokens divided by steps, and yours, {speed:.3g}, "
+        "is something else",
+    )
+    return (
+        f"Eight ahead write {tokens:.1f} tokens a pass at {at_eight:.2f} times the speed; "
+        f"{best:g} ahead, {max(speeds):.2f} times."
+    )

@@ -4,6 +4,7 @@ import collections
 import itertools
 
 from exercises.checks import expect, judged
+from exercises.wording import counted
 from transformer_lib.beyond.by_hand import run_by_hand
 
 LETTERS, BRACKETS = "abcd", "^()"
@@ -115,7 +116,7 @@ def _refuse(text, place, wanted, names, logits, patterns, layers):
         )
         for head, pattern in zip(heads, patterns, strict=True)
     ]
-    shown = looks if len(looks) < 4 else looks[:3] + [f"and {len(looks) - 3} more heads"]
+    shown = looks if len(looks) < 4 else looks[:3] + [f"and {counted(len(looks) - 3, 'more head')}"]
     expect(False, f"{said}. From there {'; '.join(shown)}")
 
 
@@ -340,8 +341,8 @@ def one_head_cannot(first, second):
     expect(answers[0] != answers[1], f"both lists have the answer {answers[0]}")
     expect(
         len(lists[0]) == len(lists[1]),
-        f"{len(lists[0])} texts in one list and {len(lists[1])} in the other: sums over as many "
-        "texts are compared",
+        f"{counted(len(lists[0]), 'text')} in one list and {len(lists[1])} in the other: sums over "
+        "as many texts are compared",
     )
     for place in range(len(every[0])):
         held = [collections.Counter(text[place] for text in texts) for texts in lists]

@@ -548,7 +548,7 @@ def outputs_come_back_in_order(p):
         p.greedy_decode = decode
     pairs = zip(sources, outputs, strict=True)
     right = sum([letter.upper() for letter in source] == output for source, output in pairs)
-    assert right == 40, f"{right} of 40 sources get their own output"
+    assert right == 40, f"sources that get their own output: {right} of 40"
 
 
 @law

@@ -1,117 +1,126 @@
 """The recorded runs of the chapter on acting: the corridor, and the pole on the cart.
 
-    make record ONLY=acting
+    make record ONLY=acting        # about twenty minutes of one core; stops and goes on
 
-About a quarter of an hour of one core in all. Writes results/beyond/acting.json after every run; a
-run that is there is not done again. The recorded episodes are made anew each time, with one seed.
+Which residual finds the turn at equal size, and with less exploration: see gates.py.
 """
 
 import functools
-from pathlib import Path
+import math
 
 import torch
 
-from recordings.record import record_runs
+from recordings.gate import Gate
+from recordings.record import ROOT, cell
 from transformer_lib.beyond import acting, corridor
 from transformer_lib.runs.checkpoint import save_weights
 
-FILE = Path(__file__).resolve().parents[2] / "results" / "beyond" / "acting.json"
-WEIGHTS = FILE.with_suffix("") / "decision.safetensors"
-UPDATES, RATES = 300, (1e-3, 3e-3, 5e-4)
+OUT = ROOT / "results" / "beyond" / "acting.json"
+PAGE = "25_acting"
+WEIGHTS = OUT.with_suffix("") / "decision.safetensors"
+SEEDS, UPDATES, CART_UPDATES = (0, 1, 2), 300, 600
 RESIDUALS = ("post-norm", "pre-norm", "gate 2", "gate 0")
-BASE = {
-    "residual": "pre-norm", "signal": "earned", "rate": 1e-3, "layers": 4, "warmup": 1,
-    "entropy": 0.05,
-}
+BASE = {"signal": "earned", "rate": 1e-3}
 CORRIDOR = [
     *({"residual": r} for r in RESIDUALS),
     *({"residual": r, "signal": "told"} for r in RESIDUALS),
-    *({"residual": r, "entropy": 0.01} for r in RESIDUALS),
-    *({"residual": r, "rate": rate} for rate in RATES[1:] for r in RESIDUALS),
+    *({"residual": r, "rate": rate} for rate in (3e-3, 5e-4) for r in RESIDUALS),
     *({"residual": r} for r in ("gate -2", "gate 4", "output gate 2")),
-    *({"residual": r, "layers": 8} for r in RESIDUALS[:3]),
-    *({"residual": r, "layers": 1} for r in RESIDUALS[:3]),
-    {"residual": "post-norm", "warmup": 100},
 ]
-SEEDS, CART_UPDATES = (0, 1, 2), 600
-CARTPOLE = [  # data, what is learned, steps of the past; as many steps in a batch for each
-    {"data": "all", "model": "decision", "context": acting.CONTEXT},
-    {"data": "all", "model": "cloning", "context": acting.CONTEXT},
-    {"data": "best 10 %", "model": "cloning", "context": acting.CONTEXT},
-    {"data": "all", "model": "decision", "context": 1, "windows": 64 * acting.CONTEXT},
-    {"data": "below 100", "model": "decision", "context": acting.CONTEXT},
-    {"data": "best 10 % of below 100", "model": "cloning", "context": acting.CONTEXT},
+FULL = {"context": acting.CONTEXT, "windows": 64, "rate": 3e-3}
+CARTPOLE = [  # data, what is learned; steps of the past, with as many steps in a batch for each
+    {"data": "all", "model": "decision"} | FULL,
+    {"data": "all", "model": "cloning"} | FULL,
+    {"data": "best 10 %", "model": "cloning"} | FULL,
+    {"data": "all", "model": "decision"} | FULL | {"context": 1, "windows": 64 * acting.CONTEXT},
+    {"data": "below 100", "model": "decision"} | FULL,
+    {"data": "best 10 % of below 100", "model": "cloning"} | FULL,
 ]
+OTHER_RATES = [arm | {"rate": rate} for rate in (1e-3, 1e-2) for arm in (CARTPOLE[0], CARTPOLE[2])]
 ASKED = (10, 25, 50, 75, 100, 125, 150, 175, 200, 250)
 EACH = 24  # episodes for each return that is asked for
 
 
-def walk_the_corridor(arm, seed):
-    arm = BASE | arm
+def began(record: dict) -> bool:
+    """It reaches the junction (the loss of a policy says nothing), or its loss is low."""
+    if record["settings"]["part"] == "corridor":
+        return record["progress"][-1][1] > 0.5
+    return record["run"]["curve"][-1][1] < 0.9 * math.log(2)
+
+
+GATE = Gate(
+    arms=("residual", "data", "model"), measures=("data",), began=began,
+    edge={"rate": (1e-3, 3e-3)},
+    differs={"parameters": "at equal width the gated agent has 2.4 times the parameters"},
+    did_not_learn=(
+        ({"residual": "gate -2"}, "two of the three didn't find the turn in that time"),
+    ),
+)
+
+
+def walks(residual: str, signal: str, rate: float, seed: int) -> dict:
+    """progress: [update, the junction is reached, the right turn is taken there], probabilities."""
     torch.manual_seed(seed)
-    agent = corridor.small_agent(arm["residual"], arm["layers"])
-    loss = corridor.told_loss
-    if arm["signal"] == "earned":
-        loss = functools.partial(corridor.policy_gradient_loss, entropy=arm["entropy"])
-    curve = corridor.learn(agent, UPDATES, arm["rate"], loss, warmup=arm["warmup"])
-    size = sum(p.numel() for p in agent.parameters())
-    return {"parameters": size, "curve": [[n, round(a, 3), round(t, 3)] for n, a, t in curve]}
+    agent = corridor.small_agent(residual)
+    loss = corridor.told_loss if signal == "told" else corridor.policy_gradient_loss
+    seen = corridor.walk(agent, UPDATES, rate, loss)
+    return {"progress": [[n, round(a, 3), round(t, 3)] for n, a, t in seen]}
 
 
-def chosen(episodes, name):
-    returns = episodes.rewards.sum(-1)
+@functools.cache
+def episodes() -> acting.Episodes:
+    """What is read: the same for every seed."""
+    torch.manual_seed(0)
+    return acting.record()
+
+
+def returns() -> dict:
+    seen = episodes()
+    return {"returns": sorted(seen.rewards.sum(-1).int().tolist()),
+            "steps": int(seen.lengths.sum()), "updates": CART_UPDATES}
+
+
+def chosen(name: str) -> acting.Episodes:
+    read = episodes()
     if "below 100" in name:
-        episodes = acting.Episodes(*(x[returns < 100] for x in episodes))
-    return acting.best(episodes) if name.startswith("best") else episodes
+        read = acting.Episodes(*(x[read.rewards.sum(-1) < 100] for x in read))
+    return acting.best(read) if name.startswith("best") else read
 
 
-def balance(arm, seed, episodes, n_updates):
+def balances(data: str, model: str, context: int, windows: int, rate: float, seed: int) -> dict:
+    """The returns that a model gets, for each that it is asked for."""
+    read = chosen(data)
     torch.manual_seed(seed)
-    model, data = acting.decision_transformer(), chosen(episodes, arm["data"])
-    is_decision = arm["model"] == "decision"
-    losses = acting.train(
-        model, data, n_updates, see_returns=is_decision, context=arm["context"],
-        n_windows=arm.get("windows", 64),
-    )
-    end = losses[-50:]
-    row = {"episodes": len(data.lengths), "last_loss": round(sum(end) / len(end), 4)}
-    model.eval()
+    player, is_decision = acting.decision_transformer(), model == "decision"
+    acting.train(player, read, CART_UPDATES, rate, is_decision, context, windows)
+    player.eval()
 
-    def got(asked, **options):
-        played = acting.play(acting.asking(model, asked, arm["context"], **options), n, seed=seed)
+    def got(n, asked, **options):
+        played = acting.play(acting.asking(player, asked, context, **options), n, seed=seed)
         return played.rewards.sum(-1).int().tolist()
 
+    def by_asked(**options):
+        asked = torch.tensor(ASKED).repeat_interleave(EACH).float()
+        found = got(len(asked), asked, **options)
+        return [list(x) for x in zip(*[iter(found)] * EACH, strict=True)]
+
+    row = {"episodes": len(read.lengths)}
     if not is_decision:
-        n = 4 * EACH
-        return row | {"got": got(None)}
-    n = EACH * len(ASKED)
-    asked = torch.tensor(ASKED).repeat_interleave(EACH).float()
-    row["asked"] = list(ASKED)
-    row["got"] = [list(x) for x in zip(*[iter(got(asked))] * EACH, strict=True)]
-    if arm == CARTPOLE[0]:
-        never = got(asked, count_down=False)
-        row["got_without_counting"] = [list(x) for x in zip(*[iter(never)] * EACH, strict=True)]
+        return row | {"got": got(4 * EACH, None)}
+    row |= {"asked": list(ASKED), "got": by_asked()}
+    if (data, context, rate) == ("all", acting.CONTEXT, FULL["rate"]):
+        row["got_without_counting"] = by_asked(count_down=False)
         if seed == 0:
             WEIGHTS.parent.mkdir(parents=True, exist_ok=True)
-            save_weights(WEIGHTS, model.state_dict(), torch.float16)
+            save_weights(WEIGHTS, player.state_dict(), torch.float16)
     return row
 
 
-def record_all():
-    record_runs(
-        FILE,
-        [(BASE | arm | {"seed": seed}, functools.partial(walk_the_corridor, arm, seed))
-         for seed in SEEDS for arm in CORRIDOR],
-        "corridor",
-    )
-    torch.manual_seed(0)  # the data is the same for every seed
-    episodes = acting.record()
-    data = {"returns": sorted(episodes.rewards.sum(-1).int().tolist()),
-            "steps": int(episodes.lengths.sum()), "updates": CART_UPDATES}
-    record_runs(
-        FILE,
-        [(arm | {"seed": seed}, functools.partial(balance, arm, seed, episodes, CART_UPDATES))
-         for seed in SEEDS for arm in CARTPOLE],
-        "cartpole",
-        {"data": data},
-    )
+def grid():
+    """(settings, function) of every cell."""
+    return [
+        cell("data", returns),
+        *(cell("cartpole", balances, **arm, seed=seed) for seed in SEEDS for arm in CARTPOLE),
+        *(cell("cartpole", balances, **arm, seed=0) for arm in OTHER_RATES),
+        *(cell("corridor", walks, **(BASE | arm), seed=seed) for seed in SEEDS for arm in CORRIDOR),
+    ]

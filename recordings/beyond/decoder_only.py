@@ -9,13 +9,19 @@ Seed 0 of every arm comes first, so that stopping early leaves a fair table.
 
 import argparse
 import datetime
+import itertools
 import json
+import math
+import shutil
 from functools import partial
 from pathlib import Path
 
 import torch
 
+from recordings import record
+from recordings.gate import Gate
 from transformer_lib import fast
+from transformer_lib.batching import Batches
 from transformer_lib.beyond.one_stream import (
     CausalTwoPart,
     PrefixLanguageModel,
@@ -73,6 +79,22 @@ DATA = {
 }
 
 
+def guessing(settings: dict) -> float:
+    """The loss of guessing among all tokens."""
+    return math.log(DATA[settings["data"]][1])
+
+
+GATES = {  # file: page, gate
+    "one-stream-mini": ("20_decoder_only", Gate(
+        guessing, arms=("arm",), edge={"rate": (TRAIN.peak_lr, TRAIN.peak_lr)},
+        differs={"parameters": "one set of weights, which has half the parameters"},
+    )),
+    "one-stream-multi30k": ("20_decoder_only", Gate(
+        guessing, arms=("arm",), edge={"rate": (TRAIN.peak_lr, TRAIN.peak_lr)},
+    )),
+}
+
+
 def fast_loss(model, batch, smoothing=0.0):
     """beyond.one_stream.stream_loss, with the logits a block at a time."""
     read, predicted = batch
@@ -102,40 +124,57 @@ def parameters(model):
     return total - model.config.vocab_size * model.config.d_model, total
 
 
-def folder_of(data: str, arm: str, seed: int) -> Path:
+def folder_of(data: str, arm: str, seed: int, rate: float) -> Path:
     """Where the run of an arm is kept."""
-    return RUNS / f"one-stream-{data}" / f"{arm.replace(', ', '-').replace(' ', '-')}-{seed}"
+    name = f"{arm.replace(', ', '-').replace(' ', '-')}-{rate:g}-{seed}"
+    return RUNS / f"one-stream-{data}" / name
+
+
+def reads(data: str, arm: str, seed: int, pairs):
+    """The tokenizer of an arm, and what it reads with one seed."""
+    _, vocab_size, settings = DATA[data]
+    tokenizer = train_tokenizer((text for pair in pairs["train"] for text in pair), vocab_size)
+    ids, (*_, count_source) = encode_pairs(tokenizer, pairs["train"]), ARMS[arm]
+    if count_source is None:
+        return tokenizer, translation_batches(*ids, settings["max_tokens"], seed)
+    return tokenizer, stream_batches(*ids, settings["max_tokens"], seed, count_source)
+
+
+def what_was_read(settings: dict) -> list[tuple[Batches, int]]:
+    """The batches of a recorded run, once more, and how many it read (see recordings/replay.py)."""
+    data = settings["data"]
+    batches = reads(data, settings["arm"], settings["seed"], load_parallel(data))[1]
+    return [(batches, DATA[data][-1]["max_steps"])]
 
 
 def translation(data: str, arm: str, config: TrainConfig, pairs) -> dict:
     """Train one arm with one seed; returns what is recorded of it."""
-    seed, (sizes, vocab_size, _) = config.seed, DATA[data]
-    folder = folder_of(data, arm, seed)
+    seed, sizes = config.seed, DATA[data][0]
+    folder = folder_of(data, arm, seed, config.peak_lr)
     found = folder / "result.json"
     if found.exists():
         return json.loads(found.read_text(encoding="utf8"))
     kind, changes, count_source = ARMS[arm]
-    tokenizer = train_tokenizer((text for pair in pairs["train"] for text in pair), vocab_size)
-    sources, targets = encode_pairs(tokenizer, pairs["train"])
+    tokenizer, batches = reads(data, arm, seed, pairs)
     held_out = encode_pairs(tokenizer, pairs["validation"])
     torch.manual_seed(seed)
     model = kind(ModelConfig(tokenizer.get_vocab_size(), **{**sizes, **changes}))
     if count_source is None:
-        batches = translation_batches(sources, targets, config.max_tokens, seed)
         loss, valid = fast.translation_loss, lambda: validation_loss(model, *held_out)
     else:
-        batches = stream_batches(sources, targets, config.max_tokens, seed, count_source)
         english = stream_batches(*held_out, 4096, seed)
         loss, valid = fast_loss, lambda: mean_loss(model, english)
-    metrics = fit(
-        model,
-        batches,
-        partial(loss, smoothing=config.label_smoothing),
-        config,
-        folder,
-        lambda: {"validation_loss": valid()},
-        data_info={"data": data, "arm": arm},
-    )
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that goes on, `run` would have the rest
+    with record.watch() as seen:
+        metrics = fit(
+            model,
+            batches,
+            partial(loss, smoothing=config.label_smoothing),
+            config,
+            folder,
+            lambda: {"validation_loss": valid()},
+            data_info={"data": data, "arm": arm},
+        )
 
     def translate(ids):
         if count_source is None:
@@ -144,7 +183,8 @@ def translation(data: str, arm: str, config: TrainConfig, pairs) -> dict:
 
     blocks, total = parameters(model)
     result = {
-        "data": data, "arm": arm, "seed": seed, "block_parameters": blocks, "parameters": total,
+        "data": data, "arm": arm, "rate": config.peak_lr, "seed": seed,
+        "block_parameters": blocks, "parameters": total,
         "updates": config.max_steps, "seconds": sum(entry.get("seconds", 0) for entry in metrics),
         "model": to_dict(model.config), "train": to_dict(config),
     }
@@ -157,10 +197,10 @@ def translation(data: str, arm: str, config: TrainConfig, pairs) -> dict:
         if split == "validation":
             result["bleu_by_source_length"] = by_length(ids, said, references)
             result["said"] = said[:5]
-    result["curve"] = [
-        {name: entry[name] for name in ("step", "loss", "validation_loss") if name in entry}
-        for entry in metrics
+    result["validation_losses"] = [
+        [entry["step"], entry["validation_loss"]] for entry in metrics if "validation_loss" in entry
     ]
+    result["run"] = seen.run()
     where = environment(torch.device("cpu"))
     result |= {"device": where["device"], "commit": where["commit"]}
     result["date"] = datetime.date.today().isoformat()
@@ -178,18 +218,20 @@ def by_length(ids, said, references, edges=(0, 13, 18, 100)) -> list[dict]:
     return found
 
 
+def as_record(run: dict) -> dict:
+    """A run as a file has it: what was asked for is in its `settings`."""
+    settings = {name: run[name] for name in ("data", "arm", "rate", "seed")}
+    return {"settings": settings} | {k: v for k, v in run.items() if k not in settings}
+
+
 def collect(topic: str) -> None:
     """Add what the runs of a topic found to results/beyond/; what was recorded elsewhere stays."""
     path = RESULTS / f"{topic}.json"
-    before = json.loads(path.read_text(encoding="utf8"))["runs"] if path.exists() else []
     found = [
-        json.loads(path.read_text(encoding="utf8"))
+        as_record(json.loads(path.read_text(encoding="utf8")))
         for path in sorted((RUNS / topic).glob("*/result.json"))
     ]
-    runs = {(run["arm"], run["seed"]): run for run in (*before, *found)}
-    order = sorted(runs, key=lambda key: (list(ARMS).index(key[0]), key[1]))
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    write_json(path, {"runs": [runs[key] for key in order]})
+    record.add(path, found, "decoder_only")
 
 
 def main(arguments=None):
@@ -198,15 +240,15 @@ def main(arguments=None):
     parser.add_argument("data", choices=list(DATA))
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--rates", nargs="+", type=float, default=[5e-3])
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     pairs, settings = load_parallel(options.data), DATA[options.data][-1]
-    for seed in options.seeds:
-        for arm in options.arms:
-            config = TrainConfig(**settings | {"seed": seed})
-            found = translation(options.data, arm, config, pairs)
-            print(arm, seed, found["validation"], found["seconds"], flush=True)
-            collect(f"one-stream-{options.data}")
+    for seed, rate, arm in itertools.product(options.seeds, options.rates, options.arms):
+        config = TrainConfig(**settings | {"seed": seed, "peak_lr": rate})
+        found = translation(options.data, arm, config, pairs)
+        print(arm, rate, seed, found["validation"], found["seconds"], flush=True)
+        collect(f"one-stream-{options.data}")
 
 
 def record_all():

@@ -7,20 +7,26 @@ Groups of runs: `tune` picks each start's learning rate (seed 0, validation); `f
 `all` translate with 1,000, 5,000 and all pairs of Multi30k; `more` and `longer` add arms to these,
 `parts` keeps a part of the pretrained weights. `tags` trains one model for two directions, `layers`
 lets the decoder read other encoder layers, `handed` does so with a trained one. Each run has its
-folder in runs/beyond/; what all of them found is written to results/beyond/.
+folder in runs/beyond/; what all of them found is written to results/beyond/. `rates` repeats arms
+of each finding at learning rates beyond those that the pages talk about.
 """
 
 import argparse
 import datetime
 import json
+import math
 import random
-from functools import partial
+import shutil
+from functools import cache, partial
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
 
+from recordings import record
+from recordings.gate import Gate
 from transformer_lib import fast
+from transformer_lib.batching import Batches
 from transformer_lib.beyond.denoising import (
     DamagedBatches,
     span_corruption,
@@ -62,7 +68,7 @@ DATA = {
 PRETRAINING = {  # updates
     "copy": 1000, "infill": 1000, "span": 1000, "span longer": 4000, "infill apart": 1000,
 }
-RATES = (2e-3, 5e-3)
+RATES, BEYOND = (2e-3, 5e-3), (2e-3, 1e-2)  # tried for each start; beyond what the pages tell of
 FEW = {"multi30k": (1000, 200), "mini": (200, 150)}  # pairs, updates
 SOME = {"multi30k": (5000, 400), "mini": (1000, 300)}
 ALL = {"multi30k": (None, 600), "mini": (None, 600)}
@@ -96,7 +102,27 @@ LAYERS = {
 
 
 TAGS = ("one", "two", "two of half the size", "three ways", "three ways, no tag")
-GROUPS = ("tune", "few", "some", "all", "longer", "more", "parts", "tags", "layers", "handed")
+GROUPS = ("tune", "few", "some", "all", "longer", "more", "parts", "tags", "layers", "rates",
+          "handed")
+
+
+def guessing(settings: dict) -> float:
+    """The loss of guessing among all tokens."""
+    return math.log(DATA[settings["data"]][1])
+
+
+GATES = {  # file: page, gate
+    "encoder-decoders-denoising": ("22_encoder_decoders", Gate(
+        guessing, arms=("start",), edge={"rate": (RATES[1], RATES[1])},
+    )),
+    "encoder-decoders-layers": ("which_layers", Gate(
+        guessing, arms=("arm",), edge={"rate": (RATES[1], RATES[1])}, measures=("handed",),
+    )),
+    "encoder-decoders-tags": ("many_directions", Gate(
+        guessing, arms=("arm",), edge={"rate": (RATES[1], RATES[1])},
+        differs={"parameters": "which together have twice its parameters"},
+    )),
+}
 
 
 class Captions:
@@ -152,10 +178,65 @@ def damaging(kind: str, captions: Captions):
     return lambda ids, rng: (text_infilling(ids, captions.first_gap, rng), ids)
 
 
+def text_batches(captions: Captions, kind: str, seed: int, max_tokens: int) -> DamagedBatches:
+    """What a kind of pretraining reads: captions of both languages, without their translations."""
+    texts, tags = [], []
+    for i, language in enumerate(LANGUAGES):
+        rows = captions.texts("train", language)
+        if kind.endswith("apart"):  # no caption together with its translation
+            rows = rows[i :: len(LANGUAGES)]
+        texts += [ids[:-1] for ids in encode_source(captions.tokenizer, rows)]
+        tags += [captions.tags[language]] * len(rows)
+    return DamagedBatches(texts, tags, damaging(kind, captions), max_tokens, seed)
+
+
+def pair_batches(
+    captions: Captions, ways: list, seed: int, max_tokens: int, tagged=True, n_pairs: int = 0
+) -> Batches:
+    """Pairs of each way, such as ("de", "en"). n_pairs: so many of them, drawn with the seed."""
+    sources, targets = [], []
+    for src, tgt in ways:
+        sources += captions.sources("train", src, tgt, tagged)
+        targets += captions.targets("train", tgt)
+    if n_pairs:
+        some = random.Random(seed).sample(range(len(sources)), n_pairs)
+        sources, targets = [sources[i] for i in some], [targets[i] for i in some]
+    return translation_batches(sources, targets, max_tokens, seed)
+
+
+@cache
+def captions_of(data: str) -> Captions:
+    return Captions(data)
+
+
+def what_was_read(settings: dict) -> list[tuple[Batches, int]]:
+    """The batches of a recorded run, once more, and how many of them it read (recordings.replay).
+
+    Two models were trained where an arm says so.
+    """
+    captions, seed = captions_of(settings["data"]), settings["seed"]
+    n, ways = captions.settings["max_tokens"], [("de", "en"), ("en", "de")]
+    updates = settings["updates"]
+    if settings["part"] == "pretraining":
+        return [(text_batches(captions, settings["start"], seed, n), updates)]
+    if settings["part"] == "translation":
+        return [(pair_batches(captions, ways[:1], seed, n, n_pairs=settings["pairs"]), updates)]
+    if settings["part"] == "layers":
+        return [(pair_batches(captions, ways[:1], seed, n), updates)]
+    arm = settings["arm"]
+    if arm.startswith("two"):
+        return [(pair_batches(captions, [way], seed, n), updates // 2) for way in ways]
+    if arm.startswith("three"):
+        ways = [*ways, ("de", "de")]
+    return [(pair_batches(captions, ways, seed, n, "no tag" not in arm), updates)]
+
+
 def recorded(folder: Path, train) -> dict:
-    """What `train` found, from the run's folder if it is there."""
+    """What `train` found, from the run's folder if it is there. One that was stopped begins again:
+    of a run that goes on, `run` would have only the rest."""
     found = folder / "result.json"
     if not found.exists():
+        shutil.rmtree(folder, ignore_errors=True)
         result = train(folder)
         where = environment(torch.device("cpu"))
         result |= {"device": where["device"], "commit": where["commit"]}
@@ -165,13 +246,19 @@ def recorded(folder: Path, train) -> dict:
     return json.loads(found.read_text(encoding="utf8"))
 
 
-def told(metrics: list[dict], config: TrainConfig) -> dict:
-    """What is kept of a training: seconds, settings, losses."""
-    names = ("step", "loss", "validation_loss")
+def trained(model, batches, config: TrainConfig, folder: Path, validate=None, **named) -> dict:
+    """Train with the book's loop; what is kept of it: seconds, settings, losses, tokens."""
+    with record.watch() as seen:
+        loss = partial(fast.translation_loss, smoothing=config.label_smoothing)
+        metrics = fit(model, batches, loss, config, folder, validate, data_info=named)
     return {
         "seconds": sum(entry.get("seconds", 0) for entry in metrics),
         "train": to_dict(config),
-        "curve": [{k: entry[k] for k in names if k in entry} for entry in metrics],
+        "validation_losses": [
+            [entry["step"], entry["validation_loss"]]
+            for entry in metrics if "validation_loss" in entry
+        ],
+        "run": seen.run(),
     }
 
 
@@ -180,27 +267,19 @@ def pretrain(captions: Captions, kind: str, seed: int) -> Path:
     folder = RUNS / "pretraining" / f"{captions.data}-{kind.replace(' ', '-')}-{seed}"
 
     def run(folder):
-        texts, tags = [], []
-        for i, language in enumerate(LANGUAGES):
-            rows = captions.texts("train", language)
-            if kind.endswith("apart"):  # no caption together with its translation
-                rows = rows[i :: len(LANGUAGES)]
-            texts += [ids[:-1] for ids in encode_source(captions.tokenizer, rows)]
-            tags += [captions.tags[language]] * len(rows)
         config = captions.train_config(seed, PRETRAINING[kind], validate_every=10_000)
-        damage = damaging(kind, captions)
-        batches = DamagedBatches(texts, tags, damage, config.max_tokens, seed)
+        batches = text_batches(captions, kind, seed, config.max_tokens)
+        texts = batches.columns[0]
         torch.manual_seed(seed)
         model = Transformer(ModelConfig(captions.vocab_size, **captions.sizes))
-        loss = partial(fast.translation_loss, smoothing=config.label_smoothing)
-        metrics = fit(model, batches, loss, config, folder, data_info={"pretraining": kind})
+        told = trained(model, batches, config, folder, pretraining=kind)
         english = captions.sources("validation", "de", "en")[:5]
         return {
-            "data": captions.data, "group": "pretraining", "start": kind, "seed": seed,
+            "part": "pretraining", "data": captions.data, "start": kind, "seed": seed,
             "updates": config.max_steps,
             "texts": len(texts), "tokens": sum(map(len, texts)),
             "said": translate_ids(model, captions.tokenizer, english),
-        } | told(metrics, config)
+        } | told
 
     recorded(folder, run)
     return folder
@@ -235,26 +314,21 @@ def translation(captions, start, n_pairs, updates, rate, seed) -> dict:
 
     def run(folder):
         model = begin(captions, start, seed)
-        sources, targets = captions.sources("train", "de", "en"), captions.targets("train", "en")
-        some = random.Random(seed).sample(range(len(sources)), n_pairs or len(sources))
-        sources, targets = [sources[i] for i in some], [targets[i] for i in some]
+        every = len(captions.pairs["train"])
         config = captions.train_config(seed, updates, rate)
+        batches = pair_batches(captions, [("de", "en")], seed, config.max_tokens,
+                               n_pairs=n_pairs or every)
         held_out = captions.sources("validation", "de", "en"), captions.targets("validation", "en")
-        metrics = fit(
-            model,
-            translation_batches(sources, targets, config.max_tokens, seed),
-            partial(fast.translation_loss, smoothing=config.label_smoothing),
-            config,
-            folder,
-            lambda: {"validation_loss": validation_loss(model, *held_out)},
-            data_info={"arm": name},
+        told = trained(
+            model, batches, config, folder,
+            lambda: {"validation_loss": validation_loss(model, *held_out)}, arm=name,
         )
         kind = start.partition(":")[0]
         return {
-            "data": captions.data, "start": start, "pairs": len(sources), "updates": updates,
-            "rate": rate, "seed": seed,
+            "part": "translation", "data": captions.data, "start": start,
+            "pairs": n_pairs or every, "updates": updates, "rate": rate, "seed": seed,
             "pretraining_updates": PRETRAINING.get(kind, 0),
-        } | captions.scores(model, "de", "en") | told(metrics, config)
+        } | captions.scores(model, "de", "en") | told
 
     return recorded(folder, run)
 
@@ -268,41 +342,33 @@ def best_rate(data: str, start: str) -> float:
         json.loads(path.read_text(encoding="utf8"))
         for path in (RUNS / "denoising").glob(f"{data}-{kind}-{n_pairs}-{updates}-*-0/result.json")
     ]
+    runs = [run for run in runs if run["rate"] in RATES]
     if len(runs) < len(RATES):
         raise SystemExit(f"the rates of {kind} are not tried yet: run the group `tune` first.")
     return max(runs, key=lambda run: run["validation"]["bleu"])["rate"]
 
 
-def directions(captions: Captions, arm: str, seed: int) -> dict:
+def directions(captions: Captions, arm: str, seed: int, rate: float = 5e-3) -> dict:
     """German -> English and English -> German: in one model, or in two."""
-    folder = RUNS / "tags" / f"{captions.data}-{arm.replace(', ', '-').replace(' ', '-')}-{seed}"
+    name = f"{captions.data}-{arm.replace(', ', '-').replace(' ', '-')}-{rate:g}-{seed}"
+    folder = RUNS / "tags" / name
     ways = [("de", "en"), ("en", "de")]
     tagged = "no tag" not in arm
 
     def train(folder, ways, updates, changes, untrained=()):
-        sources, targets = [], []
-        for src, tgt in ways:
-            sources += captions.sources("train", src, tgt, tagged)
-            targets += captions.targets("train", tgt)
-        config = captions.train_config(seed, updates)
+        config = captions.train_config(seed, updates, rate)
+        batches = pair_batches(captions, ways, seed, config.max_tokens, tagged)
         torch.manual_seed(seed)
         model = Transformer(ModelConfig(captions.vocab_size, **captions.sizes | changes))
-        metrics = fit(
-            model,
-            translation_batches(sources, targets, config.max_tokens, seed),
-            partial(fast.translation_loss, smoothing=config.label_smoothing),
-            config,
-            folder,
-            data_info={"arm": arm},
-        )
+        told = trained(model, batches, config, folder, arm=arm)
         found = {
             f"{src}-{tgt}": captions.scores(model, src, tgt, tagged)
             for src, tgt in (*ways, *untrained)
         }
-        return found | told(metrics, config) | {"parameters": model.count_parameters()}
+        return found | told | {"parameters": model.count_parameters()}
 
     def run(folder):
-        found = {"group": "tags", "data": captions.data, "arm": arm, "seed": seed}
+        found = {"part": "tags", "data": captions.data, "arm": arm, "rate": rate, "seed": seed}
         if arm.startswith("three ways"):  # the fourth is never trained
             found |= train(folder, [*ways, ("de", "de")], 1500, {}, untrained=[("en", "en")])
             return found | {"updates": 1500}
@@ -311,37 +377,36 @@ def directions(captions: Captions, arm: str, seed: int) -> dict:
         changes = {"n_encoder_layers": 1, "n_decoder_layers": 1} if "half" in arm else {}
         each = [train(folder / way[0], [way], 500, changes) for way in ways]
         total = {key: sum(part[key] for part in each) for key in ("seconds", "parameters")}
-        return found | each[0] | each[1] | total | {"updates": 1000}
+        both = {key: sum(part["run"][key] for part in each)  # its curve is the second model's
+                for key in ("parameters", "updates", "tokens")}
+        found |= each[0] | each[1] | total | {"updates": 1000}
+        return found | {"run": found["run"] | both}
 
     return recorded(folder, run)
 
 
-def layers(captions: Captions, arm: str, seed: int) -> dict:
+def layers(captions: Captions, arm: str, seed: int, rate: float = 5e-3) -> dict:
     """German -> English with a decoder that reads other encoder layers."""
-    folder = RUNS / "layers" / f"{captions.data}-{arm.replace(' ', '-')}-{seed}"
+    folder = RUNS / "layers" / f"{captions.data}-{arm.replace(' ', '-')}-{rate:g}-{seed}"
 
     def run(folder):
         sizes = captions.sizes | {"n_encoder_layers": 3, "n_decoder_layers": 3}
         mixture = torch.eye(4)[list(LAYERS[arm])] if LAYERS[arm] else None
         torch.manual_seed(seed)
         model = reads_layers(ModelConfig(captions.vocab_size, **sizes), mixture)
-        sources, targets = captions.sources("train", "de", "en"), captions.targets("train", "en")
         held_out = captions.sources("validation", "de", "en"), captions.targets("validation", "en")
-        config = captions.train_config(seed, 500 if captions.data == "mini" else 1600)
-        metrics = fit(
-            model,
-            translation_batches(sources, targets, config.max_tokens, seed),
-            partial(fast.translation_loss, smoothing=config.label_smoothing),
-            config,
-            folder,
-            lambda: {"validation_loss": validation_loss(model, *held_out)},
-            data_info={"arm": arm},
+        updates = 500 if captions.data == "mini" else 1600
+        config = captions.train_config(seed, updates, rate)
+        batches = pair_batches(captions, [("de", "en")], seed, config.max_tokens)
+        told = trained(
+            model, batches, config, folder,
+            lambda: {"validation_loss": validation_loss(model, *held_out)}, arm=arm,
         )
         return {
-            "group": "layers", "data": captions.data, "arm": arm, "seed": seed,
+            "part": "layers", "data": captions.data, "arm": arm, "rate": rate, "seed": seed,
             "updates": config.max_steps, "shares": model.decoder.shares().tolist(),
             "parameters": model.count_parameters(),
-        } | captions.scores(model, "de", "en") | told(metrics, config)
+        } | captions.scores(model, "de", "en") | told
 
     return recorded(folder, run)
 
@@ -361,15 +426,16 @@ def handed() -> dict:
             model.load_state_dict(state | {"decoder.mixture": rows})
             said = translate_ids(model, translator.tokenizer, sources)
             found[layer] = score(said, list(english)).bleu
-        return {"group": "handed", "run": "multi30k-de-en", "bleu_by_layer": found}
+        return {"part": "handed", "translator": "multi30k-de-en", "bleu_by_layer": found}
 
     return recorded(folder, run)
 
 
-def identity(run: dict) -> tuple:
-    """What tells one run from another."""
-    names = ("group", "data", "arm", "start", "pairs", "updates", "rate", "seed", "run")
-    return tuple(run.get(name) for name in names)
+def as_record(run: dict) -> dict:
+    """A run as a file has it: what was asked for is in its `settings`."""
+    names = ("part", "data", "arm", "start", "pairs", "updates", "rate", "seed")
+    settings = {name: run[name] for name in names if name in run}
+    return {"settings": settings} | {k: v for k, v in run.items() if k not in settings}
 
 
 def collect() -> None:
@@ -377,15 +443,13 @@ def collect() -> None:
     for topic, folders in (("denoising", ("pretraining", "denoising")), ("tags", ("tags",)),
                            ("layers", ("layers",))):
         path = RESULTS / f"encoder-decoders-{topic}.json"
-        before = json.loads(path.read_text(encoding="utf8"))["runs"] if path.exists() else []
         found = [
-            json.loads(path.read_text(encoding="utf8"))
+            as_record(json.loads(path.read_text(encoding="utf8")))
             for folder in folders
             for path in sorted((RUNS / folder).glob("*/result.json"))
         ]
-        runs = {identity(run): run for run in (*before, *found)}
         if found:
-            write_json(path, {"runs": list(runs.values())})
+            record.add(path, found, "encoder_decoders")
 
 
 def main(arguments=None):
@@ -409,6 +473,15 @@ def main(arguments=None):
                     for start in ("scratch", "infill", "copy")
                     for rate in RATES
                 ]
+            elif group == "rates" and options.data == "mini":
+                todo = [
+                    partial(measure, captions, arm, 0, rate) for rate in BEYOND
+                    for measure, arm in ((layers, "the last"), (layers, "the embeddings"),
+                                         (directions, "one"), (directions, "two"))
+                ]
+            elif group == "rates":
+                todo = [partial(translation, captions, *arm, BEYOND[1], 0)
+                        for arm in arms("few", options.data)]
             elif group == "tags":
                 todo = [partial(directions, captions, arm, seed) for arm in TAGS]
             elif group == "layers":
@@ -429,7 +502,10 @@ def main(arguments=None):
 
 
 def record_all():
-    main(["tune", "few", "some", "all", "tags", "layers"])
+    main(["tune", "few", "some", "all", "parts"])
+    main(["rates", "--seeds", "0"])
+    main(["tune", "few", "parts", "tags", "layers", "--data", "mini"])
+    main(["rates", "--seeds", "0", "--data", "mini"])
     main(["handed"])
 
 

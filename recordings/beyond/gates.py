@@ -24,7 +24,7 @@ LARGE = [("pre-norm", 52), ("gate 2", 32)]
 GATE = Gate(
     began=lambda record: record["reaches"] > 0.5,  # it walks; the loss of a policy says nothing
     arms=("residual", "width"),
-    edge={"entropy": (None, 0.01)},  # rates, depths and biases: acting.json, three seeds
+    edge={"entropy": (None, 0.01)},  # rates and biases: acting.json, three seeds
     differs={
         "parameters": "once at equal width and once at equal size",
         "updates": "a training run stops as soon as it has found the turn",

@@ -31,6 +31,7 @@ PAGE = "28_preferences"
 SEEDS, BATCH, N_PAIRS, N_LOOK = (0, 1, 2), 32, 2000, 256
 PRICES = (0.0, 0.1, 0.5, 2.0)
 UPDATES, RATE = 60, 3e-3
+LEAST = 62  # captions that are left of 4,000 when one of 64 is kept
 LIKES = 2.0  # what a colour word is worth to the judge
 CONFIG = ModelConfig(
     len(grammar.vocabulary()), 64, 4, 128, 0, 2, 0.0, max_len=32, positional="learned",
@@ -81,9 +82,22 @@ def reference() -> LanguageModel:
 
 def draw_pairs(model: LanguageModel, n: int) -> tuple[torch.Tensor, torch.Tensor]:
     """(better, worse): n pairs of the model's captions, as the judge chose. (n, 1 + T) each."""
-    two = preferences.write_texts(model, 2 * n).view(2, n, -1)
-    first = torch.rand(n) < torch.sigmoid(liked(two[0]) - liked(two[1]))
+    return choose(preferences.write_texts(model, 2 * n).view(2, n, -1))
+
+
+def choose(two: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both captions of each pair, (2, n, 1 + T) -> (better, worse), as the judge chooses."""
+    first = torch.rand(two.size(1)) < torch.sigmoid(liked(two[0]) - liked(two[1]))
     return torch.where(first[:, None], *two), torch.where(first[:, None], *two.flip(0))
+
+
+def pairs_as_long(model: LanguageModel, n: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """As `draw_pairs`, but the two captions of a pair have the same number of words."""
+    ids = preferences.write_texts(model, 4 * n)
+    ids = ids[(ids != PAD).sum(-1).argsort(stable=True)]  # short ones first
+    two = ids.view(-1, 2, ids.size(-1)).transpose(0, 1)  # neighbours
+    same = ((two != PAD).sum(-1).diff(dim=0) == 0)[0].nonzero().squeeze(-1)
+    return choose(two[:, same[torch.randperm(len(same))[:n]]])
 
 
 @cache
@@ -131,6 +145,7 @@ def look(policy: LanguageModel, seed: int) -> dict:
         "kl": moved.mean().item(),
         "accepted": sum(map(grammar.accepts, texts)) / N_LOOK,
         "distinct": len(set(texts)) / N_LOOK,
+        "distinct_62": len(set(texts[:LEAST])) / LEAST,
         "words": sum(len(t.split()) for t in texts) / N_LOOK,
         "samples": texts[:6],
     }
@@ -152,11 +167,27 @@ def by_reward(policy, price, seed):
 
 def by_pairs(policy, price, seed, kind="kept"):
     """DPO on N_PAIRS pairs, read again and again ("kept"), or on pairs that nobody saw before:
-    the reference's ("fresh"), or those that the policy has just written itself ("own")."""
+    the reference's ("fresh"), or those that the policy has just written itself ("own").
+
+    Three more take one thing away from "fresh" each. "as long": both captions of a pair have the
+    same number of words. "asked often": both sides count, each as often as the judge would choose
+    it, so no choice is a toss. "judged": the same, and the reward model is asked in her place.
+    """
     model, known = reference(), pairs(seed)
 
     def loss():
-        if kind != "kept":
+        if kind in ("asked often", "judged"):
+            two = preferences.write_texts(model, 2 * BATCH).view(2, BATCH, -1)
+            worth = judge(seed) if kind == "judged" else liked
+            chosen = torch.sigmoid(worth(two[0]) - worth(two[1]))  # (BATCH,)
+            now = [preferences.log_probability(policy, x) for x in two]
+            with torch.no_grad():
+                before = [preferences.log_probability(model, x) for x in two]
+            margin = price * (now[0] - before[0] - now[1] + before[1])
+            return -(chosen * F.logsigmoid(margin) + (1 - chosen) * F.logsigmoid(-margin)).mean()
+        if kind == "as long":
+            two = pairs_as_long(model, BATCH)
+        elif kind != "kept":
             two = draw_pairs(policy if kind == "own" else model, BATCH)
         else:
             i = torch.randint(N_PAIRS, (BATCH,))
@@ -214,6 +245,8 @@ def weighed(seed: int, n: int = 4_000) -> dict:
             "kl": math.log(size) - (size - 1) / size,
             "colours": colours([texts[i] for i in chosen.tolist()]).mean().item(),
             "accepted": accepted[chosen].mean().item(),
+            # Of so few captions that 64 candidates each are enough for all: comparable over n.
+            "distinct": len({texts[i] for i in chosen.tolist()[:LEAST]}) / LEAST,
         })
     return {"optimum": found, "best_of": best}
 
@@ -245,6 +278,9 @@ def grid():
         yield rewarded(0.0, RATE, 2 * UPDATES, seed)
         yield paired("kept", 0.5, RATE, 2 * UPDATES, seed)
         yield from (paired("own", price, RATE, UPDATES, seed) for price in PRICES[1:3])
+    for seed in SEEDS:  # what else could drive DPO out of the language?
+        for kind in ("as long", "asked often", "judged"):
+            yield from (paired(kind, price, RATE, UPDATES, seed) for price in PRICES[1:3])
 
 
 GATE = Gate(
@@ -252,6 +288,7 @@ GATE = Gate(
     arms=("price", "pairs"),
     edge={"price": (0.1, 0.5), "rate": (RATE, None), "updates": (None, UPDATES)},
     measures=("start", "reweighted"),
+    differs={"tokens": "The reward model reads the captions, too, so more tokens are read here."},
     did_not_learn=(
         ({"part": "policy gradient", "price": 2.0}, "the policy gradient gains next to nothing"),
     ),

@@ -7,14 +7,17 @@ on texts of every size, so one run gives the whole curve. A quarter of an hour o
 """
 
 import math
+from functools import partial
 
 import torch
+from torch import nn
 
 from recordings.gate import Gate
 from recordings.record import ROOT, cell
 from transformer_lib.beyond import states
 from transformer_lib.beyond.far_links import N_VALUES
 from transformer_lib.beyond.learning import learn
+from transformer_lib.normalization import RMSNorm
 
 OUT = ROOT / "results" / "beyond" / "states.json"
 PAGE = "27_states"
@@ -23,16 +26,34 @@ BASE = {"told": 1, "rows": 16, "heads": 1, "layers": 1, "updates": 500, "rate": 
 ALL = [*states.GATES, "softmax", "softmax, gated"]
 GATE = Gate(
     chance=math.log(N_VALUES),
-    arms=("gate", "rows", "heads", "layers"),
+    arms=("gate", "rows", "columns", "heads", "layers", "fade"),
     edge={"rows": (8, 32), "rate": (0.006, 0.006), "updates": (None, 500)},
     differs={"parameters": "more rows also mean larger maps for keys and queries"},
 )
 
 
-def recalls(gate, told, rows, heads, layers, updates, rate, seed) -> dict:
-    """Share of the questions answered right, for each of ASKED_ON."""
+def faded(fade, heads, x):
+    """A decay for all tokens and heads alike: (B, T, D) -> (B, H, T, 1)."""
+    return x.new_full((len(x), heads, x.size(1), 1), math.log1p(-fade))
+
+
+def recalls(
+    gate, told, rows, heads, layers, updates, rate, seed, columns=None, fade=None
+) -> dict:
+    """Share of the questions answered right, for each of ASKED_ON.
+
+    columns: numbers in a value of all heads together, in place of the model's width.
+    fade: what RetNet forgets at each token, in place of 1/32, 1/64 and so on.
+    """
     torch.manual_seed(seed)
     model = states.Recaller(gate, rows, layers, heads)
+    for mixer in (layer.self_attention for layer in model.decoder.layers):
+        if columns:
+            mixer.w_v = nn.Linear(mixer.w_v.in_features, columns, bias=False)
+            mixer.w_o = nn.Linear(columns, mixer.w_o.out_features, bias=False)
+            mixer.norm = RMSNorm(columns // heads)
+        if fade:
+            mixer.log_decay = partial(faded, fade, heads)
     generator = torch.Generator().manual_seed(seed)
 
     def loss():
@@ -73,4 +94,13 @@ def grid():
         *arms(("RetNet", "GLA", "softmax"), (1, 2), told=2),
         *arms(linear, (2,), rows=8),
         *arms(("Gated DeltaNet",), three, rows=8),
+        # Rows, columns and heads one at a time: 1,024 numbers as 64 x 16, 256 as 16 x 16.
+        *arms(linear, three, rows=64, columns=16),
+        *arms(linear, three, rows=16, columns=16),
+        *arms(linear, (2,), heads=4),
+        *arms(linear, (2,), heads=4, rows=4),
+        # Is it the speed of its fading that RetNet lacks?
+        *[c for fade in (1 / 16, 1 / 256) for c in arms(("RetNet",), three, fade=fade)],
+        *arms(("RetNet",), three, heads=4),
+        *arms(("GLA",), three, rate=0.002),  # does a third of the rate free its stuck seeds?
     ]

@@ -160,6 +160,27 @@ def test_a_first_look_is_light(browser, address, page):
     assert 100_000 < weight < FIRST_LOOK[page], f"{weight:,} bytes at first: {weights[:6]}"
 
 
+def test_a_phone_lays_out_a_chapter_in_pieces_unless_it_goes_to_a_place(browser, address):
+    """by_section.js: the end is the same page, of the same height."""
+    held = ("const page = document.documentElement, last = [...document.querySelectorAll("
+            "'.bd-article > section > section')].pop(); page.dataset.bySection = '';"
+            "last.classList.remove('laid-out'); const found = getComputedStyle(last).contentVisibility;"
+            "last.classList.add('laid-out'); const after = getComputedStyle(last).contentVisibility;"
+            "delete page.dataset.bySection; return [found, after];")
+    state = ("return [document.querySelectorAll('.laid-out').length, 'bySection' in "
+             "document.documentElement.dataset, document.querySelector('.bd-article').offsetHeight];")
+    for width, first in ((PHONE, "auto"), (DESKTOP, "visible")):
+        open_page(browser, address + "book/03_masks.html", width)
+        pieces, waits, height = browser.execute_script(state)
+        assert pieces > 8 and not waits
+        assert browser.execute_script(held) == [first, "visible"]
+        open_page(browser, address + "book/03_masks.html#summary", width)
+        pieces, waits, whole = browser.execute_script(state)
+        assert pieces == 0 and not waits and abs(whole / height - 1) < 0.05
+        top = browser.execute_script("return document.querySelector('#summary').getBoundingClientRect().top")
+        assert -5 < top < 200, f"the heading is at {top} px"
+
+
 @functools.cache
 def sent(url, address):
     """Bytes that a server with compression sends for a file of the site."""

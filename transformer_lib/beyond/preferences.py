@@ -83,7 +83,7 @@ def dpo_loss(
     """Log-probabilities (B,) of both texts under the policy, and under the reference before it.
 
     price * log(policy / reference) is the reward that a policy would be the best answer to
-    (Rafailov et al. 2023, eq. 7), so it goes where the reward stood.
+    (Rafailov et al. 2023, eq. 7), so it takes the place of the reward.
     """
     return reward_loss(price * (better - better_before), price * (worse - worse_before))
 

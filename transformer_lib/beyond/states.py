@@ -111,7 +111,7 @@ class StateMixer(nn.Module):
     """In the place of a self-attention: n_heads states of n_rows x d_model / n_heads numbers.
 
     gate: a name of GATES. Nothing else differs between the members of the family: keys and queries
-    have length 1, and a norm stands where the softmax kept the outputs at one size.
+    have length 1, and a norm keeps the outputs at one size, as the softmax did.
     """
 
     def __init__(self, d_model: int, n_heads: int, n_rows: int, gate: str):

@@ -150,7 +150,7 @@ def crops(p, workers=4, epochs=2):
 def workers_draw_for_themselves(p):
     """No two workers draw the same, and no worker repeats itself in another epoch; the same seed repeats it all."""
     found = crops(p)
-    assert len({*found}) == len(found), f"{len(found)} draws, of which {len({*found})} are different"
+    assert len({*found}) == len(found), f"different draws: {len({*found})} of {len(found)}"
     assert found == crops(p), "the same seed draws something else"
 
 
