@@ -1,6 +1,6 @@
 """Count again what recorded runs read. Their batches follow from the seed: nothing is trained.
 
-    python -m recordings.replay
+    python -m recordings.replay        # about ten minutes
 
 The runs of encoder_decoders and decoder_only were made before the recorder counted tokens. Their
 `tokens` come from here: each run's batches drawn once more, padding included. Prints what differs

@@ -35,7 +35,7 @@ from transformer_lib import (
     load_pretrained,
     training,
 )
-from transformer_lib.beyond import acting, digits
+from transformer_lib.beyond import acting, digits, relative_bias
 from transformer_lib.beyond.encoders import mask_tokens
 from transformer_lib.beyond.learning import learn
 from transformer_lib.beyond.one_stream import PrefixLanguageModel
@@ -288,6 +288,24 @@ def test_what_does_not_fit_stays_the_librarys(perfect):
     assert_equal(mine(ids), parallel(ids), 1e-5)
 
 
+def test_a_t5_with_ones_own_positions_computes_and_writes_as_the_librarys(perfect):
+    torch.manual_seed(0)
+    config = tiny_config(positional="none", max_len=200)
+    model = relative_bias.add_relative_bias(Transformer(config)).eval()
+    with torch.no_grad():
+        for stack in (model.encoder, model.decoder):
+            stack.layers[0].self_attention.positions.table.weight.normal_()
+    mine = own.adopt(model, perfect)
+    assert mine.own == ["relative_bias"] and {*mine.state_dict()} == {*model.state_dict()}
+    src, tgt = torch.randint(4, 20, (2, 150)), torch.randint(4, 20, (2, 9))
+    assert_equal(mine(src, tgt), model(src, tgt), 1e-5)
+    assert torch.equal(decoding.greedy_decode(mine, src), decoding.greedy_decode(model, src))
+    for mine_, theirs in ((mine.encoder, model.encoder), (mine.decoder, model.decoder)):
+        made = {layer.self_attention.positions for layer in mine_.layers}
+        assert len(made) == len({layer.self_attention.positions for layer in theirs.layers}) == 1
+    assert mine.count_parameters() == model.count_parameters()
+
+
 def test_the_other_parts_do_what_the_librarys_do(perfect):
     mine = own.descendants(perfect)
     ids = torch.randint(0, 30, (5, 40))
@@ -426,6 +444,11 @@ WRONG = [
      "attended, _ = attend(norm_1(x), mask, kept)", "that of before"),
     ("block", "norm_2(x)), kept", "x), kept", "without a norm"),
     ("block", "x = x + attended", "x = norm_1(x) + attended", "must stay untouched"),
+    ("relative_bias", "start, start + n_queries", "n_queries", "`start` is not used"),
+    ("relative_bias", "16 if self.both_ways else 32", "16", "half of yours are empty"),
+    ("relative_bias", "128 / half", "128", "begins at distance 128"),
+    ("relative_bias", "distance > 0", "distance >= 0", "distance 0 is bucket 0"),
+    ("relative_bias", "permute(2, 0, 1)", "permute(0, 1, 2)", "(n_heads, n_queries, n_keys)"),
     ("hide_tokens", "(ids > 3)", "(ids > 0)", "never hidden"),
     ("hide_tokens", "fate < 0.9", "fate < 1", "it does"),
     ("hide_tokens", "return read, chosen", "return read, read != ids", "whose token stays"),
@@ -506,6 +529,9 @@ EQUIVALENT = {
     ("grouped_heads", "return self.w_o", "arguments exchanged"),
     ("block", "T, start =", "0 -> 1"),
     ("block", "mask =", "without device="),
+    ("relative_bias", "query =", "without device="),
+    ("relative_bias", "distance =", "without device="),
+    ("relative_bias", "bucket = torch.where", "Lt -> LtE"),  # the two meet there
     ("hide_tokens", "chosen =", "Lt -> LtE"),  # no draw is exactly that number
     ("hide_tokens", "read = torch.where(chosen & (fate < 0.9)", "Lt -> LtE"),
     ("hide_tokens", "read = torch.where(chosen & (fate < 0.8)", "Lt -> LtE"),
@@ -618,6 +644,25 @@ class MyGroupedHeads(nn.Module):
                 scores = scores.masked_fill(~mask.expand(B, self.H, *scores.shape[1:])[:, h], -1e9)
             heads.append(scores.softmax(-1) @ v[:, h * self.G // self.H])
         return self.w_o(torch.cat(heads, -1)), [k, v]
+""",
+    "relative_bias": """
+class MyRelativeBias(nn.Module):
+    def __init__(self, n_heads, both_ways):
+        super().__init__()
+        self.table = nn.Embedding(32, n_heads)
+        self.side = 16 if both_ways else 32
+        self.both_ways = both_ways
+
+    def bucket(self, d):
+        after, d = d > 0, abs(d) if self.both_ways else max(-d, 0)
+        if d >= self.side // 2:
+            grown = math.log2(2 * d / self.side) / math.log2(256 / self.side)
+            d = min(self.side // 2 + int(grown * (self.side // 2)), self.side - 1)
+        return d + 16 * (after and self.both_ways)
+
+    def forward(self, n_queries, n_keys, start):
+        rows = [self.bucket(key - start - i) for i in range(n_queries) for key in range(n_keys)]
+        return self.table.weight[rows].T.reshape(-1, n_queries, n_keys)
 """,
     "hide_tokens": """
 def my_hiding(ids, mask_id, chance, fate, other):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -111,9 +112,25 @@ def test_what_is_recorded_is_of_what_is_shipped(path):
     assert found["test"]["sentences"] == recorded["sentences"]
 
 
+def records():
+    kept = json.loads((LIVE / "examples.json").read_text(encoding="utf-8"))
+    return kept["examples"] + kept["pages"]
+
+
+def test_a_chapter_opens_without_the_weights():
+    """What a small translator shows at first is recorded, so a phone need not load 3 MB for it."""
+    shown = {
+        text for path in LIVE.parents[1].glob("*.ipynb")
+        for cell in json.loads(path.read_text(encoding="utf8"))["cells"]
+        for code in ["".join(cell["source"])] if '"translator_mini"' in code
+        for text in re.findall(r'\btext="([^"]+)"', code)
+    }
+    assert shown and shown <= {one["sentence"] for one in records()}
+
+
 def test_the_file_of_the_page_translates_as_the_run_does():
     """The captions that are recorded with the page, as it shows them before the file is loaded."""
-    recorded = json.loads((LIVE / "examples.json").read_text(encoding="utf-8"))["examples"]
+    recorded = records()
     texts = [example["sentence"] for example in recorded if example["inDomain"]]
     exact = load_pretrained("multi30k-de-en").translate(texts)
     rounded = export.load_exported(LIVE / "multi30k-de-en.bin").translate(texts)

@@ -36,6 +36,10 @@ SENTENCES = {  # German, and whether it is like what the model has read
     "Ein Quokka fährt Einrad.": True,
     "Gestern habe ich meine Schlüssel verloren.": False,
 }
+PAGES = {  # with which a chapter opens
+    "Ein Mann repariert das Dach seines Hauses.": True,
+    "Ein Kind malt ein buntes Bild.": True,
+}
 ELSEWHERE = """Bitte senden Sie uns die Rechnung bis Freitag.
 Die Liebe ist ein seltsames Spiel.
 Gestern habe ich meine Schlüssel verloren.
@@ -148,6 +152,7 @@ def make() -> dict:
         "parameters": translator.model.count_parameters(),
         **how_sure(translator),
         "examples": [record(translator, *item) for item in SENTENCES.items()],
+        "pages": [record(translator, *item) for item in PAGES.items()],
     }
 
 

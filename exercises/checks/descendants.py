@@ -456,6 +456,96 @@ def block(x, kept, norm_1, attend, norm_2, feed_forward):
     return x + feed_forward(norm_2(x)), kept
 
 
+# ---------------------------------------------------------------------------------- T5's positions
+
+
+def _tables(n_queries=3, n_keys=9, start=4, H=2, both_ways=True):
+    return n_queries, n_keys, start, both_ways, torch.randn(32, H)
+
+
+def _run_bias(part, n_queries, n_keys, start, both_ways, table):
+    module = build(part, (table.size(1), both_ways), {"table.weight": tuple(table.shape)})
+    return computed(module, {"table.weight": table}, (n_queries, n_keys, start))
+
+
+def _off_the_edges(result, n_queries, n_keys, start, both_ways, table):
+    """Without the distances at which a bucket begins exactly: there a rounding error decides."""
+    if not both_ways or tuple(getattr(result, "shape", ())[1:]) != (n_queries, n_keys):
+        return result
+    away = (torch.arange(n_keys) - torch.arange(start, start + n_queries)[:, None]).abs()
+    return result.masked_fill((away == 16) | (away == 32) | (away == 64), 0.0)
+
+
+def _biased(way=1, used=1, both=None, far=lambda away, half: math.log(128 / half), scale=1,
+            cut=torch.floor, first=lambda distance: distance > 0, hides=True, order=(2, 0, 1),
+            sizes=(32, 16)):
+    """T5's positions with one thing done in another way."""
+
+    def bias(n_queries, n_keys, start, both_ways, table):
+        both_ways = both_ways if both is None else both
+        query = torch.arange(n_queries)[:, None] + start * used
+        distance = way * (torch.arange(n_keys) - query)
+        away = distance.abs() if both_ways or not hides else (-distance).clamp(min=0)
+        n = sizes[both_ways]
+        half = n // 2
+        grown = half + cut((away / half).clamp(min=1).log() / far(away, half) * half).long()
+        bucket = torch.where(away < half, away, grown) if scale else away
+        bucket = bucket.clamp(max=n - 1)
+        if both_ways:
+            bucket = bucket + 16 * first(distance)
+        return table[bucket].permute(*order)
+
+    return bias
+
+
+@exercise(
+    "own.relative_bias", inputs=_tables, gradients=True, view=_off_the_edges,
+    vary=(dict(both_ways=False), dict(n_queries=1, n_keys=90, start=80, both_ways=False, H=3),
+          dict(n_queries=2, n_keys=260, start=70, H=1), dict(n_queries=6, n_keys=6, start=0),
+          dict(n_queries=2, n_keys=200, start=198, both_ways=False)),
+    hint=(
+        "a distance for each query and key, a bucket for each distance, a row of the table for "
+        "each bucket; then the heads come first",
+        "the queries are at start, start + 1, ..., and the distances are key - query[:, None]; "
+        "compute the near and the far buckets, and choose between them with torch.where",
+        "far: half + (log(away / half) / log(128 / half) * half).long(), at most n - 1; where "
+        "away is 0, take the log of something else, as torch.where reads both",
+    ),
+    adapt=_with_weights(_run_bias), shrinks=False, tolerance=1e-5,
+    wrong="with the same table, this is not T5's number for each head, query and key",
+    shape="give (n_heads, n_queries, n_keys), a number for each head and each pair",
+    slips=formulas({
+        "the distance is the key's place minus the query's; yours is the other way round": (
+            _biased(way=-1)
+        ),
+        "`start` is not used: with a cache, query 0 does not stand at place 0": _biased(used=0),
+        "without both_ways, all 32 buckets are for the keys behind: half of yours are empty": (
+            [_biased(both=True), _biased(sizes=(16, 16))]
+        ),
+        "with both_ways, buckets 0 to 15 are for one side and 16 to 31 for the other: yours has "
+        "one side only": [_biased(both=False), _biased(first=lambda distance: distance > 10**6)],
+        "far distances share buckets, whose width grows: take the logarithm": _biased(scale=0),
+        "the last bucket begins at distance 128: divide by log(128 / half)": (
+            [_biased(far=lambda away, half: math.log(128)), _biased(far=lambda away, half: 1.0),
+             _biased(far=lambda away, half: math.log(32 / half + 1))]
+        ),
+        "the logarithm is cut to a whole number: yours is rounded": (
+            [_biased(cut=torch.round), _biased(cut=torch.ceil)]
+        ),
+        "16 is added for keys after the query; you add it for those before": (
+            _biased(first=lambda distance: distance < 0)
+        ),
+        "distance 0 is bucket 0: only keys after the query get 16 more": (
+            _biased(first=lambda distance: distance >= 0)
+        ),
+        "without both_ways, a key after the query counts as distance 0": _biased(hides=False),
+        "queries and keys are exchanged in your result": _biased(order=(2, 1, 0)),
+    }),
+)
+def relative_bias(n_queries, n_keys, start, both_ways, table):
+    return _biased()(n_queries, n_keys, start, both_ways, table)
+
+
 # ---------------------------------------------------------------------------- what BERT learns from
 
 

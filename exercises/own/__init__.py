@@ -100,6 +100,9 @@ DESCENDANTS = {
     "block": Part(
         "(x, kept, norm_1, attend, norm_2, feed_forward)", "Decoder-only", changed.block
     ),
+    "relative_bias": Part(
+        "class (n_heads, both_ways)", "T5's positions", changed.relative_bias
+    ),
     "hide_tokens": Part(
         "(ids, mask_id, chance, fate, other)", "Encoder-only", changed.hide_tokens
     ),
@@ -266,8 +269,8 @@ def model(config: ModelConfig, where: str | Path | None = None) -> OwnTransforme
 def adopt(model: nn.Module, where: str | Path | None = None) -> nn.Module:
     """A copy of a library's model, with its weights, that computes with your parts of DESCENDANTS.
 
-    model: one with rotary positions, RMSNorm, SwiGLU or grouped heads, or that only decodes, or
-    reads patches. Its `own` holds the names of those of your parts that found a place in it.
+    model: one with rotary positions, T5's, RMSNorm, SwiGLU or grouped heads, or that only decodes,
+    or reads patches. Its `own` holds the names of those of your parts that found a place in it.
     """
     adopted = copy.deepcopy(model)
     with torch.random.fork_rng(devices=[]):  # first weights that are overwritten draw no chance

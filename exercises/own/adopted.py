@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.beyond.relative_bias import RelativeBias
 from transformer_lib.cache import KeyValueCache
 from transformer_lib.decoder import DecoderLayer
 from transformer_lib.feed_forward import FeedForward
@@ -30,11 +31,16 @@ def put_in(model: nn.Module, parts: dict) -> list[str]:
 
 
 def _replace(model: nn.Module, fits, make) -> None:
-    """Put make(old) in the place of each module that fits; what was old is asked no more."""
+    """Put make(old) in the place of each module that fits; what was old is asked no more. One that
+    stands in several places, as T5's table does, is made once.
+    """
+    made = {}
     for parent in list(model.modules()):
         for name, old in list(parent.named_children()):
             if fits(old):
-                setattr(parent, name, make(old))
+                if old not in made:
+                    made[old] = make(old)
+                setattr(parent, name, made[old])
 
 
 # ------------------------------------------------------------------------------ where a part fits
@@ -66,6 +72,10 @@ def _block(module):
     )
 
 
+def _relative(module):
+    return type(module) is RelativeBias and (module.n_buckets, module.max_distance) == (32, 128)
+
+
 # ----------------------------------------------------------------------------------- putting it in
 
 
@@ -82,6 +92,24 @@ class OwnRotary(PositionalScheme):
 
     def turn(self, q: Tensor, k: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
         return self(q, start), self(k, start)
+
+
+class OwnBias(PositionalScheme):
+    """The scheme that adds to the scores what the reader's module says of the distances.
+
+    The reader's module is no child of this one: its table is, so that it keeps its name.
+    """
+
+    def __init__(self, old: RelativeBias, relative):
+        super().__init__()
+        made = relative(old.table.embedding_dim, old.both_ways)
+        self.table = made.table
+        self.load_state_dict(old.state_dict())
+        self.made = [made]
+
+    def bias(self, n_queries: int, n_keys: int, start: int = 0) -> Tensor:
+        """(1, H, n_queries, n_keys); query 0 is at `start`."""
+        return self.made[0](n_queries, n_keys, start)[None]
 
 
 class OwnHeads(nn.Module):
@@ -159,6 +187,7 @@ PLACES = {  # name of a part: (whether a module is one like it, what comes in it
         old, network(old.expand.in_features, old.expand.out_features))),
     "grouped_heads": (_grouped, lambda old, heads: OwnHeads(old, heads)),
     "block": (_block, lambda old, block: OwnBlock(old, block)),
+    "relative_bias": (_relative, lambda old, relative: OwnBias(old, relative)),
 }
 
 

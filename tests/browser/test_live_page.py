@@ -41,7 +41,8 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 DOGS = "Zwei Hunde spielen im Schnee."
 FIGURES = sorted(path.stem for path in LIVE.glob("figure_*.js"))
-EXAMPLES = json.loads((LIVE / "examples.json").read_text(encoding="utf-8"))["examples"]
+RECORDS = json.loads((LIVE / "examples.json").read_text(encoding="utf-8"))
+EXAMPLES = RECORDS["examples"]
 SKELETON = """<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>The page</title>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/_static/palette.css">
@@ -287,9 +288,9 @@ def test_the_recorded_sentences_are_what_the_model_writes(translator):
         "const all = []; for (const text of texts) all.push(await model.translate(text));"
         "done(all.map(({text, confidence, attention}) => ({text, confidence,"
         " heads: attention.cross.length * attention.cross[0].length})))})",
-        [example["sentence"] for example in EXAMPLES],
+        [example["sentence"] for example in EXAMPLES + RECORDS["pages"]],
     )
-    for example, answer in zip(EXAMPLES, found, strict=True):
+    for example, answer in zip(EXAMPLES + RECORDS["pages"], found, strict=True):
         if example["inDomain"]:  # what it makes up elsewhere hangs on a hair
             assert answer["text"] == example["text"]
         assert answer["confidence"] == pytest.approx(example["confidence"], abs=0.05)
@@ -324,9 +325,6 @@ def test_what_cannot_be_read_is_said(translator, text, says):
     translator.js("const box = document.querySelector('.live-input'); box.value = arguments[0];"
                   "box.dispatchEvent(new Event('input'))", text)
     translator.wait(f"/{says}/.test(document.querySelector('.live-says').textContent)", says)
-
-
-RECORDS = json.loads((LIVE / "examples.json").read_text(encoding="utf-8"))
 
 
 def test_what_the_story_says_about_captions_was_measured():
@@ -1454,6 +1452,65 @@ def test_a_guess_has_no_serious_barrier(browser, address, scheme):
         small = page.js("return [...document.querySelectorAll('.live-guess button')].filter((one) =>"
                         " one.offsetParent && one.getBoundingClientRect().height < 43.5).length")
         assert not small
+
+
+def said_sure(page):
+    return page.js("return JSON.parse(localStorage.getItem('attention-step-by-step.sure') ?? '{}')")
+
+
+def test_how_sure_a_reader_is_can_be_said_before_the_guess_and_is_added_up(browser, address):
+    """Only beforehand: after the answer nobody is asked. It is erased with the guess."""
+    page = guess_page(browser, address)
+    page.js("localStorage.clear()")
+    page = guess_page(browser, address)
+    page.press("90 %", ".live-sure")
+    page.press("50 %", ".live-sure")
+    assert [one.text for one in page.all(".live-sure [aria-pressed=true]")] == ["50 %"]
+    page.press("90 %", ".live-sure")
+    page.press("One")
+    assert said_sure(page) == {"test": {"sure": 0.9, "right": False}}
+    assert "Of 1 guess you were 90 % sure, and it was wrong." in page.text(".live-score")
+    page.press("✓ Two")
+    assert said_sure(page) == {"test": {"sure": 0.9, "right": False}}  # the first one counts
+    page.press("Erase my guess")
+    assert said_sure(page) == {} and not page.one(".live-sure").is_displayed()
+    page = guess_page(browser, address)
+    page.press("Two")
+    assert said_sure(page) == {} and page.text(".live-score") == ""  # it may be left out
+    assert not page.errors()
+
+
+KEPT_SURE = {f"g{i}": {"sure": sure, "right": right} for i, (sure, right) in enumerate(
+    [(0.5, True), (0.5, False), (0.7, True), (0.7, True), (0.9, True), (0.9, False), (0.99, True)])}
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is missing: make assets")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_calibration_is_the_notebooks(browser, address, scheme, tmp_path, monkeypatch):
+    from exercises import guesses
+
+    monkeypatch.setattr(guesses, "_chosen", tmp_path / "mine.json")
+    for name, one in KEPT_SURE.items():
+        guesses.keep(name, "yes", sure=one["sure"])
+        guesses.settle(name, right=one["right"])
+    found = guesses.calibration()
+    Handler.more["calibration"] = '<div class="live-figure" data-live="calibration"><p>Here.</p></div>'
+    page = visit(browser, address + "book/calibration.html", width=390)
+    page.js("localStorage.setItem('attention-step-by-step.sure', arguments[0])", json.dumps(KEPT_SURE))
+    page = visit(browser, address + "book/calibration.html", width=390)
+    page.js("document.documentElement.dataset.theme = arguments[0]", scheme)
+    said = page.text(".live-figure p")
+    assert f"Of 7 guesses you were {100 * found.sure:.0f} % sure on average, and 71 % were right." in said
+    assert f"Brier score {found.brier:.3f}." in said and "mostly luck" in said
+    told = page.js("return document.querySelector('.live-figure svg').getAttribute('aria-label')")
+    for sure, hits, n, _ in found.groups:
+        assert f"about {100 * sure:.0f} % sure, {100 * hits:.0f} % right, of {n}" in told
+    assert len(page.all(".live-calibration-dot")) == len(found.groups)
+    assert not serious_issues(page, ".live-figure")
+    assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0
+    page.press("Forget how sure I was")
+    assert said_sure(page) == {} and not page.all(".live-calibration-dot")
+    assert "No guess is kept" in page.text(".live-figure p") and not page.errors()
 
 
 def test_without_the_script_a_guess_is_a_question_with_a_folded_answer():

@@ -206,7 +206,7 @@ class Model extends EventTarget {
       && !options.tree;
     if (simple && this.state !== "ready" && this.wanted === "de") {
       const examples = await this.examples().catch(() => []);
-      const record = examples.find((example) => example.sentence === text.trim());
+      const record = [...examples, ...this.records?.pages ?? []].find((one) => one.sentence === text.trim());
       if (record) return unpack(record);
     }
     return this.ask("translate", text, { keep: 12, attention: true, ...options });
