@@ -10,6 +10,7 @@ import dataclasses
 import importlib
 import inspect
 import math
+import random
 import typing
 from pathlib import Path
 
@@ -20,13 +21,24 @@ from conftest import random_ids, tiny_config
 from torch import Tensor, nn
 
 import transformer_lib
-from transformer_lib import ModelConfig, TrainConfig, Transformer, masks, training
+from transformer_lib import ModelConfig, TrainConfig, Transformer, masks, training, visualize
 from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
-from transformer_lib.beyond import sparse
+from transformer_lib.batching import Batches
+from transformer_lib.beyond import (
+    acting,
+    adaptive_depth,
+    caches,
+    choosing,
+    denoising,
+    digits,
+    sparse,
+)
 from transformer_lib.config import BlockConfig
+from transformer_lib.decoder import DecoderLayer
 from transformer_lib.guards import calls, values
 from transformer_lib.models.classifier import Classifier
 from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.scoring import verdict
 from transformer_lib.tokenization import train_tokenizer
 from transformer_lib.translator import Translator
 
@@ -129,6 +141,7 @@ SPECIAL = {
     "EncoderOnly": {}, "Batches": {"lengths": [2, 1]}, "TokenBatchSampler": {},
     "LanguageModel.start": {}, "BlockConfig": {"norm": "layer"},
     "ModelConfig": {"vocab_size": 20, "positional": "sinusoidal", "norm": "layer"},
+    "LiveCurve": {"x": "step"}, "table": {"columns": ["a"], "rows": [["b"]]},
 }
 # Called elsewhere: they train, load or translate for seconds, or their arguments are their point.
 ELSEWHERE = {"train", "fit", "load_pretrained", "run_info", "find_run", "results_dir",
@@ -281,6 +294,8 @@ def named(module_name):
     for name, value in list(vars(module).items()):
         if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
             continue
+        if inspect.isclass(value) and issubclass(value, (Exception, str)):
+            continue
         if inspect.isfunction(value) or inspect.isclass(value):
             needed = [key for key, found in inspect.signature(value).parameters.items()
                       if found.default is found.empty
@@ -384,6 +399,76 @@ ONCE_ACCEPTED = [
 ]
 
 
+def batches(**changes):
+    given = {"columns": [[[4], [5]]], "lengths": [1, 1], "counts": [1, 1], "max_tokens": 9,
+             "seed": 0}
+    return Batches(**(given | changes))
+
+
+ONCE_ACCEPTED += [
+    (lambda: DecoderLayer(config())(x(2, 3, 16), x(3, 5, 16)), "x and memory must have the same"),
+    (lambda: model().decode(random_ids(2, 3), x(3, 5, 16)), "tgt_ids and memory must have the sa"),
+    (lambda: model().start(random_ids(2, 3), 99), "bos_id must be an id of the vocabulary"),
+    (lambda: MultiHeadAttention(16, 4).attend(*x(3, 1, 4, 3, 4), need_weights="yes"), "need_weigh"),
+    (lambda: model().default_masks(random_ids(1, 3), random_ids(1, 3), "all"), "src_mask is 'all'"),
+    (lambda: masks.padding_mask(random_ids(1, 3).bool()), "ids must be whole numbers"),
+    (lambda: LanguageModel(config()).mask(x(1, 3)), "ids must be whole numbers"),
+    (lambda: transformer_lib.positional.SinusoidalEncoding(16)(torch.ones(1, 3, 16).long()),
+     "x is a tensor .* expected numbers of a float type"),
+    (lambda: transformer_lib.dropout.Dropout(0.1)(x(2, 3).to(torch.complex64)), "real numbers"),
+    (lambda: transformer_lib.schedule.noam(-1, 16, 10), "step is -1"),
+    (lambda: transformer_lib.normalization.LayerNorm(16, eps=10**400), "eps is 1000.* a number"),
+    (lambda: batches(columns=[[[4]]]), "one entry for each example"),
+    (lambda: batches(extra=-1), "extra must be at least 0"),
+    (lambda: batches().tensors([-1], "cpu"), "batch must hold numbers of examples"),
+    (lambda: batches().restore({"epoch": 1.5, "next_batch": 0}), "state must hold epoch and next"),
+    (lambda: transformer_lib.batching.padding_share([(-1, 2)], [[0]]), "lengths must be counts"),
+    (lambda: visualize.LiveCurve(x=3), "x is 3 .* expected a string"),
+    (lambda: visualize.matrix(x(2, 2), row_labels=3), "row_labels is 3"),
+    (lambda: MultiHeadAttention(16, 4, positions=object), "positions is"),
+    (lambda: verdict.compare_runs([1, 2], [1, 1], spread=(-1, 3)), "spread must be"),
+    (lambda: verdict.sign_flip_p([1, math.nan]), "differences must be finite"),
+    (lambda: choosing.rerank(torch.tensor([math.nan]), torch.ones(1), 0.5), "there is a nan"),
+    (lambda: denoising.two_tags([[4]], [], 5, 6), "as many targets as sources"),
+    (lambda: denoising.poisson(1e30, random.Random(0)), "mean is 1e.30; it must be at least 0 and"),
+    (lambda: digits.shuffle_patches(x(1, 1, 4, 4), torch.tensor([0, 0, 1, 2])), "order must hold"),
+    (lambda: caches.truncated_svd(x(3, 4), 9), "rank must be at most the smaller side"),
+    (lambda: adaptive_depth.calibrate(torch.full((2, 3), 2.0), 0.1), "numbers from 0 to 1"),
+    (lambda: acting.asking(nn.Identity(), 1.0, context=0), "context is 0"),
+    (lambda: transformer_lib.evaluation.edit_distance(iter("a"), "a"), "a is .*expected a list"),
+    (lambda: visualize.attention_heatmap(x(2, 2), "ab", "cd"), "weights lie between 0 and 1"),
+    (lambda: visualize.neuron_view(*x(2, 1, 2, 4), torch.full((1, 2, 2), 0.5), "ab", layer=-1),
+     "there is no layer -1"),
+    (lambda: visualize.attention_squares([[2.5]], "a", "b", "label"), "weights must lie between"),
+    (lambda: visualize.bars([("a", 30)], "label"), "each share must lie between 0 and 1"),
+    (lambda: visualize.curve([(0, math.nan)], "x", "y", "label"), "points must be pairs"),
+    (lambda: visualize.LiveCurve(y=[3]), r"y is \[3\]"),
+    (lambda: visualize.LiveCurve()([("step", 1)]), "metrics is .* expected a dictionary"),
+    (lambda: visualize.result_grid([{"a": 1, "b": 2, "c": 3, "v": 0.5}], "a", "b", "v",
+                                   menus={"c": 9}), "the menu c begins at 9; expected one of 3"),
+    (lambda: training.train(object, make_tokenizer(), {"train": [("a", "b")]}), "model is"),
+]
+# What a module of the library holds for itself or for the command line.
+UNGUARDED = ("__init__", "__main__", "cli.", "guards.", "one_file", "visualize.theme")
+
+
+def test_every_module_stands_behind_its_guard():
+    every = {".".join(path.relative_to(LIBRARY).with_suffix("").parts)
+             for path in LIBRARY.rglob("*.py")}
+    assert [name for name in sorted(every - set(GUARDED))
+            if not name.startswith(UNGUARDED) and not name.endswith("__init__")] == []
+
+
+@pytest.mark.parametrize("module", GUARDED)
+def test_an_argument_that_nobody_knows_is_named(module):
+    for name, call, _ in named(module):
+        taken = inspect.signature(call).parameters.values()
+        if any(one.kind is one.VAR_KEYWORD for one in taken) or isinstance(call, type):
+            continue
+        with pytest.raises(TypeError, match=f"{name}: no argument is called 'width_of_nothing'"):
+            call(width_of_nothing=3)
+
+
 @pytest.mark.parametrize(("call", "message"), ONCE_ACCEPTED)
 def test_what_was_once_accepted_or_raw_is_named(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
@@ -419,7 +504,7 @@ def test_a_guarded_function_looks_like_itself():
     assert inspect.signature(function).parameters.keys() == {"ids", "pad_id"}
     assert "def padding_mask" in inspect.getsource(function)
     assert function.__code__.co_freevars == ()  # a lab forbids it by giving it other code
-    with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
+    with pytest.raises(TypeError, match="no argument is called 'size'; expected padding_mask"):
         masks.padding_mask(size=3)
 
 

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from transformer_lib.guards import guard
+
 GIVEN = ("one", "place", "place²")  # of each token's vector, besides its letter
 
 
@@ -51,3 +53,6 @@ def run_by_hand(
             written = written + weights @ x @ filled(values, names)
         x = x + written
     return x @ filled(readout, answers), patterns
+
+
+guard(__name__)

@@ -16,6 +16,7 @@ from transformer_lib.batching import pad
 from transformer_lib.config import BOS, EOS, PAD
 from transformer_lib.decoding import _top, evaluating, in_batches, length_limits, sample
 from transformer_lib.evaluation import sentence_scores
+from transformer_lib.guards import guard
 from transformer_lib.tokenization import encode_source
 from transformer_lib.translator import Translator
 
@@ -170,3 +171,6 @@ def _check(candidates: list[str], metric: str) -> None:
         raise ValueError("there are no candidates to choose from: pass at least one translation.")
     if metric not in ("bleu", "chrf"):
         raise ValueError(f'metric is {metric!r}; choose "bleu" or "chrf" (more must be better).')
+
+
+guard(__name__)

@@ -5,6 +5,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from transformer_lib.guards import guard
+
 
 def cache_dir(kind: str) -> Path:
     """Where files of a kind are kept: under XDG_CACHE_HOME, else ~/.cache."""
@@ -20,3 +22,6 @@ def keep(path: Path, content: bytes) -> None:
         partial.write_bytes(content)
         with contextlib.suppress(PermissionError):  # Windows: another process reads it
             partial.replace(path)
+
+
+guard(__name__)

@@ -14,7 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.compiler import is_compiling
 
-from transformer_lib.guards.limits import require_parameter, require_relation
+from transformer_lib.guards.limits import (
+    require_numbers,
+    require_parameter,
+    require_relation,
+    type_of,
+)
 from transformer_lib.guards.values import describe, fits, hints, of_the_system, words
 
 LIBRARY = str(Path(__file__).parents[1])
@@ -35,7 +40,7 @@ _calls = _Calls()
 def guard(module: str, only_types: Iterable[str] = ()) -> None:
     """Stand before the public functions of a module, and the public methods of its classes.
 
-    only_types: functions whose errors from within are not about the arguments.
+    only_types: functions and classes whose errors from within are not about the arguments.
     """
     namespace = vars(sys.modules[module])
     for name, value in list(namespace.items()):
@@ -47,9 +52,14 @@ def guard(module: str, only_types: Iterable[str] = ()) -> None:
             if dataclasses.is_dataclass(value) and not hasattr(value, "__post_init__"):
                 continue  # a result: the library fills it in
             for key, method in list(vars(value).items()):
-                if inspect.isfunction(method) and (key == "__init__" or not key.startswith("_")):
-                    shown = name if key in ("__init__", "forward") else f"{name}.{key}"
-                    setattr(value, key, _guarded(method, shown, explain=True))
+                if key.startswith("_") and key not in ("__init__", "__call__"):
+                    continue
+                shown = name if key in ("__init__", "__call__", "forward") else f"{name}.{key}"
+                if inspect.isfunction(method):
+                    setattr(value, key, _guarded(method, shown, explain=name not in only_types))
+                elif isinstance(method, classmethod):
+                    function = _guarded(method.__func__, shown, explain=True)
+                    setattr(value, key, classmethod(function))
 
 
 def _guarded(function: Callable, name: str, explain: bool) -> Callable:
@@ -91,7 +101,13 @@ def _misnamed(function: Callable, name: str, named: dict, said: str) -> TypeErro
     """A call with too many, too few or unknown arguments, and what the function takes."""
     parameters = _signature(function).parameters
     if unknown := [key for key in named if key not in parameters]:
-        said = f"got an unexpected keyword argument {unknown[0]!r}"
+        said = f"no argument is called {unknown[0]!r}"
+    elif "missing" in said:
+        said = f"the argument {said.rpartition(' ')[2]} is missing"
+    elif "multiple" in said:
+        said = f"the argument {said.rpartition(' ')[2]} is given twice"
+    else:
+        said = "there are too many arguments"
     takes = ", ".join(
         key if one.default is one.empty else f"{key}={one.default!r}"
         for key, one in parameters.items() if key not in ("self", "_guard")
@@ -101,18 +117,22 @@ def _misnamed(function: Callable, name: str, named: dict, said: str) -> TypeErro
 
 def _problem(function: Callable, name: str, given: dict) -> Exception | None:
     """An argument of another type than the signature names, or on another device."""
-    known = hints(function)
+    known, parameters = hints(function), _signature(function).parameters
     for argument, value in given.items():
-        if argument in known and _signature(function).parameters[argument].kind in (
-            inspect.Parameter.POSITIONAL_ONLY,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            inspect.Parameter.KEYWORD_ONLY,
-        ):
-            if not fits(value, known[argument]):
+        kind, default = known.get(argument, type_of(name, argument)), parameters[argument].default
+        single = parameters[argument].kind not in (
+            inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+        )
+        if single and kind is not None and not fits(value, kind):
+            if value is not None or argument in known or default is not None:
                 return TypeError(
-                    f"{name}: {argument} is {describe(value)}; expected {words(known[argument])}."
+                    f"{name}: {argument} is {describe(value)}; expected {words(kind)}."
                 )
         require_parameter(name, argument, value)
+        if isinstance(value, float) and value != value:
+            raise ValueError(f"{name}: {argument} is nan; it must be a number.")
+        if isinstance(value, Tensor):
+            require_numbers(name, argument, value)
         if isinstance(value, Tensor) and value.layout != torch.strided:
             raise ValueError(
                 f"{name}: {argument} is a sparse tensor; expected a dense one: use .to_dense()."
@@ -205,4 +225,6 @@ def _expected(function: Callable, given: dict) -> str:
     sentences = re.split(r"(?<=[.;]) (?=[^()]*(?:\(|$))", text)
     named = re.compile(rf"\b({'|'.join(given)})\b.{{0,40}}: ")
     about = [sentence for sentence in sentences if named.search(sentence)]
-    return " ".join(about)[:300] or f"{function.__name__}{_signature(function)}"
+    if about:
+        return " ".join(about)[:300]
+    return f"{function.__name__}{_signature(function)}. {sentences[0]}"[:300].rstrip()

@@ -3,7 +3,12 @@
 import dataclasses
 import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+
+import torch
+from torch import Tensor
+
+from transformer_lib.guards.values import describe
 
 # What a parameter of this name may be, in every public function or in the one that is named.
 PARAMETERS = {
@@ -16,12 +21,16 @@ PARAMETERS = {
                      "sinusoidal_table.max_len"), {"at_least": 1, "at_most": 10**7}),
     "AlibiBias.n_heads": {"at_least": 1, "at_most": 100_000},
     "causal_mask.size": {"at_least": 0, "at_most": 65_536},
-    "DecoderCache.n_layers": {"at_least": 0, "at_most": 1_000},
+    **dict.fromkeys(("n_layers", "max_hops"), {"at_least": 0, "at_most": 1_000}),
+    "n_places": {"at_least": 1, "at_most": 10**5},
+    **dict.fromkeys(("context", "rank", "log_probability.size"), {"at_least": 1, "at_most": 10**7}),
+    "depth": {"at_least": 1, "at_most": 1_000},
+    "calibrate.allowed": {"at_least": 0, "below": math.inf},
     "orthogonalize.rounds": {"at_least": 0, "at_most": 1_000},
     **dict.fromkeys(("bootstrap.n", "paired_bootstrap.n"), {"at_least": 1, "at_most": 10**6}),
     "seed": {"at_least": 0, "below": 2**63},
     "peak_lr": {"above": 0, "below": math.inf},
-    "Translator.length_penalty": {"at_least": -100, "at_most": 100},
+    "length_penalty": {"at_least": -100, "at_most": 100},
     "sample.temperature": {"below": math.inf},
     "BatchNorm.momentum": {"at_least": 0, "at_most": 1},
     **dict.fromkeys(("segment", "orthogonal_directions.size"), {"at_least": 1, "at_most": 10**7}),
@@ -32,14 +41,22 @@ PARAMETERS = {
     **dict.fromkeys(("base", "rotary_base"), {"above": 0, "below": math.inf}),
     **dict.fromkeys(("warmup", "at_most", "n_segments"), {"at_least": 0}),
     "start": {"at_least": 0, "at_most": 10**7},
-    "learning_rate.step": {"at_least": 0},
+    **dict.fromkeys(("learning_rate.step", "noam.step", "inverse_sqrt.step", "extra_epochs",
+                     "n_queries", "n_keys", "largest.width", "positions_of.length",
+                     "r_drop_loss.weight"), {"at_least": 0, "below": math.inf}),
     "cooldown.step": {"below": math.inf},
     **dict.fromkeys(("dropout", "dropout_p", "Muon.momentum"), {"at_least": 0, "below": 1}),
     **dict.fromkeys(("cooldown.length", "TokenBatchSampler.set_epoch.epoch", "both_directions",
-                     "n_updates", "n_layers", "captions.n", "tokens_kept.length", "sinks",
-                     "with_global.n_global", "bytes_per_token.latent", "poisson.mean",
+                     "n_updates", "tokens_kept.length", "sinks",
+                     "with_global.n_global", "bytes_per_token.latent",
                      "blank.mask_id", "draft_cost", "check_cost", "policy_gradient_loss.price",
-                     "arrival_loss.price"), {"at_least": 0}),
+                     "arrival_loss.price", "local_shuffle.reach",
+                     "policy_gradient_loss.entropy"), {"at_least": 0, "below": math.inf}),
+    **dict.fromkeys(("gap", "first_gap", "fill", "mask_id", "of_source", "of_target"),
+                    {"at_least": 0, "below": 2**63}),
+    "captions.n": {"at_least": 0, "at_most": 10**6},
+    "poisson.mean": {"at_least": 0, "at_most": 700},  # exp(-mean) is still a number
+    "span": {"above": 0, "at_most": 700},
     # the code of Parts V and VI
     **dict.fromkeys(("bits", "quantised_bits.group", "latent", "latent.size", "n_rows",
                      "n_told", "n_facts", "n_experts", "blank.n", "blank.length", "stride",
@@ -55,7 +72,8 @@ PARAMETERS = {
     "bytes_per_token.bits": {"above": 0, "below": math.inf},
     "as_mask.size": {"at_least": 0, "at_most": 65_536},
     "levels": {"at_least": 2, "at_most": 10_000},
-    **dict.fromkeys(("dpo_loss.price", "reweighted.price", "distillation_loss.temperature", "span"),
+    **dict.fromkeys(("dpo_loss.price", "reweighted.price", "distillation_loss.temperature",
+                     "ramp"),
                     {"above": 0, "below": math.inf}),
     **dict.fromkeys(("share", "sure_enough", "agreement", "decay", "mask_tokens.rate"),
                     {"at_least": 0, "at_most": 1}),
@@ -72,6 +90,71 @@ def require_parameter(function: str, name: str, given) -> None:
         raise ValueError(f"{function}: {name} is {given!r}; it must be {_in_words(limits)}.")
 
 
+# What an argument is whose type no signature names, by its name in every function or in one.
+TYPES = {
+    **dict.fromkeys(("need_weights", "causal", "band", "log_x", "log_y", "zero", "by_column",
+                     "absolute", "released", "replace", "plural",
+                     "LatentAttention.bias", "show_numbers"), bool),
+    **dict.fromkeys(("alt", "better", "finding", "question", "x_title", "y_title", "label", "title",
+                     "caption", "folded", "description", "role", "number", "weighting", "metric",
+                     "show_image.name", "live_figure.name", "guess.name", "LiveCurve.x",
+                     "LiveCurve.below", "to_pair.where", "from_dict.where"), str),
+    **dict.fromkeys(("d_model", "n_heads", "n_kv_heads", "n_layers", "n_rows", "n_extra", "among",
+                     "head", "layer", "draw.names", "Recaller.names", "Reader.size",
+                     "by_chunks.size", "walk.length", "walk.warmup", "mini_corpus.seed"), int),
+    **dict.fromkeys(("LatentAttention.dropout", "masked_loss.rate", "replaced_loss.rate",
+                     "walk.until"), float),
+    **dict.fromkeys(("q", "k", "v", "query", "src_ids", "tgt_ids", "log_decay", "write",
+                     "NearLayer.x", "ParallelLayer.x", "DecoderLayer.read_memory.y"), Tensor),
+    **dict.fromkeys(("key", "mask", "src_mask", "tgt_mask", "segments", "scan.state",
+                     "NearLayer.memory", "ParallelLayer.memory", "DecoderLayer.read_memory.memory",
+                     "LatentAttention.value", "WindowAttention.value", "StateMixer.value",
+                     "SharpMixer.value"), Tensor | None),
+    **dict.fromkeys(("decoder_cache.own", "decoder_cache.memory"), Callable),
+    "generator": torch.Generator,
+    "device": str | torch.device | None,
+    **dict.fromkeys(("query_tokens", "key_tokens", "row_labels", "column_labels",
+                     "attention_squares.rows", "attention_squares.columns"),
+                    Sequence[object] | str),
+    **dict.fromkeys(("statistics.hypotheses", "statistics.references", "sentence_bleu.hypotheses",
+                     "sentence_bleu.references"), Sequence[str]),
+    **dict.fromkeys(("compare_runs.spread", "result_grid.domain"), tuple[float, float]),
+    "LiveCurve.y": str | Sequence[str],
+    "LiveCurve.metrics": dict,
+    "LiveCurve.seconds": float,
+    **dict.fromkeys(("heads", "guess.choices", "table.columns", "bars.shares", "curve.points"),
+                    Sequence[object]),
+    **dict.fromkeys(("LiveCurve.ghost", "table.rows", "sentences.named"), Iterable[object]),
+}
+# Tensors of token ids and other numbers that count; and those that layers multiply.
+WHOLE = {"ids", "src_ids", "tgt_ids", "targets", "segments", "actions", "steps", "hops", "arrows",
+         "agreement_loss.words", "KeyValueCache.select.rows", "DecoderCache.select.rows",
+         "guessing_loss.read"}
+REAL = {"x", "q", "k", "v", "query", "key", "value", "memory", "hidden", "logits"}
+
+
+def type_of(function: str, name: str):
+    """The type of an argument without a hint; None where nothing is known of it."""
+    return TYPES.get(f"{function}.{name}", TYPES.get(name))
+
+
+def require_numbers(function: str, name: str, given: Tensor) -> None:
+    """Raise ValueError for a tensor of numbers that an argument of this name cannot hold."""
+    full, floating = f"{function}.{name}", given.is_floating_point()
+    if given.is_complex():
+        raise ValueError(f"{function}: {name} is {describe(given)}; expected real numbers.")
+    if (name in WHOLE or full in WHOLE) and (floating or given.dtype == torch.bool):
+        raise ValueError(
+            f"{function}: {name} is {describe(given)}; {name} must be whole numbers, such as the "
+            "ids of tokens: use .long() if they are."
+        )
+    if name in REAL and "." not in function and function != "Embed" and not floating:
+        raise ValueError(
+            f"{function}: {name} is {describe(given)}; expected numbers of a float type: use "
+            ".float()."
+        )
+
+
 OF_SEGMENTS = "Classifier", "MaskedLanguageModel", "EncoderOnly.encode"
 # (function, what its parameters must be together, the sentence where they are not).
 RELATIONS = (
@@ -79,6 +162,69 @@ RELATIONS = (
      "there must be as many tokens as keys: each key has the token that followed it"),
     ("KeyValueCache.append", lambda keys, values: keys.shape[:-1] == values.shape[:-1],
      "keys and values must agree in all sizes but the last: each key has a value"),
+    ("KeyValueCache.select", lambda self, rows: self.keys is None or bool(
+        ((rows >= 0) & (rows < self.keys.size(0))).all()),
+     "rows must be numbers of rows that the cache has, counted from 0"),
+    *((name, lambda x, memory: len(memory) > 0 and len(x) % len(memory) == 0,
+       "x and memory must have the same batch size (or x several rows for each row of memory)")
+      for name in ("DecoderLayer", "Decoder", "NearLayer", "ParallelLayer")),
+    ("DecoderLayer.read_memory", lambda y, memory: len(memory) > 0 and len(y) % len(memory) == 0,
+     "y and memory must have the same batch size (or y several rows for each row of memory)"),
+    ("Transformer.decode", lambda tgt_ids, memory: (
+        len(memory) > 0 and len(tgt_ids) % len(memory) == 0),
+     "tgt_ids and memory must have the same batch size (or tgt_ids several rows for each)"),
+    *((name, lambda self, bos_id: 0 <= bos_id < self.config.vocab_size,
+       "bos_id must be an id of the vocabulary, 0 to vocab_size - 1")
+      for name in ("Transformer.start", "LanguageModel.start")),
+    ("Batches", lambda columns, lengths, counts: all(
+        len(column) == len(lengths) for column in (*columns, counts)),
+     "every column, lengths and counts must have one entry for each example"),
+    ("Batches", lambda lengths, extra: 0 <= extra < len(lengths),
+     "extra must be at least 0 and below the number of examples"),
+    *((f"Batches.{name}", lambda self, batch: all(0 <= i < len(self.counts) for i in batch),
+       "batch must hold numbers of examples, counted from 0")
+      for name in ("n_tokens", "tensors")),
+    ("Batches.restore", lambda state: all(
+        isinstance(state[name], int) and not isinstance(state[name], bool) and state[name] >= 0
+        for name in ("epoch", "next_batch")),
+     "state must hold epoch and next_batch, whole numbers from 0, as Batches.state gives them"),
+    ("padding_share", lambda lengths: all(n >= 0 for pair in lengths for n in pair),
+     "lengths must be counts of tokens, 0 or more"),
+    ("truncated_svd", lambda weight, rank: weight.dim() >= 2 and rank <= min(weight.shape[-2:]),
+     "rank must be at most the smaller side of weight, a matrix"),
+    ("calibrate", lambda losses: losses.numel() > 0 and bool(
+        ((losses >= 0) & (losses <= 1)).all()), "losses must hold numbers from 0 to 1"),
+    ("attention_squares", lambda weights: all(
+        -1e-3 <= float(weight) <= 1.001 for row in weights for weight in row),
+     "weights must lie between 0 and 1"),
+    ("bars", lambda shares: all(0 <= share <= 1 for _, share in shares),
+     "each share must lie between 0 and 1"),
+    ("curve", lambda points: all(0 <= number < math.inf for point in points for number in point),
+     "points must be pairs of finite numbers, 0 or more: both axes begin at 0"),
+    ("result_grid", lambda domain: domain[0] < domain[1],
+     "domain must be (lowest, highest), the first below the second"),
+    ("rerank", lambda own, other: not bool((own + other).isnan().any()),
+     "own and other must hold numbers, and there is a nan"),
+    ("DamagedBatches", lambda texts, tags: len(texts) == len(tags),
+     "there must be a tag for each text"),
+    ("two_tags", lambda sources, targets: len(sources) == len(targets),
+     "there must be as many targets as sources"),
+    ("random_lengths", lambda total, parts: 1 <= parts <= total,
+     "parts must be at least 1 and at most total: each part has a length of 1 or more"),
+    ("shuffle_patches", lambda order: order.sort().values.tolist() == list(range(len(order))),
+     "order must hold each number from 0 to the number of patches - 1 once"),
+    ("Counting", lambda texts: texts.dim() == 2 and texts.numel() > 0,
+     "texts must have the shape (texts, tokens)"),
+    ("Counting", lambda self, ids: ids.shape[1:] == self.texts.shape[1:] and bool(
+        ((ids >= 0) & (ids < self.config.vocab_size)).all()),
+     "ids must have the length of the texts, and be ids of the vocabulary"),
+    ("compare_runs", lambda spread: spread is None or (
+        0 <= spread[0] < math.inf and 0 <= spread[1] < math.inf and len(spread) == 2),
+     "spread must be (standard deviation, degrees of freedom), as pooled_spread gives it"),
+    ("sign_flip_p", lambda differences: all(math.isfinite(x) for x in differences),
+     "differences must be finite numbers"),
+    ("orthogonalize", lambda matrices: matrices.is_floating_point(),
+     "matrices must hold numbers of a float type: use .float()"),
     ("quantise", lambda x: x.is_floating_point() and bool(x.isfinite().all()),
      "x must hold finite numbers of a float type"),
     ("mask_at", lambda rate: bool(((rate >= 0) & (rate <= 1)).all()),
@@ -89,9 +235,6 @@ RELATIONS = (
      "size must be at least 2 * n_facts: each fact and each question has a place of its own"),
     ("draw", lambda n_facts, names=64: n_facts <= names,
      "n_facts must be at most the number of names (64 by default): each fact has its own"),
-    *((name, lambda ids: not ids.is_floating_point(),
-       "ids must be whole numbers, the ids of tokens: use .long() if they are")
-      for name in ("padding_mask", "decoder_mask")),
     ("Transformer", lambda src_ids, tgt_ids: not src_ids.dim() == tgt_ids.dim() == 1,
      "src_ids and tgt_ids must have the shape (batch, tokens): .unsqueeze(0) makes a batch of one"),
     ("label_smoothed_cross_entropy", lambda logits, targets, ignore_index=0: bool(
@@ -130,7 +273,7 @@ def require_relation(function: str, given: dict) -> None:
         told = {key: given[key] for key in known if key in given}
         try:
             broken = needed <= told.keys() and not holds(**told)
-        except (AttributeError, TypeError, RuntimeError):
+        except Exception:
             continue  # of another kind altogether: the function fails on it, and that is said
         if broken:
             raise ValueError(f"{function}: {sentence}.")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,7 +40,9 @@ def fits(value, kind) -> bool:
     if kind is bool:
         return isinstance(value, (bool, np.bool_))
     if kind in (int, float):
-        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
+        if isinstance(value, bool) or not isinstance(value, Integral if kind is int else Real):
+            return False
+        return kind is int or isinstance(value, float) or abs(value) <= sys.float_info.max
     if kind is str:
         return isinstance(value, (str, Path))
     if kind is Tensor:
@@ -53,6 +56,10 @@ def fits(value, kind) -> bool:
     if origin is tuple and inner and Ellipsis not in inner:
         size = isinstance(value, (list, tuple)) and len(value) == len(inner)
         return size and all(map(fits, value, inner))
+    if kind in (Sequence, Iterable):
+        return fits(value, kind[object]) or isinstance(value, (str, bytes))
+    if origin is type:
+        return isinstance(value, type) and issubclass(value, inner[0])
     if origin in (list, tuple, Sequence, Iterable):
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             return False
@@ -60,7 +67,12 @@ def fits(value, kind) -> bool:
             return False
         if isinstance(value, Tensor) or (origin is not Iterable and not hasattr(value, "__len__")):
             return False
-        return not isinstance(value, (list, tuple)) or all(fits(one, inner[0]) for one in value)
+        if isinstance(value, np.ndarray) and not value.ndim:
+            return False
+        listed = isinstance(value, (list, tuple, np.ndarray))
+        return not listed or all(fits(one, inner[0]) for one in value)
+    if origin is dict and inner and isinstance(value, Mapping):
+        return all(fits(key, inner[0]) and fits(one, inner[1]) for key, one in value.items())
     if origin is dict or (isinstance(kind, type) and issubclass(kind, dict)):
         return isinstance(value, Mapping)
     if isinstance(kind, type) and not isinstance(value, kind):
@@ -69,7 +81,9 @@ def fits(value, kind) -> bool:
         same = _fields(kind) and _fields(kind) <= _fields(value)
         other = dataclasses.is_dataclass(value) and not same
         other = other or type(value).__module__ == "tokenizers"
-        return not (other or isinstance(value, PLAIN))
+        if issubclass(kind, nn.Module) and not isinstance(value, type):
+            other = other or not any(hasattr(value, name) for name in ("forward", "step"))
+        return not (other or isinstance(value, (*PLAIN, type)))
     return True
 
 
@@ -85,7 +99,7 @@ def words(kind) -> str:
         return " or ".join(dict.fromkeys(map(words, inner)))
     names = {int: "a whole number", float: "a number", str: "a string", bool: "True or False",
              Tensor: "a tensor", type(None): "None", Path: "a path",
-             Callable: "a function"}
+             Callable: "a function", Sequence: "a list", Iterable: "a list"}
     if kind in names:
         return names[kind]
     if origin is tuple and inner and Ellipsis not in inner:
@@ -99,6 +113,8 @@ def words(kind) -> str:
         )
     if origin is Callable:
         return "a function"
+    if origin is type:
+        return f"a class, {inner[0].__name__} or one derived from it"
     if origin is dict or (isinstance(kind, type) and issubclass(kind, dict)):
         return "a dictionary"
     return f"a {getattr(kind, '__name__', kind)}"

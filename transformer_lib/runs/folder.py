@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib.config import TrainConfig, to_dict
+from transformer_lib.guards import guard
 from transformer_lib.runs import checkpoint, checksums
 from transformer_lib.runs.device import environment
 from transformer_lib.runs.files import (
@@ -457,3 +458,6 @@ class RunFolder:
                 f"cannot write to {self.path} ({said}); {advice}. Checkpoints saved earlier are "
                 "whole."
             ) from None
+
+
+guard(__name__)

@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from transformer_lib.guards import guard
 from transformer_lib.runs.device import named
 
 PATIENCE = 120  # seconds after which a process says that it waits for the others
@@ -128,3 +129,6 @@ class _LossOfModel(nn.Module):
 
     def forward(self, batch) -> Tensor:
         return self.loss(self.model, batch)
+
+
+guard(__name__)

@@ -6,6 +6,7 @@ import time
 import torch
 from torch import Tensor
 
+from transformer_lib.guards import guard
 from transformer_lib.runs.device import sums_in
 from transformer_lib.runs.processes import Processes
 
@@ -92,3 +93,6 @@ class ProgressBar:
     def update(self) -> None:
         """One step more."""
         self.bar.update()
+
+
+guard(__name__, only_types=["ProgressBar"])

@@ -4,6 +4,7 @@ import signal
 
 import torch
 
+from transformer_lib.guards import guard
 from transformer_lib.runs.processes import Processes
 
 
@@ -37,3 +38,6 @@ class StopRequest:
         if self.noted:
             raise KeyboardInterrupt
         self.noted = True
+
+
+guard(__name__)

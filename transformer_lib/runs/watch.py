@@ -9,6 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from transformer_lib.config import TrainConfig
+from transformer_lib.guards import guard
 from transformer_lib.runs import checksums
 from transformer_lib.runs.card import some
 from transformer_lib.runs.files import read_json_lines
@@ -116,3 +117,6 @@ class Watch:
                 shown = [(f"{at:,}", self.said[at][part]) for at in some(looked, most)]
                 text += moments(self.sentences[part], shown)
         return text
+
+
+guard(__name__)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from transformer_lib.guards import guard
+
 
 def metrics():
     """The corpus metrics that are reported, with sacrebleu's default settings."""
@@ -30,3 +32,6 @@ def sentence_bleu(hypotheses, references):
     scorer = BLEU(effective_order=True)
     pairs = zip(hypotheses, references, strict=True)
     return [scorer.sentence_score(text, [reference]).score for text, reference in pairs]
+
+
+guard(__name__)

@@ -2,6 +2,8 @@
 
 import re
 
+from transformer_lib.guards import guard
+
 
 def check_texts(hypotheses, references, also=str):
     """Raise TypeError or ValueError, naming the trouble, unless each hypothesis has a reference.
@@ -44,3 +46,6 @@ def tokens_of(text, tokenize):
 
         text = Tokenizer13a()(text.rstrip())
     return text.split()
+
+
+guard(__name__)

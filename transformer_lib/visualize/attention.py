@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+from transformer_lib.guards import guard
 from transformer_lib.visualize.numbers import to_array
 from transformer_lib.visualize.theme import ROLE_COLOURS, themed_altair
 
@@ -24,7 +25,14 @@ def stack_layers(weights, name="weights"):
             f"{name} must have shape (Tq, Tk), (H, Tq, Tk) or (layers, H, Tq, Tk) for one "
             f"sentence, got {tuple(array.shape)}."
         )
-    return array.reshape((1,) * (4 - array.ndim) + array.shape).astype(float)
+    array = array.reshape((1,) * (4 - array.ndim) + array.shape).astype(float)
+    other = array[~np.isnan(array) & ((array < -1e-3) | (array > 1.001))]
+    if name == "weights" and other.size:
+        raise ValueError(
+            f"weights holds {other[0]:.3g}; attention weights lie between 0 and 1: pass what the "
+            "softmax gives, not the scores before it."
+        )
+    return array
 
 
 def check_tokens(weights, query_tokens, key_tokens, name="weights"):
@@ -176,3 +184,6 @@ def attention_heatmap(
 def _token_axis(alt, **options):
     token = "slice(datum.label, indexof(datum.label, ' ') + 1)"
     return alt.Axis(labelExpr=token, labelOverlap=False, grid=False, **options)
+
+
+guard(__name__)

@@ -9,6 +9,7 @@ import html
 import json
 from pathlib import Path
 
+from transformer_lib.guards import guard
 from transformer_lib.visualize.attention import check_tokens, describe_attention, stack_layers
 
 FRAME = Path(__file__).with_name("bertviz_frame.html")
@@ -82,6 +83,7 @@ def neuron_view(
     from bertviz import neuron_view as bertviz_neuron_view
 
     (part,) = _parts(weights, query_tokens, key_tokens)
+    _require_inside([part], layer, [head])
     weights = part["weights"]
     queries, keys = stack_layers(queries, "queries"), stack_layers(keys, "keys")
     for name, array, expected in (
@@ -204,3 +206,6 @@ def _figure(view, page, data, description):
         'style="width:100%;height:26em;border:0;background:white" '
         f'srcdoc="{html.escape(document)}"></iframe>\n</figure>'
     )
+
+
+guard(__name__)

@@ -8,6 +8,7 @@ import json
 import math
 import time
 
+from transformer_lib.guards import guard
 from transformer_lib.visualize.theme import (
     ROLE_COLOURS,
     SERIES_COLOURS,
@@ -238,3 +239,6 @@ class LiveCurve:
             f'<img alt="{html.escape(self._summary())}" style="width:100%;max-width:640px" '
             f'src="data:image/png;base64,{encoded}">{self.below}'
         )
+
+
+guard(__name__)

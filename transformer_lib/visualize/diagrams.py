@@ -5,6 +5,8 @@ import itertools
 import re
 from pathlib import Path
 
+from transformer_lib.guards import guard
+
 IMAGES = Path(__file__).parents[2] / "images"
 _figure_ids = itertools.count(1)
 # One of the two drawings is shown, by the width of the column and not of the screen: the same in a
@@ -61,3 +63,6 @@ def _inline(svg, alt, width=""):
         style = "display:none;max-width:min(100%,26rem);height:auto;margin:0 auto"
     named = f' class="{width}"' if width else ""
     return f'{opening}{named} role="img" aria-label="{label}" style="{style}">{rest}'
+
+
+guard(__name__)

@@ -2,6 +2,7 @@
 
 import itertools
 
+from transformer_lib.guards import guard
 from transformer_lib.visualize.theme import ROLE_COLOURS, themed_altair
 
 CELL = (46, 32)  # width and height, pixels
@@ -44,6 +45,11 @@ def result_grid(
         records.append(settings | told | {"seeds": most, "framed": mine})
     low, high = domain
     order = {name: list(dict.fromkeys(record[name] for record in records)) for name in used}
+
+    for name, first in menus.items():
+        if first not in order[name]:
+            known = ", ".join(map(repr, order[name]))
+            raise ValueError(f"the menu {name} begins at {first!r}; expected one of {known}.")
 
     def squares_of(shown, first):
         base = alt.Chart(alt.InlineData(values=shown))
@@ -104,3 +110,6 @@ def _describe(records, value, used, menus, number):
         for r in itertools.islice(shown, 40)
     )
     return f"Mean of {value} at each setting{where}. " + "; ".join(told) + "."
+
+
+guard(__name__)

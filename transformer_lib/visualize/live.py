@@ -8,6 +8,7 @@ folded below.
 import html
 from pathlib import Path
 
+from transformer_lib.guards import guard
 from transformer_lib.visualize.diagrams import IMAGES, _inline
 from transformer_lib.visualize.stills import Still
 
@@ -82,3 +83,6 @@ def guess_html(name, question, choices, answer, told):
         f"<details><summary>The answer</summary><p><strong>{html.escape(choices[answer])}."
         f"</strong> {html.escape(told)}</p></details></section>"
     )
+
+
+guard(__name__)

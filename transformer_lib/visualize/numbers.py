@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from transformer_lib.guards import guard
 from transformer_lib.visualize.theme import ROLE_COLOURS
 
 MAX_MATRIX_CELLS = 2_000
@@ -161,3 +162,6 @@ def _table(part, name, row_labels, column_labels, largest, colour):
         '<table style="border-collapse:collapse;width:auto;margin:0;color:inherit;'
         f'font-variant-numeric:tabular-nums">{caption}{head}<tbody>{"".join(body)}</tbody></table>'
     )
+
+
+guard(__name__)

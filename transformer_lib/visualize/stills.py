@@ -7,6 +7,7 @@ in a notebook and in print. Each says in words what it draws.
 import html
 import itertools
 
+from transformer_lib.guards import guard
 from transformer_lib.visualize.numbers import to_array
 from transformer_lib.visualize.theme import ROLE_COLOURS, SEQUENTIAL
 
@@ -138,3 +139,6 @@ def moments(sources, told):
 
 def _beginning(text, most=90):
     return text if len(text) <= most else text[:most].rstrip() + " …"
+
+
+guard(__name__)
