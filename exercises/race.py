@@ -218,6 +218,11 @@ def translator(folder: Path, verify=None) -> dict:
     from transformer_lib.runs.verification import verify as library_verify
 
     folder = Path(folder)
+    if (folder / "config.json").exists() and not (folder / "scores.json").exists():
+        raise Refused(
+            f"{folder} has no score on the test set yet: `python -m transformer_lib evaluate --run "
+            f"{folder} --save` gives it one"
+        )
     try:
         findings = list((verify or library_verify)(folder))
         about = json.loads((folder / "scores.json").read_text(encoding="utf-8"))

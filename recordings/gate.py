@@ -33,7 +33,6 @@ NO_TOKENS = "recorded without a count of the tokens that each run read"
 ONE_RATE = "recorded at one learning rate"
 OLD = {
     "beyond/early-leaving": ("24a_less_depth", NO_CURVE),
-    "beyond/encoder-decoders-denoising": ("22_encoder_decoders", "recorded at no higher rate"),
     "beyond/encoder-only": ("19_encoder_only", NO_TOKENS),
     "beyond/one-stream-mini": ("20_decoder_only", ONE_RATE),
     "beyond/one-stream-multi30k": ("20_decoder_only", ONE_RATE),

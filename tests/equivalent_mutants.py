@@ -17,6 +17,9 @@ EQUIVALENT = {
         ),
     },
     "masks": {
+        "return max(0.0, log_odds(hidden) - log_odds(most)) | arguments exchanged": (
+            "the larger of two numbers, in whichever order they are named"
+        ),
         "causal = torch.ones(1, 1, size, size, dtype=torch.bool, device=ids.device).tril() | without device=": (
             "the check runs on the processor"
         ),
@@ -193,6 +196,9 @@ EQUIVALENT = {
         ),
     },
     "vision_transformer": {
+        "soft = (student / temperature).softmax(-1) - (teacher / temperature).softmax(-1) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
         "tokens = (224 // 16) ** 2 + 1 | 224 -> 225": ("224 // 16 is 225 // 16"),
         "imitated = F.cross_entropy(teacher_token_logits, teacher_logits.argmax(-1)) | without USub": (
             "that axis has this number counted from the front, too"
@@ -252,6 +258,12 @@ EQUIVALENT = {
         "return (q, k, torch.randn(1, 1, 64, 8)) | 8 -> 9": "values may have another width",
     },
     "acting": {
+        "lengths = 1 - 2 * probabilities + (probabilities ** 2).sum(-1, keepdim=True) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
+        "return (weights * rewards).sum(-1) / weights.sum(-1) | without USub": (
+            "that axis has this number counted from the front, too"
+        ),
         "fourth_return = 10 - (1 + 0 + 2) | Add -> Sub": "the reward taken off is 0",
         "fourth_return = 10 - (1 + 0 + 2) | left operand only": "the reward left out is 0",
         "earned_before = rewards.cumsum(-1) - rewards | without USub": (

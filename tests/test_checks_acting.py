@@ -27,6 +27,13 @@ def tokens(offset=True, clamp=True, interleave=True, whole=True, bins=None):
     return answer
 
 
+def from_the_derivatives(probabilities, rewards):
+    """Every derivative written out, (B, A, A)."""
+    score = torch.eye(probabilities.size(-1)) - probabilities[:, None, :]
+    weight = probabilities * (score**2).sum(-1)
+    return torch.stack([w @ r / w.sum() for w, r in zip(weight, rewards, strict=True)])
+
+
 CASES = [
     (ch.by_hand, ([4, 3, 3, 1], 7, 60), True, "Right"),
     (ch.by_hand, ([1, 1, 3, 4], 7, 60), False, "from the beginning"),
@@ -56,6 +63,10 @@ CASES = [
     (ch.gamble, (5, 4, 1, 0.5), False, "highest return"),
     (ch.gamble, (5, 10, 1, 0.1), False, "tempting"),
     (ch.gamble, (5, 10, 1, 25), False, "probability"),
+    (ch.best_baseline, (from_the_derivatives,), True, "Right"),
+    (ch.best_baseline, (lambda probabilities, rewards: ...,), None, "Not attempted"),
+    (ch.best_baseline, (lambda p, r: from_the_derivatives(p, r) + 0.1,), False, "less variance"),
+    (ch.best_baseline, (lambda p, r: from_the_derivatives(p, r)[:, None],), False, "one baseline"),
 ]
 
 

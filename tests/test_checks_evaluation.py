@@ -78,6 +78,14 @@ def one_way(n_seeds, draws, seed):
     return (a.min(1) > b.max(1)).mean()
 
 
+def bought_by_logarithms(c, r, sentences, added):
+    gain = 1 - r / (c + added) - (1 - r / c)
+    for n in range(4):
+        total = c - n * sentences
+        gain += (math.log(total) - math.log(total + added)) / 4
+    return math.exp(gain)
+
+
 CASES = [
     (ch.brevity, (SHORT, 1.0), True, "Right"),
     (ch.brevity, (math.exp(1 - 8 / 10), 1.0), False, "swapped"),
@@ -113,6 +121,10 @@ CASES = [
     (ch.ranges, (lambda n, d, s: apart(n, d, 0), 2, 4), False, "use the seed"),
     (ch.ranges, (apart, 3, 4), False, "equal systems are apart in 10%"),
     (ch.ranges, (apart, 2, 5), False, "not the smallest"),
+    (ch.wrong_words, (bought_by_logarithms,), True, "Right"),
+    (ch.wrong_words, (lambda c, r, sentences, added: ...,), None, "Not attempted"),
+    (ch.wrong_words, (lambda *args: bought_by_logarithms(*args) + 0.01,), False, "is another"),
+    (ch.wrong_words, (lambda c, r, s, a: bought_by_logarithms(c, r, 2, a),), False, "whatever"),
 ]
 
 

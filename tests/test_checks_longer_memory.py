@@ -28,6 +28,11 @@ def sharp():
     return q, k, torch.randn(1, 1, 64, 4)
 
 
+def by_places(share, model, neighbours):
+    places = zip(model.tolist(), neighbours.tolist(), strict=True)
+    return sum((k - m) / (m + share * (k - m)) for m, k in places) / len(model)
+
+
 CASES = [
     (ch.by_hand, (900, 250), True, "Right"),
     (ch.by_hand, (300, 250), False, "not 50"),
@@ -56,6 +61,10 @@ CASES = [
     (ch.overturned, (sharp,), False, "spread over many"),
     (ch.overturned, (lambda: torch.zeros(1),), False, "three tensors"),
     (ch.overturned, (lambda: tuple(x[:, :, :9] for x in flat()),), False, "64 keys"),
+    (ch.slope, (by_places,), True, "Right"),
+    (ch.slope, (lambda share, model, neighbours: ...,), None, "Not attempted"),
+    (ch.slope, (lambda share, m, n: 2 * by_places(share, m, n),), False, "another"),
+    (ch.slope, (lambda share, m, n: by_places(0.5, m, n),), False, "whatever `share`"),
 ]
 
 

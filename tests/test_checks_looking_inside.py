@@ -40,6 +40,11 @@ def aer(found, true):
     return 1 - 2 * len(found & true) / total if total else 0.0
 
 
+def erased_in_two_steps(output, weight, value):
+    rest = output - torch.outer(weight, value)
+    return rest / (1 - weight).unsqueeze(-1) - output
+
+
 CASES = [
     (ch.count_heads, (96, 72), True, "Right"),
     (ch.count_heads, (96, 96), False, "only the translation"),
@@ -64,6 +69,10 @@ CASES = [
     (ch.two_heads, (("memory", 0, 0, 2), ("cross", 0, 0, 3)), False, "the kinds are"),
     (ch.two_heads, (("cross", 4, 0, 2), ("cross", 0, 0, 3)), False, "from 0 to 3"),
     (ch.two_heads, (("cross", 0, 2, 2), ("cross", 0, 0, 3)), False, "not two heads"),
+    (ch.erased_key, (erased_in_two_steps,), True, "Right"),
+    (ch.erased_key, (lambda output, weight, value: ...,), None, "Not attempted"),
+    (ch.erased_key, (lambda o, w, v: 2 * erased_in_two_steps(o, w, v),), False, "is another"),
+    (ch.erased_key, (lambda o, w, v: erased_in_two_steps(o, w, v)[0],), False, "one change for"),
 ]
 
 

@@ -47,6 +47,16 @@ def right_packed(segments):
     return same(segments) & real(segments) & triangle(segments.size(1))
 
 
+def by_halving(hidden, most):
+    """The smallest c, by search instead of a formula."""
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        c = (low + high) / 2
+        left = hidden * math.exp(-c)
+        low, high = (c, high) if left / (1 - hidden + left) > most else (low, c)
+    return high
+
+
 CASES = [
     (ch.combined, ((2, 1, 6, 6), 18), True, "Right"),
     (ch.combined, ((2, 1, 6, 6), 17), False, "row by row"),
@@ -68,6 +78,10 @@ CASES = [
     (ch.packed_mask, (lambda s: ...,), None, "Not attempted"),
     (ch.packed_mask, (lambda s: same(s) & triangle(7),), False, "padding sees padding"),
     (ch.packed_mask, (lambda s: real(s) & triangle(7),), False, "sentences before it"),
+    (ch.minus_infinity, (by_halving,), True, "Right"),
+    (ch.minus_infinity, (lambda hidden, most: ...,), None, "Not attempted"),
+    (ch.minus_infinity, (lambda hidden, most: 1 + by_halving(hidden, most),), False, "is another"),
+    (ch.minus_infinity, (lambda hidden, most: by_halving(hidden, 0.01),), False, "whatever `most`"),
 ]
 
 

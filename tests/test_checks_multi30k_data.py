@@ -41,6 +41,14 @@ def either_side(train, test):
     return sum(any(clean(text) in known for text in pair) for pair in test)
 
 
+def by_ranks(lengths, size):
+    """The longest is the i-th of the sorted lengths with a probability that ranks tell."""
+    n = len(lengths)
+    ranked = enumerate(sorted(lengths), start=1)
+    width = sum(length * ((i / n) ** size - ((i - 1) / n) ** size) for i, length in ranked)
+    return (width - sum(lengths) / n) / width
+
+
 CASES = [
     (ch.padding, (0.375, 1 / 6), True, "Right"),
     (ch.padding, (0.38, 0.17), True, "Right"),
@@ -73,6 +81,10 @@ CASES = [
     (ch.better_bargain, ("longer side", 3), False, "it pads more"),
     (ch.better_bargain, ("longest", 100), False, "`order` is one of"),
     (ch.better_bargain, ("longer side", 99), False, "`pool` is one of"),
+    (ch.random_padding, (by_ranks,), True, "Right"),
+    (ch.random_padding, (lambda lengths, size: ...,), None, "Not attempted"),
+    (ch.random_padding, (lambda lengths, size: by_ranks(lengths, size + 1),), False, "is another"),
+    (ch.random_padding, (lambda lengths, size: by_ranks(lengths, 2),), False, "whatever `size`"),
 ]
 
 

@@ -43,6 +43,10 @@ def batch_as_heads(q, k, v):
 
 
 OVERTURNED = {"heads": 2, "reader": "network", "steps": 1000, "without_relu": 0.8}
+def by_transposes(w_k, w_o, a, a_inverse):
+    return (a_inverse @ w_k.T).T, (w_o.T @ a_inverse.T).T
+
+
 CASES = [
     (ch.sizes, (SIZES,), True, "Right"),
     (ch.sizes, ({"parameters": ..., "queries": ..., "weights": ...},), None, "Not attempted"),
@@ -71,6 +75,15 @@ CASES = [
     (ch.fewer_heads, (OVERTURNED | {"without_relu": "less"},), False, "between 0 and 1"),
     (ch.fewer_heads, ({"heads": 2, "steps": 1000},), False, "give a dictionary"),
     (ch.fewer_heads, (2,), False, "give a dictionary"),
+    (ch.other_coordinates, (by_transposes,), True, "Right"),
+    (ch.other_coordinates, (lambda w_k, w_o, a, b: (..., ...),), None, "Not attempted"),
+    (
+        ch.other_coordinates,
+        (lambda w_k, w_o, a, b: (w_k @ b.mT, 2 * b @ w_o),),
+        False,
+        "`w_o` is the first that differs",
+    ),
+    (ch.other_coordinates, (lambda w_k, w_o, a, b: w_k @ b.mT,), False, "return two values"),
 ]
 
 

@@ -42,6 +42,23 @@ def mirrored(x):
     return 2 * x.mean(1, keepdim=True) - x
 
 
+def norm_gradient_by_matrix(x, gradient, eps=1e-5):
+    """Every token's whole Jacobian, (D, D), times its gradient."""
+    D = x.size(-1)
+    distance = x - x.mean(-1, keepdim=True)
+    sigma = ((distance**2).mean(-1, keepdim=True) + eps) ** 0.5
+    normed = distance / sigma
+    jacobian = torch.eye(D) - 1 / D - normed[..., :, None] * normed[..., None, :] / D
+    return (jacobian / sigma[..., None] @ gradient[..., None])[..., 0]
+
+
+def by_autograd(x, gradient, eps=1e-5):
+    leaf = x.clone().requires_grad_()
+    normed = (leaf - leaf.mean(-1, keepdim=True)) / (leaf.var(-1, keepdim=True, unbiased=False)
+                                                     + eps).sqrt()
+    return torch.autograd.grad(normed, leaf, gradient)[0]
+
+
 CASES = [
     (ch.by_hand, ([NORMAL, NORMAL],), True, "Right"),
     (ch.by_hand, ([..., ...],), None, "Not attempted"),
@@ -80,6 +97,12 @@ CASES = [
     (ch.padding_that_does_nothing, (lambda x: 0 * x,), False, "still changes"),
     (ch.padding_that_does_nothing, (lambda x: x.mean(1, True).expand_as(x),), False, "still"),
     (ch.padding_that_does_nothing, (lambda x: x[:, :2],), False, "five vectors"),
+    (ch.norm_gradient, (norm_gradient_by_matrix,), True, "Right"),
+    (ch.norm_gradient, (lambda x, gradient, eps=1e-5: ...,), None, "Not attempted"),
+    (ch.norm_gradient, (lambda x, g: norm_gradient_by_matrix(x, g) + 0.1,), False, "autograd"),
+    (ch.norm_gradient, (lambda x, g: norm_gradient_by_matrix(x, g, 1e-5).mT,), False, "shape of x"),
+    (ch.norm_gradient, (lambda x, g, eps=0: norm_gradient_by_matrix(x, g),), False, "eps = 0.5"),
+    (ch.norm_gradient, (by_autograd,), False, "rules out"),
 ]
 
 

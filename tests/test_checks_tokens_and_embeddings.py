@@ -54,6 +54,10 @@ def by_comparison(ids, weight):
 
 V, D = 10_000, 512
 
+def row_by_row(probabilities, n):
+    return sum(1 - (1 - p) ** n for p in probabilities.tolist())
+
+
 CASES = [
     (ch.matrix_sizes, ((3 * V * D, V * D),), True, "Right"),
     (ch.matrix_sizes, ((3 * V * D, V * D / 3),), False, "does not cut"),
@@ -71,6 +75,10 @@ CASES = [
     (ch.embed, (lambda i, w: w[i] * w.size(1) ** 0.5,), False, "don't look rows up"),
     (ch.embed, (by_comparison,), True, "Right"),
     (ch.matrix_sizes, ((15_360_000, 5_120_000),), True, "Run just now: separate 15360000"),
+    (ch.rows_taught, (row_by_row,), True, "Right"),
+    (ch.rows_taught, (lambda probabilities, n: ...,), None, "Not attempted"),
+    (ch.rows_taught, (lambda probabilities, n: row_by_row(probabilities, 3),), False, "whatever"),
+    (ch.rows_taught, (lambda p, n: row_by_row(p, n) + 0.5,), False, "is another"),
 ]
 
 

@@ -31,6 +31,21 @@ MIXED = (8 * ((Y % 2) * 4 + Y // 2) + (X % 2) * 4 + X // 2).flatten()
 ONE_PATCH = TURNED.clone()  # two pixels of one patch exchanged, in that patch alone
 ONE_PATCH[[0, 1]] = TURNED[[1, 0]]
 
+def by_exponentials(student, teacher, temperature):
+    def soft(logits):
+        powers = torch.exp(logits / temperature)
+        return powers / powers.sum(1, keepdim=True)
+
+    return temperature / student.shape[0] * (soft(student) - soft(teacher))
+
+
+def by_autograd(student, teacher, temperature):
+    leaf = student.clone().requires_grad_()
+    target = (teacher / temperature).softmax(-1)
+    loss = -(target * (leaf / temperature).log_softmax(-1)).sum(-1).mean() * temperature**2
+    return torch.autograd.grad(loss, leaf)[0]
+
+
 CASES = [
     (ch.by_hand, (197, 768, 38809), True, "Right"),
     (ch.by_hand, (197, 768, 38416), False, "asks and is asked"),
@@ -51,6 +66,10 @@ CASES = [
     (ch.pixel_orders, (ONE_PATCH, MIXED), False, "cannot undo both"),
     (ch.pixel_orders, (TURNED, TURNED), False, "two pixels of the same"),
     (ch.pixel_orders, (TURNED, torch.zeros(64)), False, "once"),
+    (ch.soft_gradient, (by_exponentials,), True, "Right"),
+    (ch.soft_gradient, (lambda student, teacher, temperature: ...,), None, "Not attempted"),
+    (ch.soft_gradient, (lambda s, t, c: by_exponentials(s, t, c) + 0.1,), False, "autograd"),
+    (ch.soft_gradient, (by_autograd,), False, "rules out"),
 ]
 
 

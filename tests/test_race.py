@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import shutil
 import textwrap
 
 import pytest
@@ -144,6 +145,13 @@ def test_a_translator_that_breaks_a_rule_is_refused(change, message, monkeypatch
         monkeypatch.setattr(race, name, value)
     with pytest.raises(race.Refused, match=message):
         race.translator(SHORT, verify=verify)
+
+
+def test_a_translator_without_a_test_score_is_told_how_to_get_one(tmp_path):
+    """At once: before anything is translated."""
+    shutil.copy(results_dir() / "multi30k-de-en-short" / "config.json", tmp_path)
+    with pytest.raises(race.Refused, match="no score on the test set yet: .*evaluate --run"):
+        race.translator(tmp_path, verify=lambda folder: pytest.fail("it was verified"))
 
 
 def test_the_other_direction_is_no_entry(monkeypatch):

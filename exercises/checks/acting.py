@@ -206,3 +206,67 @@ def gamble(safe, win, lose, chance):
         mean > safe / 2,
         f"the gamble earns {mean:.2f} on average; to be tempting, it needs more than {safe / 2:g}",
     )
+
+
+def _states(B=3, A=4, size=1.0):
+    """Action probabilities and rewards of B states."""
+    return (size * torch.randn(B, A)).softmax(-1), 3 * torch.randn(B, A) + 2
+
+
+def _square(probabilities):
+    """(B, A): the squared length of one_hot(a) - probabilities, for each action a."""
+    return 1 - 2 * probabilities + (probabilities**2).sum(-1, keepdim=True)
+
+
+def _baseline(weights):
+    """The mean of the rewards, by weights made from the probabilities."""
+
+    def baseline(probabilities, rewards):
+        by = weights(probabilities)
+        return (by * rewards).sum(-1) / by.sum(-1)
+
+    return baseline
+
+
+@exercise(
+    6,
+    inputs=_states,
+    vary=(dict(B=2, A=2), dict(B=4, A=4, size=2.0), dict(B=1, A=6, size=0.3)),
+    hint=(
+        "the derivative of log softmax at action a is one_hot(a) - probabilities; what does its "
+        "mean over the actions come to?",
+        "the mean of the estimate doesn't depend on b, so make the mean of its square smallest: "
+        "sum over a of p[a] * (r[a] - b) ** 2 * s[a], with s[a] the squared length of the "
+        "derivative",
+        "set the derivative by b to 0: b is a mean of the rewards, weighted with p[a] * s[a], and "
+        "s[a] = 1 - 2 p[a] + the sum of all p squared",
+    ),
+    wrong="another baseline has less variance",
+    shape="return one baseline for each state, (B,)",
+    tolerance=1e-4,
+    slips={
+        "that is the mean reward, the usual baseline; an action whose probability moves the "
+        "logits more counts more": _baseline(lambda p: p),
+        "the agent doesn't take all actions equally often: weigh with their probabilities": [
+            _baseline(torch.ones_like), _baseline(_square),
+        ],
+        "the other actions' logits move as well: the squared length is 1 - 2 p[a] + the sum of "
+        "all p squared": [
+            _baseline(lambda p: p * (1 - p) ** 2), _baseline(lambda p: p * (1 - p)),
+        ],
+        "in the variance the length stands squared": _baseline(lambda p: p * _square(p).sqrt()),
+        "divide by the sum of the weights: a baseline is a mean of rewards": (
+            lambda probabilities, rewards: (
+                probabilities * _square(probabilities) * rewards
+            ).sum(-1)
+        ),
+        "each state has its own actions: sum over the last axis": lambda probabilities, rewards: (
+            (probabilities * _square(probabilities) * rewards).sum()
+            / (probabilities * _square(probabilities)).sum()
+        ).expand(len(rewards)),
+    },
+)
+def best_baseline(probabilities, rewards):
+    lengths = 1 - 2 * probabilities + (probabilities**2).sum(-1, keepdim=True)  # (B, A)
+    weights = probabilities * lengths
+    return (weights * rewards).sum(-1) / weights.sum(-1)

@@ -422,3 +422,82 @@ def fool(praised, blamed):
         f"The wrong ones get BLEU {high.bleu:.1f} and chrF {high.chrf:.1f}, the right ones "
         f"{low.bleu:.1f} and {low.chrf:.1f}. Whether they are wrong and right, only you can tell."
     )
+
+
+def _penalty(c, r, added):
+    """How much the brevity penalty grows, where the output stays shorter than the references."""
+    return math.exp(r / c - r / (c + added))
+
+
+def _ratios(totals):
+    """What happens to the four precisions, from the number of n-grams before the words came."""
+    return lambda c, s, added: [totals(c, s, n) / (totals(c, s, n) + added) for n in range(1, 5)]
+
+
+_of_sentences = _ratios(lambda c, s, n: c - (n - 1) * s)
+
+
+def _bought(penalty=_penalty, ratios=_of_sentences, join=lambda found: math.prod(found) ** 0.25):
+    """The factor on BLEU, with one step of the derivation done in another way."""
+    return lambda c, r, sentences, added: (
+        penalty(c, r, added) * join(ratios(c, sentences, added))
+    )
+
+
+@exercise(
+    9,
+    inputs=[
+        (80, 100, 8, 8), (60, 100, 8, 8), (60, 110, 8, 40), (13, 30, 3, 5), (1000, 1250, 90, 60),
+        (45, 52, 5, 1),
+    ],
+    hint=(
+        "which of the two parts of BLEU goes up, and which goes down? Write each as new / old",
+        "no match is added, so each precision changes by old total / new total; the penalty is "
+        "exp(1 - r / c)",
+        "a sentence of m words has m - n + 1 n-grams, so all sentences have c - (n - 1) * "
+        "sentences; every added word makes one more of each kind",
+    ),
+    wrong="the factor is another",
+    shape="return one number",
+    shrinks=False,
+    slips={
+        "the brevity penalty is missing: the output is longer now, so the penalty is milder": (
+            _bought(penalty=lambda c, r, added: 1.0)
+        ),
+        "the precisions are missing: the same matches are divided by more n-grams": (
+            _bought(join=lambda found: 1.0)
+        ),
+        "the penalty is turned round: it must be new / old, and it grows": (
+            _bought(penalty=lambda c, r, added: 1 / _penalty(c, r, added))
+        ),
+        "the precisions are turned round: they fall, so each ratio is below 1": (
+            _bought(join=lambda found: math.prod(found) ** -0.25)
+        ),
+        "the whole is turned round: new / old is wanted, not old / new": (
+            lambda c, r, sentences, added: 1 / _bought()(c, r, sentences, added)
+        ),
+        "r and c are swapped: the penalty is exp(1 - r / c)": (
+            _bought(penalty=lambda c, r, added: math.exp(c / r - (c + added) / r))
+        ),
+        "the fourth root is missing: BLEU takes the geometric mean of four precisions": (
+            _bought(join=math.prod)
+        ),
+        "the mean of the precisions is geometric: the fourth root of their product": (
+            _bought(join=lambda found: sum(found) / 4)
+        ),
+        "that is BLEU of single words: a sentence of m words holds m - n + 1 n-grams, not m": (
+            _bought(join=lambda found: found[0])
+        ),
+        "each sentence holds n - 1 n-grams fewer than words, not the corpus once": _bought(
+            ratios=_ratios(lambda c, s, n: c - (n - 1))
+        ),
+        "a sentence of m words holds m - n + 1 n-grams, not m - n": _bought(
+            ratios=_ratios(lambda c, s, n: c - n * s)
+        ),
+    },
+)
+def wrong_words(c, r, sentences, added):
+    penalty = math.exp(r / c - r / (c + added))
+    totals = [c - (n - 1) * sentences for n in (1, 2, 3, 4)]
+    precisions = [total / (total + added) for total in totals]
+    return penalty * math.prod(precisions) ** 0.25

@@ -435,6 +435,11 @@ class Exercise(Check):
         args = clone(args)
         return self.seen(self.reference(*args), args)
 
+    def defined(self, args):
+        """Whether the right result holds neither NaN nor infinity, such as 0 / 0 after rounding."""
+        found = diagnosis.numbers(self.expected(args))
+        return found is None or bool(np.isfinite(found).all())
+
     def adapted(self, answers):
         answers = answers if isinstance(answers, tuple) else (answers,)
         return answers[0] if self.adapt is None else self.adapt(*answers)
@@ -811,7 +816,8 @@ class Exercise(Check):
                 self.expected(self.inputs(**sizes))
                 args = self.inputs(**sizes)
         with contextlib.suppress(Exception):
-            args = next(iter(diagnosis._rounded(args)))
+            rounded = [*diagnosis._rounded(args)]
+            args = next((one for one in rounded if self.defined(one)), rounded[0])
             shown = [
                 f"{name} = {diagnosis.show(value)}"
                 for name, value in zip(self.names, args, strict=False)

@@ -4,7 +4,16 @@ import math
 
 import torch
 
-from exercises.checks import Part, expect, expect_close, expect_shape, judged, same, values
+from exercises.checks import (
+    Part,
+    exercise,
+    expect,
+    expect_close,
+    expect_shape,
+    judged,
+    same,
+    values,
+)
 from transformer_lib.attention import scaled_dot_product_attention
 from transformer_lib.beyond.neighbours import nearest_attention
 
@@ -136,3 +145,68 @@ def overturned(answer):
         f"the best 8 hold {best:.0%} of the weight and the error is {error:.2f}; let the weight be "
         "spread over many keys whose values do not agree",
     )
+
+
+def _guessed(N=6, size=1.0, share=0.25):
+    """A share, and two probabilities of the right token at N places."""
+    return share, (size * torch.randn(N)).sigmoid(), (size * torch.randn(N)).sigmoid()
+
+
+def _mixture(share, model, neighbours):
+    return (1 - share) * model + share * neighbours
+
+
+@exercise(
+    5,
+    inputs=_guessed,
+    vary=(
+        dict(share=0.0, N=4), dict(share=1.0, N=5), dict(N=9, size=3.0, share=0.5),
+        dict(N=3, share=0.9),
+    ),
+    hint=(
+        "the mixture gives the right token (1 - share) * model + share * neighbours: take the "
+        "mean of its logarithm, then the derivative by share",
+        "the derivative of log(m) is the derivative of m over m, and m is a straight line in share",
+        "at each place: (neighbours - model) / mixture; then the mean over the places",
+    ),
+    wrong="the slope is another",
+    shape="return one number",
+    tolerance=1e-4,
+    slips={
+        "the logarithm of a mixture is not the mixture of logarithms": (
+            lambda share, model, neighbours: (neighbours.log() - model.log()).mean()
+        ),
+        "that is the slope of the probability; the logarithm divides it by the mixture": (
+            lambda share, model, neighbours: (neighbours - model).mean()
+        ),
+        "the model's part shrinks as the share grows: - model is missing above": (
+            lambda share, model, neighbours: (
+                neighbours / _mixture(share, model, neighbours)
+            ).mean()
+        ),
+        "that is the slope at a share of 0; divide by the mixture at this share": (
+            lambda share, model, neighbours: (neighbours / model).mean() - 1
+        ),
+        "the sign is turned round: that is the slope of the loss": (
+            lambda share, model, neighbours: (
+                (model - neighbours) / _mixture(share, model, neighbours)
+            ).mean()
+        ),
+        "the share belongs to the neighbours, and 1 - share to the model": (
+            lambda share, model, neighbours: (
+                (neighbours - model) / _mixture(1 - share, model, neighbours)
+            ).mean()
+        ),
+        "take the mean over the places, not the sum": lambda share, model, neighbours: (
+            (neighbours - model) / _mixture(share, model, neighbours)
+        ).sum(),
+        "divide at each place, then take the mean: a mean of ratios is no ratio of means": (
+            lambda share, model, neighbours: (
+                (neighbours - model).mean() / _mixture(share, model, neighbours).mean()
+            )
+        ),
+    },
+)
+def slope(share, model, neighbours):
+    mixture = (1 - share) * model + share * neighbours  # (N,)
+    return ((neighbours - model) / mixture).mean()

@@ -304,3 +304,65 @@ def two_heads(cheaper, dearer):
         "wanted",
     )
     return f"{told}; the dearer pair {found['damage'][0]:+.3f}, its sum {found['sum']:+.3f}."
+
+
+def _attended(T=4, S=5, K=4, size=1.0):
+    """The output of T rows of attention, the weights on the first key, and its value."""
+    weights, values = (size * torch.randn(T, S)).softmax(-1), torch.randn(S, K)
+    return weights @ values, weights[:, 0].clone(), values[0].clone()
+
+
+def _shift(formula):
+    """A change from a formula of the output, the weight as a column, and the value."""
+    return lambda output, weight, value: formula(output, weight[:, None], value)
+
+
+@exercise(
+    8,
+    inputs=_attended,
+    vary=(dict(T=6, S=7, K=3, size=3.0), dict(T=3, S=2, K=5)),
+    hint=(
+        "write the output as weight * value + the rest; what does masking do to the rest?",
+        "the other scores stay, so the other weights keep their ratios and are divided by "
+        "1 - weight",
+        "the new output is (output - weight * value) / (1 - weight); subtract the old one and "
+        "simplify",
+    ),
+    wrong="the change of the output is another",
+    shape="one change for each row of the output, (T, K)",
+    tolerance=1e-4,
+    shrinks=False,
+    slips={
+        "each row has its own weight: make it a column, weight[:, None]": (
+            lambda output, weight, value: weight / (1 - weight) * (output - value)
+        ),
+        "you only took the key's part away; its weight goes to the other keys, since the row must "
+        "sum to 1": _shift(lambda o, w, v: -w * v),
+        "the others grow by 1 / (1 - weight): that factor is missing": (
+            _shift(lambda o, w, v: w * (o - v))
+        ),
+        "the sign is turned round: without the key the output moves away from its value": (
+            _shift(lambda o, w, v: w / (1 - w) * (v - o))
+        ),
+        "that is the new output; return how far it is from the old one": (
+            _shift(lambda o, w, v: (o - w * v) / (1 - w))
+        ),
+        "that is the sum of the others as they were; they grow when this one goes": (
+            _shift(lambda o, w, v: o - w * v)
+        ),
+        "the key's own part is still in the new output: subtract weight * value first": (
+            _shift(lambda o, w, v: w / (1 - w) * o)
+        ),
+        "you scaled the old output, too; only the new one is divided by 1 - weight": (
+            _shift(lambda o, w, v: -w * v / (1 - w))
+        ),
+        "what is left of the row is 1 - weight, not 1 + weight": (
+            _shift(lambda o, w, v: w / (1 + w) * (o - v))
+        ),
+        "the factor is weight / (1 - weight): you return the difference of output and value as "
+        "it is": _shift(lambda o, w, v: o - v),
+    },
+)
+def erased_key(output, weight, value):
+    odds = (weight / (1 - weight))[:, None]  # (T, 1)
+    return odds * (output - value)

@@ -253,3 +253,49 @@ def packed_mask(segments):
     real = (segments != 0)[:, None, :]  # (B, 1, T)
     causal = triangle(segments.size(1))
     return (same & real & causal)[:, None]
+
+
+def _odds(share):
+    return share / (1 - share)
+
+
+@exercise(
+    7,
+    inputs=[(0.5, 0.01), (0.999, 1e-6), (0.9, 1e-3), (0.001, 0.01), (0.3, 0.2), (0.2, 1e-4)],
+    hint=(
+        "adding -c to a score multiplies its exponential by exp(-c); which sum does that change?",
+        "the hidden keys keep hidden * exp(-c) / (1 - hidden + hidden * exp(-c)); set this to most",
+        "in odds it's short: odds(most) = odds(hidden) * exp(-c), with odds(p) = p / (1 - p). And "
+        "what if hidden is below most already?",
+    ),
+    wrong="the smallest c is another",
+    shape="return one number",
+    slips={
+        "exp(-c) changes the sum that softmax divides by, too: compare odds, p / (1 - p)": (
+            lambda hidden, most: max(0.0, math.log(hidden / most))
+        ),
+        "the visible keys' weight grows as well: they end with 1 - most, not with 1 - hidden": (
+            lambda hidden, most: max(0.0, math.log(_odds(hidden) / most))
+        ),
+        "it depends on how much weight the hidden keys had: start from their odds": [
+            lambda hidden, most: math.log(1 / most),
+            lambda hidden, most: math.log(1 / _odds(most)),
+        ],
+        "the softmax has base e, not 2 or 10": [
+            lambda hidden, most: max(0.0, math.log2(_odds(hidden) / _odds(most))),
+            lambda hidden, most: max(0.0, math.log10(_odds(hidden) / _odds(most))),
+        ],
+        "the hidden share is small enough already: then c is 0, not below": (
+            lambda hidden, most: math.log(_odds(hidden) / _odds(most))
+        ),
+        "the sign is turned round: c is what is subtracted, so it's positive": [
+            lambda hidden, most: math.log(_odds(most) / _odds(hidden)),
+            lambda hidden, most: min(0.0, math.log(_odds(most) / _odds(hidden))),
+        ],
+        "the exponential is missing: c goes into exp(-c)": (
+            lambda hidden, most: max(0.0, _odds(hidden) / _odds(most))
+        ),
+    },
+)
+def minus_infinity(hidden, most):
+    return max(0.0, math.log(_odds(hidden)) - math.log(_odds(most)))

@@ -1,6 +1,7 @@
 """Checks for chapter 14, Multi30k: data and tokenizers."""
 
 import itertools
+import math
 from collections import Counter
 
 from exercises.checks import Part, exercise, expect, judged, values
@@ -304,3 +305,74 @@ def better_bargain(order, pool):
     expect(found["again"] <= advice["again"], f"more of the batch-mates meet again: {told}")
     expect(padding[1] < padding[0], f"it pads more: {told}")
     return f"{told}."
+
+
+def _longest(lengths, size, start=0, share=lambda all_below: 1 - all_below):
+    """The expected longest of `size` lengths, as the sum of P(longest > k) over k."""
+    below = [sum(length <= k for length in lengths) / len(lengths)
+             for k in range(start, start + max(lengths))]
+    return sum(share(one**size) for one in below)
+
+
+def _padded(width):
+    """The share of padding, from the expected width of a batch."""
+    return lambda lengths, size: 1 - sum(lengths) / len(lengths) / width(lengths, size)
+
+
+def _put_aside(lengths, size):
+    orders = math.comb(len(lengths), size)
+    return sum(1 - math.comb(sum(length <= k for length in lengths), size) / orders
+               for k in range(max(lengths)))
+
+
+@exercise(
+    8,
+    inputs=[
+        ([3, 8, 5, 4], 2), ([3, 8, 5, 4], 4), ([2, 9, 2], 3), ([7, 1, 1, 1, 1], 5), ([5, 6], 1),
+        ([4, 4, 4], 3), ([1, 30, 12, 12, 5, 9], 6), ([6, 2, 3], 20),
+    ],
+    hint=(
+        "the width of a batch is its longest sentence; when is the longest of them at most k?",
+        "only if all of them are: with the share F(k) of lengths up to k, that's F(k) ** size",
+        "an expected value is the sum of P(longest > k) over k = 0, 1, 2, ...; a row holds the "
+        "mean length of real tokens",
+    ),
+    wrong="the share of padding is another",
+    shape="return one number",
+    tolerance=1e-6,
+    slips={
+        "the longest sentence of all isn't in every batch: take the expected longest of `size`": (
+            _padded(lambda lengths, size: max(lengths))
+        ),
+        "that is the share of the real tokens; padding is the rest": (
+            lambda lengths, size: 1 - _padded(_longest)(lengths, size)
+        ),
+        "F(k) ** size is the chance that all are at most k; longest > k is the rest, 1 - that": (
+            _padded(lambda lengths, size: _longest(lengths, size, share=lambda p: p))
+        ),
+        "(1 - F(k)) ** size is the chance that all are longer than k: that gives the shortest": (
+            _padded(lambda lengths, size: sum(
+                (sum(length > k for length in lengths) / len(lengths)) ** size
+                for k in range(max(lengths))
+            ))
+        ),
+        "k starts at 0: every sentence is longer than 0 tokens": (
+            _padded(lambda lengths, size: _longest(lengths, size, start=1))
+        ),
+        "`size` must appear: the longest is at most k only if all of them are": (
+            _padded(lambda lengths, size: _longest(lengths, 1))
+        ),
+        "each sentence is drawn from all of them, whatever came before: the power of a share": (
+            _padded(_put_aside)
+        ),
+        "that is the padding of a row in tokens; divide by the width": (
+            lambda lengths, size: _longest(lengths, size) - sum(lengths) / len(lengths)
+        ),
+        "you divided by the real tokens; a share of the batch divides by the width": (
+            lambda lengths, size: _longest(lengths, size) * len(lengths) / sum(lengths) - 1
+        ),
+    },
+)
+def random_padding(lengths, size):
+    width = _longest(lengths, size)
+    return 1 - sum(lengths) / len(lengths) / width

@@ -246,3 +246,77 @@ def fewer_heads(setting):
         "between them, two linear maps in a row are one linear map. Where does the figure show it?",
     )
     return f"without the ReLU, the seeds get {min(found):.0%} to {max(found):.0%}"
+
+
+def _other_coordinates(D=6, K=3):
+    """w_k, w_o, an invertible matrix of whole numbers, and its inverse."""
+    a, inverse = torch.eye(K), torch.eye(K)
+    for i in range(K):
+        for j in (i - 1, i - 2):
+            if j % K == i:
+                continue
+            times = float(torch.randint(1, 3, ()))
+            a[i] += times * a[j % K]  # a step to the left of a, undone to the right of inverse
+            inverse[:, j % K] -= times * inverse[:, i]
+    return torch.randn(D, K), torch.randn(K, D), a, inverse
+
+
+def _keys(w_k, a, inverse):
+    return w_k @ inverse.mT
+
+
+def _values(w_o, a, inverse):
+    return inverse @ w_o
+
+
+def _rewritten(keys=_keys, output=_values):
+    return lambda w_k, w_o, a, inverse: (keys(w_k, a, inverse), output(w_o, a, inverse))
+
+
+@exercise(
+    8,
+    inputs=_other_coordinates,
+    vary=(dict(D=4, K=4), dict(D=8, K=2)),
+    parts=("w_k", "w_o"),
+    hint=(
+        "write the scores with the new w_q and the unknown w_k: which product must not change?",
+        "scores are q @ k.mT = x @ w_q @ w_k.mT @ x.mT; so w_q @ a @ new_k.mT must be "
+        "w_q @ w_k.mT. The output holds w_v @ w_o",
+        "a @ new_k.mT = w_k.mT gives new_k.mT = inverse @ w_k.mT: now transpose both sides. For "
+        "w_o there's nothing to transpose",
+    ),
+    wrong="the head is no longer the same",
+    tolerance=1e-4,
+    shrinks="sizes",
+    slips={
+        "the scores hold the keys transposed, so w_k takes the inverse transposed": [
+            _rewritten(keys=lambda w, a, inverse: w @ inverse),
+            _rewritten(lambda w, a, inverse: w @ inverse, lambda w, a, inverse: inverse.mT @ w),
+        ],
+        "with the same change on both sides the scores hold a @ a.mT; w_k must undo it": [
+            _rewritten(keys=lambda w, a, inverse: w @ a),
+            _rewritten(lambda w, a, inverse: w @ a, lambda w, a, inverse: a @ w),
+        ],
+        "a transposed undoes a only if a is a rotation; any invertible a takes its inverse": [
+            _rewritten(keys=lambda w, a, inverse: w @ a.mT),
+            _rewritten(output=lambda w, a, inverse: a.mT @ w),
+            _rewritten(lambda w, a, inverse: w @ a.mT, lambda w, a, inverse: a.mT @ w),
+            _rewritten(lambda w, a, inverse: w @ a, lambda w, a, inverse: a.mT @ w),
+        ],
+        "w_k must change, too: the scores hold w_q @ w_k.mT": [
+            _rewritten(keys=lambda w, a, inverse: w),
+            _rewritten(lambda w, a, inverse: w, lambda w, a, inverse: w),
+        ],
+        "w_k is right; w_o must change, too, since the values have": (
+            _rewritten(output=lambda w, a, inverse: w)
+        ),
+        "w_k is right; w_o stands behind w_v as it is, so its inverse isn't transposed": (
+            _rewritten(output=lambda w, a, inverse: inverse.mT @ w)
+        ),
+        "w_k is right; w_o must undo a, and yours does it a second time": (
+            _rewritten(output=lambda w, a, inverse: a @ w)
+        ),
+    },
+)
+def other_coordinates(w_k, w_o, a, a_inverse):
+    return w_k @ a_inverse.mT, a_inverse @ w_o

@@ -330,3 +330,90 @@ def padding_that_does_nothing(padding):
             change < 1e-3,
             f"your padding still changes a real token, by up to {change:.2f}",
         )
+
+
+def _backwards(centre=True, along=1.0, over=1.0, dim=-1, add=torch.mean, unbiased=False, unit=True):
+    """The gradient through a norm, with one step of the derivation done in another way."""
+
+    def back(x, gradient, eps=1e-5):
+        distance = x - x.mean(dim, keepdim=True)
+        spread = (x.var(dim, keepdim=True, unbiased=unbiased) + eps).sqrt()
+        normed = distance / spread if unit else distance
+        found = gradient - (add(gradient, dim, keepdim=True) if centre else 0.0)
+        found = found - along * normed * add(gradient * normed, dim, keepdim=True)
+        return found / spread**over
+
+    return back
+
+
+def _loss_on_norm(B=1, T=4, pairs=4, size=1.0, shift=0.5):
+    D = 2 * pairs  # with two features every normalised token is (-1, 1): there is no gradient
+    return size * torch.randn(B, T, D) + shift, torch.randn(B, T, D) + 0.5
+
+
+@exercise(
+    7,
+    inputs=_loss_on_norm,
+    vary=(dict(B=2, T=5, pairs=3, size=0.01, shift=0.0), dict(B=4, T=4, pairs=2, size=3.0)),
+    hint=(
+        "each number of x acts on the result in three ways: directly, through the mean, and "
+        "through sigma; write down the three derivatives",
+        "the derivative of the mean is 1 / D, that of sigma is normed / D; the chain rule adds up "
+        "three terms",
+        "every sum over the token stands next to a 1 / D: it's a mean. One such mean belongs "
+        "to mu, one to sigma",
+    ),
+    wrong="the gradient differs from the one that autograd finds",
+    shape="the gradient has the shape of x",
+    tolerance=1e-4,
+    forbid=("grad", "backward", "layer_norm", "native_layer_norm"),
+    laws=_with_another_epsilon(
+        lambda x, gradient, eps: _backwards()(x, gradient, eps),
+        torch.linspace(-1, 2, 12).view(1, 2, 6) ** 2, torch.arange(12.0).view(1, 2, 6) ** 0.5,
+    ),
+    slips={
+        "you took mean and deviation for constants; both change with every number of the token": (
+            _backwards(centre=False, along=0.0)
+        ),
+        "sigma depends on x, too: a term is missing that goes along the normalised token": (
+            _backwards(along=0.0)
+        ),
+        "the mean depends on x, too: the mean of the gradient must be subtracted": (
+            _backwards(centre=False)
+        ),
+        "the sign of sigma's term is wrong: 1 / sigma becomes smaller where sigma grows": (
+            _backwards(along=-1.0)
+        ),
+        "sigma is a root: its derivative is normed / D, since the 2 of the square and the 1/2 of "
+        "the root cancel": [_backwards(along=2.0), _backwards(along=0.5)],
+        "those are sums; the mean and the variance divide by D, and so do their derivatives": (
+            _backwards(add=torch.sum)
+        ),
+        "sigma is missing: the normalised token changes by 1 / sigma when x changes by 1": (
+            _backwards(over=0.0)
+        ),
+        "divide by sigma, don't multiply: a larger token is moved less by the same step": (
+            _backwards(over=-1.0)
+        ),
+        "you divided by sigma twice": _backwards(over=2.0),
+        "in sigma's term the token must be the normalised one, (x - mean) / sigma": (
+            _backwards(unit=False)
+        ),
+        "your variance divides by d - 1; LayerNorm divides by d (unbiased=False)": (
+            _backwards(unbiased=True)
+        ),
+        "your means run over the batch; each token is alone, dim=-1": _backwards(dim=(0, 1)),
+        "your means run over the tokens of a sentence; take them over the features, dim=-1": (
+            _backwards(dim=1)
+        ),
+        "epsilon is missing in sigma": (
+            lambda x, gradient: _backwards()(x, gradient, 0.0)
+        ),
+    },
+)
+def norm_gradient(x, gradient):
+    spread = (x.var(-1, keepdim=True, unbiased=False) + 1e-5).sqrt()  # (B, T, 1)
+    normed = (x - x.mean(-1, keepdim=True)) / spread
+    through_mean = gradient.mean(-1, keepdim=True)  # (B, T, 1)
+    through_spread = normed * (gradient * normed).mean(-1, keepdim=True)
+    return (gradient - through_mean - through_spread) / spread

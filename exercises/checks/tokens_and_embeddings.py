@@ -307,3 +307,53 @@ def embed(ids, weight):
     one_hot = F.one_hot(ids, len(weight)).to(weight.dtype)  # (B, T, V)
     rows = one_hot @ weight
     return rows * weight.size(1) ** 0.5
+
+
+def _taught(row):
+    """A sum over the vocabulary of what each token's probability adds."""
+    return lambda probabilities, n: row(probabilities, n).sum()
+
+
+@exercise(
+    7,
+    inputs=lambda V=5, n=3, size=1.0: ((size * torch.randn(V)).softmax(-1), n),
+    vary=(
+        dict(V=4, n=12), dict(V=9, n=1, size=2.0), dict(V=30, n=40, size=2.0),
+        dict(V=6, n=6, size=0.0),
+    ),
+    hint=(
+        "take one token: with which probability is it in none of the n places?",
+        "(1 - p) ** n, so its row gets a gradient with probability 1 - (1 - p) ** n",
+        "the expected number of rows is the sum of these over the vocabulary, although the tokens "
+        "aren't independent of each other: expectations always add up",
+    ),
+    wrong="the expected number of rows is another",
+    shape="return one number",
+    slips={
+        "those are the rows that get no gradient; the others were asked for": (
+            _taught(lambda p, n: (1 - p) ** n)
+        ),
+        "p ** n is the chance that all n places hold this token; one is enough": [
+            _taught(lambda p, n: p**n), _taught(lambda p, n: 1 - p**n),
+        ],
+        "n * p counts how often a token comes; its row counts once, however often that is": [
+            _taught(lambda p, n: n * p), _taught(lambda p, n: (n * p).clamp(max=1)),
+        ],
+        "the tokens aren't equally frequent: each row has a chance of its own": (
+            _taught(lambda p, n: 1 - (1 - torch.ones_like(p) / len(p)) ** n)
+        ),
+        "exp(-n * p) is nearly (1 - p) ** n for rare tokens; the frequent ones need the power": (
+            _taught(lambda p, n: 1 - (-n * p).exp())
+        ),
+        "that is the share of the rows; their number was asked for": (
+            lambda probabilities, n: (1 - (1 - probabilities) ** n).mean()
+        ),
+        "n places can each hold the token: the power is n": [
+            _taught(lambda p, n: 1 - (1 - p) ** (n - 1)),
+            _taught(lambda p, n: 1 - (1 - p) ** (n + 1)),
+        ],
+    },
+)
+def rows_taught(probabilities, n):
+    in_none = (1 - probabilities) ** n  # (V,)
+    return (1 - in_none).sum()

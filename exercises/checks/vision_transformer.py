@@ -212,3 +212,76 @@ def pixel_orders(harmless, harmful):
         (mixed.diff(dim=-1) > 0).all(),
         "in `harmful`, some patch holds two pixels of the same old patch",
     )
+
+
+def _pupils(B=3, C=4, temperature=2.0):
+    return 2 * torch.randn(B, C), 3 * torch.randn(B, C) + 1, temperature
+
+
+def _softened(factor, sign=1, soft=lambda z, t: (z / t).softmax(-1), per=lambda z: len(z)):
+    """The gradient of soft distillation, with one step done in another way."""
+    return lambda student, teacher, temperature: (
+        sign * factor(temperature) / per(student)
+        * (soft(student, temperature) - soft(teacher, temperature))
+    )
+
+
+@exercise(
+    6,
+    inputs=_pupils,
+    vary=(
+        dict(B=2, C=5, temperature=0.5), dict(B=4, C=4, temperature=10.0),
+        dict(B=5, C=3, temperature=1.0),
+    ),
+    hint=(
+        "without a temperature, the gradient of a cross-entropy by the logits is softmax less "
+        "target",
+        "the logits enter divided by the temperature, so the chain rule gives a factor "
+        "1 / temperature",
+        "the loss carries temperature squared in front, and it's a mean over the batch",
+    ),
+    wrong="the gradient differs from the one that autograd finds",
+    shape="the gradient has the shape of the student's logits",
+    forbid=("grad", "backward"),
+    slips={
+        "the chain rule is missing: the student's logits are divided by the temperature": (
+            _softened(lambda t: t * t)
+        ),
+        "the square of the temperature in front of the loss is missing": (
+            _softened(lambda t: 1 / t)
+        ),
+        "one factor of the temperature is left: T squared in front, 1 / T from the chain rule": [
+            _softened(lambda t: 1.0), _softened(lambda t: t**3),
+        ],
+        "the sign is turned round: the gradient points uphill, from teacher to student": (
+            _softened(lambda t: t, sign=-1)
+        ),
+        "the loss is a mean over the batch: divide by the number of pictures": (
+            _softened(lambda t: t, per=lambda z: 1)
+        ),
+        "divide by the number of pictures, not by the number of logits": (
+            _softened(lambda t: t, per=lambda z: z.numel())
+        ),
+        "both softmaxes read their logits divided by the temperature": [
+            _softened(lambda t: t, soft=lambda z, t: z.softmax(-1)),
+            _softened(lambda t: t, soft=lambda z, t: (z * t).softmax(-1)),
+        ],
+        "the teacher is softened by the temperature, too": (
+            lambda student, teacher, temperature: temperature / len(student) * (
+                (student / temperature).softmax(-1) - teacher.softmax(-1)
+            )
+        ),
+        "the student is softened by the temperature, too": (
+            lambda student, teacher, temperature: temperature / len(student) * (
+                student.softmax(-1) - (teacher / temperature).softmax(-1)
+            )
+        ),
+        "the softmax runs over the classes, dim=-1": (
+            _softened(lambda t: t, soft=lambda z, t: (z / t).softmax(0))
+        ),
+    },
+)
+def soft_gradient(student, teacher, temperature):
+    student_says = (student / temperature).softmax(-1)  # (B, n_classes)
+    teacher_says = (teacher / temperature).softmax(-1)
+    return temperature * (student_says - teacher_says) / len(student)

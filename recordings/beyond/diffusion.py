@@ -1,10 +1,12 @@
 """Captions written from masks by a model without an error, by the number of passes.
 
-    make record ONLY=diffusion          # about three minutes of one core; stops and goes on
+    make record ONLY=diffusion          # about five minutes of one core; stops and goes on
 
 Nothing is trained: the model counts in 4,000 captions of the small grammar. Whatever goes wrong
 comes from tokens that are drawn in the same pass.
 """
+
+from collections import Counter
 
 import torch
 
@@ -17,6 +19,7 @@ from transformer_lib.config import EOS, ModelConfig
 OUT = ROOT / "results" / "beyond" / "diffusion.json"
 PAGE = "diffusion"
 SEEDS, N_LOOK, N_TEXTS = (0, 1, 2), 256, 4_000
+N_SHARES, N_WRITTEN = 200, 4_000  # captions known and written, to see how often each comes
 PASSES = (1, 2, 4, 8, 17)
 ENOUGH = (0.5, 0.9, 0.99)
 WORDS = len(grammar.vocabulary())  # <mask> is the id after the last word
@@ -82,6 +85,34 @@ def counted(
     }
 
 
+@torch.no_grad()
+def shares(passes: int, seed: int, sure_enough=None) -> dict:
+    """How often each of N_SHARES captions is written, where all should come equally often.
+
+    apart: half the summed difference of the shares found and due. luck: the same for N_WRITTEN
+    captions that are drawn at random.
+    """
+    known = list(dict.fromkeys(grammar.captions(5 * N_SHARES)))[:N_SHARES]
+    torch.manual_seed(seed)
+    model = diffusion.Counting(grammar.to_ids(known, EOS), CONFIG)
+    blank = diffusion.blank(N_WRITTEN, grammar.LENGTH, WORDS)
+    found = diffusion.fill_in(model, blank, passes, sure_enough=sure_enough)
+    written = Counter(grammar.to_texts(found))
+    drawn = Counter(torch.randint(N_SHARES, (N_WRITTEN,)).tolist())
+
+    def apart(counts, places):
+        off = sum(abs(counts[place] / N_WRITTEN - 1 / N_SHARES) for place in places)
+        others = sum(n for place, n in counts.items() if place not in places)
+        return (off + others / N_WRITTEN) / 2
+
+    return {
+        "apart": apart(written, dict.fromkeys(known)), "luck": apart(drawn, range(N_SHARES)),
+        "copied": sum(written[text] for text in known) / N_WRITTEN,
+        "words": sum(n * len(text.split()) for text, n in written.items()) / N_WRITTEN,
+        "due": sum(len(text.split()) for text in known) / N_SHARES,
+    }
+
+
 def grid():
     """(settings, function) of every cell."""
 
@@ -96,6 +127,9 @@ def grid():
         yield from (one(seed, 17, sure_enough=enough) for enough in ENOUGH)
         for sure_enough in (None, 0.9):  # with fewer texts, more is decided by a few words
             yield one(seed, 17 if sure_enough else 8, n_texts=1_000, sure_enough=sure_enough)
+    for seed in SEEDS:
+        for passes, enough in ((17, None), (8, None), *((17, enough) for enough in ENOUGH)):
+            yield cell("shares", shares, passes=passes, sure_enough=enough, seed=seed)
 
 
 GATE = Gate(edge={"passes": (2, 8), "sure_enough": (0.9, 0.9), "n_texts": {1_000}})
