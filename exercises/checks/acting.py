@@ -238,7 +238,8 @@ def _baseline(weights):
         "the mean of the estimate doesn't depend on b, so make the mean of its square smallest: "
         "sum over a of p[a] * (r[a] - b) ** 2 * s[a], with s[a] the squared length of the "
         "derivative",
-        "set the derivative by b to 0: b is a mean of the rewards, weighted with p[a] * s[a], and "
+        "set the derivative with respect to b to 0: b is a mean of the rewards, weighted with "
+        "p[a] * s[a], and "
         "s[a] = 1 - 2 p[a] + the sum of all p squared",
     ),
     wrong="another baseline has less variance",
@@ -254,7 +255,7 @@ def _baseline(weights):
         "all p squared": [
             _baseline(lambda p: p * (1 - p) ** 2), _baseline(lambda p: p * (1 - p)),
         ],
-        "in the variance the length stands squared": _baseline(lambda p: p * _square(p).sqrt()),
+        "the variance has the length squared": _baseline(lambda p: p * _square(p).sqrt()),
         "divide by the sum of the weights: a baseline is a mean of rewards": (
             lambda probabilities, rewards: (
                 probabilities * _square(probabilities) * rewards

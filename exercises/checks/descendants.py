@@ -518,14 +518,14 @@ def _biased(way=1, used=1, both=None, far=lambda away, half: math.log(128 / half
         "the distance is the key's place minus the query's; yours is the other way round": (
             _biased(way=-1)
         ),
-        "`start` is not used: with a cache, query 0 does not stand at place 0": _biased(used=0),
+        "`start` is not used: with a cache, query 0 isn't at position 0": _biased(used=0),
         "without both_ways, all 32 buckets are for the keys behind: half of yours are empty": (
             [_biased(both=True), _biased(sizes=(16, 16))]
         ),
         "with both_ways, buckets 0 to 15 are for one side and 16 to 31 for the other: yours has "
         "one side only": [_biased(both=False), _biased(first=lambda distance: distance > 10**6)],
         "far distances share buckets, whose width grows: take the logarithm": _biased(scale=0),
-        "the last bucket begins at distance 128: divide by log(128 / half)": (
+        "the logarithm reaches n / 2 at distance 128: divide by log(128 / half)": (
             [_biased(far=lambda away, half: math.log(128)), _biased(far=lambda away, half: 1.0),
              _biased(far=lambda away, half: math.log(32 / half + 1))]
         ),

@@ -467,10 +467,10 @@ def _bought(penalty=_penalty, ratios=_of_sentences, join=lambda found: math.prod
         "the precisions are missing: the same matches are divided by more n-grams": (
             _bought(join=lambda found: 1.0)
         ),
-        "the penalty is turned round: it must be new / old, and it grows": (
+        "the penalty is upside down: it must be new / old, and it grows": (
             _bought(penalty=lambda c, r, added: 1 / _penalty(c, r, added))
         ),
-        "the precisions are turned round: they fall, so each ratio is below 1": (
+        "the precisions are upside down: they fall, so each ratio is below 1": (
             _bought(join=lambda found: math.prod(found) ** -0.25)
         ),
         "the whole is turned round: new / old is wanted, not old / new": (

@@ -372,7 +372,7 @@ def _loss_on_norm(B=1, T=4, pairs=4, size=1.0, shift=0.5):
         torch.linspace(-1, 2, 12).view(1, 2, 6) ** 2, torch.arange(12.0).view(1, 2, 6) ** 0.5,
     ),
     slips={
-        "you took mean and deviation for constants; both change with every number of the token": (
+        "you treated mean and deviation as constants; both change with every number of the token": (
             _backwards(centre=False, along=0.0)
         ),
         "sigma depends on x, too: a term is missing that goes along the normalised token": (

@@ -141,7 +141,7 @@ def _padded_with(pad_id, n, T):
     inputs=[_texts(), _texts(n=3, T=5), _padded_with(1, 5, 7), _padded_with(1, 2, 4)],
     given=0x07EDE988,
     hint=(
-        "two candidates of different lengths share a batch: what stands behind the shorter one?",
+        "two candidates of different lengths share a batch: what comes after the shorter one?",
         "what is behind <eos> adds 0, and so it should; but what is the sum divided by?",
         "divide by the number of ids that aren't padding, each candidate by its own",
     ),

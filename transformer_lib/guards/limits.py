@@ -212,7 +212,7 @@ RELATIONS = (
     ("result_grid", lambda domain: domain[0] < domain[1],
      "domain must be (lowest, highest), the first below the second"),
     ("rerank", lambda own, other: not bool((own + other).isnan().any()),
-     "own and other must hold numbers, and there is a nan"),
+     "own and other must hold numbers, but there is a nan"),
     ("DamagedBatches", lambda texts, tags: len(texts) == len(tags),
      "there must be a tag for each text"),
     ("two_tags", lambda sources, targets: len(sources) == len(targets),

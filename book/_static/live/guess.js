@@ -66,7 +66,7 @@ export function mount(section) {
     asked.hidden = seen;   // once the answer was seen, it's too late
     const found = open && name in recallSure() ? calibration() : null;
     score.hidden = !found;
-    score.replaceChildren(...(found ? [`${inWords(found)} `, h("a", { href: new URL("../../book/how-to-use.html#how-good-are-your-guesses", import.meta.url).href }, "What that says")] : []));
+    score.replaceChildren(...(found ? [`${inWords(found)} `, h("a", { href: new URL("../../book/how-to-use.html#how-good-are-your-guesses", import.meta.url).href }, "What that means")] : []));
     look.hidden = open;
     erase.hidden = chosen === null;
     figure?.classList.toggle("live-unguessed", !open);
