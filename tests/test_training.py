@@ -20,6 +20,7 @@ from transformer_lib.runs.device import pick_device, uses_bf16
 from transformer_lib.runs.files import read_json_lines
 from transformer_lib.runs.translation import translate_ids
 from transformer_lib.tokenization import (
+    encode_pairs,
     encode_source,
     encode_target,
     load_tokenizer,
@@ -559,3 +560,16 @@ def test_train_takes_r_drop_from_its_settings(tmp_path):
     set_to_3 = trained("settings", r_drop=3.0)
     assert torch.equal(set_to_3, trained("by hand", loss=partial(training.r_drop_loss, weight=3.0)))
     assert not torch.equal(set_to_3, trained("another", r_drop=1.0))
+
+
+@pytest.mark.parametrize(
+    "name", ["../notes.txt", "config.json", "deep/er.txt", "/notes.txt", "", "..", "."]
+)
+def test_further_files_lie_in_the_run_s_folder_and_replace_none_of_its_own(tmp_path, name):
+    pairs, tokenizer = data()
+    model = Transformer(ModelConfig(tokenizer.get_vocab_size(), **MODEL))
+    batches = training.translation_batches(*encode_pairs(tokenizer, pairs["train"]), 200, 0)
+    with pytest.raises(ValueError, match="plain name of a file in the run's folder"):
+        training.fit(model, batches, training.translation_loss, TrainConfig(**TRAIN),
+                     tmp_path / "run", files={name: "hello"})
+    assert not (tmp_path / "notes.txt").exists() and not list(tmp_path.rglob("config.json"))

@@ -802,3 +802,17 @@ def test_a_grid_names_the_setting_that_was_left_out():
         visualize.result_grid(odd, "heads", "reader", "right")
     with pytest.raises(ValueError, match="no rows"):
         visualize.result_grid([], "heads", "reader", "right")
+
+
+def test_a_title_may_have_lines():
+    """Two short lines, where one would be cut on a phone."""
+    lines, rows = ["More steps,", "less loss"], [{"step": i, "loss": 1 / (i + 1)} for i in range(3)]
+    charts = [
+        visualize.line_chart(rows, "step", "loss", title=lines),
+        visualize.result_grid([{"a": i, "b": j, "v": i} for i in (0, 1) for j in (0, 1)],
+                              "a", "b", "v", title=lines),
+        visualize.attention_heatmap(torch.eye(2), ["a", "b"], ["a", "b"], title=lines),
+    ]
+    for chart in charts:
+        title = chart.to_dict()["title"]
+        assert (title["text"] if isinstance(title, dict) else title) == lines

@@ -101,7 +101,7 @@ TYPES = {
     **dict.fromkeys(("need_weights", "causal", "band", "log_x", "log_y", "zero", "by_column",
                      "absolute", "released", "replace", "plural",
                      "LatentAttention.bias", "show_numbers"), bool),
-    **dict.fromkeys(("alt", "better", "finding", "question", "x_title", "y_title", "label", "title",
+    **dict.fromkeys(("alt", "better", "finding", "question", "x_title", "y_title", "label",
                      "caption", "folded", "description", "role", "number", "weighting", "metric",
                      "show_image.name", "live_figure.name", "guess.name", "LiveCurve.x",
                      "LiveCurve.below", "to_pair.where", "from_dict.where"), str),
@@ -125,6 +125,7 @@ TYPES = {
     **dict.fromkeys(("statistics.hypotheses", "statistics.references", "sentence_bleu.hypotheses",
                      "sentence_bleu.references"), Sequence[str]),
     **dict.fromkeys(("compare_runs.spread", "result_grid.domain"), tuple[float, float]),
+    "title": str | Sequence[str],  # or its lines
     "LiveCurve.y": str | Sequence[str],
     "LiveCurve.metrics": dict,
     "LiveCurve.seconds": float,

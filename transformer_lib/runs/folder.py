@@ -40,6 +40,16 @@ from transformer_lib.runs.settings import WATCHING, with_current_defaults
 RESULT = ("config.json", "environment.json", "metrics.jsonl", "sentences.jsonl", checksums.WEIGHTS)
 
 
+def require_own_names(files: dict[str, str]) -> None:
+    """Further files lie in the run's folder, beside those that the run writes itself."""
+    for name in files:
+        if name in (*RESULT, checksums.NAME) or name in ("", "..") or Path(name).name != name:
+            raise ValueError(
+                f"files names {name!r}; expected the plain name of a file in the run's folder, "
+                f"and none that the run writes itself: {', '.join((*RESULT, checksums.NAME))}"
+            )
+
+
 def log_state(path: Path, entries: int) -> dict:
     """What a checkpoint says of metrics.jsonl: how many entries it held, and their SHA-256."""
     lines = path.read_bytes().split(b"\n")[:entries] if path.exists() else []
@@ -139,6 +149,7 @@ class RunFolder:
         Raises ValueError when the folder holds another run, or a damaged one; RuntimeError when
         another process trains in it.
         """
+        require_own_names(files)
         settings = {
             "model": to_dict(state.model.config),
             "train": to_dict(self.config),
