@@ -283,7 +283,7 @@ def test_a_beam_that_does_not_fit_is_named(beam_size):
 
 @pytest.mark.parametrize("penalty", [101, -200.0, math.inf, math.nan])
 def test_a_length_penalty_out_of_bounds_is_an_error(penalty):
-    with pytest.raises(ValueError, match="length_penalty is .*; it must be at least -100 and at most 100"):
+    with pytest.raises(ValueError, match="length_penalty is .*; .* -100 and at most 100"):
         beam_search(tiny_model(), source_batch(), 2, max_len=3, length_penalty=penalty)
 
 
