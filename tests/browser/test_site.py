@@ -463,8 +463,9 @@ def test_nothing_stands_before_the_first_words(page):
     assert len(re.findall(r"<title>", head)) == 1 and "fontawesome" not in text
 
 
-# What the first screen loads before anybody has moved, compressed: it was 683 kB on the first page.
-FIRST_SCREEN = {"book/intro.html": 340_000, "book/translator.html": 390_000, "book/play.html": 400_000, "book/03_masks.html": 400_000}
+# What the first screen loads before anybody has moved, compressed: it was 683 kB on the first page. Ten of
+# a chapter's are the recorded sentences with which chapters 11 and 17 open without 3 MB of weights.
+FIRST_SCREEN = {"book/intro.html": 340_000, "book/translator.html": 390_000, "book/play.html": 400_000, "book/03_masks.html": 410_000}
 
 
 @pytest.mark.parametrize("page", [page for page in FIRST_SCREEN if (SITE / page).exists()])
