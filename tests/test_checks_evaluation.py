@@ -123,7 +123,7 @@ CASES = [
     (ch.ranges, (apart, 2, 5), False, "not the smallest"),
     (ch.wrong_words, (bought_by_logarithms,), True, "Right"),
     (ch.wrong_words, (lambda c, r, sentences, added: ...,), None, "Not attempted"),
-    (ch.wrong_words, (lambda *args: bought_by_logarithms(*args) + 0.01,), False, "is another"),
+    (ch.wrong_words, (lambda *args: bought_by_logarithms(*args) + 0.01,), False, "that isn't"),
     (ch.wrong_words, (lambda c, r, s, a: bought_by_logarithms(c, r, 2, a),), False, "whatever"),
 ]
 

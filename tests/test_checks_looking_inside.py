@@ -71,7 +71,7 @@ CASES = [
     (ch.two_heads, (("cross", 0, 2, 2), ("cross", 0, 0, 3)), False, "not two heads"),
     (ch.erased_key, (erased_in_two_steps,), True, "Right"),
     (ch.erased_key, (lambda output, weight, value: ...,), None, "Not attempted"),
-    (ch.erased_key, (lambda o, w, v: 2 * erased_in_two_steps(o, w, v),), False, "is another"),
+    (ch.erased_key, (lambda o, w, v: 2 * erased_in_two_steps(o, w, v),), False, "that isn't"),
     (ch.erased_key, (lambda o, w, v: erased_in_two_steps(o, w, v)[0],), False, "one change for"),
 ]
 

@@ -80,7 +80,7 @@ CASES = [
     (ch.packed_mask, (lambda s: real(s) & triangle(7),), False, "sentences before it"),
     (ch.minus_infinity, (by_halving,), True, "Right"),
     (ch.minus_infinity, (lambda hidden, most: ...,), None, "Not attempted"),
-    (ch.minus_infinity, (lambda hidden, most: 1 + by_halving(hidden, most),), False, "is another"),
+    (ch.minus_infinity, (lambda hidden, most: 1 + by_halving(hidden, most),), False, "that isn't"),
     (ch.minus_infinity, (lambda hidden, most: by_halving(hidden, 0.01),), False, "whatever `most`"),
 ]
 

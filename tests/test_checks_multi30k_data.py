@@ -83,7 +83,7 @@ CASES = [
     (ch.better_bargain, ("longer side", 99), False, "`pool` is one of"),
     (ch.random_padding, (by_ranks,), True, "Right"),
     (ch.random_padding, (lambda lengths, size: ...,), None, "Not attempted"),
-    (ch.random_padding, (lambda lengths, size: by_ranks(lengths, size + 1),), False, "is another"),
+    (ch.random_padding, (lambda lengths, size: by_ranks(lengths, size + 1),), False, "that isn't"),
     (ch.random_padding, (lambda lengths, size: by_ranks(lengths, 2),), False, "whatever `size`"),
 ]
 

@@ -78,7 +78,7 @@ CASES = [
     (ch.rows_taught, (row_by_row,), True, "Right"),
     (ch.rows_taught, (lambda probabilities, n: ...,), None, "Not attempted"),
     (ch.rows_taught, (lambda probabilities, n: row_by_row(probabilities, 3),), False, "whatever"),
-    (ch.rows_taught, (lambda p, n: row_by_row(p, n) + 0.5,), False, "is another"),
+    (ch.rows_taught, (lambda p, n: row_by_row(p, n) + 0.5,), False, "that isn't"),
 ]
 
 

@@ -457,7 +457,7 @@ def _bought(penalty=_penalty, ratios=_of_sentences, join=lambda found: math.prod
         "a sentence of m words has m - n + 1 n-grams, so all sentences have c - (n - 1) * "
         "sentences; every added word makes one more of each kind",
     ),
-    wrong="the factor is another",
+    wrong="that isn't the factor",
     shape="return one number",
     shrinks=False,
     slips={
@@ -473,7 +473,7 @@ def _bought(penalty=_penalty, ratios=_of_sentences, join=lambda found: math.prod
         "the precisions are upside down: they fall, so each ratio is below 1": (
             _bought(join=lambda found: math.prod(found) ** -0.25)
         ),
-        "the whole is turned round: new / old is wanted, not old / new": (
+        "it's upside down: return new / old, not old / new": (
             lambda c, r, sentences, added: 1 / _bought()(c, r, sentences, added)
         ),
         "r and c are swapped: the penalty is exp(1 - r / c)": (

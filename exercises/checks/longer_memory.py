@@ -169,7 +169,7 @@ def _mixture(share, model, neighbours):
         "the derivative of log(m) is the derivative of m over m, and m is a straight line in share",
         "at each place: (neighbours - model) / mixture; then the mean over the places",
     ),
-    wrong="the slope is another",
+    wrong="that isn't the slope",
     shape="return one number",
     tolerance=1e-4,
     slips={

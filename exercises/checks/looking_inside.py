@@ -328,7 +328,7 @@ def _shift(formula):
         "the new output is (output - weight * value) / (1 - weight); subtract the old one and "
         "simplify",
     ),
-    wrong="the change of the output is another",
+    wrong="that isn't how the output changes",
     shape="one change for each row of the output, (T, K)",
     tolerance=1e-4,
     shrinks=False,

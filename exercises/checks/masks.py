@@ -268,7 +268,7 @@ def _odds(share):
         "in odds it's short: odds(most) = odds(hidden) * exp(-c), with odds(p) = p / (1 - p). And "
         "what if hidden is below most already?",
     ),
-    wrong="the smallest c is another",
+    wrong="that isn't the smallest c",
     shape="return one number",
     slips={
         "exp(-c) changes the sum that softmax divides by, too: compare odds, p / (1 - p)": (

@@ -337,7 +337,7 @@ def _put_aside(lengths, size):
         "an expected value is the sum of P(longest > k) over k = 0, 1, 2, ...; a row holds the "
         "mean length of real tokens",
     ),
-    wrong="the share of padding is another",
+    wrong="that isn't the share of padding",
     shape="return one number",
     tolerance=1e-6,
     slips={

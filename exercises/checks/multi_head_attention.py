@@ -310,7 +310,7 @@ def _rewritten(keys=_keys, output=_values):
         "w_k is right; w_o must change, too, since the values have": (
             _rewritten(output=lambda w, a, inverse: w)
         ),
-        "w_k is right; w_o stands behind w_v as it is, so its inverse isn't transposed": (
+        "w_k is right; w_o follows w_v as it is, so the inverse isn't transposed": (
             _rewritten(output=lambda w, a, inverse: inverse.mT @ w)
         ),
         "w_k is right; w_o must undo a, and yours does it a second time": (

@@ -360,7 +360,7 @@ def _loss_on_norm(B=1, T=4, pairs=4, size=1.0, shift=0.5):
         "through sigma; write down the three derivatives",
         "the derivative of the mean is 1 / D, that of sigma is normed / D; the chain rule adds up "
         "three terms",
-        "every sum over the token stands next to a 1 / D: it's a mean. One such mean belongs "
+        "every sum over the token comes with a 1 / D: it's a mean. One such mean belongs "
         "to mu, one to sigma",
     ),
     wrong="the gradient differs from the one that autograd finds",

@@ -100,7 +100,7 @@ by_hand = values(
     ),
     differ=Part(
         3,
-        "for how many captions do your two answers name another winner?",
+        "for how many captions do your two answers name different winners?",
         {
             "that's the difference of the two counts; ask caption by caption": 1,
             "B is a search error by both, and C by neither": 5,

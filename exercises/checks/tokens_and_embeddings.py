@@ -322,12 +322,12 @@ def _taught(row):
         dict(V=6, n=6, size=0.0),
     ),
     hint=(
-        "take one token: with which probability is it in none of the n places?",
+        "take one token: what's the probability that it's in none of the n places?",
         "(1 - p) ** n, so its row gets a gradient with probability 1 - (1 - p) ** n",
-        "the expected number of rows is the sum of these over the vocabulary, although the tokens "
-        "aren't independent of each other: expectations always add up",
+        "the expected number of rows is the sum of these over the vocabulary, although these "
+        "events depend on each other: expectations always add up",
     ),
-    wrong="the expected number of rows is another",
+    wrong="that isn't the expected number",
     shape="return one number",
     slips={
         "those are the rows that get no gradient; the others were asked for": (
@@ -339,7 +339,7 @@ def _taught(row):
         "n * p counts how often a token comes; its row counts once, however often that is": [
             _taught(lambda p, n: n * p), _taught(lambda p, n: (n * p).clamp(max=1)),
         ],
-        "the tokens aren't equally frequent: each row has a chance of its own": (
+        "the tokens aren't equally frequent: each row has its own chance": (
             _taught(lambda p, n: 1 - (1 - torch.ones_like(p) / len(p)) ** n)
         ),
         "exp(-n * p) is nearly (1 - p) ** n for rare tokens; the frequent ones need the power": (

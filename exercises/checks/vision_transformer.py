@@ -234,8 +234,8 @@ def _softened(factor, sign=1, soft=lambda z, t: (z / t).softmax(-1), per=lambda 
         dict(B=5, C=3, temperature=1.0),
     ),
     hint=(
-        "without a temperature, the gradient of a cross-entropy by the logits is softmax less "
-        "target",
+        "without a temperature, the gradient of a cross-entropy with respect to the "
+        "logits is softmax minus target",
         "the logits enter divided by the temperature, so the chain rule gives a factor "
         "1 / temperature",
         "the loss carries temperature squared in front, and it's a mean over the batch",

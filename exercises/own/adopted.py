@@ -31,8 +31,8 @@ def put_in(model: nn.Module, parts: dict) -> list[str]:
 
 
 def _replace(model: nn.Module, fits, make) -> None:
-    """Put make(old) in the place of each module that fits; what was old is asked no more. One that
-    stands in several places, as T5's table does, is made once.
+    """Put make(old) in the place of each module that fits; the old one isn't used any more.
+    One that occurs in several places, like T5's table, is made once.
     """
     made = {}
     for parent in list(model.modules()):
