@@ -63,7 +63,7 @@ CASES = [
     (ch.overturned, (lambda: tuple(x[:, :, :9] for x in flat()),), False, "64 keys"),
     (ch.slope, (by_places,), True, "Right"),
     (ch.slope, (lambda share, model, neighbours: ...,), None, "Not attempted"),
-    (ch.slope, (lambda share, m, n: 2 * by_places(share, m, n),), False, "another"),
+    (ch.slope, (lambda share, m, n: 2 * by_places(share, m, n),), False, "that isn't"),
     (ch.slope, (lambda share, m, n: by_places(0.5, m, n),), False, "whatever `share`"),
 ]
 
