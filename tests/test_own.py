@@ -446,7 +446,7 @@ WRONG = [
     ("block", "x = x + attended", "x = norm_1(x) + attended", "must stay untouched"),
     ("relative_bias", "start, start + n_queries", "n_queries", "`start` is not used"),
     ("relative_bias", "16 if self.both_ways else 32", "16", "half of yours are empty"),
-    ("relative_bias", "128 / half", "128", "begins at distance 128"),
+    ("relative_bias", "128 / half", "128", "at distance 128"),
     ("relative_bias", "distance > 0", "distance >= 0", "distance 0 is bucket 0"),
     ("relative_bias", "permute(2, 0, 1)", "permute(0, 1, 2)", "(n_heads, n_queries, n_keys)"),
     ("hide_tokens", "(ids > 3)", "(ids > 0)", "never hidden"),
