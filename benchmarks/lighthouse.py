@@ -22,6 +22,7 @@ from tools.arguments import count, folder
 
 LIGHTHOUSE = "lighthouse@12.8.2"
 LEAST = 90  # of 100, the median of the rounds
+MOST_SHIFT = 0.05  # of the layout, in any round
 # The landing page, the one with the model in it, two chapters with many charts.
 PAGES = ("index.html", "book/translator.html", "book/03_masks.html", "book/17_evaluation.html")
 SHOWN = ("first-contentful-paint", "largest-contentful-paint", "total-blocking-time",
@@ -51,7 +52,7 @@ class Compressed(Quiet):
 
 
 def judge(url: str) -> dict:
-    """One visit: {"score": 0 to 100, "first-contentful-paint": "1.2 s", ...}."""
+    """One visit: {"score": 0 to 100, "shift": 0.01, "first-contentful-paint": "1.2 s", ...}."""
     with tempfile.TemporaryDirectory() as there:
         report = Path(there) / "report.json"
         subprocess.run(
@@ -64,7 +65,10 @@ def judge(url: str) -> dict:
     score = found["categories"]["performance"]["score"]
     if score is None:
         raise RuntimeError(f"Lighthouse could not judge {url}: {found.get('runtimeError')}")
-    return {"score": round(100 * score)} | {x: found["audits"][x]["displayValue"] for x in SHOWN}
+    audits = found["audits"]
+    shift = audits["cumulative-layout-shift"]["numericValue"]
+    shown = {name: audits[name]["displayValue"] for name in SHOWN}
+    return shown | {"score": round(100 * score), "shift": shift}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -84,9 +88,10 @@ def main(arguments: list[str] | None = None) -> int:
             scores = ", ".join(str(one["score"]) for one in visits)
             print(f"{page}: {visit['score']} of 100 ({scores}); "
                   + ", ".join(f"{name} {visit[name]}" for name in SHOWN), flush=True)
-            slow += [page] if visit["score"] < LEAST else []
+            if visit["score"] < LEAST or max(one["shift"] for one in visits) >= MOST_SHIFT:
+                slow.append(page)
     if slow:
-        print(f"Below {LEAST}: {', '.join(slow)}")
+        print(f"Below {LEAST}, or moving by {MOST_SHIFT} and more: {', '.join(slow)}")
     return bool(slow)
 
 

@@ -175,17 +175,25 @@ def test_a_ratio_compares_neighbours_in_time():
 
 
 def test_lighthouse_judges_by_the_median_and_fails_below_its_mark(monkeypatch, tmp_path, capsys):
-    given = {"index.html": [95, 40, 96], "book/translator.html": [80, 99, 85]}
+    given = {"index.html": [95, 40, 96], "book/translator.html": [80, 99, 85],
+             "jumps.html": [99, 99, 99]}
+    shifts = {"jumps.html": iter([0, 0.2, 0])}
     visits = {page: iter(scores) for page, scores in given.items()}
     monkeypatch.setattr(lighthouse, "PAGES", tuple(given))
     monkeypatch.setattr(lighthouse, "CHROMIUM", "chromium")
     monkeypatch.setattr(lighthouse.shutil, "which", lambda name: name)
-    monkeypatch.setattr(lighthouse, "judge", lambda url: {
-        "score": next(visits[url.split("/", 3)[3]])} | dict.fromkeys(lighthouse.SHOWN, "1 s"))
+
+    def judge(url):
+        page = url.split("/", 3)[3]
+        shown = dict.fromkeys(lighthouse.SHOWN, "1 s")
+        return shown | {"score": next(visits[page]), "shift": next(shifts.get(page, iter([0])))}
+
+    monkeypatch.setattr(lighthouse, "judge", judge)
     assert lighthouse.main(["--site", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "index.html: 95 of 100 (95, 40, 96)" in said
-    assert said.splitlines()[-1] == "Below 90: book/translator.html"
+    last = "Below 90, or moving by 0.05 and more: book/translator.html, jumps.html"
+    assert said.splitlines()[-1] == last
 
 
 def test_pages_are_served_compressed_to_lighthouse(tmp_path):

@@ -29,6 +29,7 @@ from transformer_lib.beyond import (
     adaptive_depth,
     caches,
     choosing,
+    corridor,
     denoising,
     digits,
     sparse,
@@ -469,6 +470,24 @@ def test_an_argument_that_nobody_knows_is_named(module):
             continue
         with pytest.raises(TypeError, match=f"{name}: no argument is called 'width_of_nothing'"):
             call(width_of_nothing=3)
+
+
+# Legal, and refused by a door that was too narrow.
+ONCE_REFUSED = [
+    lambda: corridor.progress(
+        lambda seen: (x(*seen.shape, 3), x(*seen.shape)), corridor.draw_walks(4, 3)
+    ),
+    lambda: visualize.attention_heatmap(torch.eye(2), "ab", "cd", mask=np.ones((2, 2), bool)),
+    lambda: visualize.attention_heatmap(torch.eye(2), torch.arange(2), ["c", "d"]),
+    lambda: visualize.attention_heatmap(torch.eye(2), "ab", "cd", title=["Two", "lines"]),
+    lambda: visualize.table({"a": 1, "b": 2}, [[1, 2]]),
+    lambda: verdict.compare_runs({0: 1.0, 1: 2.0}, {0: 1.0, 1: 3.0}, spread=np.array([0.5, 3])),
+]
+
+
+@pytest.mark.parametrize("call", ONCE_REFUSED)
+def test_what_is_legal_passes(call):
+    call()
 
 
 @pytest.mark.parametrize(("call", "message"), ONCE_ACCEPTED)

@@ -104,7 +104,7 @@ TYPES = {
     **dict.fromkeys(("alt", "better", "finding", "question", "x_title", "y_title", "label",
                      "caption", "folded", "description", "role", "number", "weighting", "metric",
                      "show_image.name", "live_figure.name", "guess.name", "LiveCurve.x",
-                     "LiveCurve.below", "to_pair.where", "from_dict.where"), str),
+                     "LiveCurve.below"), str),
     **dict.fromkeys(("d_model", "n_heads", "n_kv_heads", "n_layers", "n_rows", "n_extra", "among",
                      "head", "layer", "draw.names", "Recaller.names", "Reader.size",
                      "by_chunks.size", "walk.length", "walk.warmup", "mini_corpus.seed"), int),
@@ -121,16 +121,20 @@ TYPES = {
     "device": str | torch.device | None,
     **dict.fromkeys(("query_tokens", "key_tokens", "row_labels", "column_labels",
                      "attention_squares.rows", "attention_squares.columns"),
-                    Sequence[object] | str),
+                    Sequence[object] | str | Tensor),
+    "attention_heatmap.mask": object,  # as its weights: an array or nested lists, too
     **dict.fromkeys(("statistics.hypotheses", "statistics.references", "sentence_bleu.hypotheses",
                      "sentence_bleu.references"), Sequence[str]),
-    **dict.fromkeys(("compare_runs.spread", "result_grid.domain"), tuple[float, float]),
+    "result_grid.domain": tuple[float, float],
+    "compare_runs.spread": Sequence[float],
     "title": str | Sequence[str],  # or its lines
-    "LiveCurve.y": str | Sequence[str],
+    "LiveCurve.title": str | Sequence[str] | None,
+    "LiveCurve.y": str | Iterable[str],
     "LiveCurve.metrics": dict,
     "LiveCurve.seconds": float,
-    **dict.fromkeys(("heads", "guess.choices", "table.columns", "bars.shares", "curve.points"),
+    **dict.fromkeys(("heads", "guess.choices", "bars.shares", "curve.points"),
                     Sequence[object]),
+    "table.columns": Iterable[object] | dict,
     **dict.fromkeys(("LiveCurve.ghost", "table.rows", "sentences.named"), Iterable[object]),
 }
 # Tensors of token ids and other numbers that count; and those that layers multiply.

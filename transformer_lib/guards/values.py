@@ -82,7 +82,7 @@ def fits(value, kind) -> bool:
         other = dataclasses.is_dataclass(value) and not same
         other = other or type(value).__module__ == "tokenizers"
         if issubclass(kind, nn.Module) and not isinstance(value, type):
-            other = other or not any(hasattr(value, name) for name in ("forward", "step"))
+            other = other or not (callable(value) or hasattr(value, "step"))
         return not (other or isinstance(value, (*PLAIN, type)))
     return True
 

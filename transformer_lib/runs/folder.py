@@ -41,12 +41,12 @@ RESULT = ("config.json", "environment.json", "metrics.jsonl", "sentences.jsonl",
 
 
 def require_own_names(files: dict[str, str]) -> None:
-    """Further files lie in the run's folder, beside those that the run writes itself."""
+    """Raise ValueError unless each name is a plain one, and not of a file that the run writes."""
     for name in files:
         if name in (*RESULT, checksums.NAME) or name in ("", "..") or Path(name).name != name:
             raise ValueError(
                 f"files names {name!r}; expected the plain name of a file in the run's folder, "
-                f"and none that the run writes itself: {', '.join((*RESULT, checksums.NAME))}"
+                f"and none that the run writes itself: {', '.join((*RESULT, checksums.NAME))}."
             )
 
 
