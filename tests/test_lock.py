@@ -60,7 +60,8 @@ def test_the_second_is_told_who_holds_it_and_the_first_is_not_disturbed(tmp_path
     assert "choose another run folder" in text
     first.communicate("go on\n", timeout=120)
     assert first.returncode == 0
-    run(tmp_path / "alone")
+    alone = start(TRAIN, tmp_path / "alone", Path(__file__).parent)  # fresh as the first was
+    alone.communicate("go on\n", timeout=120)
     assert_same_run(folder, tmp_path / "alone")  # no entry of metrics.jsonl twice, no lock left
     steps = [entry["step"] for entry in read_json_lines(folder / "metrics.jsonl")]
     assert steps == [3, 6, 6, 9, 12, 12, 12]

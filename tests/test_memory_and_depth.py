@@ -563,7 +563,7 @@ def test_solved_maps_come_nearest_to_the_last_states(sources):
 def test_agreement_is_learned():
     exits, states = adaptive_depth.Exits(8, 3), [torch.randn(200, 8) for _ in range(3)]
     words = torch.stack(
-        [(states[0][:, 0] > 0).long(), (states[1][:, 1] > 0).long(), torch.ones(200)]
+        [(states[0][:, 0] > 0).long(), (states[1][:, 1] > 0).long(), torch.ones(200).long()]
     )
     optimizer = torch.optim.Adam(exits.agree.parameters(), lr=0.1)
     for _ in range(60):
