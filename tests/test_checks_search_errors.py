@@ -53,6 +53,8 @@ CASES = [
     (ch.overturned, (SIX, 0.16, 0.84), False, "chosen is"),
     (ch.overturned, (SIX, 0.2, 1.0), False, "oracle is"),
     (ch.overturned, (SIX, "often", 0.84), False, "must be a number"),
+    (ch.overturned, ([0.2, *[0.18] * 4, 0.08], 0.2, 0.92), False, "1.2 times as likely"),
+    (ch.overturned, ([0.22, *[0.13] * 6], 0.22, 0.74), False, "four times"),
     (ch.overturned, (..., ..., ...), None, "Not attempted"),
 ]
 

@@ -67,6 +67,10 @@ CASES = [
     (ch.overturned, (*DRAFT, 2.5, 1.288), False, "whole number"),
     (ch.overturned, (*DRAFT, 2, 2.19), False, "tokens divided by steps"),
     (ch.overturned, ("often", 0.3, 0.05, 2, 1.288), False, "must be a number"),
+    (ch.overturned, (0.9, 1.2, 0.3, 0, 1.0), False, "at most 1 step"),
+    (ch.overturned, (0.9, 0.6, -0.05, 1, 1.0), False, "more lies between"),
+    (ch.overturned, (*DRAFT, 9, 1.288), False, "whole number"),
+    (ch.overturned, (*DRAFT, 2, 1.31), False, "tokens divided by steps"),
     (ch.overturned, (..., ..., ..., ..., ...), None, "Not attempted"),
 ]
 

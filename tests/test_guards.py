@@ -32,9 +32,11 @@ from transformer_lib.beyond import (
     corridor,
     denoising,
     digits,
+    exchange,
     sparse,
 )
 from transformer_lib.beyond.reversible import ReversibleLayer
+from transformer_lib.cache import KeyValueCache
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoder import DecoderLayer
 from transformer_lib.guards import calls, values
@@ -470,6 +472,28 @@ def test_an_argument_that_nobody_knows_is_named(module):
             continue
         with pytest.raises(TypeError, match=f"{name}: no argument is called 'width_of_nothing'"):
             call(width_of_nothing=3)
+
+
+ONCE_ACCEPTED += [
+    (lambda: transformer_lib.dropout.Dropout(math.nan), "p is nan; it must be a number"),
+    (lambda: exchange.exchange(model().encoder, nn.Linear), "a class, MultiHeadAttention or one"),
+    (lambda: training.label_smoothed_cross_entropy(x(1, 2, 5), torch.zeros(1, 2)),
+     "targets must be whole numbers"),
+    (lambda: kept().select(torch.tensor([0.0])), "rows must be whole numbers"),
+    (lambda: kept().select(torch.tensor([3])), "rows must be numbers of rows that the cache has"),
+    (lambda: LanguageModel(config()).start(random_ids(2, 3), 99), "bos_id must be an id of the"),
+    (lambda: denoising.random_lengths(2, 5, random.Random(0)), "parts must be at least 1"),
+    (lambda: verdict.compare_runs([1, 2], [1, 1], spread=(1, -3)), "spread must be"),
+    (lambda: visualize.result_grid([{"a": 1, "b": 2, "v": 0.5}], "a", "b", "v", domain=(1, 0)),
+     "domain must be"),
+]
+
+
+def kept():
+    """A cache of one row."""
+    cache = KeyValueCache()
+    cache.append(x(1, 1, 2, 4), x(1, 1, 2, 4))
+    return cache
 
 
 # Legal, and refused by a door that was too narrow.

@@ -563,7 +563,9 @@ def test_train_takes_r_drop_from_its_settings(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["../notes.txt", "config.json", "deep/er.txt", "/notes.txt", "", "..", "."]
+    "name",
+    ["../notes.txt", "deep/er.txt", "/notes.txt", "", "..", ".", "config.json", "checksums.json",
+     "metrics.jsonl", "model.safetensors", "lock", "checkpoints", "tensorboard"],
 )
 def test_further_files_lie_in_the_run_s_folder_and_replace_none_of_its_own(tmp_path, name):
     pairs, tokenizer = data()

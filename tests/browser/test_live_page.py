@@ -1260,6 +1260,15 @@ def test_the_weights_wait_until_the_reader_reaches_for_them(browser, address, na
     ) == []
 
 
+@pytest.mark.parametrize("record", RECORDS["pages"], ids=lambda record: record["sentence"])
+def test_what_a_chapter_opens_with_needs_no_weights(browser, address, record):
+    page = visit(browser, address + "book/figure_mask.html")
+    text = page.browser.execute_async_script(
+        "const [text, done] = arguments; import('/_static/live/shared.js')"
+        ".then(({ model }) => model.translate(text)).then((found) => done(found.text));", record["sentence"])
+    assert text == record["text"] and not weights_asked()
+
+
 def test_a_query_is_dragged_and_moved_by_key(browser, address):
     """The shares are the softmax of query times key over the root of two, wherever the query is."""
     page = visit(browser, address + "book/figure_plane.html")

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from transformer_lib.config import TrainConfig, to_dict
 from transformer_lib.guards import guard
-from transformer_lib.runs import checkpoint, checksums
+from transformer_lib.runs import checkpoint, checksums, lock
 from transformer_lib.runs.device import environment
 from transformer_lib.runs.files import (
     append_json_line,
@@ -38,15 +38,16 @@ from transformer_lib.runs.settings import WATCHING, with_current_defaults
 
 # What checksums.json lists of a finished run, beside the files that make it.
 RESULT = ("config.json", "environment.json", "metrics.jsonl", "sentences.jsonl", checksums.WEIGHTS)
+OWN = (*RESULT, checksums.NAME, "checkpoints", "tensorboard", lock.NAME)  # names that a run uses
 
 
 def require_own_names(files: dict[str, str]) -> None:
     """Raise ValueError unless each name is a plain one, and not of a file that the run writes."""
     for name in files:
-        if name in (*RESULT, checksums.NAME) or name in ("", "..") or Path(name).name != name:
+        if name in OWN or name in ("", "..") or Path(name).name != name:
             raise ValueError(
                 f"files names {name!r}; expected the plain name of a file in the run's folder, "
-                f"and none that the run writes itself: {', '.join((*RESULT, checksums.NAME))}."
+                f"and none that the run writes itself: {', '.join(OWN)}."
             )
 
 
