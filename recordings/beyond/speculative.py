@@ -3,9 +3,10 @@
     make record ONLY=speculative
 
 The short recipe's translator guesses, or a table of what most often follows in the training
-captions, or of what follows in an older translation of the same sentence. Every sentence is
-translated both ways, one after the other, and the processor's time is counted. A table gains so
-little that this is done several times, each way first in turn. Five minutes of one core.
+captions, or of what follows in an older translation of the same sentence: the short translator's,
+or a human's. Every sentence is translated both ways, one after the other, and the processor's time
+is counted. A table gains so little that this is done several times, each way first in turn. Five
+minutes of one core.
 """
 
 import functools
@@ -35,7 +36,7 @@ PAGE = "speculative"
 AHEAD = (1, 2, 3, 4, 8)
 GATE = Gate(edge={"ahead": (1, 4)})  # nothing is trained
 SENTENCES = 30  # the first of the validation set
-ROUNDS = {"short": 1, "table 1": 3, "table 3": 3, "old 3": 3}
+ROUNDS = {"short": 1, "table 1": 3, "table 3": 3, "old 3": 3, "human 3": 3}
 
 
 @functools.cache
@@ -64,9 +65,15 @@ def table(order: int) -> TableDraft:
 
 
 @functools.cache
-def old_translations() -> list[list[int]]:
-    """What the short translator makes of each source, in the long one's tokens."""
+def old_translations(by: str) -> list[list[int]]:
+    """A translation of each source that was there before, in the long translator's tokens.
+
+    by: "old", the short translator's; "human", the corpus's own.
+    """
     long, short, (_, others), _ = bench()
+    if by == "human":
+        pairs = load_parallel("multi30k", "de", "en")["validation"][:SENTENCES]
+        return encode_target(long.tokenizer, [english for _, english in pairs])
     found = [greedy_decode(short.model, other)[0].tolist() for other in others]
     return encode_target(long.tokenizer, [short.tokenizer.decode(ids) for ids in found])
 
@@ -87,7 +94,7 @@ def guessed(draft: str, ahead: int, by: str) -> dict:
         drawn = generator if by == "chance" else None
         guesser = (
             ModelDraft(short.model, other, pieces, drawn) if draft == "short"
-            else TableDraft([old], order) if draft.startswith("old")
+            else TableDraft([old], order) if old
             else table(order)
         )
         keep = KeepByChance(generator) if by == "chance" else keep_likeliest
@@ -96,7 +103,8 @@ def guessed(draft: str, ahead: int, by: str) -> dict:
     order = 0 if draft == "short" else int(draft.split()[1])
     if draft.startswith("table"):
         table(order)  # counted before the clock runs
-    olds = old_translations()
+    by_whom = draft.split()[0]
+    olds = old_translations(by_whom) if by_whom in ("old", "human") else [None] * len(sources)
     for turn in range(ROUNDS[draft]):
         total = [0.0, 0.0]
         for src, other, old in zip(sources, others, olds, strict=True):
@@ -181,5 +189,6 @@ def grid():
         *(cell("chance", guessed, draft="short", ahead=ahead, by="chance") for ahead in (1, 4)),
         cell("batch", batches),
         *(cell("old", guessed, draft="old 3", ahead=ahead, by="greedy") for ahead in AHEAD),
+        *(cell("old", guessed, draft="human 3", ahead=ahead, by="greedy") for ahead in (1, 2, 4)),
         cell("made", making),
     ]
