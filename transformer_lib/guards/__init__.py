@@ -15,10 +15,11 @@ from transformer_lib.guards.checks import (
     require_types,
 )
 from transformer_lib.guards.limits import choices, require_limits, within
-from transformer_lib.guards.values import has_visible_text
+from transformer_lib.guards.values import describe, has_visible_text, takes
 
 __all__ = [
     "choices",
+    "describe",
     "guard",
     "has_visible_text",
     "require_limits",
@@ -26,5 +27,6 @@ __all__ = [
     "require_no_zeros_and_ones",
     "require_pairs",
     "require_types",
+    "takes",
     "within",
 ]
