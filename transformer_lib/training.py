@@ -20,10 +20,10 @@ from transformer_lib.config import TrainConfig
 from transformer_lib.corpora.rows import SPLITS
 from transformer_lib.data import Pairs
 from transformer_lib.decoding import evaluating
-from transformer_lib.guards import guard, require_pairs, takes
+from transformer_lib.guards import guard, require_pairs
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.optimizers import make_optimizer
-from transformer_lib.runs.callbacks import checked, require_trainable
+from transformer_lib.runs.callbacks import checked
 from transformer_lib.runs.device import pick_device, set_seed, uses_bf16
 from transformer_lib.runs.folder import RunFolder, TrainingDiverged, TrainingState  # noqa: F401
 from transformer_lib.runs.processes import Processes
@@ -122,11 +122,6 @@ def train(
     """
     require_fit(tokenizer, model.config.vocab_size)
     require_pairs(pairs, SPLITS)
-    if loss is not None and not takes(loss, 2, smoothing=0.0):
-        raise TypeError(
-            "loss does not take what it is given; expected loss(model, batch, smoothing=...), as "
-            "translation_loss takes it."
-        )
     encoded = partial(encode_split, tokenizer, pairs, max_len=model.config.max_len)
     sources, targets = encoded("train", max_tokens=config.max_tokens)
     held_out = encoded("validation") if pairs.get("validation") else None
@@ -181,9 +176,9 @@ def fit(
     Raises TrainingDiverged when a loss is NaN or infinite; ValueError when run_dir holds another
     run; OSError when it cannot be written; KeyboardInterrupt, all saved, after a first Ctrl-C.
     """
-    require_trainable(model)
     processes, device = Processes(config.device), pick_device(config.device)
-    bf16, (loss, rate) = uses_bf16(config.precision, device), checked(loss, rate or learning_rate)
+    bf16 = uses_bf16(config.precision, device)
+    loss, rate = checked(model, loss, rate or learning_rate)
     set_seed(config.seed + processes.rank)  # each process drops out other units
     model = (fast.accelerate(model) if config.fast else model).to(device)
     optimizer = make_optimizer(model, config)

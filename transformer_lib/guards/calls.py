@@ -158,7 +158,7 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
 
 def _is_raw(error: Exception) -> bool:
     """Whether an error is in words of torch or Python, raised for what the library gave them."""
-    others = ImportError, AssertionError, torch.OutOfMemoryError
+    others = ImportError, torch.OutOfMemoryError
     if isinstance(error, others) or "CUDA" in str(error):
         return False
     if isinstance(error, OSError) and of_the_system(error) is None:
@@ -212,6 +212,7 @@ def _explained(function: Callable, name: str, given: dict, error: Exception) -> 
 
 
 # What torch, NumPy and Python say, and what it comes to. What no line knows is quoted.
+SIZES = "the sizes do not fit each other"
 REASONS = {
     r"alloc|storage size|too many elements|invalid buffer|MemoryError":
         "that needs more memory than there is, so choose smaller sizes",
@@ -230,6 +231,7 @@ REASONS = {
         r"\1 takes other arguments than it is given",
     r"Object of type (\w+) is not JSON": r"a \1 cannot be kept as JSON",
     r"could not convert string to float: (.+)": r"\1 is no number",
+    r"only for scalar outputs": "it holds more than one number: take its mean",
     r"does not require grad": "it has no gradient: no parameter that is trained takes part in it",
     r"expected (\d+), got \d+\)|too many values to unpack \(expected (\d+)":
         r"expected \1\2 parts where others are",
@@ -238,17 +240,17 @@ REASONS = {
     r"`?inf`?\b.*nan|NaN|JSON compliant": "a number is infinite or no number",
     r"empty|size 0|no elements": "there is nothing in it",
     r"must match|multiplied|shape|out of (range|bounds)|broadcast|dimension|argument \d+ is":
-        "the sizes do not fit each other",
+        SIZES,
 }
 
 
 def _reason(error: Exception) -> str:
     said = f"{type(error).__name__}: {error}"
-    for pattern, why in REASONS.items():
-        if found := re.search(pattern, said, re.IGNORECASE):
-            return f" ({found.expand(why)})"
-    said = str(error).partition("\n")[0]
-    return f' (the cause: "{said[:120]}")' if said else ""
+    known = ((re.search(pattern, said, re.IGNORECASE), why) for pattern, why in REASONS.items())
+    found, why = next(((match, why) for match, why in known if match), (None, "the cause"))
+    said = str(error).partition("\n")[0][:120]
+    quoted = f': "{said}"' if said and why in ("the cause", SIZES) else ""
+    return f" ({found.expand(why) if found else why}{quoted})"
 
 
 def _expected(function: Callable, given: dict) -> str:

@@ -16,7 +16,9 @@ PARAMETERS = {
     **dict.fromkeys(("d_model", "n_heads", "d_ff", "d_head", "n_classes", "max_tokens",
                      "n_state", "n_actions", "channels"), {"at_least": 1, "at_most": 10**9}),
     "patch": {"at_least": 1, "at_most": 10_000},
-    **dict.fromkeys(("n_kv_heads", "run_card.limit", "largest.k"), {"at_least": 1}),
+    **dict.fromkeys(("n_kv_heads", "run_card.limit", "largest.k", "nearest_attention.n"),
+                    {"at_least": 1}),
+    "policy_gradient_loss.n": {"at_least": 2, "at_most": 10**6},
     "TokenEmbedding.vocab_size": {"at_least": 1, "at_most": 10**7},
     **dict.fromkeys(("SinusoidalEncoding.max_len", "LearnedEncoding.max_len",
                      "sinusoidal_table.max_len"), {"at_least": 1, "at_most": 10**7}),
@@ -59,7 +61,8 @@ PARAMETERS = {
                      "n_updates", "tokens_kept.length", "sinks",
                      "with_global.n_global", "bytes_per_token.latent",
                      "blank.mask_id", "draft_cost", "check_cost", "policy_gradient_loss.price",
-                     "arrival_loss.price", "local_shuffle.reach",
+                     "arrival_loss.price", "local_shuffle.reach", "n_ahead", "learn.cooldown",
+                     "neighbour_logp.distances",
                      "policy_gradient_loss.entropy"), {"at_least": 0, "below": math.inf}),
     **dict.fromkeys(("gap", "first_gap", "fill", "mask_id", "of_source", "of_target"),
                     {"at_least": 0, "below": 2**63}),
@@ -71,7 +74,9 @@ PARAMETERS = {
                      "n_told", "n_facts", "blank.n", "blank.length", "stride",
                      "TableDraft.order", "n_windows", "n_episodes", "max_steps", "longest",
                      "n_buckets", "max_distance", "chunk", "n_rounds", "tile", "members",
-                     "dilation", "every", "write_texts.n", "passes", "by_chunks.size"),
+                     "dilation", "every", "write_texts.n", "passes", "by_chunks.size",
+                     "factorise.width", "FactorisedEmbedding.width", "BandedLanguageModel.window",
+                     "NearLayer.window", "n_links"),
                     {"at_least": 1, "at_most": 10**7}),
     "window": {"at_least": 0, "at_most": 10**7},  # a rule of 0 lets a token see itself
     **dict.fromkeys(("WindowAttention.window", "WindowCache.window"),
@@ -82,14 +87,15 @@ PARAMETERS = {
     "as_mask.size": {"at_least": 0, "at_most": 16_384},
     "levels": {"at_least": 2, "at_most": 10_000},
     **dict.fromkeys(("dpo_loss.price", "reweighted.price", "distillation_loss.temperature",
-                     "ramp"),
-                    {"above": 0, "below": math.inf}),
+                     "ramp", "neighbour_logp.scale", "speed_up.tokens", "learn.clip"),
+                    {"above": 0}),
     **dict.fromkeys(("share", "sure_enough", "agreement", "decay", "mask_tokens.rate",
                      "losses_of_layers.progress", "mask_at.rate", "calibrate.losses",
                      "pixels_as_text.images"), {"at_least": 0, "at_most": 1}),
     **dict.fromkeys((*(f"{name}.log_decay" for name in (
         "scan", "quadratic", "by_chunks", "what_is_left", "what_is_written", "masked_scores")),
         "interpolate.model_logp", "interpolate.found_logp"), {"at_most": 0}),  # of shares
+    "move_centroids.rate": {"above": 0, "at_most": 1},
     "rewards_of.actions": {"at_least": 0, "at_most": 2},
     "rewards_of.turn": {"at_least": 1, "at_most": 2},
     "calibrate.risk": {"above": 0, "below": 1},
@@ -159,7 +165,7 @@ TYPES = {
 # Tensors of token ids and other numbers that count; and those that layers multiply.
 WHOLE = {"ids", "src_ids", "tgt_ids", "targets", "segments", "actions", "steps", "hops", "arrows",
          "agreement_loss.words", "KeyValueCache.select.rows", "DecoderCache.select.rows",
-         "guessing_loss.read"}
+         "guessing_loss.read", "distance_bucket.distance"}
 REAL = {"x", "q", "k", "v", "query", "key", "value", "memory", "hidden", "logits"}
 
 
@@ -264,8 +270,17 @@ RELATIONS = (
      "n must be at least 1 and at most the number of keys"),
     ("run_by_hand", lambda texts: len(texts) > 0 and len({len(text) for text in texts}) == 1,
      "texts must be of one length, and there must be one"),
-    ("run_by_hand", lambda texts, letters: set("".join(texts)) <= set(letters),
-     "texts must be written in the letters that are given"),
+    ("run_by_hand", lambda texts, letters: set("".join(texts)) <= set(letters)
+     and len(set(letters)) == len(letters),
+     "texts must be written in letters, each of which is given once"),
+    ("Exits.logits", lambda self, depth: depth <= len(self.maps) + 1,
+     "depth must be at most the number of layers"),
+    ("RewardModel", lambda ids: bool((ids != 0).any(-1).all()),
+     "each row of ids must hold a token besides padding"),
+    ("random_links", lambda size, block, n_links: n_links <= -(-size // block),
+     "n_links must be at most the number of blocks, size / block"),
+    ("start_from", lambda pretrained: hasattr(pretrained, "embedding"),
+     "pretrained must be an encoder, such as a MaskedLanguageModel"),
     ("restore", lambda source, target, first_gap: not target or target[0] >= first_gap and {
         token for token in source if token >= first_gap} <= set(target),
      "target must begin with a gap, and hold each gap of source, as span_corruption gives them"),
@@ -282,18 +297,13 @@ RELATIONS = (
         (mixture >= 0).all() & ((mixture.sum(-1) - 1).abs() < 1e-3).all()),
        "each row of mixture must hold shares that sum to 1")
       for name in ("MixedMemory", "reads_layers")),
-    ("pooled_spread", lambda arms: all(
-        math.isfinite(value) for arm in arms for value in arm.values()),
-     "arms must hold finite numbers: leave out the runs that diverged"),
     ("bleu_from_counts", lambda counts: all(
         0 <= row[i] <= row[i + 4] for row in np.reshape(counts, (-1, 10)) for i in range(4)),
      "counts must be 4 matches, 4 totals at least as large, and the two lengths"),
-    ("result_grid", lambda rows, x, y, value, panel=None, menus=None: all(
-        name in row for row in rows for name in (x, y, value, panel, *(menus or ())) if name),
-     "every row must hold the settings x, y, panel and menus, and the result value, by name"),
     ("learn", lambda model, faster: set(faster or ()) <= {
-        name.split(".")[-1] for name, _ in model.named_parameters()},
-     "faster must name parameters of the model by their last part, such as 'weight'"),
+        name.split(".")[-1] for name, _ in model.named_parameters()}
+     and all(0 <= times < math.inf for times in (faster or {}).values()),
+     "faster must name parameters by their last part, such as 'weight': 2.0, 0 or more"),
     ("AdaptiveSteps", lambda layer: takes(layer.forward, 2),
      "layer must take (x, mask), as an EncoderLayer does"),
     ("LatentAttention", lambda turned: turned >= 0 and turned % 2 == 0,

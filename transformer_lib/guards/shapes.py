@@ -11,14 +11,19 @@ NAMED = re.compile(rf"((?:\w+, )*\w+): (?:[a-z]+ )?({SHAPE}(?: or {SHAPE})*)")
 
 
 @functools.cache
-def shapes(function) -> dict[str, list[str]]:
-    """Parameter -> the shapes that it may have, as the docstring writes them."""
+def shapes(function) -> dict[str, tuple[str, list[str]]]:
+    """Parameter -> those that it is named with, and the shapes that it may have, as written."""
     text = " ".join((inspect.getdoc(function) or "").split())
     known = inspect.signature(function).parameters
-    return {
-        name: re.findall(SHAPE, forms)
+    found = {
+        name: (names, re.findall(SHAPE, forms))
         for names, forms in NAMED.findall(text) for name in names.split(", ") if name in known
     }
+    other = re.search(r"(?:[Aa]s|as in|of) `(\w+)`", text)  # whose arguments it takes
+    if not found and other and inspect.isfunction(function.__globals__.get(other[1])):
+        theirs = shapes(inspect.unwrap(function.__globals__[other[1]]))
+        found = {name: forms for name, forms in theirs.items() if name in known}
+    return found
 
 
 def misfit(function, given: dict) -> str | None:
@@ -27,10 +32,12 @@ def misfit(function, given: dict) -> str | None:
     """
     tensors = {name: forms for name, forms in shapes(function).items()
                if isinstance(given.get(name), Tensor)}
-    known: dict[str, tuple[int, str]] = {}  # letter -> size, and the argument that has it
-    for name, forms in tensors.items() if len(tensors) > 1 else ():
+    known: dict[str, tuple] = {}  # letter, or names of one shape -> size, and who has it
+    for name, (names, forms) in tensors.items() if len(tensors) > 1 else ():
         for form in forms:
             sizes = _sizes(form, given[name].shape)
+            if sizes is not None and "," in names and len(forms) == 1:
+                sizes[names] = tuple(given[name].shape)
             if sizes and name == "memory":  # several rows may read one row of it
                 sizes.pop("B", None)
             if sizes is not None and all(known.get(x, (n,))[0] == n for x, n in sizes.items()):
@@ -38,9 +45,8 @@ def misfit(function, given: dict) -> str | None:
                 break
         else:
             letters = [x for x in re.findall(r"[A-Z]\w*", " ".join(forms)) if x in known]
-            told = ", ".join(f"{x} = {known[x][0]} as in {known[x][1]}"
-                             for x in dict.fromkeys(letters))
-            return f"{name}: {' or '.join(forms)}" + (f" with {told}" if told else "")
+            told = [f"{x} = {known[x][0]} as in {known[x][1]}" for x in dict.fromkeys(letters)]
+            return f"{names}: {' or '.join(forms)}, " + ", ".join(told or ["all alike"])
     return None
 
 

@@ -8,7 +8,7 @@ from numbers import Real
 
 from torch import Tensor, nn
 
-from transformer_lib.guards import describe, guard
+from transformer_lib.guards import describe, guard, takes
 
 
 def require_loss(given: Tensor) -> Tensor:
@@ -24,8 +24,11 @@ def require_loss(given: Tensor) -> Tensor:
     return given
 
 
-def require_trainable(model: nn.Module) -> None:
-    """Raise ValueError or TypeError for a model without settings, or with nothing to train."""
+def checked(model: nn.Module, loss: Callable, rate: Callable) -> tuple[Callable, Callable]:
+    """The two functions that `fit` calls at every update; what they return is looked at.
+
+    Raises ValueError or TypeError for a model without settings, or with nothing to train.
+    """
     if not dataclasses.is_dataclass(getattr(model, "config", None)):
         raise TypeError(
             f"model is {describe(model)} without a config; expected a model whose settings, a "
@@ -33,13 +36,14 @@ def require_trainable(model: nn.Module) -> None:
         )
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError(
-            "model has no parameter to train; expected one with requires_grad=True: they are all "
-            "frozen."
+            "model has no parameter to train, for all have requires_grad=False; expected one with "
+            "requires_grad=True."
         )
-
-
-def checked(loss: Callable, rate: Callable) -> tuple[Callable, Callable]:
-    """The two functions that `fit` calls at every update; what they return is looked at."""
+    if not takes(loss, 2):
+        raise TypeError(
+            "loss does not take what it is given; expected loss(model, batch), and where `train` "
+            "calls it loss(model, batch, smoothing=...), as translation_loss."
+        )
 
     def checked_rate(*given) -> float:
         found = rate(*given)
@@ -51,7 +55,7 @@ def checked(loss: Callable, rate: Callable) -> tuple[Callable, Callable]:
             )
         return float(found)
 
-    return lambda *given: require_loss(loss(*given)), checked_rate
+    return lambda *given: require_loss(loss(*given)).reshape(()), checked_rate
 
 
 def require_measures(found: dict) -> dict:
