@@ -61,7 +61,8 @@ PARAMETERS = {
                      "n_updates", "tokens_kept.length", "sinks",
                      "with_global.n_global", "bytes_per_token.latent",
                      "blank.mask_id", "draft_cost", "check_cost", "policy_gradient_loss.price",
-                     "arrival_loss.price", "local_shuffle.reach", "n_ahead", "learn.cooldown",
+                     "arrival_loss.price", "local_shuffle.reach", "n_ahead", "n_links",
+                     "learn.cooldown",
                      "neighbour_logp.distances",
                      "policy_gradient_loss.entropy"), {"at_least": 0, "below": math.inf}),
     **dict.fromkeys(("gap", "first_gap", "fill", "mask_id", "of_source", "of_target"),
@@ -76,7 +77,7 @@ PARAMETERS = {
                      "n_buckets", "max_distance", "chunk", "n_rounds", "tile", "members",
                      "dilation", "every", "write_texts.n", "passes", "by_chunks.size",
                      "factorise.width", "FactorisedEmbedding.width", "BandedLanguageModel.window",
-                     "NearLayer.window", "n_links"),
+                     "NearLayer.window"),
                     {"at_least": 1, "at_most": 10**7}),
     "window": {"at_least": 0, "at_most": 10**7},  # a rule of 0 lets a token see itself
     **dict.fromkeys(("WindowAttention.window", "WindowCache.window"),
@@ -277,15 +278,11 @@ RELATIONS = (
      "depth must be at most the number of layers"),
     ("RewardModel", lambda ids: bool((ids != 0).any(-1).all()),
      "each row of ids must hold a token besides padding"),
-    ("random_links", lambda size, block, n_links: n_links <= -(-size // block),
-     "n_links must be at most the number of blocks, size / block"),
     ("start_from", lambda pretrained: hasattr(pretrained, "embedding"),
      "pretrained must be an encoder, such as a MaskedLanguageModel"),
     ("restore", lambda source, target, first_gap: not target or target[0] >= first_gap and {
         token for token in source if token >= first_gap} <= set(target),
      "target must begin with a gap, and hold each gap of source, as span_corruption gives them"),
-    ("text_as_pixels", lambda ids, levels=17: bool(((ids >= 1) & (ids <= levels)).all()),
-     "ids must be shades, from 1 to levels: leave out the label and padding"),
     ("balance_loss", lambda probabilities, chosen: len(probabilities) == len(chosen) and bool(
         ((chosen >= 0) & (chosen < probabilities.size(-1))).all()
         & (chosen.sort(-1).values.diff(dim=-1) > 0).all()),
