@@ -81,7 +81,7 @@ def _guarded(function: Callable, name: str, explain: bool) -> Callable:
         try:
             result = function(*args, **kwargs)
         except Exception as error:
-            if problem and not (_is_own(error) and _names(error, problem)):
+            if problem and not (_is_own(error) and _says_more(error, problem)):
                 raise problem from error
             if not explain or not _is_raw(error):  # the function's own words say more
                 raise
@@ -170,10 +170,13 @@ def _is_raw(error: Exception) -> bool:
     return not _is_own(error)
 
 
-def _names(error: Exception, problem: Exception) -> bool:
-    """Whether the function's own sentence is about the argument in which the problem is."""
-    argument = re.search(r": (?:\w+_)?(\w+)", str(problem))
-    return argument is None or re.search(rf"\b{argument[1]}\b", str(error)) is not None
+def _says_more(error: Exception, problem: Exception) -> bool:
+    """Whether the function's own sentence tells more than that an argument has another type: not
+    where it is about a value, and names another argument.
+    """
+    argument = re.search(r": (?:\w+_)?(\w+)", str(problem))[1]
+    named = re.search(rf"\b{argument}\b", str(error)) is not None
+    return named or isinstance(error, TypeError) or not isinstance(problem, TypeError)
 
 
 def _is_own(error: Exception) -> bool:
