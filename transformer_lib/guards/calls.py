@@ -20,7 +20,7 @@ from transformer_lib.guards.limits import (
     require_relation,
     type_of,
 )
-from transformer_lib.guards.shapes import misfit
+from transformer_lib.guards.shapes import STRICT, misfit
 from transformer_lib.guards.values import describe, fits, hints, of_the_system, words
 
 LIBRARY = str(Path(__file__).parents[1])
@@ -150,7 +150,7 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
     if len(devices) > 1:
         where = ", ".join(f"{key} on {value.device}" for key, value in tensors.items())
         return ValueError(f"{name}: {where}; expected one device: move them with .to(device).")
-    if expected := misfit(function, given):
+    if name in STRICT and (expected := misfit(function, given)):
         shown = ", ".join(f"{k} is {describe(v)}" for k, v in tensors.items() if k in given)
         return ValueError(f"{name}: {shown}; expected {expected}.")
     return None
@@ -210,7 +210,7 @@ def _explained(function: Callable, name: str, given: dict, error: Exception) -> 
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
     return kind(
         f"{name} does not work with {shown or 'no arguments'}{_reason(error)}; expected "
-        f"{_expected(function, given)}"
+        f"{misfit(function, given) or _expected(function, given)}"
     )
 
 

@@ -9,6 +9,12 @@ from torch import Tensor
 SHAPE = r"\((?:\.\.\.|[\w*/+ -]+)?(?:, [\w*/+ -]+)*,?\)"
 NAMED = re.compile(rf"((?:\w+, )*\w+): (?:[a-z]+ )?({SHAPE}(?: or {SHAPE})*)")
 
+# Where shapes that do not agree would be broadcast, and give numbers that mean nothing. Elsewhere
+# the code fails on them, or they are legal, such as fewer keys than queries.
+STRICT = {"reward_loss", "dpo_loss", "reweighted", "interpolate", "neighbour_logp", "layer_norm",
+          "distillation_loss", "GruGate", "OutputGate", "ReversibleLayer", "rewards_of", "mask_at",
+          "scan", "quadratic", "by_chunks", "what_is_written", "Follower"}
+
 
 @functools.cache
 def shapes(function) -> dict[str, tuple[str, list[str]]]:
