@@ -28,10 +28,8 @@ RUN = {"parameters", "updates", "tokens", "curve"}
 
 # Recordings that don't pass: file -> (page, what is missing). The page says so in a quiet line that
 # has these words. The list may only shrink: give the module its GATE and `make record` it.
-NO_CURVE = "recorded without training curves"
 ONE_RATE = "recorded at one learning rate"
 OLD = {
-    "beyond/early-leaving": ("24a_less_depth", NO_CURVE),
     "beyond/one-stream-multi30k": ("20_decoder_only", ONE_RATE),
 }
 
