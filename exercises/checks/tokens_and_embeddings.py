@@ -76,6 +76,15 @@ def _once_per_word(cut):
     return max(pairs, key=pairs.get)
 
 
+def _counted(cut, pairs, choose=max):
+    """The most frequent of some of a word's pairs, or what else is chosen; None without any."""
+    found = Counter()
+    for symbols, count in cut.items():
+        for pair in pairs(symbols):
+            found[pair] += count
+    return choose(found, key=found.get, default=None)
+
+
 def _joined(cut):
     """Pairs counted under their joined text, so that (a, bc) and (ab, c) are one."""
     pairs, first = Counter(), {}
@@ -112,6 +121,8 @@ def _many_words(n=3000):
     tell=lambda given, expected, *args: (
         f"return the pair as a tuple of two symbols, not the string {given!r}"
         if isinstance(given, str)
+        else "the pair is right, and its count comes with it: return the pair alone"
+        if len(given) == 2 and tuple(given[0]) == expected
         else "that pair is not the most frequent one"
     ),
     slips={
@@ -121,6 +132,15 @@ def _many_words(n=3000):
         "your pair crosses from one word into the next; BPE merges inside words only": _across,
         "a pair that occurs twice in one word counts twice": _once_per_word,
         "you join the two symbols before you count: (a, bc) and (ab, c) are two pairs": _joined,
+        "that pair is the rarest; the most frequent one was asked for": (
+            lambda cut: _counted(cut, lambda word: zip(word, word[1:], strict=False), min)
+        ),
+        "the last pair of each word is left out: n symbols have n - 1 pairs": (
+            lambda cut: _counted(cut, lambda word: zip(word, word[1:-1], strict=False))
+        ),
+        "every symbol but the last begins a pair; you go on by two": (
+            lambda cut: _counted(cut, lambda word: zip(word[::2], word[1::2], strict=False))
+        ),
     },
 )
 def best_pair(cut):
@@ -246,6 +266,12 @@ def _longest(word, merges):
         ),
         "apply a merge everywhere in the word": (
             lambda word, merges: _cut(word, merges, merge=_once)
+        ),
+        "only the first merge was applied; go through the whole list": (
+            lambda word, merges: _cut(word, merges[:1])
+        ),
+        "the merges go in the order of the list, not the longest first": (
+            lambda word, merges: _cut(word, sorted(merges, key=lambda pair: -len("".join(pair))))
         ),
     },
 )
