@@ -760,7 +760,8 @@ class Exercise(Check):
             None where the answer is right on an input on which the slip goes wrong.
             """
             agree = [i for i in range(len(self.cases)) if alike(slip, i)]
-            if any(right(i) for i in range(len(self.cases)) if i not in agree):
+            others = [i for i in range(len(self.cases)) if i not in agree]
+            if any(right(i) and self.runs(slip, i) for i in others):
                 return None
             wrong = [i for i in agree if learner(i)[0] is not None and not right(i)]
             return len(agree) == len(self.cases), len(wrong)
@@ -776,6 +777,12 @@ class Exercise(Check):
         telling = found is not None and found.size >= 6
         everywhere, often, _, sentence = max(named, default=(False, 0, 0, None))
         return sentence if (everywhere and often) or often > 1 or telling else None
+
+    def runs(self, slip, i):
+        with contextlib.suppress(Wrong, NotAttempted):
+            self.run(self.adapted(slip), self.cases[i][0])
+            return True
+        return False
 
     def small_example(self, answer, index, slip):
         """The smallest input found on which the answer still fails, with both results."""
