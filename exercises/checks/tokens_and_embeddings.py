@@ -76,15 +76,6 @@ def _once_per_word(cut):
     return max(pairs, key=pairs.get)
 
 
-def _counted(cut, pairs, choose=max):
-    """The most frequent of some of a word's pairs, or what else is chosen; None without any."""
-    found = Counter()
-    for symbols, count in cut.items():
-        for pair in pairs(symbols):
-            found[pair] += count
-    return choose(found, key=found.get, default=None)
-
-
 def _joined(cut):
     """Pairs counted under their joined text, so that (a, bc) and (ab, c) are one."""
     pairs, first = Counter(), {}
@@ -132,15 +123,6 @@ def _many_words(n=3000):
         "your pair crosses from one word into the next; BPE merges inside words only": _across,
         "a pair that occurs twice in one word counts twice": _once_per_word,
         "you join the two symbols before you count: (a, bc) and (ab, c) are two pairs": _joined,
-        "that pair is the rarest; the most frequent one was asked for": (
-            lambda cut: _counted(cut, lambda word: zip(word, word[1:], strict=False), min)
-        ),
-        "the last pair of each word is left out: n symbols have n - 1 pairs": (
-            lambda cut: _counted(cut, lambda word: zip(word, word[1:-1], strict=False))
-        ),
-        "every symbol but the last begins a pair; you go on by two": (
-            lambda cut: _counted(cut, lambda word: zip(word[::2], word[1::2], strict=False))
-        ),
     },
 )
 def best_pair(cut):
