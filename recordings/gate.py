@@ -28,13 +28,8 @@ RUN = {"parameters", "updates", "tokens", "curve"}
 
 # Recordings that don't pass: file -> (page, what is missing). The page says so in a quiet line that
 # has these words. The list may only shrink: give the module its GATE and `make record` it.
-NO_CURVE = "recorded without training curves"
-NO_TOKENS = "recorded without a count of the tokens that each run read"
 ONE_RATE = "recorded at one learning rate"
 OLD = {
-    "beyond/early-leaving": ("24a_less_depth", NO_CURVE),
-    "beyond/encoder-only": ("19_encoder_only", NO_TOKENS),
-    "beyond/one-stream-mini": ("20_decoder_only", ONE_RATE),
     "beyond/one-stream-multi30k": ("20_decoder_only", ONE_RATE),
 }
 
@@ -53,7 +48,8 @@ class Gate:
     did_not_learn: [(settings, words of the page), ...] of arms of which some or all runs stay at
     chance.
     differs: "parameters", "updates" or "tokens" -> words of the page that admit the difference.
-    began: where a loss says nothing (rewards): whether a record shows that its run began to learn.
+    began: where a loss says nothing (rewards, or a start from a trained model, which is far below
+    chance at once): whether a record shows that its run began to learn.
     """
 
     chance: float | Callable[[dict], float] | None = None

@@ -227,34 +227,6 @@ def add(path: Path, found: list[dict], name: str) -> None:
     write(path, made | {"threads": 1, "command": f"make record ONLY={name}"}, [*records.values()])
 
 
-def record_runs(path: Path, cells, name: str = "runs", also: dict | None = None) -> None:
-    """Record into a file of flat runs: {"runs": [{settings and what came out}, ...], ...}.
-
-    cells: (settings, function) of each run; one that the file holds, with all of these settings, is
-    not made again. Others in the file stay. name: of the list of runs. also: what stands beside it.
-    """
-    torch.set_num_threads(1)
-    make_folder(path.parent)
-    found = json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
-    runs, cells = found.setdefault(name, []), list(cells)
-    todo = [c for c in cells if not any(c[0].items() <= run.items() for run in runs)]
-    print(f"{path.name}, {name}: {len(todo)} of {len(cells)} to record")
-    where = environment(torch.device("cpu"))
-    for settings, measure in todo:
-        began = time.process_time()
-        with watch() as seen:
-            run = settings | measure()
-        seconds = round(time.process_time() - began, 1)
-        run |= {"cpu_seconds": seconds, "threads": 1}
-        run |= {key: where[key] for key in ("device", "python", "torch", "commit", "date")}
-        if training := seen.run():
-            run["run"] = training
-        runs.append(run)
-        said = ", ".join(f"{key} {value}" for key, value in settings.items())
-        print(f"{seconds:6.1f} s  {said}", flush=True)
-        write_text(path, json.dumps(found | (also or {})) + "\n")
-
-
 # ---- the command --------------------------------------------------------------------------------
 
 

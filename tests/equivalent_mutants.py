@@ -387,6 +387,17 @@ EQUIVALENT = {
             "any number below the scores does"
         ),
     },
+    "replication": {
+        "brier = sum(((p - r) ** 2 for p, r in zip(sure, right))) / len(right) | arguments exchanged": (
+            "a difference squared has no sign"
+        ),
+        "return max(1, math.ceil(2 * (t * spread / difference) ** 2)) | arguments exchanged": (
+            "the larger of two, in whichever order"
+        ),
+        "right = [one == other for one, other in zip(predicted, verdicts)] | arguments exchanged": (
+            "equality has no direction"
+        ),
+    },
     "search-errors": {
         "return chosen.masked_fill(~real, 0.0).sum(-1) / real.sum(-1) | without USub": (
             "that axis has this number counted from the front, too"

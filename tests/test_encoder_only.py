@@ -280,32 +280,28 @@ def test_the_published_bert_gives_the_same_logits():
 
 
 def recorded():
-    return json.loads(encoder_only.RESULTS.read_text(encoding="utf8"))["runs"]
+    records = json.loads(encoder_only.OUT.read_text(encoding="utf8"))["records"]
+    return [r["settings"] | r for r in records]
 
 
 def test_the_arms_of_an_experiment_are_recorded_alike():
     """Every arm has every seed once and, but for equal compute, as many updates."""
     seen, updates = {}, {}
     for run in recorded():
-        key = run["data"], run["experiment"]
-        seen.setdefault(key, []).append((json.dumps(run["arm"]), run["seed"]))
-        updates.setdefault(key, set()).add(run["updates"])
-    for key, found in seen.items():
-        arms = [json.dumps(list(arm)) for arm in encoder_only.EXPERIMENTS[key[1]][1]]
-        if key[1] == "base":
-            arms = ['["both"]', '["left"]']
-        seeds = {seed for _, seed in found}
-        assert sorted(found) == sorted((arm, seed) for arm in arms for seed in seeds), key
-        assert len(updates[key]) == 1 or key[1].startswith("replaced")
+        if run.get("times", 1) == 1:
+            seen.setdefault(run["part"], []).append((run["arm"], run["seed"]))
+            updates.setdefault(run["part"], set()).add(run["updates"])
+    assert seen.keys() == encoder_only.EXPERIMENTS.keys()
+    for part, (_, arms, seeds) in encoder_only.EXPERIMENTS.items():
+        assert sorted(seen[part]) == sorted((list(arm), seed) for arm in arms for seed in seeds)
+        assert len(updates[part]) == 1 or part == "replaced"
 
 
 def test_masked_and_replaced_had_equal_compute():
     work = {}
     for run in recorded():
-        if run["experiment"].startswith("replaced"):
-            work.setdefault((run["data"], run["experiment"], run["seed"]), []).append(
-                run["updates"] * run["flops_per_update"]
-            )
+        if run["part"] == "replaced":
+            work.setdefault(run["seed"], []).append(run["updates"] * run["flops_per_update"])
     assert work
     for one, two in work.values():
         assert one == pytest.approx(two, rel=0.01)
@@ -324,8 +320,8 @@ def test_the_recorded_weights_find_as_many_hidden_tokens_as_recorded():
         path = encoder_only.KEPT / f"{name}.safetensors"
         model = make(ModelConfig(**config["model"]))
         load_state(model, load_weights(path), path)
-        (run,) = [run for run in recorded() if run["experiment"] == "base"
-                  and run["data"] == "mini" and run["arm"] == [name] and run["seed"] == 0]
+        (run,) = [run for run in recorded() if run["part"] == "base" and run["arm"] == [name]
+                  and run["seed"] == 0 and run.get("times", 1) == 1]
         assert encoder_only.gap(model.float().eval(), data) == pytest.approx(run["gap"], abs=0.07)
 
 

@@ -27,14 +27,25 @@ from transformer_lib.batching import Batches
 from transformer_lib.beyond import (
     acting,
     adaptive_depth,
+    by_hand,
     caches,
     choosing,
     corridor,
     denoising,
     digits,
+    encoders,
     exchange,
+    experts,
+    families,
+    layer_memory,
+    learning,
+    neighbours,
+    preferences,
     sparse,
+    stacks,
+    states,
 )
+from transformer_lib.beyond import gates as gate_layers
 from transformer_lib.beyond.reversible import ReversibleLayer
 from transformer_lib.cache import KeyValueCache
 from transformer_lib.config import BlockConfig
@@ -437,7 +448,7 @@ ONCE_ACCEPTED += [
     (lambda: denoising.poisson(1e30, random.Random(0)), "mean is 1e.30; it must be at least 0 and"),
     (lambda: digits.shuffle_patches(x(1, 1, 4, 4), torch.tensor([0, 0, 1, 2])), "order must hold"),
     (lambda: caches.truncated_svd(x(3, 4), 9), "rank must be at most the smaller side"),
-    (lambda: adaptive_depth.calibrate(torch.full((2, 3), 2.0), 0.1), "numbers from 0 to 1"),
+    (lambda: adaptive_depth.calibrate(torch.full((2, 3), 2.0), 0.1), "losses holds 2; each n"),
     (lambda: acting.asking(nn.Identity(), 1.0, context=0), "context is 0"),
     (lambda: transformer_lib.evaluation.edit_distance(iter("a"), "a"), "a is .*expected a list"),
     (lambda: visualize.attention_heatmap(x(2, 2), "ab", "cd"), "weights lie between 0 and 1"),
@@ -496,6 +507,74 @@ def kept():
     return cache
 
 
+def gates(decay=0.0, size=5):
+    """What `scan` and its kin take: (B, H, T, M), and a decay."""
+    q = x(1, 2, size, 4)
+    return q, q, x(1, 2, size, 3), torch.full((1, 2, size, 1), decay), torch.ones(1, 2, size, 1)
+
+
+# What broadcasts by accident, what the docstring bounds, and what answered without a reason.
+ONCE_ACCEPTED += [
+    (lambda: preferences.reward_loss(x(4), x(4, 1)), r"worse is a tensor \(4, 1\) .*expected "
+     r"better, worse: \(B,\), B = 4 as in better"),
+    (lambda: preferences.dpo_loss(x(4), x(4), x(4, 1), x(4, 1), 0.1), "expected better_before"),
+    (lambda: preferences.reweighted(x(5), x(5, 1), 1.0), "reference_log_p, reward: .N,., N = 5"),
+    (lambda: neighbours.interpolate(-x(4).abs(), -x(3, 1).abs(), 0.5), "found_logp: .Q,., Q = 4"),
+    (lambda: encoders.distillation_loss(x(4, 9), x(1, 9)), "student, teacher: .N, V., N = 4 as in"),
+    (lambda: gate_layers.GruGate(16)(x(2, 3, 16), x(1, 3, 16)), "expected x, y:"),
+    (lambda: transformer_lib.normalization.layer_norm(x(2, 5, 16), x(5, 1), torch.zeros(16)),
+     "expected weight, bias: .D,., D = 16 as in x"),
+    (lambda: states.quadratic(*[x(2, 2, 5, 4), *gates()[1:]]), "k is a tensor .*expected q, k"),
+    (lambda: states.scan(*gates(0.9)), "log_decay holds 0.9; each number must be at most 0"),
+    (lambda: states.by_chunks(*gates(), size=0), "size is 0; it must be at least 1"),
+    (lambda: neighbours.interpolate(torch.tensor([0.2]), torch.tensor([0.1]), 0.3),
+     "model_logp holds 0.2; each number must be at most 0"),
+    (lambda: neighbours.Datastore(x(5, 4), torch.arange(5)).nearest(x(2, 4), 9),
+     "n is 9 .int.; n must be at least 1 and at most the number of keys"),
+    (lambda: stacks.pixels_as_text(torch.full((1, 1, 2, 2), 255), torch.ones(1).long()),
+     "images holds 255; each number must be at least 0 and at most 1"),
+    (lambda: corridor.rewards_of(torch.tensor([[0, 7]]), torch.tensor([1])), "actions holds 7"),
+    (lambda: experts.balance_loss(x(4, 4).softmax(-1), torch.eye(4).long()), "not one-hot"),
+    (lambda: caches.tokens_kept(100, 20, one_global_of=-6), "one_global_of is -6"),
+    (lambda: transformer_lib.schedule.learning_rate(TrainConfig(), 0, 8), "step is 0; it must be "),
+    (lambda: transformer_lib.positional.make_positions(config(), "multiply"), "hooks must be of"),
+    (lambda: layer_memory.MixedMemory(config(), torch.tensor([[2.0, 3.0]])), "that sum to 1"),
+    (lambda: verdict.pooled_spread([{0: 1.0, 1: math.nan}]), "leave out the runs that diverged"),
+    (lambda: transformer_lib.evaluation.bleu_from_counts([5, 4, 3, 2, 1, 1, 1, 1, 9, 9]),
+     "4 totals at least as large"),
+    (lambda: exchange.exchange(model(), MultiHeadAttention), "stack must have layers"),
+    (lambda: adaptive_depth.AdaptiveSteps(nn.Linear(4, 4), 4, 3), "layer must take .x, mask."),
+    (lambda: learning.learn(model(), lambda: torch.zeros(()), 1, 0.1), "it has no gradient: no pa"),
+    (lambda: learning.learn(model(), lambda: 0.5, 1, 0.1), "a float has no backward"),
+    (lambda: learning.learn(model(), lambda batch: batch, 1, 0.1), r"the function <lambda>\(batch"
+     r"\); expected a function of \(\)"),
+    (lambda: learning.learn(model(), lambda: 0.5, 1, 0.1, faster={"nope": 2.0}), "faster must nam"),
+    (lambda: denoising.restore([5, 20], [21, 7], 20), "hold each gap of source"),
+    (lambda: by_hand.run_by_hand([], {}, ["a", "ab"], "ab"), "texts must be of one length"),
+    (lambda: by_hand.run_by_hand([], {}, ["z"], "ab"), "written in letters, each of which"),
+    (lambda: visualize.result_grid([{"a": 1, "b": 2}], "a", "b", "loss"), "a row has no 'loss', o"),
+    (lambda: batches().restore({"epoch": 3}), "there is no 'next_batch' in it"),
+    (lambda: families.gpt2_config({}), "there is no 'vocab_size' in it"),
+    (lambda: acting.play(lambda: None, 2), "<lambda> takes other arguments than it is given"),
+    (lambda: acting.play(lambda past: None, 2), "a NoneType has no entries"),
+    (lambda: model()(train_tokenizer(TEXTS, 60).encode("ein"), random_ids(1, 3)),
+     "src_ids is a Encoding; expected a tensor"),
+    (lambda: transformer_lib.encoder.EncoderLayer(config())(x(2, 5, 8)),
+     "the sizes do not fit each other: .*16"),
+    (lambda: transformer_lib.corpora.folder.load("nowhere", "de", "en"), "a str has no iterdir"),
+]
+
+
+@pytest.mark.parametrize(("error", "reason"), [
+    (KeyError("width"), "there is no 'width' in it"),
+    (AttributeError("'Linear' object has no attribute 'layers'"), "a Linear has no layers"),
+    (RuntimeError("a sentence that nobody foresaw"), 'the cause: "a sentence that nobody foresaw"'),
+    (RuntimeError("size of tensor a (3) must match (4)"), 'fit each other: "size of tensor a (3) '),
+])
+def test_no_answer_is_without_its_reason(error, reason):
+    assert reason in calls._reason(error)
+
+
 # Legal, and refused by a door that was too narrow.
 ONCE_REFUSED = [
     lambda: corridor.progress(
@@ -506,6 +585,16 @@ ONCE_REFUSED = [
     lambda: visualize.attention_heatmap(torch.eye(2), "ab", "cd", title=["Two", "lines"]),
     lambda: visualize.table({"a": 1, "b": 2}, [[1, 2]]),
     lambda: verdict.compare_runs({0: 1.0, 1: 2.0}, {0: 1.0, 1: 3.0}, spread=np.array([0.5, 3])),
+    # Shapes agree, whatever stands before them, and rounding is no wrong sign.
+    lambda: preferences.reward_loss(torch.tensor(1.0), torch.tensor(0.0)),
+    lambda: preferences.reward_loss(x(3, 4), x(3, 4)),
+    lambda: MultiHeadAttention(16, 4).attend(x(2, 3, 4), x(2, 3, 4), x(2, 3, 4)),
+    lambda: DecoderLayer(config())(x(4, 3, 16), x(2, 5, 16)),
+    lambda: sparse.random_links(8, 1, 0),
+    lambda: stacks.text_as_pixels(torch.tensor([[0, 40]])),
+    lambda: neighbours.interpolate(torch.full((2,), 1e-6), torch.zeros(2), 0.5),
+    lambda: states.scan(*gates(-0.5)[:3], -torch.ones(1, 2, 5, 4), torch.ones(1, 2, 5, 1)),
+    lambda: learning.learn(model(), lambda *anything: 1 / 0, 0, 0.1),
 ]
 
 

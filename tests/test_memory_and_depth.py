@@ -7,6 +7,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from recordings.beyond import early_leaving
+from recordings.gate import learned
 from transformer_lib.attention import scaled_dot_product_attention
 from transformer_lib.beyond import (
     adaptive_depth,
@@ -560,6 +562,15 @@ def test_solved_maps_come_nearest_to_the_last_states(sources):
     assert all(a > b for a, b in zip(errors(), solved, strict=True))
 
 
+def test_a_solved_map_reads_the_direction_with_the_least_spread():
+    """Least squares over many rows drops it in float32 where it's taken for noise."""
+    x = torch.randn(30_000, 4) * torch.tensor([1.0, 1.0, 1.0, 1e-3])
+    last = 1000 * x[:, 3:].expand(-1, 4)
+    exits = adaptive_depth.Exits(4, 2)
+    adaptive_depth.solve_maps(exits, [x, last])
+    torch.testing.assert_close(exits.maps[0](x), last, atol=1e-2, rtol=0)
+
+
 def test_agreement_is_learned():
     exits, states = adaptive_depth.Exits(8, 3), [torch.randn(200, 8) for _ in range(3)]
     words = torch.stack(
@@ -740,9 +751,18 @@ def test_what_the_page_says_of_steps_holds():
     assert round(mean("steps", 0.1, [4]), 1) == 3.0
 
 
+def test_exits_that_did_not_improve_on_their_start_have_not_begun():
+    """They begin from a trained translator, so that a low loss says nothing."""
+    run = {"parameters": 1, "updates": 280, "tokens": 9, "curve": [[140, 2.6], [280, 2.5]]}
+    start = {"run": run, "settings": {"part": "trained"}, "start": [0.5, 0.8, 0.9, 1.0]}
+    gate = early_leaving.GATE
+    assert learned(start | {"agreement": [0.6, 0.8, 0.9, 1.0]}, gate)
+    assert not learned(start | {"agreement": [0.52, 0.8, 0.9, 1.0]}, gate)
+
+
 def test_what_the_page_says_of_leaving_early_holds():
-    found = json.loads((results_dir() / "beyond" / "early-leaving.json").read_text())["runs"]
-    runs = {run["arm"]: run for run in found}
+    found = json.loads((results_dir() / "beyond" / "early-leaving.json").read_text())["records"]
+    runs = {r["settings"]["part"]: r for r in found if r["settings"].get("rate", 4e-4) == 4e-4}
     cuts, steady = {}, {}
     for arm, run in runs.items():
         assert run["sentences"] == {"validation": 1014, "test": 1000} and len(run["points"]) == 15
@@ -763,7 +783,7 @@ def test_what_the_page_says_of_leaving_early_holds():
             for m, points in of.items()
         }
         assert all(-0.1 < x < 2.6 for m in ("gap", "agree") for x in gains[m]), gains
-        assert max(gains["gap"]) > 1.5 and max(gains["stillness"]) < 0.3 < max(gains["agree"])
+        assert max(gains["gap"]) > 1 and max(gains["stillness"]) < 0.3 < max(gains["agree"])
         fewest = min(of["gap"], key=lambda v: v["layers"])
         assert fewest["bleu"] - control(fewest["layers"]) > 2
         like = min(of["gap"], key=lambda v: abs(v["bleu"] - cuts[arm][3]["bleu"]))
@@ -772,13 +792,13 @@ def test_what_the_page_says_of_leaving_early_holds():
     lost = {arm: cut[4]["bleu"] - cut[2]["bleu"] for arm, cut in cuts.items()}
     assert lost["trained"] < 5 < 10 < lost["solved"]
     said = {arm: [round(100 * x) for x in run["agreement"][:3]] for arm, run in runs.items()}
-    assert said == {"solved": [48, 82, 89], "trained": [65, 86, 90]}
-    assert [round(100 * x) for x in runs["solved"]["naive_agreement"][:3]] == [7, 50, 88]
+    assert said == {"solved": [48, 83, 93], "trained": [65, 87, 94]}
+    assert [round(100 * x) for x in runs["solved"]["start"][:3]] == [7, 50, 88]
     full = {arm: round(run["full"]["validation"], 1) for arm, run in runs.items()}
-    assert full == {"solved": 42.0, "trained": 42.1}
-    assert {arm: round(x, 1) for arm, x in lost.items()} == {"solved": 11.6, "trained": 3.9}
+    assert full == {"solved": 42.0, "trained": 42.2}
+    assert {arm: round(x, 1) for arm, x in lost.items()} == {"solved": 10.6, "trained": 3.8}
     gap = next(p["validation"] for p in runs["solved"]["points"]
-               if p["measure"] == "gap" and p["threshold"] == 0.8)
+               if p["measure"] == "gap" and p["threshold"] == 0.9)
     deep = cuts["solved"][3]
     found = [(v["layers"], v["bleu"], 100 * v["changed"]) for v in (gap, deep)]
-    assert [tuple(round(x, 1) for x in v) for v in found] == [(2.8, 39.3, 10.8), (3.0, 39.6, 18.4)]
+    assert [tuple(round(x, 1) for x in v) for v in found] == [(3.3, 41.3, 5.2), (3.0, 41.1, 14.4)]

@@ -24,7 +24,7 @@ from exercises.checks import framework
 from exercises.checks import own as laws
 from exercises.checks.framework import Judged
 from exercises.own import source
-from exercises.own.adopted import Cart
+from exercises.own.adopted import Cart, OwnRule
 from tools import mutants as engine
 from transformer_lib import (
     ModelConfig,
@@ -35,10 +35,11 @@ from transformer_lib import (
     load_pretrained,
     training,
 )
-from transformer_lib.beyond import acting, digits, relative_bias
+from transformer_lib.beyond import acting, digits, preferences, relative_bias, states
 from transformer_lib.beyond.encoders import mask_tokens
 from transformer_lib.beyond.learning import learn
 from transformer_lib.beyond.one_stream import PrefixLanguageModel
+from transformer_lib.beyond.speculative import KeepByChance
 from transformer_lib.beyond.stacks import SideBySideLanguageModel
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.runs.export import export_live, load_exported
@@ -342,6 +343,48 @@ def test_ones_own_loop_plays_as_the_librarys(perfect):
         assert own.descendants(perfect)["play_for"](Cart(seed), likelier, 30.0, 4) == theirs
 
 
+@pytest.mark.parametrize("gate", ["RetNet", "GLA", "Gated DeltaNet"])
+def test_states_of_ones_own_loop_answer_as_the_librarys(perfect, gate):
+    torch.manual_seed(0)
+    model = states.Recaller(gate, 8, n_layers=2, n_heads=2, d_model=16)
+    mine = own.adopt(model, perfect)
+    assert mine.own == ["rms_norm", "scan"]  # states take no mask, as a block of one's own has it
+    assert {*mine.state_dict()} == {*model.state_dict()}
+    names, values, _ = states.draw(3, 5, torch.Generator().manual_seed(0))
+    assert_equal(mine(names, values), model(names, values), 1e-5)
+    x, mixer = torch.randn(2, 6, 16), mine.decoder.layers[0].self_attention
+    whole, after = mixer.step(x)
+    half, state = mixer.step(x[:, :4])
+    rest, last = mixer.step(x[:, 4:], state)
+    assert_equal(torch.cat([half, rest], 1), whole, 1e-5)
+    assert_equal(last, after, 1e-5)
+    with torch.no_grad():  # the weights of the copy are its own
+        mixer.w_v.weight.zero_()
+    assert not torch.equal(mine(names, values), model(names, values))
+
+
+@pytest.mark.parametrize("narrow", [0, 3, None])
+def test_ones_own_rule_keeps_what_the_librarys_keeps(perfect, narrow):
+    """narrow: how many tokens the draft lacks; None: its guesses were certain."""
+    torch.manual_seed(0)
+    for seed in range(60):
+        n, V = seed % 5, 9
+        logits = 2 * torch.randn(n + 1, V)
+        q = (2 * torch.randn(n, V - (narrow or 0)) + logits[:n, : V - (narrow or 0)]).softmax(-1)
+        guesses = torch.randint(V - (narrow or 0), (n,)).tolist()
+        draws = [torch.Generator().manual_seed(seed) for _ in range(2)]
+        rule = OwnRule(own.descendants(perfect)["keep_guesses"], draws[0])
+        given = logits, guesses, None if narrow is None or not n else q
+        assert rule(*given) == KeepByChance(draws[1])(*given)
+        assert torch.equal(*(torch.rand(3, generator=g) for g in draws))
+
+
+def test_ones_own_loss_of_choices_is_the_librarys(perfect):
+    texts = [(-9 + torch.randn(6)).requires_grad_() for _ in range(4)]
+    mine = own.descendants(perfect)["dpo"](*texts, 0.3)
+    assert_equal(mine, preferences.dpo_loss(*texts, 0.3), 1e-6)
+
+
 @pytest.mark.parametrize("name", own.PARTS)
 def test_each_part_alone_makes_a_model_that_runs(perfect, tmp_path, name):
     shutil.copy(perfect / f"{name}.py", tmp_path)
@@ -461,6 +504,19 @@ WRONG = [
     ("play_for", "[*actions, 0]", "[0, *actions]", "those that were taken"),
     ("play_for", "torch.tensor(steps[seen])", "torch.arange(len(states[seen]))",
      "numbers within the episode"),
+    ("scan", ".exp() * state", " * state", "is a logarithm"),
+    ("scan", "new - key.mT @ state", "new", "replace is not used"),
+    ("scan", "(write[:, :, t, None] * new)", "new", "`write` is not used"),
+    ("scan", "if state is None:", "if True:", "only if it is None"),
+    ("scan", ", dim=2), state\n", ", dim=2)\n", "two things"),
+    ("keep_guesses", "(p[i] - q[i]).clamp(min=0)", "p[i]", "p itself"),
+    ("keep_guesses", "missing / missing.sum()", "missing", "sums to 1"),
+    ("keep_guesses", "u[i] * q[i, x] >= p[i, x]", "u[i] >= p[i, x]", "with probability p"),
+    ("keep_guesses", "p[-1]", "p[-2]", "one token more"),
+    ("dpo", "better - better_before) - (worse - worse_before)", "better - worse)",
+     "the reference is missing"),
+    ("dpo", "price * ((", "((", "the price is missing"),
+    ("dpo", ".mean()", ".sum()", "yours is the sum"),
 ]
 
 
@@ -537,6 +593,8 @@ EQUIVALENT = {
     ("hide_tokens", "read = torch.where(chosen & (fate < 0.8)", "Lt -> LtE"),
     ("play_for", "seen =", "arguments exchanged"),  # of max
     ("play_for", "torch.tensor([*actions, 0]", "0 -> 1"),  # any number, in place of no action
+    ("scan", "state = state + key @", "MatMult -> Mult"),  # a column times a row, either way
+    ("keep_guesses", "if u[i] * q[i, x]", "GtE -> Gt"),  # no draw is exactly that number
 }
 
 

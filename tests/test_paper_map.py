@@ -55,6 +55,7 @@ def test_each_part_of_the_model_says_what_became_of_it():
     ("5.4", "measured", "which-choices-paid-off"),
     ("table3", "measured", "04_multi_head_attention"),
     ("table3", "measured", "scaling"),
+    ("table3", "measured", "replication"),
 ])
 def test_these_sentences_of_the_paper_lead_somewhere(part, role, words):
     links = next(one.links[role] for one in PARTS if one.id == part)

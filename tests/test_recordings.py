@@ -284,23 +284,6 @@ def test_records_are_added_to_what_a_file_has(tmp_path):
     assert made["threads"] == 1 and made["command"] == "make record ONLY=toys"
 
 
-def test_flat_runs_go_on_where_they_stopped(tmp_path):
-    path, made = tmp_path / "flat.json", []
-
-    def cell(arm, seed):
-        return {"arm": arm, "seed": seed}, lambda: made.append((arm, seed)) or {"loss": train(3)[1]}
-
-    path.write_text(json.dumps({"task": 1, "runs": [{"arm": ["a"], "seed": 0, "loss": 7.0}]}))
-    recorder.record_runs(path, [cell(["a"], 0), cell(["a"], 1), cell("b", 0)], also={"sizes": 2})
-    found = json.loads(path.read_text())
-    assert made == [(["a"], 1), ("b", 0)] and found["task"] == 1 and found["sizes"] == 2
-    first, second, third = found["runs"]
-    assert first == {"arm": ["a"], "seed": 0, "loss": 7.0}  # what stood there stays
-    assert second["run"]["updates"] == 3 and second["threads"] == 1 and third["arm"] == "b"
-    recorder.record_runs(path, [cell(["a"], 1)], "others")
-    assert len(json.loads(path.read_text())["others"]) == 1 and len(made) == 3
-
-
 def test_the_command_knows_every_recording(capsys, monkeypatch):
     assert {"claims.hunt", "claims.normalization", "beyond.vision"} <= set(recorder.names())
     monkeypatch.setattr("sys.argv", ["record", "no-such-thing"])

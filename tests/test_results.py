@@ -4,12 +4,14 @@ import json
 import math
 import os
 import re
+import shlex
 import statistics
 from pathlib import Path
 
 import pytest
 
 from transformer_lib import data, evaluation, load_pretrained
+from transformer_lib.cli.options import parsers
 from transformer_lib.runs import recipes
 from transformer_lib.runs.pretrained import results_dir
 
@@ -107,6 +109,30 @@ def test_the_readme_states_the_recorded_scores():
     other = [row["test"]["bleu"] for row in rows]
     mean, sd = statistics.mean(other), statistics.stdev(other)
     assert f"English to German {mean:.1f} ± {sd:.1f} ({len(other)} seeds)" in text
+    best = {}
+    for pair, kind in (("de-en", "bleu"), ("en-de", "lowercased_tokenised_bleu")):
+        about = json.loads((results_dir() / f"multi30k-{pair}-r-drop.json").read_text("utf-8"))
+        found = [row["test"][kind] for row in about["seeds"]]
+        assert len(found) == 3
+        best[pair] = f"{statistics.mean(found):.1f} ± {statistics.stdev(found):.1f}"
+    assert (f"reaches {best['de-en']} German to English and {best['en-de']} English to German, "
+            "lowercased with Moses tokens (3 seeds each") in text
+
+
+RECORDED_AS_OPTIONS = sorted(path.name for path in results_dir().glob("*.json")
+                             if "seeds" in json.loads(path.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("name", RECORDED_AS_OPTIONS)
+def test_scores_without_weights_have_options_that_train_takes(name):
+    """A run that doesn't ship can be trained again: `train` understands its options."""
+    about = json.loads((results_dir() / name).read_text("utf-8"))
+    options = parsers()[0].parse_args(["train", *shlex.split(about["options"])])
+    if found := re.match(r"multi30k-(\w\w)-(\w\w)", name):
+        assert (options.src, options.tgt) == found.groups()
+    assert all(row["validation"]["split"] == "validation" and row["test"]["split"] == "test"
+               and row["validation"]["length_penalty"] == row["test"]["length_penalty"]
+               for row in about["seeds"])
 
 
 def test_what_the_page_says_of_the_longer_run_holds():

@@ -23,6 +23,7 @@ from transformer_lib.decoding import evaluating
 from transformer_lib.guards import guard, require_pairs
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.optimizers import make_optimizer
+from transformer_lib.runs.callbacks import checked
 from transformer_lib.runs.device import pick_device, set_seed, uses_bf16
 from transformer_lib.runs.folder import RunFolder, TrainingDiverged, TrainingState  # noqa: F401
 from transformer_lib.runs.processes import Processes
@@ -176,7 +177,8 @@ def fit(
     run; OSError when it cannot be written; KeyboardInterrupt, all saved, after a first Ctrl-C.
     """
     processes, device = Processes(config.device), pick_device(config.device)
-    bf16, rate = uses_bf16(config.precision, device), rate or learning_rate
+    bf16 = uses_bf16(config.precision, device)
+    loss, rate = checked(model, loss, rate or learning_rate)
     set_seed(config.seed + processes.rank)  # each process drops out other units
     model = (fast.accelerate(model) if config.fast else model).to(device)
     optimizer = make_optimizer(model, config)

@@ -51,6 +51,7 @@ PAGES = {
     "diffusion": (),
     "experts": (),
     "inside-an-update": (1,),
+    "replication": (),
     "search-errors": (),
     "speculative": (),
     "weights-by-hand": (),

@@ -447,3 +447,79 @@ def squeezed(width, updates, of_eight):
         "points off. What happened to eight symbols while five were being learned?",
     )
     return f"{told.capitalize()}, and {min(eight):.0%} to {max(eight):.0%} of those of eight."
+
+
+def _scores(alone, cached, cross=True, cross_alone=None, cross_cached=lambda t, T, S: S):
+    """Scores without and with a cache, from those of step t = 1, ..., T."""
+
+    def scores(T, S):
+        steps = range(1, T + 1)
+        first, later = (sum(of(t, T, S) for t in steps) for of in (alone, cached))
+        if cross:
+            first += sum((cross_alone or (lambda t, T, S: t * S))(t, T, S) for t in steps)
+            later += sum(cross_cached(t, T, S) for t in steps)
+        return first, later
+
+    return scores
+
+
+def _table(t, T, S):
+    return t * t
+
+
+def _row(t, T, S):
+    return t
+
+
+@exercise(
+    8,
+    inputs=[(1, 1), (2, 3), (3, 5), (7, 1), (10, 4), (30, 17), (100, 12)],
+    hint=(
+        "at step t, without a cache: how many queries are there, how many keys, and in the memory?",
+        "step t computes t * t + t * S scores without a cache, and t + S with one; add them up",
+        "1 + 2 + ... + T is T(T+1)/2, and 1 + 4 + ... + T² is T(T+1)(2T+1)/6",
+    ),
+    wrong="these aren't the numbers of scores",
+    shape="return two numbers, first without a cache",
+    parts=("without", "cached"),
+    shrinks=False,
+    slips={
+        "the mask hides half of a table, but all of it is computed: t * t at step t": [
+            _scores(lambda t, T, S: t * (t + 1) // 2, _row),
+            _scores(lambda t, T, S: t * (t - 1) // 2, _row),
+        ],
+        "that is the last step: add up those before it, too": lambda T, S: (T * T + T * S, T + S),
+        "the cross-attention is missing: each query has a score with each of the S keys, too": (
+            _scores(_table, _row, cross=False)
+        ),
+        "without a cache, the cross-attention computes its old rows again, too: t * S at step t": (
+            _scores(_table, _row, cross_alone=lambda t, T, S: S)
+        ),
+        "the memory's keys are kept, but each new query still needs its S scores with them": [
+            _scores(_table, _row, cross_cached=lambda t, T, S: 0),
+            _scores(_table, _row, cross_cached=lambda t, T, S: S / T),
+        ],
+        "at step t only t tokens are there, not T": [
+            lambda T, S: (T**3 + T * T * S, T * T + T * S),
+            _scores(_table, lambda t, T, S: T),
+            _scores(lambda t, T, S: T * T, _row),
+            _scores(lambda t, T, S: t * T, _row),
+        ],
+        "the newest row has a score with itself as well: t scores at step t": (
+            _scores(_table, lambda t, T, S: t - 1)
+        ),
+        "the first step has one token already, `<bos>`: t runs from 1 to T": (
+            lambda T, S: _scores(_table, _row)(T - 1, S)
+        ),
+        "that is how many rows are computed; each row has a score with every key": (
+            lambda T, S: (T * (T + 1) // 2, T)
+        ),
+        "they're exchanged: first without a cache, then with it": (
+            lambda T, S: _scores(_table, _row)(T, S)[::-1]
+        ),
+    },
+)
+def scores_saved(T, S):
+    without = T * (T + 1) * (2 * T + 1) // 6 + S * T * (T + 1) // 2
+    cached = T * (T + 1) // 2 + S * T
+    return without, cached

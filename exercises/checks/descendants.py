@@ -281,8 +281,8 @@ def _grouped(share_k=_beside, share_v=_beside, starts=(1, 1), turns=(1, 1, 0),
     return attend
 
 
-def _gradients_reach_the_input(answer):
-    x, *rest = _grouped_inputs()
+def _gradients_reach_the_input(answer, inputs=_grouped_inputs):
+    x, *rest = inputs()
     x.requires_grad_()
     output = answer(x, *rest)[0]
     expect(output.requires_grad, "the numbers are right, but no gradient flows back: something "
@@ -794,3 +794,278 @@ def play_for(answer):
     """What `choose` is shown in each step, in three little worlds, and what comes back."""
     for world in WORLDS:
         _played(answer, *world)
+
+
+# ---------------------------------------------------------------------------------------- a state
+
+
+def _written(B=2, H=2, T=4, M=3, K=2, rows=False, replace=False, begun=True):
+    log_decay = -torch.rand(B, H, T, M if rows else 1)
+    state = torch.randn(B, H, M, K) if begun else None
+    return (torch.randn(B, H, T, M), F.normalize(torch.randn(B, H, T, M), dim=-1),
+            torch.randn(B, H, T, K), log_decay, torch.rand(B, H, T, 1), replace, state)
+
+
+def _outputs_and_state(result, *args):
+    expect(isinstance(result, (tuple, list)) and len(result) == 2,
+           "return two things: the outputs of all tokens, and the state after the last")
+    return tuple(result)
+
+
+def _scanned(fade=torch.exp, early=False, late=False, delta=lambda replace: replace, firm=True,
+             only_value=False, asks=lambda faded, old: faded, begun=True, last=True, begin=None):
+    """The recurrence with one thing done in another way."""
+
+    def scan(q, k, v, log_decay, write, replace, state):
+        if state is None or not begun:
+            state = v.new_zeros(*k.shape[:2], k.size(-1), v.size(-1))
+        given, outputs = state, []
+        for t in range(q.size(2)):
+            old, left = state, fade(log_decay[:, :, t, :, None])
+            state = old if late else left * old
+            read = (q[:, :, t, None] @ state)[:, :, 0]
+            says = (k[:, :, t, None] @ asks(state, old))[:, :, 0] * float(delta(replace))
+            strength = write[:, :, t] if firm else 1.0
+            new = strength * v[:, :, t] - says if only_value else strength * (v[:, :, t] - says)
+            state = state + k[:, :, t, :, None] * new[:, :, None]
+            state = left * state if late else state
+            outputs.append(read if early else (q[:, :, t, None] @ state)[:, :, 0])
+        return torch.stack(outputs, 2), state if last else given
+
+    return scan
+
+
+@exercise(
+    "own.scan", inputs=_written, parts=("outputs", "state"), view=_outputs_and_state,
+    vary=(dict(replace=True), dict(B=1, T=3, rows=True, begun=False), dict(H=3, T=1, K=4),
+          dict(B=3, M=2, K=5, rows=True, replace=True), dict(B=4, T=6, replace=True, begun=False)),
+    hint=(
+        "a loop over the tokens, in which only the state is carried on: fade, write, read",
+        "fading is log_decay[:, :, t, :, None].exp() * state; what is written is a column times a "
+        "row, k[:, :, t, :, None] * new[:, :, None]; what is read is q[:, :, t, None] @ state",
+        "with replace, take k[:, :, t, None] @ state off the value, after fading and before it is "
+        "multiplied by the strength",
+    ),
+    shrinks=False, tolerance=1e-4,
+    laws=lambda answer: _gradients_reach_the_input(answer, _written),
+    wrong="these are not the outputs and the state of the recurrence",
+    shape="outputs are (B, H, T, K), and the state is (B, H, M, K)",
+    slips={
+        "log_decay is a logarithm: the state is multiplied by exp(log_decay)": (
+            [_scanned(fade=lambda x: x), _scanned(fade=lambda x: -x)]
+        ),
+        "nothing fades: multiply the state by exp(log_decay) before each token writes": (
+            _scanned(fade=torch.ones_like)
+        ),
+        "a token writes at full strength and fades from the next one on: fade first, then write": (
+            _scanned(late=True)
+        ),
+        "each token reads after it has written, its own write included": _scanned(early=True),
+        "replace is not used: then only what is missing is written, the value less what the state "
+        "says under the key": _scanned(delta=lambda replace: False),
+        "without replace, the whole value is written": _scanned(delta=lambda replace: True),
+        "replace is turned round": _scanned(delta=lambda replace: not replace),
+        "`write` is not used: what a token writes is multiplied by its strength": (
+            _scanned(firm=False)
+        ),
+        "with replace, the strength multiplies the whole difference, not only the value": (
+            _scanned(only_value=True)
+        ),
+        "with replace, ask the state after it has faded": (
+            _scanned(asks=lambda faded, old: old)
+        ),
+        "the state that you are given is not used: begin with zeros only if it is None": (
+            _scanned(begun=False)
+        ),
+        "return the state after the last token; yours is that of before": _scanned(last=False),
+    },
+)
+def scan(q, k, v, log_decay, write, replace, state):
+    return _scanned()(q, k, v, log_decay, write, replace, state)
+
+
+# --------------------------------------------------------------------------------- other's guesses
+
+
+def _guesses(n=3, V=5, agree=1.0):
+    """Distributions of a target and of a draft, its guesses, and a draw for each of them."""
+    p = torch.rand(n + 1, V) + 0.05
+    q = torch.rand(n, V) + 0.05 + agree * 3 * p[:n]
+    p, q = p / p.sum(-1, keepdim=True), q / q.sum(-1, keepdim=True)
+    return p, q, torch.randint(V, (n,)), torch.rand(n)
+
+
+def _number_and_chances(result, *args):
+    expect(isinstance(result, (tuple, list)) and len(result) == 2,
+           "return two things: how many guesses stay, and the distribution of the next token")
+    n, after = result
+    expect(isinstance(n, (int, torch.Tensor)) and not isinstance(n, bool)
+           and getattr(n, "numel", lambda: 1)() == 1,
+           f"how many guesses stay is a whole number; yours is {n!r:.40}")
+    return torch.as_tensor(float(n)), after
+
+
+def _kept(stays=lambda u, p, q: u * q < p, chances=lambda p, q: (p - q).clamp(min=0), scaled=True,
+          place=lambda i, n: i, whole=lambda p, n: p[-1], stops=True):
+    """The rule of acceptance with one thing done in another way."""
+
+    def keep(p, q, guesses, u):
+        n, good = len(guesses), []
+        for i, x in enumerate(guesses.tolist()):
+            good.append(bool(stays(u[i], p[i, x], q[i, x])))
+        kept = good.index(False) if stops and False in good else sum(good)
+        if kept == n:
+            return kept, whole(p, n)
+        after = chances(p[place(kept, n)], q[kept])
+        return kept, after / after.sum() if scaled else after
+
+    return keep
+
+
+def _comes_out_as_p(answer):
+    """On an alphabet of three, two guesses: the first two tokens have exactly the target's
+    probabilities. All p / q here are multiples of a half, so four draws a guess stand for all.
+    """
+    first = torch.tensor([0.25, 0.125, 0.625])
+    second = torch.tensor([[0.5, 0.5, 0.0], [0.125, 0.625, 0.25], [0.0, 0.25, 0.75]])
+    q, last = torch.tensor([0.5, 0.25, 0.25]), torch.tensor([0.2, 0.3, 0.5])
+    draws = (0.125, 0.375, 0.625, 0.875)
+    found, total = torch.zeros(3), torch.zeros(3, 3)
+    for a in range(3):
+        for b in range(3):
+            p = torch.stack([first, second[a], last])
+            for u in draws:
+                for w in draws:
+                    kept, after = answer(p, torch.stack([q, q]), torch.tensor([a, b]),
+                                         torch.tensor([u, w]))
+                    share = q[a] * q[b] / 16
+                    if int(kept) == 0:
+                        found = found + share * after
+                        continue
+                    found[a] = found[a] + share
+                    if int(kept) == 1:
+                        total[a] = total[a] + share * after
+                    else:
+                        total[a, b] = total[a, b] + share
+    shown = ", ".join(f"{x:.3f}" for x in found.tolist())
+    expect((found - first).abs().max() < 1e-4,
+           f"in a language of three tokens, the first comes out as ({shown}) instead of "
+           "(0.250, 0.125, 0.625)")
+    after_first = total / total.sum(-1, keepdim=True)
+    expect((after_first - second).abs().max() < 1e-4,
+           "the first token comes out as it should, but the one after a kept guess doesn't")
+
+
+@exercise(
+    "own.keep_guesses", inputs=_guesses, parts=("kept", "next"), view=_number_and_chances,
+    vary=(dict(n=1, V=4), dict(n=4, V=6, agree=5.0), dict(n=2, V=3, agree=0.0),
+          dict(n=0, V=4), dict(n=5, V=4, agree=20.0), dict(n=3, V=7)),
+    hint=(
+        "go through the guesses in order, and stop at the first that goes",
+        "guess x at place i stays if u[i] < p[i, x] / q[i, x]; without a division: "
+        "u[i] * q[i, x] < p[i, x]",
+        "at the first that goes, (p[i] - q[i]).clamp(min=0) divided by its sum; if all stay, p[-1]",
+    ),
+    shrinks=False, tolerance=1e-5, laws=_comes_out_as_p,
+    wrong="this is not how many guesses stay and the distribution of the token after them",
+    shape="the distribution of the next token has a number for each token, (V,)",
+    slips={
+        "after a guess that goes, the token is drawn from what p has more than q, (p - q)+; yours "
+        "is p itself": _kept(chances=lambda p, q: p),
+        "take what p has more than q; yours is what q has more than p": (
+            _kept(chances=lambda p, q: (q - p).clamp(min=0))
+        ),
+        "a difference below 0 counts as 0: yours is its size": (
+            _kept(chances=lambda p, q: (p - q).abs())
+        ),
+        "the differences below 0 are still in your distribution": (
+            _kept(chances=lambda p, q: p - q, scaled=False)
+        ),
+        "divide by the sum: a distribution sums to 1": _kept(scaled=False),
+        "after the first guess that goes, those behind it are worth nothing: stop there": (
+            _kept(stops=False)
+        ),
+        "p / q is turned round: a guess that the draft makes too often is thinned out": (
+            [_kept(stays=lambda u, p, q: u * p < q), _kept(stays=lambda u, p, q: u * q > p)]
+        ),
+        "a guess stays with probability p / q; yours stays with probability p": (
+            _kept(stays=lambda u, p, q: u < p)
+        ),
+        "a guess stays by chance; yours stays if p is at least q": (
+            _kept(stays=lambda u, p, q: p >= q)
+        ),
+        "all your guesses stay": _kept(stays=lambda u, p, q: True),
+        "p[i] is the distribution at the place of guess i; yours is that of one place later": (
+            _kept(place=lambda i, n: i + 1)
+        ),
+        "if all guesses stay, one token more is written, from the last distribution p[n]": (
+            [_kept(whole=lambda p, n: p[n - 1]), _kept(whole=lambda p, n: p[0])]
+        ),
+    },
+)
+def keep_guesses(p, q, guesses, u):
+    return _kept()(p, q, guesses, u)
+
+
+# ------------------------------------------------------------------------------------- preferences
+
+
+def _log_ratios(n=5, price=0.5, far=1.0):
+    return *(-8 + far * torch.randn(n) for _ in range(4)), price
+
+
+def _dpo(margin=lambda b, w, b0, w0, price: price * ((b - b0) - (w - w0)), sign=1, mean=True,
+         of=F.logsigmoid):
+    def loss(better, worse, better_before, worse_before, price):
+        each = -of(sign * margin(better, worse, better_before, worse_before, price))
+        return each.mean() if mean else each.sum()
+
+    return loss
+
+
+@exercise(
+    "own.dpo", inputs=_log_ratios, gradients=True,
+    vary=(dict(n=4, price=0.1), dict(n=1, price=2.0), dict(n=7, price=1.0, far=2.0),
+          dict(n=3, price=0.25)),
+    hint=(
+        "a log-ratio to the reference for each of the two texts, then the loss of a choice "
+        "between two rewards",
+        "a text's reward is price * (its log-probability now - its log-probability before)",
+        "minus the mean of logsigmoid(reward of the better one - reward of the worse one)",
+    ),
+    shrinks=False, tolerance=1e-5, shape="a loss is one number",
+    wrong="this is not how surprising the choices are, if rewards are price times log-ratios",
+    slips={
+        "the reference is missing: a reward is how much likelier a text has become": (
+            _dpo(lambda b, w, b0, w0, price: price * (b - w))
+        ),
+        "the worse text is missing: a choice is about the difference of two rewards": (
+            _dpo(lambda b, w, b0, w0, price: price * (b - b0))
+        ),
+        "the price is missing: it multiplies both log-ratios": (
+            _dpo(lambda b, w, b0, w0, price: (b - b0) - (w - w0))
+        ),
+        "the price multiplies the log-ratios; you divide by it": (
+            _dpo(lambda b, w, b0, w0, price: ((b - b0) - (w - w0)) / price)
+        ),
+        "the price belongs inside the sigmoid, not in front of the loss": (
+            lambda b, w, b0, w0, price: -price * F.logsigmoid((b - b0) - (w - w0)).mean()
+        ),
+        "your difference has the wrong sign: better less worse, and now less before": (
+            _dpo(sign=-1)
+        ),
+        "a loss goes down: the minus sign in front is missing": (
+            lambda *args: -_dpo()(*args)
+        ),
+        "the two log-ratios are added; a choice is about their difference": (
+            _dpo(lambda b, w, b0, w0, price: price * ((b - b0) + (w - w0)))
+        ),
+        "the logarithm is missing: the loss is -log sigmoid": _dpo(of=torch.sigmoid),
+        "take the mean over the pairs; yours is the sum": _dpo(mean=False),
+        "each pair has a loss of its own: the mean comes after logsigmoid": (
+            lambda b, w, b0, w0, price: -F.logsigmoid(price * ((b - b0) - (w - w0)).mean())
+        ),
+    },
+)
+def dpo(better, worse, better_before, worse_before, price):
+    return _dpo()(better, worse, better_before, worse_before, price)

@@ -293,3 +293,63 @@ def further_training(guess):
         f"{found}, close to the {before['test']:.2f} of the run before",
     )
     return f"{found.capitalize()}, where the run before had {before['test']:.2f}."
+
+
+def _lost(cost, between, every):
+    """The share of time that goes into saving and into updates made twice."""
+    return cost / every + every / (2 * between)
+
+
+def _save_every(best):
+    return lambda cost, between: (best(cost, between), _lost(cost, between, best(cost, between)))
+
+
+@exercise(
+    8,
+    inputs=[
+        (2.0, 10_000.0), (20.0, 144_000.0), (0.5, 900.0), (8.0, 6_400.0), (100.0, 2_000_000.0),
+        (3.0, 500.0),
+    ],
+    hint=(
+        "saving every n updates: what does it cost per update? And how many updates does a "
+        "crash lose, on average, if it may come at any of the n?",
+        "per update, cost / n goes into saving, and n / 2 updates are lost once in `between`",
+        "set the derivative of cost / n + n / (2 * between) with respect to n to zero",
+    ),
+    wrong="another number of updates between two saves loses less",
+    shape="return two numbers, the updates between two saves and the share that's lost",
+    parts=("every", "share"),
+    tolerance=1e-4,
+    shrinks=False,
+    slips={
+        "a crash comes half-way between two saves, on average: it loses n / 2 updates, not n": [
+            _save_every(lambda cost, between: (cost * between) ** 0.5),
+            lambda cost, between: ((cost * between) ** 0.5, 2 * (cost / between) ** 0.5),
+        ],
+        "the share has two parts: the saves, and the updates that are made twice": [
+            lambda cost, between: (
+                (2 * cost * between) ** 0.5, (cost / (2 * between)) ** 0.5
+            ),
+        ],
+        "the derivative of cost / n is -cost / n²: n² is what you found, so take its root": (
+            _save_every(lambda cost, between: 2 * cost * between)
+        ),
+        "the dearer a save, the longer you wait with it: cost goes above the line": (
+            _save_every(lambda cost, between: (2 * between / cost) ** 0.5)
+        ),
+        "a crash every `between` updates costs n / 2 of them: the 2 goes above the line": (
+            _save_every(lambda cost, between: (cost * between / 2) ** 0.5)
+        ),
+        "the cost of a save is missing": _save_every(lambda cost, between: (2 * between) ** 0.5),
+        "that is what is lost between two saves; the share is what is lost per update": (
+            lambda cost, between: ((2 * cost * between) ** 0.5, 2 * cost)
+        ),
+        "they're exchanged: first the updates between two saves, then the share": (
+            lambda cost, between: ((2 * cost / between) ** 0.5, (2 * cost * between) ** 0.5)
+        ),
+    },
+)
+def save_every(cost, between):
+    every = (2 * cost * between) ** 0.5
+    share = cost / every + every / (2 * between)
+    return every, share

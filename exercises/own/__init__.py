@@ -108,6 +108,11 @@ DESCENDANTS = {
     ),
     "patches": Part("(images, patch)", "Seeing", changed.patches),
     "play_for": Part("(env, choose, asked, context)", "Acting", changed.play_for),
+    "scan": Part("(q, k, v, log_decay, write, replace, state)", "States", changed.scan),
+    "keep_guesses": Part("(p, q, guesses, u)", "Speculative decoding", changed.keep_guesses),
+    "dpo": Part(
+        "(better, worse, better_before, worse_before, price)", "Preferences", changed.dpo
+    ),
 }
 EVERY = PARTS | DESCENDANTS
 
@@ -269,8 +274,9 @@ def model(config: ModelConfig, where: str | Path | None = None) -> OwnTransforme
 def adopt(model: nn.Module, where: str | Path | None = None) -> nn.Module:
     """A copy of a library's model, with its weights, that computes with your parts of DESCENDANTS.
 
-    model: one with rotary positions, T5's, RMSNorm, SwiGLU or grouped heads, or that only decodes,
-    or reads patches. Its `own` holds the names of those of your parts that found a place in it.
+    model: one with rotary positions, T5's, RMSNorm, SwiGLU, grouped heads or states, or that only
+    decodes, or reads patches. Its `own` holds the names of those of your parts that found a place
+    in it.
     """
     adopted = copy.deepcopy(model)
     with torch.random.fork_rng(devices=[]):  # first weights that are overwritten draw no chance

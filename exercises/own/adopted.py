@@ -4,11 +4,16 @@ As in `transformer`: the weights and their names stay the library's, what is com
 the reader's. A cache is handed to the reader's parts as a pair (keys, values), or None.
 """
 
+import copy
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.beyond.relative_bias import RelativeBias
+from transformer_lib.beyond.speculative import KeepByChance
+from transformer_lib.beyond.states import StateMixer
 from transformer_lib.cache import KeyValueCache
 from transformer_lib.decoder import DecoderLayer
 from transformer_lib.feed_forward import FeedForward
@@ -68,12 +73,16 @@ def _grouped(module):
 def _block(module):
     return (
         type(module) is DecoderLayer and module.cross_attention is None
-        and module.residuals[0].norm_first
+        and module.residuals[0].norm_first and not isinstance(module.self_attention, StateMixer)
     )
 
 
 def _relative(module):
     return type(module) is RelativeBias and (module.n_buckets, module.max_distance) == (32, 128)
+
+
+def _states(module):
+    return type(module) is StateMixer
 
 
 # ----------------------------------------------------------------------------------- putting it in
@@ -164,6 +173,50 @@ class OwnBlock(nn.Module):
         return x
 
 
+class OwnStates(StateMixer):
+    """The library's maps around the reader's loop, which reads a whole text and a step alike."""
+
+    @classmethod
+    def around(cls, old: StateMixer, scan):
+        new = copy.copy(old)  # the same weights
+        new.__class__, new.scan = cls, scan
+        return new
+
+    def forward(self, query, key=None, value=None, mask=None, need_weights=False, cache=None):
+        """As in StateMixer."""
+        return self.step(query)[0], None
+
+    def step(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """As in StateMixer."""
+        out, state = self.scan(*self.parts(x), self.replace, state)  # (B, H, t, K)
+        return self.w_o(self.norm(out).transpose(1, 2).flatten(2)), state
+
+
+class OwnRule(KeepByChance):
+    """The reader's `keep_guesses` where `speculative_decode` takes a rule.
+
+    It uses up as many draws as the library's rule, so that both can be compared token by token.
+    """
+
+    def __init__(self, rule, generator: torch.Generator):
+        super().__init__(generator)
+        self.rule = rule
+
+    def __call__(self, logits: Tensor, guesses: list[int], q: Tensor | None) -> tuple[int, int]:
+        """As in KeepByChance."""
+        p, n, before = logits.softmax(-1), len(guesses), self.generator.get_state()
+        ids = torch.tensor(guesses, dtype=torch.long)
+        q = F.one_hot(ids, p.size(1)).float() if q is None else F.pad(q, (0, p.size(1) - q.size(1)))
+        kept, following = self.rule(p, q, ids, self.some_draws(n))
+        self.generator.set_state(before)
+        self.some_draws(min(int(kept) + 1, n))  # the library draws for one guess after another
+        return int(kept), self.draw(following)
+
+    def some_draws(self, n: int) -> Tensor:
+        """(n,), each drawn for itself."""
+        return torch.tensor([torch.rand((), generator=self.generator) for _ in range(n)])
+
+
 def pair_of(cache: KeyValueCache | None):
     """(keys, values) of a cache, or None where nothing is kept."""
     return None if cache is None or not cache.length else (cache.keys, cache.values)
@@ -188,6 +241,7 @@ PLACES = {  # name of a part: (whether a module is one like it, what comes in it
     "grouped_heads": (_grouped, lambda old, heads: OwnHeads(old, heads)),
     "block": (_block, lambda old, block: OwnBlock(old, block)),
     "relative_bias": (_relative, lambda old, relative: OwnBias(old, relative)),
+    "scan": (_states, lambda old, scan: OwnStates.around(old, scan)),
 }
 
 

@@ -3,8 +3,9 @@
     make record ONLY=speculative
 
 The short recipe's translator guesses, or a table of what most often follows in the training
-captions. Every sentence is translated both ways, one after the other, and the processor's time is
-counted. A table gains so little that this is done several times, each way first in turn. Three
+captions, or of what follows in an older translation of the same sentence: the short translator's,
+or a human's. Every sentence is translated both ways, one after the other, and the processor's time
+is counted. A table gains so little that this is done several times, each way first in turn. Five
 minutes of one core.
 """
 
@@ -35,7 +36,7 @@ PAGE = "speculative"
 AHEAD = (1, 2, 3, 4, 8)
 GATE = Gate(edge={"ahead": (1, 4)})  # nothing is trained
 SENTENCES = 30  # the first of the validation set
-ROUNDS = {"short": 1, "table 1": 3, "table 3": 3}
+ROUNDS = {"short": 1, "table 1": 3, "table 3": 3, "old 3": 3, "human 3": 3}
 
 
 @functools.cache
@@ -63,6 +64,20 @@ def table(order: int) -> TableDraft:
     return TableDraft(bench()[-1], order)
 
 
+@functools.cache
+def old_translations(by: str) -> list[list[int]]:
+    """A translation of each source that was there before, in the long translator's tokens.
+
+    by: "old", the short translator's; "human", the corpus's own.
+    """
+    long, short, (_, others), _ = bench()
+    if by == "human":
+        pairs = load_parallel("multi30k", "de", "en")["validation"][:SENTENCES]
+        return encode_target(long.tokenizer, [english for _, english in pairs])
+    found = [greedy_decode(short.model, other)[0].tolist() for other in others]
+    return encode_target(long.tokenizer, [short.tokenizer.decode(ids) for ids in found])
+
+
 def clock(function, *arguments):
     began = time.process_time()
     return function(*arguments), time.process_time() - began
@@ -75,26 +90,30 @@ def guessed(draft: str, ahead: int, by: str) -> dict:
     same = passes = tokens = rare = 0
     ratios, totals = [], []
 
-    def run(src, other):
+    def run(src, other, old):
         drawn = generator if by == "chance" else None
         guesser = (
             ModelDraft(short.model, other, pieces, drawn) if draft == "short"
-            else table(int(draft.split()[1]))
+            else TableDraft([old], order) if old
+            else table(order)
         )
         keep = KeepByChance(generator) if by == "chance" else keep_likeliest
         return speculative_decode(long.model, guesser, src, ahead, keep)
 
-    if draft != "short":
-        table(int(draft.split()[1]))  # counted before the clock runs
+    order = 0 if draft == "short" else int(draft.split()[1])
+    if draft.startswith("table"):
+        table(order)  # counted before the clock runs
+    by_whom = draft.split()[0]
+    olds = old_translations(by_whom) if by_whom in ("old", "human") else [None] * len(sources)
     for turn in range(ROUNDS[draft]):
         total = [0.0, 0.0]
-        for src, other in zip(sources, others, strict=True):
+        for src, other, old in zip(sources, others, olds, strict=True):
             if turn % 2:
-                found, after = clock(run, src, other)
+                found, after = clock(run, src, other, old)
                 plain, before = clock(greedy_decode, long.model, src)
             else:
                 plain, before = clock(greedy_decode, long.model, src)
-                found, after = clock(run, src, other)
+                found, after = clock(run, src, other, old)
             ids = plain[0].tolist()
             same += found.ids == ids
             # A sampled sentence has a length of its own: time a token.
@@ -146,6 +165,20 @@ def batches() -> dict:
     return {"speed": one / len(rows) * 2 * len(rows) / many, "sentences": 2 * len(rows)}
 
 
+def making() -> dict:
+    """A token of an old translation, made sixty sentences at once, in steps of the long one."""
+    long, short, (sources, others), _ = bench()
+    from transformer_lib.batching import pad
+
+    step = tokens = 0
+    for src in sources:
+        ids, seconds = clock(greedy_decode, long.model, src)
+        step, tokens = step + seconds, tokens + ids.size(1)
+    rows = [other[0].tolist() for other in others] * 2
+    ids, seconds = clock(greedy_decode, short.model, pad(rows))
+    return {"guess": seconds / int((ids > 0).sum()) / (step / tokens), "sentences": len(rows)}
+
+
 def grid():
     """(settings, function) of every cell."""
     return [
@@ -155,4 +188,7 @@ def grid():
           for order, ahead in ((3, 1), (3, 2), (3, 4), (1, 1))),
         *(cell("chance", guessed, draft="short", ahead=ahead, by="chance") for ahead in (1, 4)),
         cell("batch", batches),
+        *(cell("old", guessed, draft="old 3", ahead=ahead, by="greedy") for ahead in AHEAD),
+        *(cell("old", guessed, draft="human 3", ahead=ahead, by="greedy") for ahead in (1, 2, 4)),
+        cell("made", making),
     ]

@@ -177,8 +177,23 @@ def test_a_phone_lays_out_a_chapter_in_pieces_unless_it_goes_to_a_place(browser,
         open_page(browser, address + "book/03_masks.html#summary", width)
         pieces, waits, whole = browser.execute_script(state)
         assert pieces == 0 and not waits and abs(whole / height - 1) < 0.05
-        wait_for(browser, "const { top } = document.querySelector('#summary').getBoundingClientRect();"
-                 "return -5 < top && top < 200", "the heading at the top")
+
+
+def test_a_link_to_a_heading_ends_there_until_the_reader_moves(browser, address):
+    """keep_place.js: also where what stands above grows once the page is there."""
+    top = "return document.querySelector('#summary').getBoundingClientRect().top"
+    grow = "document.querySelector('.bd-article p').style.paddingBottom = arguments[0]"
+    for width in (PHONE, DESKTOP):
+        open_page(browser, address + "book/03_masks.html#summary", width)
+        for space in ("0", "600px"):
+            browser.execute_script(grow, space)
+            wait_for(browser, f"const top = (() => {{ {top} }})(); return -5 < top && top < 100",
+                     "the heading at the top")
+        browser.execute_script("window.dispatchEvent(new WheelEvent('wheel'));"
+                               "window.scrollTo({ top: 0, behavior: 'instant' })")
+        browser.execute_script(grow, "1200px")
+        time.sleep(0.5)
+        assert browser.execute_script("return scrollY") == 0, "the reader was taken back"
 
 
 @functools.cache

@@ -105,11 +105,12 @@ def random_exit_loss(
 def solve_maps(exits: Exits, states: list[Tensor]) -> None:
     """Set each map to the linear one that comes nearest to the last states: least squares.
 
-    states: for each layer (N, D), from any texts.
+    states: for each layer (N, D), from any texts, with N > D and some spread in every direction.
     """
     for linear, x in zip(exits.maps, states[:-1], strict=True):
         with_one = torch.cat([x, x.new_ones(len(x), 1)], dim=1)  # (N, D + 1), for the bias
-        solution = torch.linalg.lstsq(with_one, states[-1]).solution
+        # torch's default driver, "gelsy", takes directions in which x varies little for noise.
+        solution = torch.linalg.lstsq(with_one, states[-1], driver="gels").solution
         linear.weight.copy_(solution[:-1].T)
         linear.bias.copy_(solution[-1])
 

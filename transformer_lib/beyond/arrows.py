@@ -37,7 +37,7 @@ class Follower(nn.Module):
         init_weights(self.steps.layer)
 
     def forward(self, arrows: Tensor, hops: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(B, T), (B,) -> logits (B, T, n_places), steps (B, T), ponder cost (B, T)."""
+        """arrows: (B, T), hops: (B,) -> logits (B, T, n_places), steps and ponder cost (B, T)."""
         x = self.arrow(arrows) + self.place + self.hops(hops)[:, None]  # (B, T, D)
         x, steps, ponder = self.steps(x)
         return self.output(self.norm(x)), steps, ponder

@@ -38,17 +38,21 @@ class Datastore:
 
 
 def neighbour_logp(distances: Tensor, tokens: Tensor, target: Tensor, scale: float) -> Tensor:
-    """log-probability that the neighbours give to each target: (Q, n), (Q, n), (Q,) -> (Q,).
+    """log-probability that the neighbours give to each target -> (Q,).
 
-    A neighbour's share falls with its squared distance over `scale`; shares of the same token are
-    added (Khandelwal et al. 2020, eq. 2). A target that no neighbour names gets -inf.
+    distances, tokens: (Q, n); target: (Q,). A neighbour's share falls with its squared distance
+    over `scale`; shares of the same token are added (Khandelwal et al. 2020, eq. 2). A target that
+    no neighbour names gets -inf.
     """
     shares = (-distances / scale).log_softmax(-1)  # (Q, n)
     return shares.masked_fill(tokens != target[:, None], -math.inf).logsumexp(-1)
 
 
 def interpolate(model_logp: Tensor, found_logp: Tensor, share: float) -> Tensor:
-    """log((1 - share) p_model + share p_neighbours), (Q,) each. share 0: only the model."""
+    """log((1 - share) p_model + share p_neighbours). share 0: only the model.
+
+    model_logp, found_logp: (Q,) each, log-probabilities, at most 0.
+    """
     log = [math.log(x) if x > 0 else -math.inf for x in (1 - share, share)]
     return torch.logaddexp(model_logp + log[0], found_logp + log[1])
 

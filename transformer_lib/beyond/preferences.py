@@ -48,7 +48,7 @@ class RewardModel(nn.Module):
 
 
 def reward_loss(better: Tensor, worse: Tensor) -> Tensor:
-    """Rewards (B,) each: how surprising the choices are (Bradley and Terry 1952).
+    """How surprising the choices are (Bradley and Terry 1952). better, worse: (B,) rewards.
 
     The model says: `better` is chosen with probability sigmoid(its reward - the other's).
     """
@@ -80,8 +80,9 @@ def policy_gradient_loss(
 def dpo_loss(
     better: Tensor, worse: Tensor, better_before: Tensor, worse_before: Tensor, price: float
 ) -> Tensor:
-    """Log-probabilities (B,) of both texts under the policy, and under the reference before it.
+    """The same loss from the log-probabilities of both texts, before and after.
 
+    better, worse: (B,) under the policy; better_before, worse_before: (B,) under the reference.
     price * log(policy / reference) is the reward that a policy would be the best answer to
     (Rafailov et al. 2023, eq. 7), so it takes the place of the reward.
     """
@@ -89,9 +90,10 @@ def dpo_loss(
 
 
 def reweighted(reference_log_p: Tensor, reward: Tensor, price: float) -> Tensor:
-    """The distribution that earns most, the price of moving paid. All (N,), over all texts.
+    """The distribution that earns most, the price of moving paid, over all texts.
 
-    Each text's probability times exp(reward / price), and divided by the sum.
+    reference_log_p, reward: (N,) each. Each text's probability times exp(reward / price), and
+    divided by the sum.
     """
     return (reference_log_p + reward / price).log_softmax(-1)
 

@@ -18,7 +18,7 @@ class ReversibleLayer(nn.Module):
         self.f, self.g = f, g
 
     def forward(self, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
-        """Two streams (B, T, D) -> two streams (B, T, D)."""
+        """x1, x2: (B, T, D), two streams -> two streams of that shape."""
         y1 = x1 + self.f(x2)
         return y1, x2 + self.g(y1)
 

@@ -49,7 +49,7 @@ def with_global(n_global: int) -> Rule:
 
 
 def random_links(size: int, block: int, n_links: int, seed: int = 0) -> Rule:
-    """Each block of queries sees `n_links` blocks of keys drawn at random (BigBird)."""
+    """Each block of queries sees `n_links` blocks of keys drawn at random, or all (BigBird)."""
     n_blocks = -(-size // block)
     generator = torch.Generator().manual_seed(seed)
     order = torch.rand(n_blocks, n_blocks, generator=generator).argsort(-1)

@@ -148,7 +148,10 @@ def pixels_as_text(images: Tensor, labels: Tensor, levels: int = 17) -> Tensor:
 
 
 def text_as_pixels(ids: Tensor, levels: int = 17) -> Tensor:
-    """ids: (N, P), as pixels_as_text makes them, without the label -> (N, P) from 0 to 1."""
+    """ids: (N, P), as pixels_as_text makes them, without the label -> (N, P) from 0 to 1.
+
+    An id that is no shade, which a model may write, becomes the nearest one.
+    """
     return (ids - 1).clamp(0, levels - 1) / (levels - 1)
 
 

@@ -20,6 +20,7 @@ from transformer_lib.guards.limits import (
     require_relation,
     type_of,
 )
+from transformer_lib.guards.shapes import STRICT, misfit
 from transformer_lib.guards.values import describe, fits, hints, of_the_system, words
 
 LIBRARY = str(Path(__file__).parents[1])
@@ -80,7 +81,7 @@ def _guarded(function: Callable, name: str, explain: bool) -> Callable:
         try:
             result = function(*args, **kwargs)
         except Exception as error:
-            if problem and not _is_own(error):
+            if problem and not (_is_own(error) and _says_more(error, problem)):
                 raise problem from error
             if not explain or not _is_raw(error):  # the function's own words say more
                 raise
@@ -149,12 +150,15 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
     if len(devices) > 1:
         where = ", ".join(f"{key} on {value.device}" for key, value in tensors.items())
         return ValueError(f"{name}: {where}; expected one device: move them with .to(device).")
+    if name in STRICT and (expected := misfit(function, given)):
+        shown = ", ".join(f"{k} is {describe(v)}" for k, v in tensors.items() if k in given)
+        return ValueError(f"{name}: {shown}; expected {expected}.")
     return None
 
 
 def _is_raw(error: Exception) -> bool:
     """Whether an error is in words of torch or Python, raised for what the library gave them."""
-    others = ImportError, AssertionError, torch.OutOfMemoryError
+    others = ImportError, torch.OutOfMemoryError
     if isinstance(error, others) or "CUDA" in str(error):
         return False
     if isinstance(error, OSError) and of_the_system(error) is None:
@@ -164,6 +168,15 @@ def _is_raw(error: Exception) -> bool:
                for file, _ in [*frames, last]):
         return False  # of a function that was handed in
     return not _is_own(error)
+
+
+def _says_more(error: Exception, problem: Exception) -> bool:
+    """Whether the function's own sentence tells more than that an argument has another type: not
+    where it is about a value, and names another argument.
+    """
+    argument = re.search(r": (?:\w+_)?(\w+)", str(problem))[1]
+    named = re.search(rf"\b{argument}\b", str(error)) is not None
+    return named or isinstance(error, TypeError) or not isinstance(problem, TypeError)
 
 
 def _is_own(error: Exception) -> bool:
@@ -197,11 +210,12 @@ def _explained(function: Callable, name: str, given: dict, error: Exception) -> 
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
     return kind(
         f"{name} does not work with {shown or 'no arguments'}{_reason(error)}; expected "
-        f"{_expected(function, given)}"
+        f"{misfit(function, given) or _expected(function, given)}"
     )
 
 
-# What torch, NumPy and Python say, and what it comes to. Their own words stay in the traceback.
+# What torch, NumPy and Python say, and what it comes to. What no line knows is quoted.
+SIZES = "the sizes do not fit each other"
 REASONS = {
     r"alloc|storage size|too many elements|invalid buffer|MemoryError":
         "that needs more memory than there is, so choose smaller sizes",
@@ -211,20 +225,35 @@ REASONS = {
     r"RecursionError": "it is nested too deeply",
     r"overflow|too large to convert": "a number is too large",
     r"expected one of cpu|device": "there is no such device",
+    r"KeyError: (.+)": r"there is no \1 in it",
+    r"'(\w+)' object has no attribute '(\w+)'": r"a \1 has no \2",
+    r"'(\w+)' object is not callable": r"a \1 is no function",
+    r"'(\w+)' object is not (?:iterable|subscriptable)": r"a \1 has no entries",
+    r"unhashable type: '(\w+)'": r"a \1 cannot be looked up",
+    r"([\w.<>]+)\(\) (?:takes|missing|got an un).*(?:argument|given)":
+        r"\1 takes other arguments than it is given",
+    r"Object of type (\w+) is not JSON": r"a \1 cannot be kept as JSON",
+    r"could not convert string to float: (.+)": r"\1 is no number",
+    r"only for scalar outputs": "it holds more than one number: take its mean",
+    r"does not require grad": "it has no gradient: no parameter that is trained takes part in it",
+    r"expected (\d+), got \d+\)|too many values to unpack \(expected (\d+)":
+        r"expected \1\2 parts where others are",
+    r"shorter than|longer than|sequence of length": "parts that belong together differ in length",
     r"dtype|scalar type|argument #|not implemented for": "such numbers do not go together here",
     r"`?inf`?\b.*nan|NaN|JSON compliant": "a number is infinite or no number",
     r"empty|size 0|no elements": "there is nothing in it",
     r"must match|multiplied|shape|out of (range|bounds)|broadcast|dimension|argument \d+ is":
-        "the sizes do not fit each other",
-    r"AttributeError|not (subscriptable|iterable|callable)|unhashable|KeyError":
-        "it is of a kind that cannot be used here",
+        SIZES,
 }
 
 
 def _reason(error: Exception) -> str:
     said = f"{type(error).__name__}: {error}"
-    found = (why for words, why in REASONS.items() if re.search(words, said, re.IGNORECASE))
-    return "".join(f" ({why})" for why in list(found)[:1])
+    known = ((re.search(pattern, said, re.IGNORECASE), why) for pattern, why in REASONS.items())
+    found, why = next(((match, why) for match, why in known if match), (None, "the cause"))
+    said = str(error).partition("\n")[0][:120]
+    quoted = f': "{said}"' if said and why in ("the cause", SIZES) else ""
+    return f" ({found.expand(why) if found else why}{quoted})"
 
 
 def _expected(function: Callable, given: dict) -> str:

@@ -5,23 +5,27 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_lib.guards.values import describe
+from transformer_lib.guards.values import describe, takes
 
 # What a parameter of this name may be, in every public function or in the one that is named.
 PARAMETERS = {
     **dict.fromkeys(("d_model", "n_heads", "d_ff", "d_head", "n_classes", "max_tokens",
                      "n_state", "n_actions", "channels"), {"at_least": 1, "at_most": 10**9}),
     "patch": {"at_least": 1, "at_most": 10_000},
-    **dict.fromkeys(("n_kv_heads", "run_card.limit", "largest.k"), {"at_least": 1}),
+    **dict.fromkeys(("n_kv_heads", "run_card.limit", "largest.k", "nearest_attention.n"),
+                    {"at_least": 1}),
+    "policy_gradient_loss.n": {"at_least": 2, "at_most": 10**6},
     "TokenEmbedding.vocab_size": {"at_least": 1, "at_most": 10**7},
     **dict.fromkeys(("SinusoidalEncoding.max_len", "LearnedEncoding.max_len",
                      "sinusoidal_table.max_len"), {"at_least": 1, "at_most": 10**7}),
     "AlibiBias.n_heads": {"at_least": 1, "at_most": 100_000},
     "causal_mask.size": {"at_least": 0, "at_most": 65_536},
-    **dict.fromkeys(("n_layers", "max_hops"), {"at_least": 0, "at_most": 1_000}),
+    "n_layers": {"at_least": 0, "at_most": 1_000},
+    "max_hops": {"at_least": 1, "at_most": 1_000},
     "n_places": {"at_least": 1, "at_most": 10**5},
     **dict.fromkeys(("context", "rank", "log_probability.size"), {"at_least": 1, "at_most": 10**7}),
     **dict.fromkeys(("n_shared", "n_asked", "n_local"), {"at_least": 0, "at_most": 10**4}),
@@ -47,7 +51,8 @@ PARAMETERS = {
     **dict.fromkeys(("base", "rotary_base"), {"above": 0, "below": math.inf}),
     **dict.fromkeys(("warmup", "at_most", "n_segments"), {"at_least": 0}),
     "start": {"at_least": 0, "at_most": 10**7},
-    **dict.fromkeys(("learning_rate.step", "noam.step", "inverse_sqrt.step", "extra_epochs",
+    "learning_rate.step": {"at_least": 1, "below": math.inf},
+    **dict.fromkeys(("noam.step", "inverse_sqrt.step", "extra_epochs", "one_global_of",
                      "n_queries", "n_keys", "largest.width", "positions_of.length",
                      "r_drop_loss.weight"), {"at_least": 0, "below": math.inf}),
     "cooldown.step": {"below": math.inf},
@@ -56,7 +61,9 @@ PARAMETERS = {
                      "n_updates", "tokens_kept.length", "sinks",
                      "with_global.n_global", "bytes_per_token.latent",
                      "blank.mask_id", "draft_cost", "check_cost", "policy_gradient_loss.price",
-                     "arrival_loss.price", "local_shuffle.reach",
+                     "arrival_loss.price", "local_shuffle.reach", "n_ahead", "n_links",
+                     "learn.cooldown",
+                     "neighbour_logp.distances",
                      "policy_gradient_loss.entropy"), {"at_least": 0, "below": math.inf}),
     **dict.fromkeys(("gap", "first_gap", "fill", "mask_id", "of_source", "of_target"),
                     {"at_least": 0, "below": 2**63}),
@@ -68,7 +75,9 @@ PARAMETERS = {
                      "n_told", "n_facts", "blank.n", "blank.length", "stride",
                      "TableDraft.order", "n_windows", "n_episodes", "max_steps", "longest",
                      "n_buckets", "max_distance", "chunk", "n_rounds", "tile", "members",
-                     "dilation", "every", "write_texts.n", "passes"),
+                     "dilation", "every", "write_texts.n", "passes", "by_chunks.size",
+                     "factorise.width", "FactorisedEmbedding.width", "BandedLanguageModel.window",
+                     "NearLayer.window"),
                     {"at_least": 1, "at_most": 10**7}),
     "window": {"at_least": 0, "at_most": 10**7},  # a rule of 0 lets a token see itself
     **dict.fromkeys(("WindowAttention.window", "WindowCache.window"),
@@ -79,10 +88,17 @@ PARAMETERS = {
     "as_mask.size": {"at_least": 0, "at_most": 16_384},
     "levels": {"at_least": 2, "at_most": 10_000},
     **dict.fromkeys(("dpo_loss.price", "reweighted.price", "distillation_loss.temperature",
-                     "ramp"),
-                    {"above": 0, "below": math.inf}),
-    **dict.fromkeys(("share", "sure_enough", "agreement", "decay", "mask_tokens.rate"),
-                    {"at_least": 0, "at_most": 1}),
+                     "ramp", "neighbour_logp.scale", "speed_up.tokens", "learn.clip"),
+                    {"above": 0}),
+    **dict.fromkeys(("share", "sure_enough", "agreement", "decay", "mask_tokens.rate",
+                     "losses_of_layers.progress", "mask_at.rate", "calibrate.losses",
+                     "pixels_as_text.images"), {"at_least": 0, "at_most": 1}),
+    **dict.fromkeys((*(f"{name}.log_decay" for name in (
+        "scan", "quadratic", "by_chunks", "what_is_left", "what_is_written", "masked_scores")),
+        "interpolate.model_logp", "interpolate.found_logp"), {"at_most": 0}),  # of shares
+    "move_centroids.rate": {"above": 0, "at_most": 1},
+    "rewards_of.actions": {"at_least": 0, "at_most": 2},
+    "rewards_of.turn": {"at_least": 1, "at_most": 2},
     "calibrate.risk": {"above": 0, "below": 1},
     "AdaptiveSteps.threshold": {"above": 0, "at_most": 1},
     **dict.fromkeys(("GruGate.bias", "OutputGate.bias", "add_gates.bias"), {"below": math.inf}),
@@ -90,8 +106,18 @@ PARAMETERS = {
 
 
 def require_parameter(function: str, name: str, given) -> None:
-    """Raise ValueError for a number outside what PARAMETERS says of this name; others pass."""
-    limits = PARAMETERS.get(f"{function}.{name}", PARAMETERS.get(name))
+    """Raise ValueError for a number outside what PARAMETERS says of this name; others pass.
+
+    So does a tensor with such a number in it, where the name of the function is said, too.
+    """
+    full = PARAMETERS.get(f"{function}.{name}")
+    if full and isinstance(given, Tensor) and given.numel() and given.device.type != "meta":
+        slack = 1e-4 if given.is_floating_point() else 0  # what rounding may do to a sum of shares
+        for n in (given.min().item(), given.max().item()):
+            if not any(_inside(n + s, full) for s in (-slack, 0, slack)):
+                raise ValueError(f"{function}: {name} holds {n:.4g}; each number must be "
+                                 f"{_in_words(full)}.")
+    limits = full or PARAMETERS.get(name)
     if limits and isinstance(given, (int, float)) and not _inside(given, limits):
         raise ValueError(f"{function}: {name} is {given!r}; it must be {_in_words(limits)}.")
 
@@ -140,7 +166,7 @@ TYPES = {
 # Tensors of token ids and other numbers that count; and those that layers multiply.
 WHOLE = {"ids", "src_ids", "tgt_ids", "targets", "segments", "actions", "steps", "hops", "arrows",
          "agreement_loss.words", "KeyValueCache.select.rows", "DecoderCache.select.rows",
-         "guessing_loss.read"}
+         "guessing_loss.read", "distance_bucket.distance"}
 REAL = {"x", "q", "k", "v", "query", "key", "value", "memory", "hidden", "logits"}
 
 
@@ -205,8 +231,7 @@ RELATIONS = (
      "lengths must be counts of tokens, 0 or more"),
     ("truncated_svd", lambda weight, rank: weight.dim() >= 2 and rank <= min(weight.shape[-2:]),
      "rank must be at most the smaller side of weight, a matrix"),
-    ("calibrate", lambda losses: losses.numel() > 0 and bool(
-        ((losses >= 0) & (losses <= 1)).all()), "losses must hold numbers from 0 to 1"),
+    ("calibrate", lambda losses: losses.numel() > 0, "losses must hold numbers from 0 to 1"),
     ("attention_squares", lambda weights: all(
         -1e-3 <= float(weight) <= 1.001 for row in weights for weight in row),
      "weights must lie between 0 and 1"),
@@ -240,8 +265,44 @@ RELATIONS = (
      "matrices must hold numbers of a float type: use .float()"),
     ("quantise", lambda x: x.is_floating_point() and bool(x.isfinite().all()),
      "x must hold finite numbers of a float type"),
-    ("mask_at", lambda rate: bool(((rate >= 0) & (rate <= 1)).all()),
-     "each rate must be a share from 0 to 1"),
+    ("make_positions", lambda hooks: set(hooks) <= {"add", "turn", "bias"},
+     "hooks must be of 'add', 'turn' and 'bias'"),
+    ("Datastore.nearest", lambda self, n: 1 <= n <= len(self.keys),
+     "n must be at least 1 and at most the number of keys"),
+    ("run_by_hand", lambda texts: len(texts) > 0 and len({len(text) for text in texts}) == 1,
+     "texts must be of one length, and there must be one"),
+    ("run_by_hand", lambda texts, letters: set("".join(texts)) <= set(letters)
+     and len(set(letters)) == len(letters),
+     "texts must be written in letters, each of which is given once"),
+    ("Exits.logits", lambda self, depth: depth <= len(self.maps) + 1,
+     "depth must be at most the number of layers"),
+    ("RewardModel", lambda ids: bool((ids != 0).any(-1).all()),
+     "each row of ids must hold a token besides padding"),
+    ("start_from", lambda pretrained: hasattr(pretrained, "embedding"),
+     "pretrained must be an encoder, such as a MaskedLanguageModel"),
+    ("restore", lambda source, target, first_gap: not target or target[0] >= first_gap and {
+        token for token in source if token >= first_gap} <= set(target),
+     "target must begin with a gap, and hold each gap of source, as span_corruption gives them"),
+    ("balance_loss", lambda probabilities, chosen: len(probabilities) == len(chosen) and bool(
+        ((chosen >= 0) & (chosen < probabilities.size(-1))).all()
+        & (chosen.sort(-1).values.diff(dim=-1) > 0).all()),
+     "chosen must hold for each token k different numbers of experts, counted from 0, not one-hot"),
+    ("exchange", lambda stack: all(hasattr(layer, "self_attention") for layer in stack.layers)
+     if hasattr(stack, "layers") else False,
+     "stack must have layers with a self_attention, such as model.encoder or model.decoder"),
+    *((name, lambda mixture: mixture is None or bool(
+        (mixture >= 0).all() & ((mixture.sum(-1) - 1).abs() < 1e-3).all()),
+       "each row of mixture must hold shares that sum to 1")
+      for name in ("MixedMemory", "reads_layers")),
+    ("bleu_from_counts", lambda counts: all(
+        0 <= row[i] <= row[i + 4] for row in np.reshape(counts, (-1, 10)) for i in range(4)),
+     "counts must be 4 matches, 4 totals at least as large, and the two lengths"),
+    ("learn", lambda model, faster: set(faster or ()) <= {
+        name.split(".")[-1] for name, _ in model.named_parameters()}
+     and all(0 <= times < math.inf for times in (faster or {}).values()),
+     "faster must name parameters by their last part, such as 'weight': 2.0, 0 or more"),
+    ("AdaptiveSteps", lambda layer: takes(layer.forward, 2),
+     "layer must take (x, mask), as an EncoderLayer does"),
     ("LatentAttention", lambda turned: turned >= 0 and turned % 2 == 0,
      "turned must be even, or 0: rotary positions turn pairs of numbers"),
     ("draw", lambda n_facts, size: 2 * n_facts <= size,
@@ -289,7 +350,9 @@ def require_relation(function: str, given: dict) -> None:
         except Exception:
             continue  # of another kind altogether: the function fails on it, and that is said
         if broken:
-            raise ValueError(f"{function}: {sentence}.")
+            told.pop("self", None)
+            shown = ", ".join(f"{key} is {describe(value)}" for key, value in told.items())
+            raise ValueError(f"{function}: {shown}; {sentence}.")
 
 
 def within(

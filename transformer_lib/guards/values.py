@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import inspect
 import sys
 import types
 import typing
@@ -52,7 +53,8 @@ def fits(value, kind) -> bool:
     if kind is torch.device:
         return isinstance(value, (str, torch.device))
     if kind is Callable or origin is Callable:
-        return callable(value)
+        any_number = not inner or inner[0] is Ellipsis
+        return callable(value) and (any_number or takes(value, len(inner[0])))
     if origin is tuple and inner and Ellipsis not in inner:
         size = isinstance(value, (list, tuple)) and len(value) == len(inner)
         return size and all(map(fits, value, inner))
@@ -87,6 +89,17 @@ def fits(value, kind) -> bool:
     return True
 
 
+def takes(function: Callable, n: int, **named) -> bool:
+    """Whether a function can be called with n arguments and these; True where nobody can tell."""
+    try:
+        inspect.signature(function).bind(*[None] * n, **named)
+    except TypeError:
+        return False
+    except ValueError as error:  # a partial that names what the function does not take
+        return "incorrect arguments" not in str(error)
+    return True
+
+
 def has_visible_text(text: str) -> bool:
     """Whether a text holds more than spaces and characters that nobody sees."""
     return any(character.isprintable() and not character.isspace() for character in text)
@@ -112,9 +125,12 @@ def words(kind) -> str:
             "list of list", "list of lists"
         )
     if origin is Callable:
-        return "a function"
+        taken = "" if not inner or inner[0] is Ellipsis else ", ".join(map(words, inner[0]))
+        return f"a function of ({taken})" if inner and inner[0] is not Ellipsis else "a function"
     if origin is type:
         return f"a class, {inner[0].__name__} or one derived from it"
+    if origin is dict and inner:
+        return f"a dictionary of {words(inner[0])}: {words(inner[1])}"
     if origin is dict or (isinstance(kind, type) and issubclass(kind, dict)):
         return "a dictionary"
     return f"a {getattr(kind, '__name__', kind)}"
@@ -149,5 +165,7 @@ def describe(value) -> str:
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, nn.Module) or not (isinstance(value, PLAIN) or callable(value)):
         return f"a {type(value).__name__}"
+    if inspect.isfunction(value):
+        return f"the function {value.__name__}{inspect.signature(value)}"
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from transformer_lib.config import TrainConfig, to_dict
 from transformer_lib.guards import guard
 from transformer_lib.runs import checkpoint, checksums, lock
+from transformer_lib.runs.callbacks import require_json, require_measures
 from transformer_lib.runs.device import environment
 from transformer_lib.runs.files import (
     append_json_line,
@@ -151,6 +152,7 @@ class RunFolder:
         another process trains in it.
         """
         require_own_names(files)
+        require_json("data_info", data_info)
         settings = {
             "model": to_dict(state.model.config),
             "train": to_dict(self.config),
@@ -366,7 +368,7 @@ class RunFolder:
 
     def measure(self, step: int, validate: Callable[[], dict] | None) -> dict:
         """What `validate` finds, in the first process; its numbers must be numbers."""
-        found = validate() if validate and self.processes.first else {}
+        found = require_measures(validate() if validate and self.processes.first else {})
         for name, value in found.items():
             if not math.isfinite(value):
                 self._diverged(step, f"the {name.replace('_', ' ')} is {value}")

@@ -107,6 +107,8 @@ def pooled_spread(arms):
     rows = [(i, seed, value) for i, arm in enumerate(arms) for seed, value in arm.items()]
     if not rows:
         raise ValueError("there is no run in any arm, so nothing says how far one scatters.")
+    if not all(np.isfinite(value) for *_, value in rows):
+        raise ValueError("a metric is infinite or no number: leave out the runs that diverged.")
     arm, seed, value = (np.array(column) for column in zip(*rows, strict=True))
     levels = [arm == i for i in np.unique(arm)] + [seed == i for i in np.unique(seed)]
     design = np.array(levels, float).T  # (runs, arms + seeds), one column too many

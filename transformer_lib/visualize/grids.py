@@ -28,6 +28,10 @@ def result_grid(
     used = [name for name in (x, y, panel, *menus) if name]
     squares = {}
     for row in rows:
+        if missing := [name for name in (*used, value) if name not in row]:
+            raise ValueError(
+                f"a row has no {missing[0]!r}, only {', '.join(map(str, row))}: name what all have."
+            )
         squares.setdefault(tuple(row[name] for name in used), []).append(row[value])
     most = max(map(len, squares.values()))
     if any(len(found) != most for found in squares.values()):

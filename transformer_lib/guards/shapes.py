@@ -1,0 +1,69 @@
+"""What a docstring says of shapes, `q, k: (B, H, T, M); v: (B, H, T, K)`, held against tensors."""
+
+import functools
+import inspect
+import re
+
+from torch import Tensor
+
+SHAPE = r"\((?:\.\.\.|[\w*/+ -]+)?(?:, [\w*/+ -]+)*,?\)"
+NAMED = re.compile(rf"((?:\w+, )*\w+): (?:[a-z]+ )?({SHAPE}(?: or {SHAPE})*)")
+
+# Where shapes that do not agree would be broadcast, and give numbers that mean nothing. Elsewhere
+# the code fails on them, or they are legal, such as fewer keys than queries.
+STRICT = {"reward_loss", "dpo_loss", "reweighted", "interpolate", "neighbour_logp", "layer_norm",
+          "distillation_loss", "GruGate", "OutputGate", "ReversibleLayer", "rewards_of", "mask_at",
+          "scan", "quadratic", "by_chunks", "what_is_written", "Follower"}
+
+
+@functools.cache
+def shapes(function) -> dict[str, tuple[str, list[str]]]:
+    """Parameter -> those that it is named with, and the shapes that it may have, as written."""
+    text = " ".join((inspect.getdoc(function) or "").split())
+    known = inspect.signature(function).parameters
+    found = {
+        name: (names, re.findall(SHAPE, forms))
+        for names, forms in NAMED.findall(text) for name in names.split(", ") if name in known
+    }
+    other = re.search(r"(?:[Aa]s|as in|of) `(\w+)`", text)  # whose arguments it takes
+    if not found and other and inspect.isfunction(function.__globals__.get(other[1])):
+        theirs = shapes(inspect.unwrap(function.__globals__[other[1]]))
+        found = {name: forms for name, forms in theirs.items() if name in known}
+    return found
+
+
+def misfit(function, given: dict) -> str | None:
+    """What is expected, where two tensors differ in a size that one letter names for both; or in
+    how many axes they have more or fewer than is written: a batch may be left out, by all.
+    """
+    tensors = {name: forms for name, forms in shapes(function).items()
+               if isinstance(given.get(name), Tensor)}
+    known: dict[str, tuple] = {}  # letter, or names of one shape -> size, and who has it
+    for name, (names, forms) in tensors.items() if len(tensors) > 1 else ():
+        for form in forms:
+            sizes = _sizes(form, given[name].shape)
+            if sizes is not None and "," in names and len(forms) == 1:
+                sizes[names] = tuple(given[name].shape)
+            if sizes and name == "memory":  # several rows may read one row of it
+                sizes.pop("B", None)
+            if sizes is not None and all(known.get(x, (n,))[0] == n for x, n in sizes.items()):
+                known = {letter: (n, name) for letter, n in sizes.items()} | known
+                break
+        else:
+            letters = [x for x in re.findall(r"[A-Z]\w*", " ".join(forms)) if x in known]
+            told = [f"{x} = {known[x][0]} as in {known[x][1]}" for x in dict.fromkeys(letters)]
+            return f"{names}: {' or '.join(forms)}, " + ", ".join(told or ["all alike"])
+    return None
+
+
+def _sizes(form: str, shape: tuple[int, ...]) -> dict[str, int] | None:
+    """The size of each letter of a form; "" is how many axes there are more than it writes.
+
+    None where an axis is not as long as a number says.
+    """
+    axes = [axis for axis in re.split(r",\s*", form.strip("()")) if axis]
+    sizes = {} if axes[:1] == ["..."] else {"": len(shape) - len(axes)}
+    pairs = list(zip(reversed(axes), reversed(shape), strict=False))
+    if any(axis.isdigit() and int(axis) != n for axis, n in pairs):
+        return None
+    return sizes | {axis: n for axis, n in pairs if re.fullmatch(r"[A-Z]\w*", axis)}

@@ -1,0 +1,96 @@
+"""What `fit` is handed, and what the functions that it calls return, in a sentence if wrong."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping
+from numbers import Real
+
+from torch import Tensor, nn
+
+from transformer_lib.guards import describe, guard, takes
+
+
+def require_loss(given: Tensor) -> Tensor:
+    """A loss, for which ValueError or TypeError is raised unless it is a number with a gradient."""
+    tensor = isinstance(given, Tensor)
+    if not tensor or given.numel() != 1 or not given.requires_grad:
+        without = " without a gradient" if tensor and not given.requires_grad else ""
+        raise (ValueError if tensor else TypeError)(
+            f"loss returned {describe(given)}{without}; expected a tensor with one number, "
+            "computed from parameters that are trained: without .item(), .detach() and "
+            "torch.no_grad(), and with .mean() where there are several numbers."
+        )
+    return given
+
+
+def checked(model: nn.Module, loss: Callable, rate: Callable) -> tuple[Callable, Callable]:
+    """The two functions that `fit` calls at every update; what they return is looked at.
+
+    Raises ValueError or TypeError for a model without settings, or with nothing to train.
+    """
+    if not dataclasses.is_dataclass(getattr(model, "config", None)):
+        raise TypeError(
+            f"model is {describe(model)} without a config; expected a model whose settings, a "
+            "dataclass such as ModelConfig, are in model.config."
+        )
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ValueError(
+            "model has no parameter to train, for all have requires_grad=False; expected one with "
+            "requires_grad=True."
+        )
+    if not takes(loss, 2):
+        raise TypeError(
+            "loss does not take what it is given; expected loss(model, batch), and where `train` "
+            "calls it loss(model, batch, smoothing=...), as translation_loss."
+        )
+
+    def checked_rate(*given) -> float:
+        found = rate(*given)
+        one = isinstance(found, Real) or (isinstance(found, Tensor) and found.numel() == 1)
+        if not one or isinstance(found, bool) or not 0 <= found < math.inf:
+            raise ValueError(
+                f"rate returned {describe(found)} for step {given[1]}; expected the learning rate "
+                "of this update, a finite number, 0 or more."
+            )
+        return float(found)
+
+    return lambda *given: require_loss(loss(*given)).reshape(()), checked_rate
+
+
+def require_measures(found: dict) -> dict:
+    """What `validate` returned, as plain numbers; ValueError or TypeError where it has none."""
+    if not isinstance(found, Mapping):
+        raise TypeError(
+            f"validate returned {describe(found)}; expected a dictionary from names to numbers, "
+            "such as {'accuracy': 0.5}."
+        )
+    plain = {name: value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
+             for name, value in found.items()}
+    for name, value in plain.items():
+        if not isinstance(name, str) or name in ("step", "averaged"):
+            raise ValueError(
+                f"validate returned something by the name {name!r}; expected a string, and neither "
+                "'step' nor 'averaged', which the log has already."
+            )
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(
+                f"validate returned {describe(found[name])} as {name!r}; expected a number: take "
+                "its mean, or leave it out."
+            )
+    return {name: value if isinstance(value, int) else float(value)
+            for name, value in plain.items()}
+
+
+def require_json(name: str, given) -> None:
+    """Raise TypeError or ValueError for what cannot be kept as JSON."""
+    try:
+        json.dumps(given, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise type(error)(
+            f"{name} is {describe(given)}, which cannot be kept as JSON ({error}); expected "
+            "dictionaries, lists, strings, finite numbers, True, False and None."
+        ) from None
+
+
+guard(__name__)
