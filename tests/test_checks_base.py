@@ -322,6 +322,41 @@ def test_a_slip_must_fit_every_input_if_one_does():
     assert plain.judge((lambda n: 2 * n + 1,))[1][0][0] == "you double"
 
 
+def test_a_slip_is_not_named_where_the_answer_is_right_and_the_slip_goes_wrong():
+    slips = {"you take one too many": lambda n: n + 1}
+
+    @exercise(3, inputs=[(4,), (7,), (5,)], slips=slips, wrong="no")
+    def same_number(n):
+        return n
+
+    assert same_number.judge((lambda n: n + 1,))[1][0][0] == "you take one too many"
+    assert same_number.judge((lambda n: n if n == 5 else n + 1,))[1][0][0] == "no"
+
+
+def test_where_an_answer_stops_on_some_inputs_the_others_tell_the_slip(capsys):
+    slips = {"you add y as it comes": lambda x, y: x + y}
+    shapes = [(2, 3), (3, 3), (4, 4)]
+
+    @exercise(4, inputs=[(torch.ones(a), torch.ones(b)) for a, b in shapes], slips=slips)
+    def sum_of(x, y):
+        return x + 2 * y.sum()
+
+    assert sum_of(lambda x, y: x + 0 + y) is False
+    assert "you add y as it comes" in capsys.readouterr().out
+
+
+def test_an_answer_that_stops_is_told_where_it_was_right(capsys):
+    @exercise(5, inputs=[(torch.ones(2, 2),), (torch.ones(2, 3),)])
+    def turned(x):
+        return x.T
+
+    def square_only(x):
+        return (x @ torch.eye(2)).T
+
+    assert turned(square_only) is False
+    assert "It was right with x (2, 2)." in capsys.readouterr().out
+
+
 def test_a_slip_that_is_right_on_an_input_is_not_named_there():
     @exercise(2, inputs=[(0,), (3,)], slips={"you double": lambda n: 2 * n}, wrong="no")
     def plain(n):

@@ -121,6 +121,14 @@ def _per_sentence(logits, targets):
         "that is the mean probability: its logarithm is missing": (
             lambda logits, targets: -_log_p(logits, targets).exp()[targets != 0].mean()
         ),
+        "cross_entropy takes the softmax itself: give it the logits": (
+            lambda logits, targets: (
+                -_log_p(logits.softmax(-1), targets)[targets != 0].mean()
+            )
+        ),
+        "you divide by the number of sentences; divide by that of real tokens": (
+            lambda logits, targets: -(_log_p(logits, targets) * (targets != 0)).sum() / len(targets)
+        ),
     },
 )
 def token_loss(logits, targets):

@@ -66,7 +66,7 @@ def _rule(seen):
 
 @exercise(
     2,
-    inputs=[(2, 1), (4, 1), (8, 2), (5, 3)],
+    inputs=[(4, 1), (2, 1), (8, 2), (5, 3)],
     hint=(
         "two conditions joined by |, and one by &; i // block is the block of i",
         "the last places of a block are those where j % block >= block - summary; the future is j "
@@ -114,6 +114,14 @@ def _rule(seen):
         "the summaries look ahead: & binds more tightly than |, so put the | into brackets": (
             _rule(lambda own, end, causal, *rest: own & causal | end)
         ),
+        "one place too many: only the last `summary` places of a block are summaries": _rule(
+            lambda own, end, causal, i, j, block, summary: (
+                (own | (j % block >= block - summary - 1)) & causal
+            )
+        ),
+        "the summaries are causal, but inside its own block a query sees the future": (
+            _rule(lambda own, end, causal, *rest: own | end & causal)
+        ),
     },
 )
 def fixed(block, summary):
@@ -157,6 +165,11 @@ def _read(q, k, v):
         ),
         "the divisor holds the own key alone; it is the sum up to it": (
             lambda q, k, v: _read(q, k, v) / (q * k).sum(-1, keepdim=True)
+        ),
+        "a place reads itself, too: its own key and value are missing in the memory": (
+            lambda q, k, v: (
+                _read(q, k, v) - (q * k).sum(-1, keepdim=True) * v
+            ) / (q * k.cumsum(-2)).sum(-1, keepdim=True)
         ),
     },
 )

@@ -74,7 +74,10 @@ def _decoder_parts(B=2, S=5, T=4, D=6):
     )
 
 
-def _decoder(order=(0, 1), tgt=True, src=True, renormed=False, plain=(), skip=None, norm=(0, 1, 2)):
+def _decoder(
+    order=(0, 1), tgt=True, src=True, renormed=False, plain=(), skip=None, norm=(0, 1, 2),
+    crossed=False, keys="memory",
+):
     """A decoder layer with one thing done in another way."""
 
     def layer(x, memory, src_mask, tgt_mask, norms, own, cross, feed_forward):
@@ -82,11 +85,13 @@ def _decoder(order=(0, 1), tgt=True, src=True, renormed=False, plain=(), skip=No
             n = norms[norm[step]](x)
             if step == skip:
                 continue
+            first, second = (src_mask, tgt_mask) if crossed else (tgt_mask, src_mask)
             if step == 0:
-                update = own(n, n, n, tgt_mask if tgt else None)
+                update = own(n, n, n, first if tgt else None)
             else:
-                m = norms[1](memory) if renormed else memory
-                update = cross(n, m, m, src_mask if src else None)
+                m = norms[1](memory) if renormed else n if keys == "x" else memory
+                asks, read = (memory, n) if keys == "turned" else (n, m)
+                update = cross(asks, read, read, second if src else None)
             x = update if step in plain else x + update
         update = feed_forward(norms[norm[2]](x))
         return update if 2 in plain else x + update
@@ -142,6 +147,20 @@ def _post_norm(x, memory, src_mask, tgt_mask, norms, own, cross, feed_forward):
                     x + own(norms[0](x), x, x, tgt_mask), memory, src_mask, tgt_mask, norms,
                     own, cross, forward,
                 )
+            )
+        ),
+        "the two masks have changed places": _decoder(crossed=True),
+        "your cross-attention reads x; its keys and values are the memory's": _decoder(keys="x"),
+        "in your cross-attention the memory asks and x is read; it's the other way round": (
+            _decoder(keys="turned")
+        ),
+        "the feed-forward network is missing": lambda *parts: (
+            _decoder()(*parts[:-1], torch.zeros_like)
+        ),
+        "the sublayers follow one another: each reads what the one before it has added to": (
+            lambda x, memory, src_mask, tgt_mask, norms, own, cross, forward: (
+                x + own(*[norms[0](x)] * 3, tgt_mask)
+                + cross(norms[1](x), memory, memory, src_mask) + forward(norms[2](x))
             )
         ),
     },
@@ -213,6 +232,9 @@ def _drops_eos(*args):
     slips={
         "the model sees only bos at every step: append what is written and give it back": [
             lambda nt, src, bos, eos, n: [nt(src, [bos]) for _ in range(n)],
+            lambda nt, src, bos, eos, n: (
+                [nt(src, [bos])] * (1 if nt(src, [bos]) == eos else n) if n else []
+            ),
         ],
         "the model must always see bos first: give it [bos] and what is written so far": (
             _without_bos

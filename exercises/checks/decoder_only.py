@@ -122,6 +122,12 @@ def prefix_mask(n_source, size):
         "the source is to be predicted, too; here only the translation counts": (
             lambda source, target: (source + target[:-1], (source + target)[1:])
         ),
+        "the predictions begin one place too early: <bos> is given, not predicted": (
+            lambda source, target: (source + target[:-1], [0] * (len(source) - 1) + target)
+        ),
+        "<eos> has to be predicted, too: the model must learn to stop": (
+            lambda source, target: (source + target[:-1], [0] * len(source) + target[1:-1] + [0])
+        ),
     },
     hint=(
         "which place is the first whose next token belongs to the target? Compare the lengths of "
@@ -160,6 +166,12 @@ def stream_of(source, target):
         ),
         "that is the total; divide it by the bytes": (
             lambda loss, tokens, size: loss * tokens / math.log(2)
+        ),
+        "n_bytes counts bytes already: don't divide by 8": (
+            lambda loss, tokens, size: loss * tokens / math.log(2) / size / 8
+        ),
+        "the loss is a logarithm already: divide it by ln 2, don't take its logarithm": (
+            lambda loss, tokens, size: math.log2(loss) * tokens / size
         ),
     },
 )
@@ -218,6 +230,12 @@ def _side_by_side(B=2, T=3, D=4):
         ),
         "what is added on top is x, not norm(x)": (
             lambda x, norm, attention, network: norm(x) + attention(norm(x)) + network(norm(x))
+        ),
+        "add what both make of norm(x); you add the mean of the two": (
+            lambda x, norm, attention, network: x + (attention(norm(x)) + network(norm(x))) / 2
+        ),
+        "that is post-norm: the norm comes first, and x is added without it": (
+            lambda x, norm, attention, network: norm(x + attention(x) + network(x))
         ),
     },
 )

@@ -112,6 +112,19 @@ def _kept(logits, k, largest=True):
         "you hid the largest and kept the others": (
             lambda logits, k: logits.masked_fill(_kept(logits, k), -torch.inf)
         ),
+        "one token too many stays in a row: the threshold is the k-th largest": (
+            lambda logits, k: logits.masked_fill(
+                ~_kept(logits, min(k + 1, logits.size(1))), -torch.inf
+            )
+        ),
+        "the k largest of each row are kept, not of each column": (
+            lambda logits, k: logits.masked_fill(
+                logits < logits.topk(min(k, len(logits)), dim=0).values[-1:], -torch.inf
+            )
+        ),
+        "a token with a logit like -10 can still be drawn: use -inf": (
+            lambda logits, k: logits.masked_fill(~_kept(logits, k), -10.0)
+        ),
     },
 )
 def top_k(logits, k):
@@ -175,6 +188,13 @@ def _rows(B=5, V=12, p=0.7):
     return torch.randn(B, V).softmax(-1), p
 
 
+def _ascending(probabilities, p):
+    ranked, order = probabilities.sort(-1)
+    left = ranked.masked_fill(ranked.cumsum(-1) - ranked >= p, 0.0)
+    kept = torch.zeros_like(probabilities).scatter(-1, order, left)
+    return kept / kept.sum(-1, keepdim=True)
+
+
 def _told_nucleus(given, expected, probabilities, p):
     given = torch.as_tensor(given)
     if given.isnan().any() and (probabilities.max(-1).values > p).any():
@@ -235,6 +255,12 @@ def _told_nucleus(given, expected, probabilities, p):
                 probabilities * (probabilities >= 1 - p)
                 / (probabilities * (probabilities >= 1 - p)).sum(-1, keepdim=True)
             )
+        ),
+        "you begin with the least probable token; sort in descending order": (
+            _ascending
+        ),
+        "divide what is kept by its sum; a softmax gives the others a share again": (
+            lambda probabilities, p: _nucleus(_before, share=False)(probabilities, p).softmax(-1)
         ),
     },
 )

@@ -139,9 +139,10 @@ def _keep(count=None, pool=None, top=True):
         "each text has its own number of masks": _keep(
             count=lambda masked, left: -(-masked.sum() // masked.size(0) // left)
         ),
-        "one token a pass: only right if there are as many passes as masks": _keep(
-            count=lambda masked, left: 1
-        ),
+        "one token a pass: only right if there are as many passes as masks": [
+            _keep(count=lambda masked, left: 1),
+            _keep(count=lambda masked, left: masked.sum(-1, keepdim=True) if left == 1 else 1),
+        ],
     },
 )
 def keep(score, masked, left):

@@ -4,6 +4,7 @@ import functools
 import json
 
 import torch
+import torch.nn.functional as F
 
 from exercises.checks import exercise, expect, judged
 from transformer_lib.beyond.encoders import LeftOnly
@@ -44,6 +45,9 @@ from transformer_lib.models.classifier import MaskedLanguageModel
         "the loss averages over the whole batch, not over one caption": (
             lambda B, T, rate: (rate * T, T + 1)
         ),
+        "`rate` is the share that's hidden and guessed; yours counts the rest": (
+            lambda B, T, rate: ((1 - rate) * B * T, B * (T + 1))
+        ),
     },
 )
 def predictions(B, T, rate):
@@ -71,6 +75,20 @@ def _together(word):
     return word[:, :, None] == word[:, None, :]  # (B, T, T)
 
 
+def _spread(ways, far=None):
+    """A mask that takes in the pieces of a word that lie on some sides of a chosen one."""
+
+    def mask(word, chosen):
+        place = torch.arange(word.size(1))
+        apart = place[:, None] - place  # (T, T): of the piece and the chosen one
+        near = sum(apart.sign() == way for way in ways) > 0
+        if far is not None:
+            near = near & (apart.abs() <= far)
+        return (_together(word) & near & chosen[:, None, :]).any(-1) & (word >= 0)
+
+    return mask
+
+
 @exercise(
     2,
     inputs=_captions(),
@@ -92,6 +110,15 @@ def _together(word):
         ),
         "you left the special tokens out, but the other pieces of the words as well": (
             lambda word, chosen: chosen & (word >= 0)
+        ),
+        "the pieces before the chosen one belong to its word, too": _spread((0, 1)),
+        "the pieces after the chosen one belong to its word, too": _spread((0, -1)),
+        "a word may have more pieces than the neighbours of the chosen one: take them all in": (
+            _spread((0, 1, -1), far=1)
+        ),
+        "all tokens of the word are hidden, not only its first": (
+            lambda word, chosen: whole_words.reference(word, chosen)
+            & (word != F.pad(word, (1, 0), value=-2)[:, :-1])
         ),
     },
 )
@@ -147,7 +174,10 @@ def _text(T=6, V=20, mask_id=19):
     return guess, ids, mask_id
 
 
-def _scored(hide=lambda place, places: place, places=lambda ids: ids > 3, mean=False):
+def _scored(
+    hide=lambda place, places: place, places=lambda ids: ids > 3, mean=False,
+    score_of=lambda logits: logits.log_softmax(-1), asked=lambda ids, hidden: ids,
+):
     """The sum over places of log p, with hide(place, places) hidden."""
 
     def score(guess, ids, mask_id):
@@ -158,7 +188,8 @@ def _scored(hide=lambda place, places: place, places=lambda ids: ids > 3, mean=F
             where = hide(place, chosen)
             if where is not None:
                 hidden[where] = mask_id
-            total = total + guess(hidden[None])[0].log_softmax(-1)[place, ids[place]]
+            token = asked(ids, hidden)[place]
+            total = total + score_of(guess(hidden[None])[0])[place, token]
         return total / len(chosen) if mean else total
 
     return score
@@ -196,6 +227,16 @@ def _scored(hide=lambda place, places: place, places=lambda ids: ids > 3, mean=F
         "id 3 is special, too: ordinary ids are above 3": _scored(places=lambda ids: ids >= 3),
         "the sign is turned round: add up log p, not -log p": (
             lambda *args: -pseudo_log_likelihood.reference(*args)
+        ),
+        "those are the logits; take log_softmax first": _scored(score_of=lambda logits: logits),
+        "those are the probabilities; add up their logarithms": (
+            _scored(score_of=lambda logits: logits.softmax(-1))
+        ),
+        "that is the probability of <mask>; take the token's that was hidden": (
+            _scored(asked=lambda ids, hidden: hidden)
+        ),
+        "each hidden token stays hidden; start from a fresh copy for the next": (
+            _scored(lambda place, places: places[places <= place])
         ),
     },
 )

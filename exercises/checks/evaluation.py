@@ -95,6 +95,21 @@ LEFT, RIGHT = "a b a b a c".split(), "b a b a a c a b".split()
         "you join the words of an n-gram: 'ab c' and 'a bc' are two": lambda a, b, n: (
             _clipped(["".join(g) for g in _ngrams(a, n)], ["".join(g) for g in _ngrams(b, n)], 1)
         ),
+        "that is the precision: the number of matches was asked for": (
+            lambda a, b, n: _clipped(a, b, n) / max(len(a) - n + 1, 1)
+        ),
+        "you add up all lengths to n; only runs of n words were asked for": (
+            lambda a, b, n: sum(_clipped(a, b, m) for m in range(1, n + 1))
+        ),
+        "you take the larger count of each n-gram; a match needs both, so take the smaller": (
+            lambda a, b, n: sum((Counter(_ngrams(a, n)) | Counter(_ngrams(b, n))).values())
+        ),
+        "the words of an n-gram have an order: 'a b' is not 'b a'": (
+            lambda a, b, n: _clipped(
+                [tuple(sorted(g)) for g in _ngrams(a, n)],
+                [tuple(sorted(g)) for g in _ngrams(b, n)], 1,
+            )
+        ),
     },
 )
 def clip(hypothesis, reference, n):
@@ -149,6 +164,9 @@ def _mean(divide="reference"):
         "you divide by the longer of the two; the reference's words count": _rate("longer"),
         "you compare characters, not words: one edit in nine is a word": lambda a, b: (
             sum(map(edit_distance, a, b)) / sum(map(len, b))
+        ),
+        "the rate may be above 1, if there are more edits than words: don't cut it off": (
+            lambda a, b: min(1.0, _rate()(a, b))
         ),
     },
     hint=(

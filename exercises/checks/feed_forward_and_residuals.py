@@ -160,6 +160,9 @@ def _parts(B=2, T=4, D=8):
             lambda x, sublayer, norm, drop: drop(sublayer(norm(x)))
         ),
         "x is added twice": lambda x, sublayer, norm, drop: 2 * x + drop(sublayer(norm(x))),
+        "you subtract what the sublayer makes; add it": (
+            lambda x, sublayer, norm, drop: x - drop(sublayer(norm(x)))
+        ),
     },
 )
 def residual(x, sublayer, norm, drop):

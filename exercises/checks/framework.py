@@ -642,7 +642,8 @@ class Exercise(Check):
                 for name, value in zip(self.names, args, strict=False)
                 if isinstance(value, torch.Tensor)
             ]
-            return (sentence, *([f"With {', '.join(shapes)}."] if shapes else []))
+            return (sentence, *([f"With {', '.join(shapes)}."] if shapes else []),
+                    *self.where_it_was_right(index))
         quiet = contextlib.redirect_stdout(io.StringIO())
         with contextlib.suppress(Exception, TimeUp), time_limit(2 * LIMIT), quiet:
             details += self.small_example(answer, index, slip)
@@ -652,6 +653,17 @@ class Exercise(Check):
             if step:
                 details.append(f"{step[0].upper()}{step[1:]}.")
         return (sentence, *details)
+
+    def where_it_was_right(self, index):
+        """The shapes of the input before one at which the answer stops: it was right there."""
+        if not index:
+            return ()
+        args = self.cases[index - 1][0]
+        shapes = [
+            f"{name} {tuple(value.shape)}" for name, value in zip(self.names, args, strict=False)
+            if isinstance(value, torch.Tensor)
+        ]
+        return (f"It was right with {', '.join(shapes)}.",) if shapes else ()
 
     def relation(self, answer, given, expected, args):
         """What hangs together: an argument without effect, a formula of the arguments, numbers."""
@@ -727,7 +739,7 @@ class Exercise(Check):
             try:
                 theirs = self.run(self.adapted(slip), args)[0]
             except (Wrong, NotAttempted):
-                return learner(i)[1] is not None and i != failing
+                return learner(i)[1] is not None
             given = learner(i)[0]
             dtypes = getattr(given, "dtype", None), getattr(theirs, "dtype", None)
             if self.dtype is not None and torch.bool in dtypes and dtypes[0] != dtypes[1]:
@@ -738,28 +750,39 @@ class Exercise(Check):
                 and not (i == failing and self.fits(theirs, self.expected(args)))
             )
 
+        def right(i):
+            given = learner(i)[0]
+            return given is not None and self.fits(given, self.expected(self.cases[i][0]))
+
         def met(slip):
-            """(whether on all inputs, on how many it gives the same wrong result)"""
+            """(whether on all inputs, on how many it gives the same wrong result)
+
+            None where the answer is right on an input on which the slip goes wrong.
+            """
             agree = [i for i in range(len(self.cases)) if alike(slip, i)]
-            wrong = [
-                i
-                for i in agree
-                if learner(i)[0] is not None
-                and not self.fits(learner(i)[0], self.expected(self.cases[i][0]))
-            ]
+            others = [i for i in range(len(self.cases)) if i not in agree]
+            if any(right(i) and self.runs(slip, i) for i in others):
+                return None
+            wrong = [i for i in agree if learner(i)[0] is not None and not right(i)]
             return len(agree) == len(self.cases), len(wrong)
 
         named = [
-            (*met(slip), -order, sentence)
+            (*found, -order, sentence)
             for order, (sentence, several) in enumerate(self.slips.items())
             for slip in (several if isinstance(several, list) else [several])
-            if alike(slip, failing)
+            if alike(slip, failing) and (found := met(slip))
         ]
         # On one input alone a slip may be met by chance, unless there is much to agree upon.
         found = diagnosis.numbers(learner(failing)[0])
         telling = found is not None and found.size >= 6
         everywhere, often, _, sentence = max(named, default=(False, 0, 0, None))
-        return sentence if everywhere or often > 1 or telling else None
+        return sentence if (everywhere and often) or often > 1 or telling else None
+
+    def runs(self, slip, i):
+        with contextlib.suppress(Wrong, NotAttempted):
+            self.run(self.adapted(slip), self.cases[i][0])
+            return True
+        return False
 
     def small_example(self, answer, index, slip):
         """The smallest input found on which the answer still fails, with both results."""

@@ -166,8 +166,8 @@ def _silenced(columns):
 
 @exercise(
     4,
-    inputs=lambda B=2, T=3, H=4, K=3, head=1: (torch.randn(B, T, H * K), head, H),
-    vary=(dict(H=3, K=5, head=2), dict(B=1, H=2, K=4, head=0), dict(B=3, T=4, H=4, K=4, head=3)),
+    inputs=lambda B=2, T=6, H=4, K=3, head=1: (torch.randn(B, T, H * K), head, H),
+    vary=(dict(H=3, K=5, head=2), dict(B=1, H=2, K=4, head=0), dict(B=3, T=16, H=4, K=4, head=3)),
     given=0xFA17F2D7,
     wrong="the wrong numbers are zero",
     shape="the copy has the shape of x",
@@ -189,6 +189,12 @@ def _silenced(columns):
             _silenced(lambda head, size, n: slice((head - 1) * size, head * size))
         ),
         "nothing is silent": lambda x, head, n_heads: x.clone(),
+        "you silence places of the text; a head is in the last axis, among the features": (
+            lambda x, head, n_heads: torch.cat([
+                x[:, : head * (size := x.size(-1) // n_heads)],
+                0 * x[:, head * size : (head + 1) * size], x[:, (head + 1) * size :],
+            ], 1)
+        ),
     },
     hint=(
         "which columns belong to a head: neighbours, or every n-th? And whose tensor do you "
@@ -205,8 +211,10 @@ FOUND = {(0, 0), (1, 1), (2, 4)}
 
 
 def _error(total):
-    """1 less the agreement, for a total of the two sets."""
-    return lambda found, true: 1 - len(found & true) / max(1, total(found, true))
+    """1 less the agreement, for a total of the two sets; 0 where both are empty."""
+    return lambda found, true: (
+        1 - len(found & true) / max(1, total(found, true)) if found or true else 0
+    )
 
 
 @exercise(

@@ -100,7 +100,7 @@ def _real(ids, pad_id):
         "your triangle points the wrong way: position i sees the future, not the past": (
             lambda ids, pad_id: _real(ids, pad_id) & triangle(ids.size(1)).mT
         ),
-        "you hid the padding's queries (rows); hide its keys (columns)": (
+        "you hid the padding's queries (rows); hide its keys (columns) alone": (
             lambda ids, pad_id: _real(ids, pad_id).mT & triangle(ids.size(1))
         ),
         "position i must also see itself: keep the diagonal": (
@@ -111,6 +111,13 @@ def _real(ids, pad_id):
         ),
         "combine the two with &: both must allow it": (
             lambda ids, pad_id: _real(ids, pad_id) | triangle(ids.size(1))
+        ),
+        "True is where the padding is; True must mean 'may attend', so compare with !=": (
+            lambda ids, pad_id: ~_real(ids, pad_id) & triangle(ids.size(1))
+        ),
+        "each sentence has its own padding; you take the first one's for all": (
+            lambda ids, pad_id: _real(ids[:1], pad_id).expand(len(ids), -1, -1, -1)
+            & triangle(ids.size(1))
         ),
     },
 )
@@ -169,6 +176,9 @@ def _scaled(q, k):
         "the scaling by sqrt(d_k) got lost": (
             lambda q, k, v, mask: (q @ k.mT).masked_fill(~mask, -math.inf).softmax(-1) @ v
         ),
+        "a hidden score must become very small; you add a large number to it": (
+            lambda q, k, v, mask: (_scaled(q, k) + (~mask).float() * 1e9).softmax(-1) @ v
+        ),
     },
 )
 def repaired_mask(q, k, v, mask):
@@ -207,6 +217,17 @@ def _distance(size):
         "your window looks ahead instead of back: swap query and key": (
             lambda size, window: (-_distance(size) >= 0) & (-_distance(size) < window)
         ),
+        "nothing hides the future: the key must not stand after the query": (
+            lambda size, window: (
+                torch.ones(1, 1, size, size, dtype=torch.bool).triu(1 - window)
+            )
+        ),
+        "the window moves with each token; you cut the text into blocks": (
+            lambda size, window: (
+                (torch.arange(size)[:, None] // window == torch.arange(size) // window)
+                & (torch.arange(size)[:, None] >= torch.arange(size))
+            )[None, None]
+        ),
     },
 )
 def window_mask(size, window):
@@ -243,8 +264,12 @@ SEGMENTS = [
         "each sentence sees its own future: the causal mask is missing": (
             lambda s: _same(s) & _real(s, 0)
         ),
-        "each sentence sees the sentences before it: compare the segments": (
-            lambda s: _real(s, 0) & triangle(s.size(1))
+        "each sentence sees the sentences before it: compare the segments": [
+            lambda s: _real(s, 0) & triangle(s.size(1)),
+            lambda s: _real(s, 0) & _real(s, 0).mT & triangle(s.size(1)),
+        ],
+        "the triangle points the wrong way: a token sees what follows, not what came before": (
+            lambda segments: packed_mask.reference(segments).mT
         ),
     },
 )
@@ -291,6 +316,7 @@ def _odds(share):
         "the sign is turned round: c is what is subtracted, so it's positive": [
             lambda hidden, most: math.log(_odds(most) / _odds(hidden)),
             lambda hidden, most: min(0.0, math.log(_odds(most) / _odds(hidden))),
+            lambda hidden, most: max(0.0, math.log(_odds(most) / _odds(hidden))),
         ],
         "the exponential is missing: c goes into exp(-c)": (
             lambda hidden, most: max(0.0, _odds(hidden) / _odds(most))

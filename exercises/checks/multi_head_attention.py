@@ -107,6 +107,7 @@ def split(x, n_heads):
         "your heads are interleaved; each head's slice must stay together, heads before features": (
             lambda heads: heads.permute(0, 2, 3, 1).flatten(2)
         ),
+        "the heads come back in reverse order": lambda heads: _join(heads.flip(1)),
     },
 )
 def join(heads):
@@ -145,6 +146,14 @@ def _whole(heads, w_o):
         ),
         "that is the output of the layer: leave the sum over the heads out": (
             lambda heads, w_o: _join(heads) @ w_o.T
+        ),
+        "each head owns neighbouring columns of w_o; yours are interleaved": (
+            lambda heads, w_o: torch.einsum(
+                "bhtk,dkh->bhtd", heads, w_o.unflatten(1, (-1, heads.size(1)))
+            )
+        ),
+        "you give every head the first head's columns of w_o": (
+            lambda heads, w_o: heads @ w_o[:, : heads.size(-1)].T
         ),
     },
 )
@@ -200,6 +209,9 @@ def _root(q):
                 if q.size(0) == q.size(1) or q.size(0) == 1
                 else multi_query.reference(q, k, v)
             )
+        ),
+        "your softmax runs over the heads; it must run over the keys, dim=-1": (
+            lambda q, k, v: (_scores(q, k) / _root(q)).softmax(1) @ v[:, None]
         ),
     },
 )

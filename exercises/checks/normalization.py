@@ -11,6 +11,7 @@ from exercises.checks import (
     expect_close,
     expect_shape,
     judged,
+    same,
     values,
 )
 from exercises.checks.framework import parameters_of
@@ -72,6 +73,10 @@ def _with_another_epsilon(reference, *args):
 
     def law(answer):
         if parameters_of(answer) > len(args):
+            expect(
+                not same(answer(*args, 0.5), reference(*args, 1e-5), 1e-4),
+                "you take 1e-5, whatever `eps` is given",
+            )
             expect_close(answer(*args, 0.5), reference(*args, 0.5), "with eps = 0.5 it is wrong")
 
     return law
@@ -132,6 +137,20 @@ def _layer_norm_laws(answer):
         "epsilon is missing: a token of equal numbers would divide by 0": (
             lambda x, weight, bias: _normed()(x, weight, bias, 0.0)
         ),
+        "the gain comes before the bias: the bias isn't multiplied": (
+            lambda x, weight, bias: _normed(gain=0, shift=0)(x, weight, bias) * weight
+            + bias * weight
+        ),
+        "that is RMSNorm: LayerNorm also subtracts the mean": (
+            lambda x, weight, bias: _rms()(x, weight) + bias
+        ),
+        "the variance is the mean square of what is left without the mean; yours is that of x": (
+            lambda x, weight, bias: (x - x.mean(-1, keepdim=True))
+            / (x.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt() * weight + bias
+        ),
+        "the gain is `weight` itself, not 1 + weight": (
+            lambda x, weight, bias: _normed()(x, 1 + weight, bias)
+        ),
     },
 )
 def layer_norm(x, weight, bias):
@@ -176,6 +195,15 @@ def _rms(dim=-1, root=True, eps=1e-5):
         ),
         "the gain is missing": lambda x, weight: _rms()(x, torch.ones_like(weight)),
         "epsilon is missing": _rms(eps=0.0),
+        "the mean runs over tokens and features together; each token is alone, dim=-1": (
+            _rms((1, 2))
+        ),
+        "you multiply by the root; divide by it": (
+            lambda x, weight: x * (x.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt() * weight
+        ),
+        "your epsilon is outside the root; it belongs inside": (
+            lambda x, weight: x / (x.pow(2).mean(-1, keepdim=True).sqrt() + 1e-5) * weight
+        ),
     },
 )
 def rms_norm(x, weight):
@@ -224,6 +252,9 @@ def _batch(B, T, D):
         "both kinds give the same pair: LayerNorm and BatchNorm average over other axes": [
             _either(_layer, _layer), _either(_batch, _batch)
         ],
+        "LayerNorm takes a mean for each token of every sentence: B counts too": (
+            _either(lambda B, T, D: (D, T), _batch)
+        ),
     },
 )
 def count(kind, B, T, D):
@@ -298,6 +329,19 @@ def _of_sentence(x, real):
         ),
         "you took the statistics over all features together; each feature has its own": _by(
             lambda x, real: (x[real].mean(), x[real].var(unbiased=False))
+        ),
+        "the mean divides by all tokens, padding included; divide by the real ones": _by(
+            lambda x, real: (
+                mean := _zeroed(x, real).mean((0, 1)), _zeroed(x - mean, real).pow(2).mean((0, 1))
+            )
+        ),
+        "those are the statistics of the padding; True is where a token is": _by(
+            lambda x, real: (x[~real].mean(0), x[~real].var(0, unbiased=False))
+        ),
+        "the variance adds up padding's distances too": _by(
+            lambda x, real: (
+                x[real].mean(0), (x - x[real].mean(0)).pow(2).sum((0, 1)) / real.sum()
+            )
         ),
     },
 )

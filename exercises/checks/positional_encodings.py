@@ -52,6 +52,10 @@ def _interleaved(first, second):
     return torch.stack([first, second], 1).flatten()
 
 
+def _of_angles(angles):
+    return _interleaved(angles.sin(), angles.cos())
+
+
 def _right_angles(position, d_model):
     return _angles(position, d_model, lambda i, d: 2 * i / d)
 
@@ -87,6 +91,18 @@ def _without_the_two(position, d_model):
         ),
         "you count positions from 1: position p has the angle p, not p + 1": (
             lambda p, d: encode_position.reference(p + 1, d)
+        ),
+        "a later pair turns more slowly: divide by the power of 10000, don't multiply": (
+            lambda p, d: _of_angles(_angles(p, d, lambda i, d: -2 * i / d))
+        ),
+        "i counts the pairs, 0, 1, 2; yours counts features, so the exponent grows twice as fast": (
+            lambda p, d: _of_angles(_angles(p, d, lambda i, d: 4 * i / d))
+        ),
+        "the angles are radians, not degrees": (
+            lambda p, d: _of_angles(_right_angles(p, d) * math.pi / 180)
+        ),
+        "the slowest pair's exponent is (d_model - 2) / d_model, and never reaches 1": (
+            lambda p, d: _of_angles(_angles(p, d, lambda i, d: i / max(d // 2 - 1, 1)))
         ),
     },
 )
@@ -128,6 +144,9 @@ def _through_the_batch(x, table):
             lambda x, table: x + table[0], lambda x, table: x + table[x.size(1) - 1]
         ],
         "nothing is added": lambda x, table: x,
+        "x itself stays as it is here: you scale it": (
+            lambda x, table: x * x.size(-1) ** 0.5 + table[: x.size(1)]
+        ),
     },
 )
 def repaired_addition(x, table):
@@ -177,6 +196,9 @@ def _turn(a, b):
         "the angle is k times omega, not omega alone": (
             lambda k, omega: _turn(math.cos(omega), -math.sin(omega))
         ),
+        "the angle is k times omega, not k divided by it": (
+            lambda k, omega: _turn(math.cos(k / omega), -math.sin(k / omega))
+        ),
     },
 )
 def shift_back(k, omega):
@@ -197,6 +219,8 @@ def shift_back(k, omega):
         "the softmax has base e, not 2 or 10: the ratio of two weights is exp(-m * n)": [
             lambda m: math.ceil(math.log2(100) / m),
             lambda m: math.ceil(math.log10(100) / m),
+            lambda m: math.floor(math.log2(100) / m) + 1,
+            lambda m: math.floor(math.log10(100) / m) + 1,
         ],
         "you solved m * n > 100; the ratio of weights is exp(-m * n)": [
             lambda m: 100 / m,
@@ -204,10 +228,13 @@ def shift_back(k, omega):
             lambda m: math.floor(100 / m) + 1,
         ],
         "a weight of 1/100 is not a score lower by 0.01": lambda m: math.ceil(0.01 / m),
-        "round up: at this distance the weight is still above one hundredth": (
-            lambda m: math.floor(math.log(100) / m)
-        ),
+        "round up: at this distance the weight is still above one hundredth": [
+            lambda m: math.floor(math.log(100) / m), lambda m: round(math.log(100) / m),
+        ],
         "a whole number is wanted: round up": lambda m: math.log(100) / m,
+        "a steeper slope is a shorter reach: divide by m": [
+            lambda m: math.ceil(math.log(100) * m), lambda m: math.floor(math.log(100) * m) + 1,
+        ],
     },
 )
 def alibi_reach(m):

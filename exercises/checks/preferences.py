@@ -169,8 +169,8 @@ def _advantage(earned):
     },
 )
 def repaired_loss(log_p, log_before, reward, price):
-    moved = (log_p - log_before).detach()
-    earned = reward - price * moved
+    moved = log_p - log_before
+    earned = (reward - price * moved).detach()  # a number: only log_p has a gradient
     advantage = earned - earned.mean()
     return -(advantage * log_p).mean()
 
@@ -217,6 +217,15 @@ def _best_of(strict=False, power=None, worst=False, sort=True):
         ),
         "n times is once too much: any of the n may be the best, and the powers count that": (
             _best_of(power=lambda p, up_to, under, n: n * (up_to**n - under**n))
+        ),
+        "your numbers are in the order of the rewards; put each back in its text's place": (
+            lambda p, reward, n: best_of.reference(p, reward, n)[reward.argsort()]
+        ),
+        "x[order] sorts a second time; out[order] = x puts each number back in its text's place": (
+            lambda p, reward, n: best_of.reference(p, reward, n)[reward.argsort()][reward.argsort()]
+        ),
+        "n * p * below ** (n - 1) takes all others for worse; the same text may be drawn twice": (
+            _best_of(power=lambda p, up_to, under, n: n * p * under ** (n - 1))
         ),
     },
 )

@@ -73,6 +73,24 @@ SLIPS = {
     "d_k is the width of what comes in, not always the same number: read it from q": [
         lambda q, k, v, root=root: ((q @ k.mT) / root).softmax(-1) @ v for root in (8.0, 8.0**0.5)
     ],
+    "you hide later keys from a query: nobody asked for a mask": _from_scores(
+        lambda s, root: (
+            (s / root).masked_fill(torch.ones_like(s).triu(1) > 0, -math.inf).softmax(-1)
+        )
+    ),
+    "you divide the scores by their sum; the softmax takes e to their power first": (
+        _from_scores(lambda s, root: s / s.sum(-1, keepdim=True))
+    ),
+    "each row of weights is divided by its own sum; you divide by one sum for all of them": [
+        _from_scores(lambda s, root: (s / root).exp() / (s / root).exp().sum()),
+        _from_scores(lambda s, root: (s / root).exp() / (s / root).exp().sum((1, 2), keepdim=True)),
+    ],
+    "you divide twice, before the softmax and after it: only the scores need it": (
+        _from_scores(lambda s, root: (s / root).softmax(-1) / root)
+    ),
+    "you multiply after the softmax; divide the scores, before it": (
+        _from_scores(lambda s, root: s.softmax(-1) * root)
+    ),
     "d_k is the width of q and k; you take that of v": (
         lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-1) @ v
     ),
@@ -135,6 +153,15 @@ def temperature(weights_at, tau):
                 not same(given, scores.softmax(-1) / t, 1e-4),
                 "divide the scores, not the weights: your weights no longer sum to 1",
             )
+            expect(
+                scores.dim() < 2 or not same(given, (scores / t).softmax(0), 1e-4),
+                "your softmax runs over the first axis; it must run over the keys, dim=-1",
+            )
+            together = (scores / t).flatten().softmax(0).view(scores.shape)
+            expect(
+                scores.dim() < 2 or not same(given, together, 1e-4),
+                "each row of scores has weights that sum to 1; yours sum to 1 all together",
+            )
             expect_close(
                 given, (scores / t).softmax(-1), f"at temperature {t} the weights are not right"
             )
@@ -152,7 +179,7 @@ def _qkvg(B=2, T=5, S=5, K=8, V=8):
 
 def _backward(
     total=True, shared=True, scaled=True, weighted=True, swapped=False, over=-1, turned=True,
-    own=False,
+    own=False, plain=False, read=True,
 ):
     """The three gradients with one thing done in another way."""
 
@@ -162,9 +189,11 @@ def _backward(
         to_weights = g @ v.mT  # (B, T, S)
         mean = (weights * to_weights).sum(over, keepdim=True) if total else 0.0
         mean = weights * to_weights if own else mean
+        mean = to_weights.mean(-1, keepdim=True) if plain else mean
         to_scores = (to_weights - mean) * (weights if weighted else 1.0)
         to_scores = to_scores / (root if scaled else 1.0)
-        to_v = (weights if shared else weights.softmax(-1)).mT @ g
+        shares = weights if shared else weights.softmax(-1)
+        to_v = (shares.mT if read else shares) @ g
         to_q, to_k = to_scores @ k, (to_scores.mT if turned else to_scores) @ q
         return (to_k, to_q, to_v) if swapped else (to_q, to_k, to_v)
 
@@ -194,6 +223,12 @@ def _backward(
         ),
         "w (1 - w) is what a score does to its own weight; it changes the others of its row, too": (
             _backward(own=True)
+        ),
+        "the row's mean is weighted by the weights; yours counts every key alike": (
+            _backward(plain=True)
+        ),
+        "a value is read by all queries, so its gradient adds up a column: transpose the weights": (
+            _backward(read=False)
         ),
     },
 )

@@ -70,6 +70,10 @@ def _candidates(n=5, source=9, weight=0.3):
         "your own model's share is 1 - weight: it's missing": (
             lambda own, lengths, other, source, weight: own / lengths + weight * other / source
         ),
+        "divide each sum by its number of tokens; you multiply": (
+            lambda own, lengths, other, source, weight: (1 - weight) * own * lengths
+            + weight * other * source
+        ),
     },
 )
 def both(own, lengths, other, source, weight):
@@ -175,6 +179,22 @@ def _padded_with(pad_id, n, T):
         ],
         "padding has the id that you were given, which isn't always 0": lambda log_p, ids, pad_id: (
             _chosen(log_p, ids).masked_fill(ids == 0, 0.0).sum(-1) / (ids != 0).sum(-1)
+        ),
+        "you divide by the number of padding places; count the others": (
+            lambda log_p, ids, pad_id: _chosen(log_p, ids).masked_fill(ids == pad_id, 0.0).sum(-1)
+            / (ids == pad_id).sum(-1).clamp(min=1)
+        ),
+        "each candidate has its own length; you divide by all tokens of the batch": (
+            lambda log_p, ids, pad_id: _chosen(log_p, ids).masked_fill(ids == pad_id, 0.0).sum(-1)
+            / (ids != pad_id).sum()
+        ),
+        "padding adds 0 to a sum of logarithms; with -inf, every padded candidate is impossible": (
+            lambda log_p, ids, pad_id: _chosen(log_p, ids)
+            .masked_fill(ids == pad_id, -float("inf")).sum(-1) / (ids != pad_id).sum(-1)
+        ),
+        "take the log-probability of each token that was written, not of the likeliest one": (
+            lambda log_p, ids, pad_id: log_p.amax(-1).masked_fill(ids == pad_id, 0.0).sum(-1)
+            / (ids != pad_id).sum(-1)
         ),
     },
 )

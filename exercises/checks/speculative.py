@@ -101,6 +101,15 @@ def _clipped(difference):
         "you keep every guess; one that q makes too often has to go sometimes": (
             lambda p, q: torch.stack([q, _clipped(p - q)])
         ),
+        "the rows have changed places: first that it stays, then that it is drawn": (
+            lambda p, q: torch.stack([_clipped(p - q), torch.minimum(p, q)])
+        ),
+        "a guess stays with the smaller of p and q; you take the larger": (
+            lambda p, q: torch.stack([torch.maximum(p, q), _clipped(p - q)])
+        ),
+        "a guess x stays with min(1, p / q), not with p": (
+            lambda p, q: torch.stack([p * q, p - p * q])
+        ),
     },
 )
 def two_ways(p, q):
@@ -190,6 +199,8 @@ def _prefix(guesses, best):
         "you keep the first wrong guess, too: count only those before it": _loop(
             lambda guesses, best: min(_prefix(guesses, best) + 1, len(guesses))
         ),
+        "the target's own token is best[n], after the n guesses that stay; yours is one place "
+        "early": _loop(_prefix, own=lambda best, n: best[max(n - 1, 0)]),
     },
 )
 def repaired_loop(scores, guess, ids, n_ahead, length):

@@ -110,6 +110,9 @@ def _between(log_decay):
         "the sums grow, and the decays with them: take exp of later minus earlier": (
             lambda log_decay: (-_between(log_decay)).exp().tril()
         ),
+        "a token reads what it wrote itself: the diagonal is 1, not 0": (
+            lambda log_decay: left.reference(log_decay).tril(-1)
+        ),
     },
 )
 def left(log_decay):
@@ -184,6 +187,9 @@ _right_read, _right_carry = (
         ),
         "the earlier state is left out: every chunk starts from nothing": _chunks(
             lambda q, left, own: 0 * q, _right_carry
+        ),
+        "what was carried so far is lost: the state keeps only the last chunk": (
+            _chunks(_right_read, lambda state, total: 0 * state)
         ),
     },
 )

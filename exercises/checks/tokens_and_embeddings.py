@@ -112,6 +112,8 @@ def _many_words(n=3000):
     tell=lambda given, expected, *args: (
         f"return the pair as a tuple of two symbols, not the string {given!r}"
         if isinstance(given, str)
+        else "the pair is right, and its count comes with it: return the pair alone"
+        if len(given) == 2 and tuple(given[0]) == expected
         else "that pair is not the most frequent one"
     ),
     slips={
@@ -246,6 +248,12 @@ def _longest(word, merges):
         ),
         "apply a merge everywhere in the word": (
             lambda word, merges: _cut(word, merges, merge=_once)
+        ),
+        "only the first merge was applied; go through the whole list": (
+            lambda word, merges: _cut(word, merges[:1])
+        ),
+        "the merges go in the order of the list, not the longest first": (
+            lambda word, merges: _cut(word, sorted(merges, key=lambda pair: -len("".join(pair))))
         ),
     },
 )

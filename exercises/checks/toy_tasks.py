@@ -29,6 +29,9 @@ from exercises.checks import exercise, expect, judged
         "the letters are right; step n writes <eos>, which stands at place n of the source": (
             lambda n, t: n - 1 - t
         ),
+        "step n writes <eos>, which stands at place n of the source, not at its beginning": (
+            lambda n, t: n - 1 - t if t < n else 0
+        ),
     },
 )
 def place(n, t):
@@ -126,6 +129,17 @@ WRITTEN = torch.tensor(
         "that is the share of wrong sequences": (
             lambda written, right: 1 - _up_to_eos(*_padded(written, right))
         ),
+        "<eos> has to be written, too: a row that goes on with letters there is wrong": (
+            lambda written, right: sum(
+                a[: b.index(2)] == b[: b.index(2)]
+                for a, b in zip(written.tolist(), right.tolist(), strict=True)
+            ) / len(right)
+        ),
+        "you cut what was written behind <eos>, but compare it with an answer and its padding": (
+            lambda written, right: sum(
+                _ended(a) == b for a, b in zip(written.tolist(), right.tolist(), strict=True)
+            ) / len(right)
+        ),
     },
 )
 def exact_share(written, right):
@@ -214,6 +228,15 @@ def _first(weights, source, answers):
         ),
         "you compare whole rows with one place each; each step has its own answer": (
             lambda weights, source, answers: (weights * (source == answers[0])).sum(1)
+        ),
+        "add up the weights on all places that hold the answer; you take the largest of them": (
+            lambda weights, source, answers: (weights * _holds(source, answers)).amax(1)
+        ),
+        "those are the numbers of places; add up their weights": (
+            lambda weights, source, answers: _holds(source, answers).sum(1)
+        ),
+        "the answer of step t may stand anywhere, not only at place t": (
+            lambda weights, source, answers: weights.diagonal()
         ),
     },
 )

@@ -279,6 +279,11 @@ def _softened(factor, sign=1, soft=lambda z, t: (z / t).softmax(-1), per=lambda 
         "the softmax runs over the classes, dim=-1": (
             _softened(lambda t: t, soft=lambda z, t: (z / t).softmax(0))
         ),
+        "the teacher's probabilities, not only its answer": (
+            lambda student, teacher, temperature: temperature
+            * ((student / temperature).softmax(-1)
+               - F.one_hot(teacher.argmax(-1), teacher.size(-1))) / len(student)
+        ),
     },
 )
 def soft_gradient(student, teacher, temperature):
