@@ -69,7 +69,7 @@ def translation_loss(model: nn.Module, batch: tuple[Tensor, ...], smoothing: flo
 def r_drop_loss(
     model: nn.Module, batch: tuple[Tensor, ...], smoothing: float = 0.0, weight: float = 1.0
 ) -> Tensor:
-    """translation_loss of two passes, and how far apart they are (R-Drop, Wu et al. 2021).
+    """translation_loss of two passes, and how far apart they are (R-Drop, Liang et al. 2021).
 
     Dropout drops different units in each pass, so the two predict differently. The term is
     weight / 2 times the mean over real target tokens of (KL(p, q) + KL(q, p)) / 2, in nats. (The
