@@ -498,9 +498,10 @@ def loss(logits, targets, smoothing, ignore_index):
         "there is no warm-up: the rate must rise linearly first": (
             lambda step, d, w: d**-0.5 * step**-0.5
         ),
-        "your steps count from 0; the first update is step 1": (
-            lambda step, d, w: d**-0.5 * min((step + 1) ** -0.5, (step + 1) * w**-1.5)
-        ),
+        "your steps count from 0; the first update is step 1": [
+            lambda step, d, w: d**-0.5 * min((step + 1) ** -0.5, (step + 1) * w**-1.5),
+            lambda step, d, w: d**-0.5 * min(step**-0.5, (step + 1) * w**-1.5),
+        ],
     },
 )
 def schedule(step, d_model, warmup):
