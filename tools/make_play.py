@@ -23,6 +23,7 @@ FIRST = {  # what is done before the picture: a script of the page
     "figure_film": "const s = document.querySelector('input[type=range]'); s.value = 9; s.dispatchEvent(new Event('input'))",
     "figure_train": "press('Play')", "figure_merges": "press('Schneemann')", "figure_mask": "press('Take the causal')",
     "figure_patch": "document.querySelector('.live-input').focus()", "figure_inside": "", "figure_decoding": "",
+    "figure_letters": "press('Swap it with one to come')",
 }
 PAGE = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8"><link rel="icon" href="data:,">
 <link rel="stylesheet" href="/_static/palette.css"><link rel="stylesheet" href="/_static/custom.css">
