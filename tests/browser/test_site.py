@@ -453,6 +453,17 @@ def test_no_table_has_an_empty_heading_and_every_page_an_icon():
         assert icon and (SITE / page).parent.joinpath(icon[1]).resolve().is_file(), page
 
 
+def test_the_first_screen_has_the_numbers_and_both_buttons(browser, address):
+    """On 1280 x 800: the translator, three numbers, where to begin and the tour."""
+    open_page(browser, address + "book/intro.html", DESKTOP)
+    wait_for(browser, "return document.querySelector('[data-cover][data-ready]')", "the translator")
+    tops = browser.execute_script(
+        "return ['.facts', '.start'].map((part) => document.querySelector(part).getBoundingClientRect().bottom)")
+    assert max(tops) <= 800, tops
+    links = browser.execute_script("return [...document.querySelectorAll('.start a')].map((one) => one.getAttribute('href'))")
+    assert links == ["01_why_attention.html", "translator.html#step=1"]
+
+
 def test_the_first_page_ends_with_labs_and_solutions():
     foot = (SITE / "book/intro.html").read_text(encoding="utf8").partition("front-foot")[2]
     assert ">Labs<" in foot and ">Solutions<" in foot

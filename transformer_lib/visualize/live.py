@@ -20,8 +20,9 @@ def live_figure(name, finding, still=None, **options):
     """Display the live figure `name`, of the module book/_static/live/<name>.js.
 
     finding: one or two sentences that say what the figure shows; they are its title, and in a
-    notebook they stand for it. still: what readers without the script see, a picture that the cell has
-    drawn with the functions of visualize.stills, or a diagram `images/<name>.svg` by its name.
+    notebook they stand for it. still: what readers without the script see, a picture that the
+    cell has drawn with the functions of visualize.stills, or a diagram `images/<name>.svg` by its
+    name.
     options: texts that the module reads, such as text="Zwei Hunde spielen im Schnee.".
     Raises ValueError for an unknown figure or no finding, FileNotFoundError for a missing picture.
     """

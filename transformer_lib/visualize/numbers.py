@@ -107,9 +107,10 @@ def matrix(
 def table(columns, rows, caption=None, folded=None):
     """What was found, as a table: a row for each thing compared.
 
-    columns: the headings; an empty one heads nothing and is a cell. rows: of each, its name and then the cells, as text or numbers already
-    formatted. folded: a line that the table is closed behind, until the reader opens it. Returns an
-    IPython HTML object. Raises ValueError for a row of another length.
+    columns: the headings; an empty one heads nothing and is a cell. rows: of each, its name and
+    then the cells, as text or numbers already formatted. folded: a line that the table is closed
+    behind, until the reader opens it. Returns an IPython HTML object. Raises ValueError for a row
+    of another length.
     """
     from IPython.display import HTML
 
