@@ -398,6 +398,14 @@ EQUIVALENT = {
             "equality has no direction"
         ),
     },
+    "scaling": {
+        "low, high, near, far = (0.2, 2.4, 0.03, 1.28) | 0.03 -> 0": (
+            "a prediction of near counts if it's within 0.05"
+        ),
+        "low, high, near, far = (0.2, 2.4, 0.03, 1.28) | 0.2 -> 0": (
+            "the grid can't tell these two floors apart, either"
+        ),
+    },
     "search-errors": {
         "return chosen.masked_fill(~real, 0.0).sum(-1) / real.sum(-1) | without USub": (
             "that axis has this number counted from the front, too"

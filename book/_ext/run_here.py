@@ -52,6 +52,7 @@ PAGES = {
     "experts": (),
     "inside-an-update": (1,),
     "replication": (),
+    "scaling": (),
     "search-errors": (),
     "speculative": (),
     "weights-by-hand": (),
