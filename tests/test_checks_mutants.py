@@ -28,7 +28,7 @@ SOLUTIONS = [
     *(
         ROOT / "book" / "solutions" / f"{page}.ipynb"
         for page in (
-            "diffusion", "experts", "mystery", "replication", "scaling", "search-errors",
+            "choices", "diffusion", "experts", "mystery", "replication", "scaling", "search-errors",
             "speculative", "weights-by-hand",
         )
     ),

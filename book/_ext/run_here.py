@@ -47,6 +47,7 @@ PAGES = {
     "26_what_a_cache_costs": (),
     "27_states": (),
     "28_preferences": (1,),
+    "choices": (),
     "descendants": (),
     "diffusion": (),
     "experts": (),
