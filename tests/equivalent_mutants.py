@@ -449,6 +449,14 @@ EQUIVALENT = {
             "a ninth guess is not counted"
         ),
     },
+    "vectors": {
+        "size, pairs_fitted, unseen = (64, 128, 200) | 128 -> 129": (
+            "one pair more is learned by heart, too"
+        ),
+        "size, pairs_fitted, unseen = (64, 128, 200) | 200 -> 201": (
+            "a prediction of the rank counts if it's within 40"
+        ),
+    },
     "mystery": {
         "unsure = chances[:, -1] < 0.97 | Lt -> LtE": (
             "any limit between the healthy runs and this one does"
