@@ -449,6 +449,18 @@ EQUIVALENT = {
             "a ninth guess is not counted"
         ),
     },
+    "speed": {
+        "return max(1, math.ceil(4 * weights / bandwidth / each)) | arguments exchanged": (
+            "the larger of two, in whichever order"
+        ),
+        "matrix = [[127, 5, -3], [100, 50, 7]] | 5 -> 6": "any whole number is exact in that row",
+        "matrix = [[127, 5, -3], [100, 50, 7]] | 5 -> 0": "any whole number is exact in that row",
+        "matrix = [[127, 5, -3], [100, 50, 7]] | without USub": "any whole number is exact in that row",
+        "matrix = [[127, 5, -3], [100, 50, 7]] | 3 -> 4": "any whole number is exact in that row",
+        "matrix = [[127, 5, -3], [100, 50, 7]] | 3 -> 0": "any whole number is exact in that row",
+        "matrix = [[127, 5, -3], [100, 50, 7]] | 7 -> 8": "50 has the largest error of its row",
+        "matrix = [[127, 5, -3], [100, 50, 7]] | 7 -> 0": "50 has the largest error of its row",
+    },
     "vectors": {
         "size, pairs_fitted, unseen = (64, 128, 200) | 128 -> 129": (
             "one pair more is learned by heart, too"

@@ -29,7 +29,7 @@ SOLUTIONS = [
         ROOT / "book" / "solutions" / f"{page}.ipynb"
         for page in (
             "choices", "diffusion", "experts", "mystery", "replication", "scaling", "search-errors",
-            "speculative", "vectors", "weights-by-hand",
+            "speculative", "speed", "vectors", "weights-by-hand",
         )
     ),
 ]

@@ -56,6 +56,7 @@ PAGES = {
     "scaling": (),
     "search-errors": (),
     "speculative": (),
+    "speed": (),
     "weights-by-hand": (),
     "your-transformer": (),
 }
