@@ -28,8 +28,8 @@ SOLUTIONS = [
     *(
         ROOT / "book" / "solutions" / f"{page}.ipynb"
         for page in (
-            "diffusion", "experts", "mystery", "replication", "search-errors", "speculative",
-            "weights-by-hand",
+            "diffusion", "experts", "larger-runs", "mystery", "replication", "search-errors",
+            "speculative", "weights-by-hand",
         )
     ),
 ]

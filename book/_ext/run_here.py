@@ -51,6 +51,7 @@ PAGES = {
     "diffusion": (),
     "experts": (),
     "inside-an-update": (1,),
+    "larger-runs": (),
     "replication": (),
     "search-errors": (),
     "speculative": (),
