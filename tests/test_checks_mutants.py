@@ -29,7 +29,7 @@ SOLUTIONS = [
         ROOT / "book" / "solutions" / f"{page}.ipynb"
         for page in (
             "diffusion", "experts", "larger-runs", "mystery", "replication", "search-errors",
-            "speculative", "weights-by-hand",
+            "speculative", "speedrun", "weights-by-hand",
         )
     ),
 ]

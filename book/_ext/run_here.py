@@ -55,6 +55,7 @@ PAGES = {
     "replication": (),
     "search-errors": (),
     "speculative": (),
+    "speedrun": (),
     "weights-by-hand": (),
     "your-transformer": (),
 }
