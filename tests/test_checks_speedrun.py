@@ -1,4 +1,4 @@
-"""The checks of the page A translator in ten minutes accept right answers and name what is wrong."""
+"""The checks of the page A translator in ten minutes accept right answers and name the others."""
 
 import pytest
 

@@ -50,6 +50,7 @@ PAGES = {
     "descendants": (),
     "diffusion": (),
     "experts": (),
+    "exposure": (),
     "inside-an-update": (1,),
     "larger-runs": (),
     "replication": (),
