@@ -28,8 +28,8 @@ SOLUTIONS = [
     *(
         ROOT / "book" / "solutions" / f"{page}.ipynb"
         for page in (
-            "diffusion", "experts", "exposure", "larger-runs", "mystery", "replication",
-            "search-errors", "speculative", "speedrun", "weights-by-hand",
+            "diffusion", "experts", "exposure", "larger-runs", "more-on-positions", "mystery",
+            "replication", "search-errors", "speculative", "speedrun", "weights-by-hand",
         )
     ),
 ]

@@ -53,6 +53,7 @@ PAGES = {
     "exposure": (),
     "inside-an-update": (1,),
     "larger-runs": (),
+    "more-on-positions": (),
     "replication": (),
     "search-errors": (),
     "speculative": (),
