@@ -411,6 +411,11 @@ EQUIVALENT = {
             "that axis has this number counted from the front, too"
         ),
     },
+    "exposure": {
+        "last = torch.where(read, here, -1).amax(-1) | 1 -> 2": (
+            "any number below 0 says that there is none yet"
+        ),
+    },
     "speculative": {
         "kept = min(0.5, 0.7) + min(0.2, 0.3) + min(0.3, 0) | Add -> Sub": (
             "the last of the three is 0"
