@@ -13,7 +13,7 @@ CASES = [
     (ch.by_heart, (64, 128, 1), False, "it's higher"),
     (ch.by_heart, (64, 128, 399), False, "it's lower"),
     (ch.by_heart, (256, 300, 200), False, "size lies between"),
-    (ch.by_heart, (64, 400, 200), False, "pairs lies between"),
+    (ch.by_heart, (64, 400, 200), False, "pairs_fitted lies between"),
     (ch.by_heart, (64, 128, 0), False, "unseen lies between"),
     (ch.by_heart, (64.5, 140, 200), False, "whole number"),
     (ch.by_heart, ("64", 128, 200), False, "must be a number"),

@@ -43,6 +43,7 @@ def _spreads(shared=None, rest=None, of=lambda scores: scores, blocks=None):
     shape="return two numbers, the spread without blocks and with them",
     parts=("s", "s_r"),
     shrinks=False,
+    tolerance=1e-3,  # sums of squares around 30 lose digits, and the slips are further away
     slips={
         "each variant spends one of its scores on its own mean: s has V * (n - 1) degrees of "
         "freedom": [
@@ -99,6 +100,7 @@ def _correlation(one, other):
 
 
 def _numbers_of(name, given):
+    given = given.tolist() if hasattr(given, "tolist") else given
     expect(isinstance(given, (list, tuple)), f"{name} must be a list, yours is {given!r:.40}")
     expect(len(given) == MEASURED, f"{name} needs {MEASURED} numbers; you gave {len(given)}")
     for value in given:

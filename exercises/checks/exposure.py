@@ -46,7 +46,6 @@ def _none_is(value):
     1,
     inputs=_wrong,
     vary=(dict(B=3, T=6, share=0.5), dict(B=4, T=10, share=0.2), dict(B=1, T=5, share=0.4)),
-    dtype=torch.int64,
     hint=(
         "the decoder at place t reads the tokens 0 to t and predicts token t + 1: which of the "
         "wrong ones is the last that it reads?",

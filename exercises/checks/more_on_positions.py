@@ -1,5 +1,6 @@
 """Checks for the page More on positions."""
 
+import itertools
 import math
 
 import torch
@@ -76,6 +77,7 @@ def clock(shares):
 
 
 SPEEDS, BACK, LEAST = (1.0, 0.01), 3, 0.5
+PAIRS = (3, 0), (0, 3), (5, 4), (0, 9), (6, 6), (2, 5), (8, 1), (4, 0)
 
 
 def _place(p):
@@ -100,8 +102,7 @@ def _score(M, m, n):
     example=([[0, 1, 0, 0], [-1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], 0.1411),
 )
 def overturned(M, score):
-    if isinstance(M, torch.Tensor):
-        M = M.tolist()
+    M = M.tolist() if hasattr(M, "tolist") else M
     rows = isinstance(M, (list, tuple)) and len(M) == 4 and all(
         isinstance(row, (list, tuple)) and len(row) == 4 for row in M
     )
@@ -109,12 +110,12 @@ def overturned(M, score):
     for x in [*(x for row in M for x in row), score]:
         number = isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
         expect(number, f"M holds numbers, and score is one; you gave {x!r:.30}")
-    for m, n in ((3, 0), (0, 3), (5, 4), (0, 9)):
-        here, later = _score(M, m, n), _score(M, m + 20, n + 20)
+    for (m, n), later in itertools.product(PAIRS, (20, 7)):
+        here, there = _score(M, m, n), _score(M, m + later, n + later)
         expect(
-            abs(here - later) < 1e-4,
-            f"the score of the places {m} and {n} is {here:.3f}, and 20 places later {later:.3f}: "
-            "which products of sines and cosines depend on the distance alone?",
+            abs(here - there) < 1e-4,
+            f"the score of the places {m} and {n} is {here:.3f}, and {later} places later "
+            f"{there:.3f}: which products of sines and cosines depend on the distance alone?",
         )
     one, other = _score(M, 1, 0), _score(M, 0, 1)
     expect(

@@ -43,7 +43,8 @@ def rotate_noise(size, pairs):
 )
 def by_heart(size, pairs, unseen):
     for name, given, low, high in (
-        ("size", size, 2, 128), ("pairs", pairs, 10, WORDS - 100), ("unseen", unseen, 1, WORDS)
+        ("size", size, 2, 128), ("pairs_fitted", pairs, 10, WORDS - 100),
+        ("unseen", unseen, 1, WORDS),
     ):
         number = isinstance(given, int | float) and not isinstance(given, bool)
         expect(number, f"{name} must be a number, yours is {given!r:.40}")
