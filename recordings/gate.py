@@ -26,13 +26,6 @@ MARGIN = 0.1  # the share of the loss of guessing that a run must have gained to
 TOLERANCE = {"parameters": 0.1, "updates": 0.0, "tokens": 0.1}  # relative
 RUN = {"parameters", "updates", "tokens", "curve"}
 
-# Recordings that don't pass: file -> (page, what is missing). The page says so in a quiet line that
-# has these words. The list may only shrink: give the module its GATE and `make record` it.
-ONE_RATE = "recorded at one learning rate"
-OLD = {
-    "beyond/one-stream-multi30k": ("20_decoder_only", ONE_RATE),
-}
-
 
 @dataclass(frozen=True)
 class Gate:

@@ -187,7 +187,8 @@ def test_neighbours_give_a_distribution():
 
 
 def test_a_share_of_zero_is_the_model_alone():
-    model_logp, found = torch.randn(5), torch.tensor([-1.0, -math.inf, -2.0, -0.1, -math.inf])
+    model_logp = torch.randn(5).log_softmax(-1)
+    found = torch.tensor([-1.0, -math.inf, -2.0, -0.1, -math.inf])
     assert_close(neighbours.interpolate(model_logp, found, 0.0), model_logp)
     assert_close(neighbours.interpolate(model_logp, found, 1.0), found)
     half = neighbours.interpolate(model_logp, found, 0.5).exp()

@@ -4,7 +4,7 @@
 import pytest
 import torch
 
-from transformer_lib import training
+from transformer_lib import ModelConfig, Transformer, training
 from transformer_lib.runs import progress
 from transformer_lib.runs.processes import Processes
 
@@ -49,9 +49,10 @@ def test_each_process_drops_out_other_units(monkeypatch, tmp_path):
     monkeypatch.setattr(training, "Processes", Ranked)
     batches = training.translation_batches([[4, 2]], [[1, 4, 2]], max_tokens=8, seed=0)
     config = training.TrainConfig(max_steps=1, device="cpu", seed=7)
+    model = Transformer(ModelConfig(8, 4, 1, 8, 1, 1))
     for _ in range(3):
         with pytest.raises(Stop):
-            training.fit(torch.nn.Linear(2, 2), batches, lambda *_: None, config, tmp_path)
+            training.fit(model, batches, lambda *_: None, config, tmp_path)
     assert seeds == [7, 8, 9]
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from recordings import gate as gates
 from recordings import record as recorder
 from recordings import replay
-from recordings.gate import OLD, Gate, faults, page_source
+from recordings.gate import Gate, faults, page_source
 from transformer_lib.config import TrainConfig
 from transformer_lib.data import load_parallel
 from transformer_lib.training import fit
@@ -21,17 +21,6 @@ FILES = {
     f"{folder}/{path.stem}": path
     for folder in ("claims", "beyond") for path in sorted((RESULTS / folder).glob("*.json"))
 }
-# Those that were there before the gate. A recording may leave gates.OLD; none may join it.
-OLD_AT_FIRST = set(
-    "claims/batches claims/beams claims/beyond claims/game claims/heads claims/hunt claims/memory "
-    "claims/normalization claims/one_vector claims/positions claims/questions claims/remember "
-    "claims/residuals claims/scaling claims/shift claims/starts claims/toys claims/warm_up "
-    "claims/wirings beyond/acting beyond/adaptive-steps beyond/attention-cost "
-    "beyond/early-leaving beyond/encoder-decoders-denoising beyond/encoder-decoders-layers "
-    "beyond/encoder-decoders-tags beyond/encoder-only beyond/far-links beyond/modern-parts "
-    "beyond/neighbours beyond/one-stream-mini beyond/one-stream-multi30k beyond/recall "
-    "beyond/scaling beyond/spans beyond/vision".split()
-)
 MODULES, GATES = {}, {}  # of grids, by file; (pages, gate) of every file that has one
 for _name in recorder.names():
     _module = recorder.module(_name)
@@ -56,19 +45,9 @@ def gate_faults(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_recording_passes_the_gate_or_is_listed_with_its_reason(name):
+def test_every_recording_passes_the_gate(name):
     found = gate_faults(name)
-    if name not in OLD:
-        assert not found, f"{name}: {found}. Mend it, and then `make record ONLY=...`."
-        return
-    page, missing = OLD[name]
-    assert missing in page_source(page), f"{page} does not say of {name}: {missing}"
-    assert found, f"{name} passes the gate: take it out of recordings.gate.OLD, and off its page."
-
-
-def test_the_list_of_old_recordings_only_shrinks():
-    assert OLD.keys() <= OLD_AT_FIRST
-    assert OLD.keys() <= FILES.keys()
+    assert not found, f"{name}: {found}. Mend it, and then `make record ONLY=...`."
 
 
 def test_one_command_makes_every_recording():

@@ -171,6 +171,7 @@ def test_a_phone_lays_out_a_chapter_in_pieces_unless_it_goes_to_a_place(browser,
              "document.documentElement.dataset, document.querySelector('.bd-article').offsetHeight];")
     for width, first in ((PHONE, "auto"), (DESKTOP, "visible")):
         open_page(browser, address + "book/03_masks.html", width)
+        browser.execute_async_script("window.bookLaidOut.then(arguments[0])")
         pieces, waits, height = browser.execute_script(state)
         assert pieces > 8 and not waits
         assert browser.execute_script(held) == [first, "visible"]
