@@ -21,7 +21,7 @@ from transformer_lib.guards.limits import (
     require_relation,
     type_of,
 )
-from transformer_lib.guards.shapes import STRICT, misfit
+from transformer_lib.guards.shapes import misfit
 from transformer_lib.guards.values import describe, fits, hints, of_the_system, words
 
 LIBRARY = str(Path(__file__).parents[1])
@@ -145,7 +145,7 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
     if len(devices) > 1:
         where = ", ".join(f"{key} on {value.device}" for key, value in tensors.items())
         return ValueError(f"{name}: {where}; expected one device: move them with .to(device).")
-    if name in STRICT and (expected := misfit(function, given)):
+    if expected := misfit(function, given):
         shown = ", ".join(f"{k} is {describe(v)}" for k, v in tensors.items() if k in given)
         return ValueError(f"{name}: {shown}; expected {expected}.")
     return None

@@ -46,7 +46,8 @@ PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 1, "at_most": 10**6}, "bootstrap.n paired_bootstrap.n"),
     ({"at_least": 0, "below": 2**63}, "seed gap first_gap fill mask_id of_source of_target"),
     ({"above": 0, "below": math.inf},
-     "peak_lr product_speed.seconds base rotary_base rate bytes_per_token.bits"),
+     "peak_lr product_speed.seconds base rotary_base rate bytes_per_token.bits dpo_loss.price "
+     "reweighted.price distillation_loss.temperature ramp neighbour_logp.scale speed_up.tokens"),
     ({"at_least": -100, "at_most": 100}, "length_penalty"),
     ({"above": -math.inf, "below": math.inf},
      "sample.temperature cooldown.step GruGate.bias OutputGate.bias add_gates.bias "
@@ -63,9 +64,7 @@ PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 1, "at_most": 8}, "quantise.bits QuantisedCache.bits"),
     ({"at_least": 0, "at_most": 16_384}, "as_mask.size"),
     ({"at_least": 2, "at_most": 10**4}, "levels"),
-    ({"above": 0},
-     "dpo_loss.price reweighted.price distillation_loss.temperature ramp neighbour_logp.scale "
-     "speed_up.tokens learn.clip"),
+    ({"above": 0}, "learn.clip"),
     ({"at_most": 0},  # logarithms of shares
      "scan.log_decay quadratic.log_decay by_chunks.log_decay what_is_left.log_decay "
      "what_is_written.log_decay masked_scores.log_decay interpolate.model_logp "
@@ -211,7 +210,7 @@ RELATIONS = (
      "lengths must be counts of tokens, 0 or more"),
     ("truncated_svd", lambda weight, rank: weight.dim() >= 2 and rank <= min(weight.shape[-2:]),
      "rank must be at most the smaller side of weight, a matrix"),
-    ("calibrate", lambda losses: losses.numel() > 0, "losses must hold numbers from 0 to 1"),
+    ("calibrate", lambda losses: losses.numel() > 0, "losses must hold at least one number"),
     ("attention_squares", lambda weights: all(
         -1e-3 <= float(weight) <= 1.001 for row in weights for weight in row),
      "weights must lie between 0 and 1"),
@@ -288,6 +287,8 @@ RELATIONS = (
         name.split(".")[-1] for name, _ in model.named_parameters()}
      and all(0 <= times < math.inf for times in (faster or {}).values()),
      "faster must name parameters by their last part, such as 'weight': 2.0, 0 or more"),
+    ("train", lambda loss: loss is None or takes(loss, 2, smoothing=0.0),
+     "loss must take (model, batch, smoothing=...), as translation_loss does"),
     ("AdaptiveSteps", lambda layer: takes(layer.forward, 2),
      "layer must take (x, mask), as an EncoderLayer does"),
     ("LatentAttention", lambda turned: turned >= 0 and turned % 2 == 0,

@@ -9,13 +9,6 @@ from torch import Tensor
 SHAPE = r"\((?:\.\.\.|[\w*/+ -]+)?(?:, [\w*/+ -]+)*,?\)"
 NAMED = re.compile(rf"((?:\w+, )*\w+): (?:[a-z]+ )?({SHAPE}(?: or {SHAPE})*)")
 
-# Where shapes that do not agree would be broadcast, and give numbers that mean nothing. Elsewhere
-# the code fails on them, or they are legal, such as fewer keys than queries.
-STRICT = {"Follower", "GruGate", "OutputGate", "ReversibleLayer", "by_chunks",
-          "disentangled_scores", "distillation_loss", "dpo_loss", "interpolate", "layer_norm",
-          "mask_at", "move_centroids", "neighbour_logp", "quadratic", "reward_loss", "rewards_of",
-          "reweighted", "routing_attention", "scan", "what_is_written"}
-
 
 @functools.cache
 def shapes(function) -> dict[str, tuple[str, list[str]]]:
