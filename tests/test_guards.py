@@ -496,7 +496,7 @@ def test_an_argument_that_nobody_knows_is_named(module):
 
 
 ONCE_ACCEPTED += [
-    (lambda: transformer_lib.dropout.Dropout(math.nan), "p is nan; it must be a number"),
+    (lambda: transformer_lib.dropout.Dropout(math.nan), "p is nan; it must be finite"),
     (lambda: exchange.exchange(model().encoder, nn.Linear), "a class, MultiHeadAttention or one"),
     (lambda: training.label_smoothed_cross_entropy(x(1, 2, 5), torch.zeros(1, 2)),
      "targets must be whole numbers"),

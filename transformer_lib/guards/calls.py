@@ -133,8 +133,6 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
                 f"{name}: {argument} is a sparse tensor; expected a dense one: use .to_dense()."
             )
         require_parameter(name, argument, value)
-        if isinstance(value, float) and value != value:
-            raise ValueError(f"{name}: {argument} is nan; it must be a number.")
     require_relation(name, given)
     tensors = {key: value for key, value in given.items() if isinstance(value, Tensor)}
     module = given.get("self", given.get("model"))

@@ -76,8 +76,11 @@ PARAMETERS = {name: limits for limits, names in (
 ) for name in names.split()}
 
 
+FINITE = {"above": -math.inf, "below": math.inf}
+
+
 def require_parameter(function: str, name: str, given) -> None:
-    """Raise ValueError for a number outside what PARAMETERS says of this name; others pass.
+    """Raise ValueError for a number outside what PARAMETERS says of this name, or not finite.
 
     So does a tensor with such a number in it, where the name of the function is said, too.
     """
@@ -88,8 +91,8 @@ def require_parameter(function: str, name: str, given) -> None:
             if not any(_inside(n + s, full) for s in (-slack, 0, slack)):
                 raise ValueError(f"{function}: {name} holds {n:.4g}; each number must be "
                                  f"{_in_words(full)}.")
-    limits = full or PARAMETERS.get(name)
-    if limits and isinstance(given, Real) and not _inside(given, limits):
+    limits = full or PARAMETERS.get(name, FINITE)
+    if isinstance(given, Real) and not _inside(given, limits):
         raise ValueError(f"{function}: {name} is {given!r}; it must be {_in_words(limits)}.")
 
 
