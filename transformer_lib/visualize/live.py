@@ -6,6 +6,7 @@ folded below.
 """
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
 
 from transformer_lib.guards import guard
@@ -16,12 +17,13 @@ LIVE = Path(__file__).resolve().parents[2] / "book" / "_static" / "live"
 MOST_CHOICES = 4
 
 
-def live_figure(name, finding, still=None, **options):
+def live_figure(name: str, finding: str, still=None, **options):
     """Display the live figure `name`, of the module book/_static/live/<name>.js.
 
-    finding: one or two sentences that say what the figure shows; they stand below it, and in a
-    notebook in its place. still: what readers without the script see, a picture that the cell has
-    drawn with the functions of visualize.stills, or a diagram `images/<name>.svg` by its name.
+    finding: one or two sentences that say what the figure shows; they are its title, and in a
+    notebook they stand for it. still: what readers without the script see, a picture that the
+    cell has drawn with the functions of visualize.stills, or a diagram `images/<name>.svg` by its
+    name.
     options: texts that the module reads, such as text="Zwei Hunde spielen im Schnee.".
     Raises ValueError for an unknown figure or no finding, FileNotFoundError for a missing picture.
     """
@@ -43,14 +45,14 @@ def live_figure(name, finding, still=None, **options):
     display(
         HTML(
             f'<figure class="live-figure" data-live="{name}"{data}>'
+            f'<figcaption class="live-finding">{html.escape(finding)}</figcaption>'
             f'<div class="live-still">{picture}<p><small>On the page of the book, this figure runs '
-            "the model: type, switch, and see.</small></p></div>"
-            f'<figcaption class="live-finding">{html.escape(finding)}</figcaption></figure>'
+            "the model: type, switch, and see.</small></p></div></figure>"
         )
     )
 
 
-def guess(name, question, choices, answer, told):
+def guess(name: str, question: str, choices: Sequence[object], answer, told):
     """Ask for a guess before the live figure below answers it.
 
     In the page the reader clicks a choice, and only then sees the answer and the figure's finding;
