@@ -88,7 +88,7 @@ def test_one_vector_learns_long_sentences_later_and_is_not_full():
     for better in (longer, wider):
         assert compare_runs(better, vector).word == BETTER and max(better.values()) < 0.2
         assert compare_runs(rows, better).word == BETTER
-    # Beyond: at this rate, a still wider one is no better than the narrow one; at half of it, it is.
+    # At this rate, a still wider one is no better than the narrow one; at half of it, it is.
     widest = eight(True, 128, 600).values()
     assert f"{min(widest):.0%} {max(widest):.0%}" == "1% 5%"
     at_half = [eight(True, width, 600, 0.002).values() for width in (32, 64, 128)]
