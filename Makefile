@@ -73,7 +73,7 @@ weekly-labs: .venv-grade/.ready
 
 test-site: $(READY)  ## build the site if it is missing, then test in headless Chromium every page and live figure
 	@test -f $(SITE) || $(MAKE) book
-	$(PYTEST) tests/browser
+	$(PYTEST) -m 'not weekly' tests/browser
 
 lighthouse: $(READY)  ## how fast pages show on a phone; needs npx, Chromium and an idle machine
 	@test -f $(SITE) || $(MAKE) book

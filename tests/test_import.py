@@ -1,9 +1,14 @@
 """Importing the library is cheap: what is heavy is imported where it is used."""
 
+import ast
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import transformer_lib
+
+ROOT = Path(__file__).resolve().parents[1]
 
 HEAVY = (
     "altair",
@@ -60,3 +65,33 @@ def test_every_listed_name_exists():
         assert "'nothing'" in str(error)
     else:
         raise AssertionError("an unknown name must be an AttributeError")
+
+
+def test_the_library_needs_nothing_that_stands_around_it():
+    around = {"exercises", "recordings", "labs", "course", "tools", "benchmarks", "tests"}
+    for path in (ROOT / "transformer_lib").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            assert not {name.split(".")[0] for name in names} & around, f"{path}:{node.lineno}"
+
+
+def test_the_readme_draws_the_folders_that_there_are():
+    tree = (ROOT / "README.md").read_text(encoding="utf-8").split("```")
+    tree = next(block for block in tree if "one_file.py" in block and "_toc.yml" in block)
+    above, last, drawn = "", "", set()
+    for line in tree.strip().splitlines():
+        indent, names = re.match(r"( *)(\S+(?: \S+)*)", line).groups()
+        if len(indent) > 2:
+            continue  # the end of a sentence
+        above = (above or last) if indent else ""
+        last = names.split()[0]
+        drawn |= {above + name for name in names.split()}
+    assert not [name for name in drawn if not (ROOT / name).exists()]
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
+    folders = {
+        "/".join(parts[:depth]) + "/"
+        for parts in (name.split("/") for name in tracked.splitlines())
+        for depth in (1, 2) if len(parts) > depth and (depth == 1 or parts[0] == "transformer_lib")
+    }
+    assert folders - drawn <= {".ci/", ".devcontainer/", ".github/"}

@@ -201,7 +201,7 @@ def test_a_run_is_held_to_seeds_of_its_own_recipe(name, change, same, updates):
 
 @pytest.mark.parametrize(("seconds", "text"), [(40.4, "40 s"), (720, "12 min"), (12600, "3.5 h")])
 def test_seconds_are_told_as_readers_say_them(seconds, text):
-    assert speed.told(seconds) == text
+    assert speed.format_seconds(seconds) == text
 
 
 # -------------------------------------------------------------------------------------------- card

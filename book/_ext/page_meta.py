@@ -78,6 +78,10 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
         return
     if pagename == app.config.root_doc:
         context["docstitle"] = ""  # else the book's name is there twice
+    icon = f'{"../" * pagename.count("/")}_static/touch-icon.png'  # on a phone's first screen
+    context["metatags"] = (
+        context.get("metatags") or ""
+    ) + f'<link rel="apple-touch-icon" href="{icon}">\n'
     says = description(pagename)
     if says:
         context["meta"] = (context.get("meta") or {}) | {"og:description": says}

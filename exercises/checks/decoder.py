@@ -475,7 +475,8 @@ def _row(t, T, S):
     8,
     inputs=[(1, 1), (2, 3), (3, 5), (7, 1), (10, 4), (30, 17), (100, 12)],
     hint=(
-        "at step t, without a cache: how many queries are there, how many keys, and in the memory?",
+        "at step t, without a cache: how many queries and keys are there, and how many keys "
+        "in the memory?",
         "step t computes t * t + t * S scores without a cache, and t + S with one; add them up",
         "1 + 2 + ... + T is T(T+1)/2, and 1 + 4 + ... + T² is T(T+1)(2T+1)/6",
     ),

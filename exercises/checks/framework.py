@@ -852,6 +852,11 @@ class Exercise(Check):
         return found
 
 
+def plain(answer):
+    """A single number of NumPy or PyTorch as Python's; everything else as it is."""
+    return answer.item() if getattr(answer, "ndim", None) == 0 else answer
+
+
 def attempt_with(answer, *args):
     """An answer called by a law: on copies, which it must leave as they are."""
     copies = clone(args)
@@ -1008,7 +1013,7 @@ class Judged(Check):
     def mistakes(self, answers, explain):
         guarded = [
             functools.partial(attempt_freely if self.mutates else attempt_with, answer)
-            if isinstance(answer, types.FunctionType) else answer
+            if isinstance(answer, types.FunctionType) else plain(answer)
             for answer in answers
         ]
         found = self.law(*guarded)

@@ -100,7 +100,7 @@ def _real(ids, pad_id):
         "your triangle points the wrong way: position i sees the future, not the past": (
             lambda ids, pad_id: _real(ids, pad_id) & triangle(ids.size(1)).mT
         ),
-        "you hid the padding's queries (rows); hide its keys (columns) alone": (
+        "you hid the padding's queries (rows); hide only its keys (columns)": (
             lambda ids, pad_id: _real(ids, pad_id).mT & triangle(ids.size(1))
         ),
         "position i must also see itself: keep the diagonal": (

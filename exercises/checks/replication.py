@@ -108,7 +108,7 @@ def _least(of, up=math.ceil):
         "the 2 belongs inside the root: variances add up, not standard deviations": (
             _least(lambda s, d, t: (2 * t * s / d) ** 2)
         ),
-        "n stands under a root, so solve for its square": (
+        "n is under a root, so square both sides": (
             _least(lambda s, d, t: 2**0.5 * t * s / d)
         ),
         "round up: with one seed less, the interval is wider than the difference": [
@@ -121,7 +121,7 @@ def _least(of, up=math.ceil):
         "seeds are counted in whole numbers: round up": (
             lambda spread, difference, t: 2 * (t * spread / difference) ** 2
         ),
-        "the smaller the difference, the more seeds it takes: it goes below the line": (
+        "the smaller the difference, the more seeds it takes: it goes in the denominator": (
             _least(lambda s, d, t: 2 * (t * d / s) ** 2)
         ),
         "that's for half the difference: the interval reaches as far to each side": (

@@ -334,10 +334,10 @@ def _save_every(best):
         "the derivative of cost / n is -cost / n²: n² is what you found, so take its root": (
             _save_every(lambda cost, between: 2 * cost * between)
         ),
-        "the dearer a save, the longer you wait with it: cost goes above the line": (
+        "the more a save costs, the less often you save: cost goes in the numerator": (
             _save_every(lambda cost, between: (2 * between / cost) ** 0.5)
         ),
-        "a crash every `between` updates costs n / 2 of them: the 2 goes above the line": (
+        "a crash every `between` updates costs n / 2 of them: the 2 goes in the numerator": (
             _save_every(lambda cost, between: (cost * between / 2) ** 0.5)
         ),
         "the cost of a save is missing": _save_every(lambda cost, between: (2 * between) ** 0.5),

@@ -20,7 +20,7 @@ from transformer_lib.config import ModelConfig
 from transformer_lib.models.language_model import LanguageModel
 
 OUT = ROOT / "results" / "beyond" / "qk-norm.json"
-PAGE = "26_what_a_cache_costs"
+PAGE = "more_decoders"
 UPDATES, BATCH, SEEDS, RATES = 150, 8, range(5), (0.003, 0.01, 0.03)
 EDGES = (0.001, 0.1)
 GATE = Gate(

@@ -49,8 +49,9 @@ class RunCard:
         # The average of the last weights is measured as well, and is no point of the curve.
         losses = [e for e in self.curve if "validation_loss" in e and "averaged" not in e]
         if losses:
-            told = [f"{e['validation_loss']:.2f} at {e['step']:,}" for e in some(losses, 4)]
-            lines.append(_wrapped(f"validation loss {', '.join(told)}", "  curve     "))
+            shown = evenly_spaced(losses, 4)
+            points = ", ".join(f"{e['validation_loss']:.2f} at {e['step']:,}" for e in shown)
+            lines.append(_wrapped(f"validation loss {points}", "  curve     "))
         lines.append(
             f"  BLEU      {self.bleu:.1f} on {self.n_scored:,} sentences of {self.split}, "
             f"95 % between {self.low:.1f} and {self.high:.1f}"
@@ -83,7 +84,7 @@ def _wrapped(text: str, first: str) -> str:
     )
 
 
-def some(entries: list, n: int) -> list:
+def evenly_spaced(entries: list, n: int) -> list:
     """At most n entries, evenly spread, the first and the last among them."""
     if len(entries) <= n:
         return entries

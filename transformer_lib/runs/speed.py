@@ -114,7 +114,7 @@ def product_speed(
     return 2 * rows * inner * columns / best
 
 
-def told(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """Seconds as a reader says them: "40 s", "12 min", "3.5 h"."""
     if seconds < 100:
         return f"{seconds:.0f} s"

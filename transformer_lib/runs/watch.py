@@ -11,9 +11,9 @@ from pathlib import Path
 from transformer_lib.config import TrainConfig
 from transformer_lib.guards import guard
 from transformer_lib.runs import checksums
-from transformer_lib.runs.card import some
+from transformer_lib.runs.card import evenly_spaced
 from transformer_lib.runs.files import read_json_lines
-from transformer_lib.runs.speed import told
+from transformer_lib.runs.speed import format_seconds
 
 NAME = "sentences.jsonl"
 ROW = ("step", "sentences", "translations")  # of a line of that file
@@ -103,7 +103,8 @@ class Watch:
         speeds = [updates for _, updates in self.speeds[-LATEST:] if updates]
         left = self.config.max_steps - self.reached
         if speeds and left:
-            parts.append(f"time left {told(left / statistics.median(speeds))} (training alone)")
+            seconds = left / statistics.median(speeds)
+            parts.append(f"time left {format_seconds(seconds)} (training alone)")
         return ", ".join(parts)
 
     def _below(self) -> str:
@@ -114,7 +115,7 @@ class Watch:
         # The first sentence is followed closely, the others at a few moments.
         for part, most in ((slice(0, 1), 10), (slice(1, None), 4)):
             if looked and self.sentences[part]:
-                shown = [(f"{at:,}", self.said[at][part]) for at in some(looked, most)]
+                shown = [(f"{at:,}", self.said[at][part]) for at in evenly_spaced(looked, most)]
                 text += moments(self.sentences[part], shown)
         return text
 

@@ -19,9 +19,10 @@ MOST_CHOICES = 4
 def live_figure(name, finding, still=None, **options):
     """Display the live figure `name`, of the module book/_static/live/<name>.js.
 
-    finding: one or two sentences that say what the figure shows; they stand below it, and in a
-    notebook in its place. still: what readers without the script see, a picture that the cell has
-    drawn with the functions of visualize.stills, or a diagram `images/<name>.svg` by its name.
+    finding: one or two sentences that say what the figure shows; they are its title, and in a
+    notebook they stand for it. still: what readers without the script see, a picture that the
+    cell has drawn with the functions of visualize.stills, or a diagram `images/<name>.svg` by its
+    name.
     options: texts that the module reads, such as text="Zwei Hunde spielen im Schnee.".
     Raises ValueError for an unknown figure or no finding, FileNotFoundError for a missing picture.
     """
@@ -43,9 +44,9 @@ def live_figure(name, finding, still=None, **options):
     display(
         HTML(
             f'<figure class="live-figure" data-live="{name}"{data}>'
+            f'<figcaption class="live-finding">{html.escape(finding)}</figcaption>'
             f'<div class="live-still">{picture}<p><small>On the page of the book, this figure runs '
-            "the model: type, switch, and see.</small></p></div>"
-            f'<figcaption class="live-finding">{html.escape(finding)}</figcaption></figure>'
+            "the model: type, switch, and see.</small></p></div></figure>"
         )
     )
 

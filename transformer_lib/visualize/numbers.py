@@ -107,9 +107,10 @@ def matrix(
 def table(columns, rows, caption=None, folded=None):
     """What was found, as a table: a row for each thing compared.
 
-    columns: the headings. rows: of each, its name and then the cells, as text or numbers already
-    formatted. folded: a line that the table is closed behind, until the reader opens it. Returns an
-    IPython HTML object. Raises ValueError for a row of another length.
+    columns: the headings; an empty one heads nothing and is a cell. rows: of each, its name and
+    then the cells, as text or numbers already formatted. folded: a line that the table is closed
+    behind, until the reader opens it. Returns an IPython HTML object. Raises ValueError for a row
+    of another length.
     """
     from IPython.display import HTML
 
@@ -117,7 +118,10 @@ def table(columns, rows, caption=None, folded=None):
     for row in rows:
         if len(row) != len(columns):
             raise ValueError(f"got {len(row)} cells for {len(columns)} columns: {row}.")
-    head = "".join(f'<th scope="col">{html.escape(str(column))}</th>' for column in columns)
+    head = "".join(
+        f'<th scope="col">{html.escape(str(column))}</th>' if str(column).strip() else "<td></td>"
+        for column in columns
+    )
     body = "".join(
         f'<tr><th scope="row" style="border-bottom-width:1px;border-bottom-color:inherit">'
         f"{html.escape(row[0])}</th>"

@@ -35,6 +35,12 @@ export class Words {
     return de > 2 * en && de >= words.length / 3 ? "de" : null;
   }
 
+  // Words that both languages' captions hold, none of them spelt as in German ("dog", of "Hot Dog"); else null.
+  perhapsEnglish(text) {
+    const given = text.match(WORD) ?? [], both = given.every((word) => this.en.has(word.toLowerCase()) && !this.de.has(word));
+    return given.length && both ? given : null;
+  }
+
   // A German sentence with the capitals and umlauts of the captions. -> {text, changed: [[was, is]], unread}
   spell(text) {
     const loud = !/\p{Ll}/u.test(text) && (text.match(WORD) ?? []).length > 1;
@@ -106,6 +112,10 @@ export function advise(text, words, src) {
     return { kind: "several", says: `These are ${parts.length} sentences, and it has only met captions of one: it melts them together.`, offer: "Translate them one by one" };
   }
   if (src !== "de") return null;
+  const english = words.perhapsEnglish(text);
+  if (english) {
+    return { kind: "language", says: `${quoted(english)} may be English, and the model reads German.`, offer: "Translate from English instead" };
+  }
   const spelt = words.spell(text);
   if (2 * spelt.unread.length > text.match(WORD)?.length) return null;   // no German: "Bonjour le monde"
   const first = text.match(WORD)?.[0];   // that a sentence begins small does little harm

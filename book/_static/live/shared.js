@@ -43,17 +43,18 @@ export const percent = (p) => (p >= 0.9995 ? "100 %" : p < 0.0005 ? "0 %" : p < 
 // "▁" marks where a word begins. On the page a gap does, since few fonts have the character.
 export const letters = (piece) => piece.replaceAll("▁", "");
 export const plain = (piece) => letters(piece) || "␣";
-// The captions of the training data write "&" as "&amp;", and so does the model: three pieces, one sign.
+// The captions of the training data write "&" as "&amp;", and so does the model, at times without the ";": one sign.
+const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"' };
 export function shownLetters(pieces) {
   const shown = pieces.map(letters);
-  for (let i = 0; i + 2 < shown.length; i++) {
-    if (shown[i] === "&" && /^(amp|lt|gt|quot)$/.test(shown[i + 1]) && shown[i + 2] === ";") {
-      shown.splice(i, 3, { amp: "&", lt: "<", gt: ">", quot: '"' }[shown[i + 1]], "", "");
-    }
+  for (let i = 0; i + 1 < shown.length; i++) {
+    if (shown[i] !== "&" || !Object.hasOwn(ENTITIES, shown[i + 1])) continue;
+    shown.splice(i, 2, ENTITIES[shown[i + 1]], "");
+    if (shown[i + 2] === ";") shown[i + 2] = "";
   }
   return shown;
 }
-export const unescaped = (text) => text.replace(/&\s?(amp|lt|gt|quot)\s?;/g, (_, name) => ({ amp: "&", lt: "<", gt: ">", quot: '"' }[name]));
+export const unescaped = (text) => text.replace(/&\s?(amp|lt|gt|quot)\b(\s?;)?/g, (_, name) => ENTITIES[name]);
 export const startsWord = (piece) => piece.startsWith("▁") || piece === "<eos>";
 export const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -534,7 +534,7 @@ export async function mount(root, { base }) {
 
   async function apply(patch, plan = null) {
     const next = { ...patch };
-    if (next.text) input.value = next.text;
+    if (next.text) { input.value = next.text; grow(); }
     for (const name of ["heads", "blocks"]) if (next[name]) next[name] = new Set(next[name]);
     const forced = next.force;
     delete next.force;
