@@ -27,9 +27,15 @@ BASES = {
 UNTRAINED = {"no averaging"}  # other weights of the unchanged runs: their luck would count twice
 
 
+def recorded() -> dict:
+    """The file: its `base` options, and its `runs`."""
+    path = results_dir() / "ablations.json"
+    return json.loads(path.read_text(encoding="utf8")) if path.exists() else {"base": "", "runs": []}
+
+
 def runs() -> list[dict]:
     """The recorded runs; [] where none are recorded."""
-    return _recorded()["runs"]
+    return recorded()["runs"]
 
 
 def scores(metric: str = "BLEU") -> dict[str, dict[int, float]]:
@@ -86,19 +92,13 @@ def cells(variant: str, base: str | None = None, metrics: Sequence[str] = tuple(
 
 def conditions() -> str:
     """Under which conditions all of this holds, for the caption of a table."""
-    recorded = _recorded()
-    words = recorded["base"].split()
+    words = recorded()["base"].split()
     updates, rate = (words[words.index(option) + 1] for option in ("--max-steps", "--peak-lr"))
     n = len(scores()) - 1
     return (
         f"validation set, {updates} updates, one learning rate ({rate}), two or three seeds; 95 % "
         f"intervals for all {n} recorded changes at once"
     )
-
-
-def _recorded() -> dict:
-    path = results_dir() / "ablations.json"
-    return json.loads(path.read_text(encoding="utf8")) if path.exists() else {"base": "", "runs": []}
 
 
 guard(__name__)
