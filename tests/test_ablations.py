@@ -1,4 +1,4 @@
-"""What the recorded short runs say of a change: one rule, and every page that shows them asks it."""
+"""What the recorded short runs say of a change: one rule, and every page asks it."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,8 @@ PAGES = {
     str(path.relative_to(ROOT)): [
         "".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf8"))["cells"]
     ]
-    for folder in ("book", "book/solutions", "labs") for path in sorted((ROOT / folder).glob("*.ipynb"))
+    for folder in ("book", "book/solutions", "labs")
+    for path in sorted((ROOT / folder).glob("*.ipynb"))
 }
 
 

@@ -30,7 +30,9 @@ UNTRAINED = {"no averaging"}  # other weights of the unchanged runs: their luck 
 def recorded() -> dict:
     """The file: its `base` options, and its `runs`."""
     path = results_dir() / "ablations.json"
-    return json.loads(path.read_text(encoding="utf8")) if path.exists() else {"base": "", "runs": []}
+    if not path.exists():
+        return {"base": "", "runs": []}
+    return json.loads(path.read_text(encoding="utf8"))
 
 
 def runs() -> list[dict]:
@@ -77,7 +79,9 @@ def change(variant: str, metric: str = "BLEU", base: str | None = None) -> Verdi
     )
 
 
-def cells(variant: str, base: str | None = None, metrics: Sequence[str] = tuple(METRICS)) -> list[str]:
+def cells(
+    variant: str, base: str | None = None, metrics: Sequence[str] = tuple(METRICS)
+) -> list[str]:
     """A table's cell for each metric, such as "+1.90 (+1.08 to +2.71), better".
 
     Where a variant is its own base, the mean of its seeds.
