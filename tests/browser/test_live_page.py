@@ -1069,6 +1069,19 @@ def test_every_figure_has_a_test():
     assert set(ACTIONS) == set(FIGURES)
 
 
+SMALL = """return [...document.querySelectorAll('.live-figure *')].filter((one) => one.getClientRects().length
+  && [...one.childNodes].some((part) => part.nodeType === 3 && part.textContent.trim())).map((one) => {
+    const svg = one.ownerSVGElement, size = parseFloat(getComputedStyle(one).fontSize);
+    const scale = svg?.viewBox.baseVal?.width ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+    return [size * scale, one.className.baseVal ?? one.className, one.textContent.slice(0, 20)];
+  }).filter(([size]) => size < 11.9)"""
+
+
+def small_letters(page):
+    """Texts of the live figure in letters under 12 px."""
+    return page.js(SMALL)
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure(browser, address, name, width):
@@ -1080,6 +1093,7 @@ def test_figure(browser, address, name, width):
     assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0
     assert "A finding." in page.text("figcaption")
     assert "undefined" not in page.text(".live-figure") and "NaN" not in page.text(".live-figure")
+    assert not small_letters(page)
     assert not page.errors()
     if AXE.exists():
         assert not serious_issues(page)
