@@ -20,7 +20,8 @@ page = SimpleNamespace(**page_code(PAGE))
 # Guessing: ten symbols and <eos>.
 GATE = Gate(
     chance=math.log(11), arms=("part", "squeeze", "width"),
-    edge={"rate": (0.004, 0.004), "width": (None, 64)}, differs={"parameters": "a wider model"},
+    edge={"rate": (0.004, 0.004), "width": (None, 64)},
+    missing={"width below": "fewer than 32 we didn't try"}, differs={"parameters": "a wider model"},
 )
 
 
