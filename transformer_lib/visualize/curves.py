@@ -6,6 +6,7 @@ import json
 import math
 import re
 import time
+from collections.abc import Iterable, Sequence
 
 from transformer_lib.guards import guard
 from transformer_lib.visualize.theme import (
@@ -160,9 +161,11 @@ class LiveCurve:
     """
 
     def __init__(
-        self, x="step", y=("loss",), title="Training", seconds=1.0, ghost=(), log_x=False, below=""
+        self, x: str = "step", y: str | Iterable[str] = ("loss",),
+        title: str | Sequence[str] | None = "Training", seconds: float = 1.0,
+        ghost: Iterable[object] = (), log_x: bool = False, below: str = "",
     ):
-        if not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
+        if not 0 <= seconds < math.inf:
             raise ValueError(f"seconds is {seconds!r}; expected those between two drawings.")
         self.x, self.y = x, [y] if isinstance(y, str) else list(y)
         self.title, self.seconds, self.log_x, self.below = title, seconds, log_x, below
@@ -179,7 +182,7 @@ class LiveCurve:
             if value is not None and _finite(value):
                 points.append((float(metrics[self.x]), float(value)))
 
-    def __call__(self, metrics):
+    def __call__(self, metrics: dict):
         self._add(metrics, self.points)
         if time.monotonic() - self.drawn_at >= self.seconds:
             self.draw()
