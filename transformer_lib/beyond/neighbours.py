@@ -81,7 +81,7 @@ class Gate(nn.Module):
 
 
 def nearest_attention(q: Tensor, k: Tensor, v: Tensor, n: int) -> Tensor:
-    """Attention to the n keys with the largest scores: (B, H, T, K), (B, H, M, K) twice.
+    """Attention to the n keys with the largest scores. q: (B, H, T, K); k, v: (B, H, M, K).
 
     With n = M it is full attention.
     """

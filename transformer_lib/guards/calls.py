@@ -118,21 +118,18 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
     known, parameters = hints(function), _signature(function).parameters
     for argument, value in given.items():
         kind, default = known.get(argument, type_of(name, argument)), parameters[argument].default
-        single = parameters[argument].kind not in (
-            inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-        )
-        if single and kind is not None and not fits(value, kind):
+        if parameters[argument].kind is inspect.Parameter.VAR_POSITIONAL and kind is not None:
+            kind = tuple[kind, ...]
+        named = parameters[argument].kind is inspect.Parameter.VAR_KEYWORD
+        if not named and kind is not None and not fits(value, kind):
             if value is not None or argument in known or default is not None:
                 return TypeError(
                     f"{name}: {argument} is {describe(value)}; expected {words(kind)}."
                 )
-        if isinstance(value, Tensor):
-            require_numbers(name, argument, value)
-        if isinstance(value, Tensor) and value.layout != torch.strided:
-            raise ValueError(
-                f"{name}: {argument} is a sparse tensor; expected a dense one: use .to_dense()."
-            )
-        require_parameter(name, argument, value)
+        for one in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(one, Tensor):
+                require_numbers(name, argument, one)
+        require_parameter(name, argument, value, counts=kind in (int, int | None))
     require_relation(name, given)
     tensors = {key: value for key, value in given.items() if isinstance(value, Tensor)}
     module = given.get("self", given.get("model"))
@@ -215,7 +212,11 @@ REASONS = {
     r"Dimension out of range.*got (-?\d+)": r"there is no axis \1",
     r"alloc|storage size|too many elements|invalid buffer|MemoryError":
         "that needs more memory than there is, so choose smaller sizes",
-    r"negative dim|inconsistent with step sign|non-?negative": "a number is negative",
+    r"must be (?:a )?tensors?\b.*not (?:a |an )?(\w+)":
+        r"a \1 stands where a tensor is expected",
+    r"negative dim|inconsistent with step sign|non-?negative|or equal to 0": "a number is negative",
+    r"by zero": "a number is 0",
+    r"to have (\d+) channels, but got (\d+)": r"\2 numbers where \1 are expected",
     r"surrogate|TextEncodeInput": "half of a surrogate pair is no character",
     r"null (byte|character)": "a NUL is part of no name",
     r"RecursionError": "it is nested too deeply",
@@ -236,10 +237,21 @@ REASONS = {
     r"expected (\d+), got \d+\)|too many values to unpack \(expected (\d+)":
         r"expected \1\2 parts where others are",
     r"shorter than|longer than|sequence of length": "parts that belong together differ in length",
-    r"dtype|scalar type|argument #|not implemented for": "such numbers do not go together here",
+    r"dtype|scalar type|argument #|not implemented for|used as ind|"
+    r"datatype|floating point|bool tensor":
+        "such numbers do not go together here",
+    r"unsupported operand|not supported between|can't be cast|bad operand|an? \w+ is required|"
+    r"not all arguments|expected at most|only integer|update sequence|item assignment|coerced|"
+    r"dataclass instance":
+        "values of such types do not go together here",
     r"`?inf`?\b.*nan|NaN|JSON compliant": "a number is infinite or no number",
-    r"empty|size 0|no elements": "there is nothing in it",
-    r"must match|multiplied|shape|out of (range|bounds)|broadcast|dimension|argument \d+ is":
+    r"\bmeta\b": "the device meta holds no numbers",
+    r"cannot assign '(\S+)' as child": r"a \1 is no module",
+    r"empty|size 0|no elements|non-zero size": "there is nothing in it",
+    r"INTERNAL ASSERT|converge|ill-conditioned": "a number is infinite or no number",
+    r"not a Module|with an iterable": "it holds no modules",
+    r"match|multipl|must be the same|kernel|matrix|matrices|shape|out of (range|bounds)|least 1D|"
+    r"0-d|broadcast|dimension|argument \d+ is":
         "the sizes do not fit each other",
 }
 

@@ -80,6 +80,7 @@ def fits(value, kind) -> bool:
         other = other or type(value).__module__ == "tokenizers"
         if issubclass(kind, nn.Module) and not isinstance(value, type):
             other = other or not (callable(value) or hasattr(value, "step"))
+            other = other or type(value).__module__.startswith("transformer_lib.")
         return not (other or isinstance(value, (*PLAIN, type)))
     return True
 
