@@ -250,8 +250,8 @@ REASONS = {
     r"empty|size 0|no elements|non-zero size": "there is nothing in it",
     r"INTERNAL ASSERT|converge|ill-conditioned": "a number is infinite or no number",
     r"not a Module|with an iterable": "it holds no modules",
-    r"match|multipl|must be the same|kernel|matrix|matrices|shape|out of (range|bounds)|least 1D|"
-    r"0-d|broadcast|dimension|argument \d+ is":
+    r"match|multipl|equal size|the same|kernel|matrix|matrices|shape|out of (range|bounds)|"
+    r"least 1D|0-d|broadcast|dimension|argument \d+ is":
         "the sizes do not fit each other",
 }
 

@@ -84,7 +84,7 @@ FINITE = {"above": -math.inf, "below": math.inf}
 
 
 LISTED = {"ids", "source", "sources", "target", "targets", "sequences", "guesses"}  # or in lists
-COUNT = {"at_least": 0, "below": 2**63}
+COUNT = {"at_least": 0}
 
 
 def require_parameter(function: str, name: str, given, counts: bool) -> None:
@@ -170,7 +170,7 @@ def require_numbers(function: str, name: str, given: Tensor) -> None:
                 given < math.inf).all():
             wrong = given[~(given < math.inf)][0]
             raise ValueError(f"{function}: {name} holds {wrong:.4g}; each number must be finite.")
-    if name in REAL and "." not in function and function != "Embed" and not floating:
+    if name in REAL and "." not in function and not floating:
         raise ValueError(
             f"{function}: {name} is {describe(given)}; expected numbers of a float type: use "
             ".float()."
@@ -243,6 +243,19 @@ RELATIONS = (
      "lengths must be counts of tokens, 0 or more"),
     ("truncated_svd", lambda weight, rank: weight.dim() >= 2 and rank <= min(weight.shape[-2:]),
      "rank must be at most the smaller side of weight, a matrix"),
+    ("MultiHeadAttention", lambda positions: positions is None
+     or type(positions).__name__ == "PositionalScheme"
+     or type(positions).turn.__qualname__ != "PositionalScheme.turn"
+     or type(positions).bias.__qualname__ != "PositionalScheme.bias",
+     "positions must act inside an attention, as RotaryEmbedding and AlibiBias do"),
+    ("MultiHeadAttention", lambda n_heads, positions: positions.bias(1, 1).shape[1] == n_heads,
+     "positions must be made for as many heads"),
+    ("DecoderLayer Decoder", lambda self, memory: memory is None or any(
+        name.endswith("cross_attention") for name, _ in self.named_modules()),
+     "memory would not be read: build with cross_attention=True"),
+    ("DecodingState.select", lambda self, rows: self.cache.layers[0].own.keys is not None
+     or bool((rows < len(self.memory)).all()),
+     "rows must be numbers of rows, counted from 0"),
     ("random_exit_loss EarlyLeaving", lambda model, exits: (
         len(exits.maps) + 1 == len(model.decoder.layers)),
      "exits must be made for as many layers as the decoder has"),
@@ -271,8 +284,6 @@ RELATIONS = (
      "points must be pairs of finite numbers, 0 or more: both axes begin at 0"),
     ("result_grid", lambda domain: domain[0] < domain[1],
      "domain must be (lowest, highest), the first below the second"),
-    ("rerank", lambda own, other: not bool((own + other).isnan().any()),
-     "own and other must hold numbers, but there is a nan"),
     ("DamagedBatches", lambda texts, tags: len(texts) == len(tags),
      "there must be a tag for each text"),
     ("two_tags", lambda sources, targets: len(sources) == len(targets),
@@ -314,7 +325,7 @@ RELATIONS = (
      "texts must be written in letters, each of which is given once"),
     ("Exits.logits", lambda self, depth: depth <= len(self.maps) + 1,
      "depth must be at most the number of layers"),
-    ("RewardModel", lambda ids: bool((ids != 0).any(-1).all()),
+    ("RewardModel Classifier", lambda ids: bool((ids != 0).any(-1).all()),
      "each row of ids must hold a token besides padding"),
     ("start_from", lambda pretrained: hasattr(pretrained, "embedding"),
      "pretrained must be an encoder, such as a MaskedLanguageModel"),
@@ -361,7 +372,7 @@ RELATIONS = (
      "k must be at most the number of logits in a row"),
     ("run_card", lambda pairs, split="test": split in pairs,
      "pairs must hold the split that is asked for: name one that it has, as in split='test'"),
-    ("Transformer.decode", lambda self, cache: cache is None
+    ("decode", lambda self, cache: cache is None
      or len(cache.layers) == len(self.decoder.layers),
      "cache must have as many layers as the decoder: make one with new_cache()"),
     (OF_SEGMENTS, lambda self, segments: segments is None or self.segments is not None,

@@ -21,8 +21,8 @@ def shapes(function) -> dict[str, tuple[str, list[str]]]:
         name: (names, re.findall(SHAPE, forms))
         for names, forms in NAMED.findall(text) for name in names.split(", ") if name in known
     }
-    other = re.search(r"(?:[Aa]s|as in|of) `(\w+)`", text)  # whose arguments it takes
-    others = [function.__globals__.get(other and other[1])]
+    other = re.search(r"(?:[Aa]s|as in|[Aa]s for|of) `(\w+)`", text)  # whose arguments it takes
+    others = [place.get(other and other[1]) for place in (function.__globals__, vars(owner or int))]
     others += [vars(base).get(name) for base in getattr(owner, "__mro__", ())[1:]]  # it overrides
     for theirs in filter(inspect.isfunction, others if not found else ()):
         theirs = shapes(inspect.unwrap(theirs))

@@ -114,7 +114,8 @@ def words(kind) -> str:
     if origin is tuple and inner and Ellipsis not in inner:
         return f"({', '.join(map(words, inner))})"
     if origin in (list, tuple, Sequence, Iterable):
-        of = words(inner[0]).removeprefix("a ").removeprefix("(").removesuffix(")")
+        of = words(inner[0]).removeprefix("a ")
+        of = of[1:-1] if of.startswith("(") else of
         if "," in of:
             return f"a list, each entry {of}"
         return f"a list of {of if of.startswith('list of') else of + 's'}".replace(
