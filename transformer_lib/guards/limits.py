@@ -256,6 +256,14 @@ RELATIONS = (
     ("DecodingState.select", lambda self, rows: self.cache.layers[0].own.keys is not None
      or bool((rows < len(self.memory)).all()),
      "rows must be numbers of rows, counted from 0"),
+    ("cooldown", lambda step, max_steps: step <= max_steps, "step must be at most max_steps"),
+    ("translation_loss r_drop_loss random_exit_loss", lambda batch: batch[1].shape[1] > 1,
+     "the second of batch must hold a token after <bos>"),
+    ("projected_cross_entropy", lambda hidden, targets: targets.shape == hidden.shape[:-1],
+     "targets must have the shape of hidden, without its last axis"),
+    ("best draw_windows", lambda episodes: bool(
+        (episodes.lengths <= episodes.actions.shape[1]).all()),
+     "no length of episodes may be above the number of steps that they hold"),
     ("random_exit_loss EarlyLeaving", lambda model, exits: (
         len(exits.maps) + 1 == len(model.decoder.layers)),
      "exits must be made for as many layers as the decoder has"),

@@ -81,7 +81,7 @@ def fits(value, kind) -> bool:
         if issubclass(kind, nn.Module) and not isinstance(value, type):
             other = other or not (callable(value) or hasattr(value, "step"))
             other = other or type(value).__module__.startswith("transformer_lib.")
-        return not (other or isinstance(value, (*PLAIN, type)))
+        return not (other or isinstance(value, (*PLAIN, type, types.GeneratorType)))
     return True
 
 
