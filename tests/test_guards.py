@@ -644,7 +644,7 @@ ONCE_ACCEPTED += [
         (1, lambda states: x(2, 3, 5), "states is .* its last size must be 4, n_state"),
         (1, lambda states: states[..., :1], "states is .* its last size must be 4, n_state"),
         (2, lambda actions: actions + 6, "actions holds 7; .* at least 0 and below 2, n_actions"),
-        (3, lambda steps: steps - 1, "steps holds -1; such numbers count from 0"))],
+        (3, lambda steps: steps - 1, "steps holds -1; .* at least 0 and below 8, max_len"))],
     (lambda: acting_model()[0].tokens(*acting_model(5)[1:]), "DecisionTransformer.tokens: states"),
     (lambda: started().select(torch.tensor([7])), "DecodingState.select: rows holds 7; .* below 2"),
     (lambda: started().cache.select(torch.tensor([-1])), "DecoderCache.select: rows holds -1"),

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.compiler import is_compiling
 
 from transformer_lib.guards.limits import (
+    COUNTS,
     require_numbers,
     require_parameter,
     require_relation,
@@ -132,6 +133,9 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
         require_parameter(name, argument, value, counts=kind in (int, int | None))
     require_relation(name, given)
     tensors = {key: value for key, value in given.items() if isinstance(value, Tensor)}
+    for key, value in tensors.items():
+        if key in COUNTS and value.device.type == "cpu" and value.numel() and value.min() < 0:
+            return ValueError(f"{name}: {key} holds {value.min()}; such numbers count from 0.")
     module = given.get("self", given.get("model"))
     if isinstance(module, nn.Module) and tensors and "_parameters" in vars(module):  # it is built
         own = next((p for p in module.parameters()), None)

@@ -163,8 +163,6 @@ def require_numbers(function: str, name: str, given: Tensor) -> None:
         )
     if function.endswith("loss") and not given.numel():
         raise ValueError(f"{function}: {name} is {describe(given)}; there is nothing in it.")
-    if name in COUNTS and given.numel() and given.device.type == "cpu" and given.min() < 0:
-        raise ValueError(f"{function}: {name} holds {given.min()}; such numbers count from 0.")
     with contextlib.suppress(RuntimeError):  # under vmap nobody can look
         if floating and full not in ANY and given.device.type == "cpu" and not (
                 given < math.inf).all():
@@ -256,7 +254,7 @@ RELATIONS = (
     ("DecodingState.select", lambda self, rows: self.cache.layers[0].own.keys is not None
      or bool((rows < len(self.memory)).all()),
      "rows must be numbers of rows, counted from 0"),
-    ("cooldown", lambda step, max_steps: step <= max_steps, "step must be at most max_steps"),
+    ("cooldown", lambda step, max_steps: step < max_steps + 1, "step must be at most max_steps"),
     ("translation_loss r_drop_loss random_exit_loss", lambda batch: batch[1].shape[1] > 1,
      "the second of batch must hold a token after <bos>"),
     ("projected_cross_entropy", lambda hidden, targets: targets.shape == hidden.shape[:-1],
