@@ -600,7 +600,7 @@ ONCE_ACCEPTED += [
     (TypeError("indices must be Tensor, not int"), " (a int stands where a tensor is expected)"),
 ])
 def test_no_answer_is_without_its_reason(error, reason):
-    assert reason in calls._reason(error)
+    assert reason in calls._reason(error, {})
 
 
 def acting_model(n_state=4, n_actions=2):
@@ -725,7 +725,7 @@ ONCE_ACCEPTED += [
     (lambda: sparse.blockwise(0, 8), "block is 0; it must be at least 1"),
     (lambda: sparse.blockwise(4, -8), "size is -8; it must be at least 0"),
     (lambda: sparse.any_of(sparse.local(1), 3),
-     r"rules is .*; expected a list, each entry function of \(a tensor, a tensor\)"),
+     r"rules is .*; expected a list, each a function of \(a tensor, a tensor\)"),
     (lambda: preferences.write_texts(model(), 2), "model is a Transformer; expected a LanguageMod"),
     (lambda: preferences.reward_loss(x(0), x(0)), "better is a tensor .0,. .*there is nothing in"),
     (lambda: scaled_dot_product_attention(x(4), x(3, 4), x(3, 4)), "expected q: .*T_query, K"),
@@ -762,6 +762,13 @@ ONCE_ACCEPTED += [
                                          torch.full((4,), 9)), 0.5), "no length of episodes may"),
     (lambda: training.fit(model(), (batch for batch in ()), training.translation_loss,
                           TrainConfig(), "run"), "batches is a generator; expected a Batches"),
+    (lambda: transformer_lib.data.load_parallel(__file__), "is a file; give the folder that holds"),
+    (lambda: transformer_lib.feed_forward.FeedForward(16, 8)(x(2, 3, 16).double()),
+     "x would have to be of torch.float32, as the weights are"),
+    (lambda: VisionTransformer(config(), 3, 2)(x(1, 1, 0, 8)), "there is nothing in images"),
+    (lambda: transformer_lib.batching.TokenBatchSampler([3, (4, 5)], 20),
+     "each entry .a whole number, a whole number..$"),
+    (lambda: transformer_lib.tokenization.train_tokenizer(iter(()), 99), "there is none, or each"),
     (lambda: caption_grammar.to_ids([]), "texts must hold at least one"),
     (lambda: memory.Compression(16, 3)(x(2, 4, 16)), "a multiple of the rate"),
     (lambda: sparse.sparse_attention(*x(3, 1, 2, 16, 4), sparse.plan_blocks(sparse.local(2), 8, 4)),
@@ -778,6 +785,9 @@ def with_span(value):
 # Legal, and refused by a door that was too narrow.
 ONCE_REFUSED = [
     # At their bounds, and rare.
+    lambda: transformer_lib.decoding.greedy_decode(
+        transformer_lib.fast.decoding.for_decoding(model()), random_ids(2, 3), eos_id=-1),
+    lambda: visualize.matrix(torch.tensor([math.inf, math.nan])),
     lambda: MultiHeadAttention(16, 4, positions=transformer_lib.positional.AlibiBias(4)),
     lambda: MultiHeadAttention(16, 4, positions=transformer_lib.positional.PositionalScheme()),
     lambda: states.masked_scores(*x(2, 1, 2, 5, 4), torch.zeros(1, 2, 5, 1)),

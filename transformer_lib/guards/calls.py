@@ -203,7 +203,7 @@ def _explained(function: Callable, name: str, given: dict, error: Exception) -> 
     shown = ", ".join(f"{k} = {describe(v)}" for k, v in given.items() if k != "self")
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
     return kind(
-        f"{name} does not work with {shown or 'no arguments'}{_reason(error)}; expected "
+        f"{name} does not work with {shown or 'no arguments'}{_reason(error, given)}; expected "
         f"{misfit(function, given) or _expected(function, given)}"
     )
 
@@ -260,8 +260,15 @@ REASONS = {
 }
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, given: dict) -> str:
     said = f"{type(error).__name__}: {error}"
+    own = next((p for p in getattr(given.get("self"), "parameters", list)()), None)
+    for key, value in given.items():
+        if isinstance(value, Tensor) and not value.numel():
+            return f" (there is nothing in {key})"
+        if isinstance(value, Tensor) and own is not None and "dtype" in said and (
+                value.dtype != own.dtype):
+            return f" ({key} would have to be of {own.dtype}, as the weights are)"
     for pattern, why in REASONS.items():
         if found := re.search(pattern, said, re.IGNORECASE):
             return f" ({found.expand(why)})"

@@ -68,7 +68,7 @@ PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 0, "at_most": 16_384}, "as_mask.size"),
     ({"at_least": 2, "at_most": 10**4}, "levels"),
     ({"above": 0}, "learn.clip"),
-    ({}, "dim ignore_index shift"),
+    ({}, "dim ignore_index shift eos_id pad_id"),
     ({"at_most": 0},  # logarithms of shares
      "scan.log_decay quadratic.log_decay by_chunks.log_decay what_is_left.log_decay "
      "what_is_written.log_decay masked_scores.log_decay interpolate.model_logp "
@@ -138,7 +138,7 @@ WHOLE = COUNTS - {"rows"} | {
     "targets", "agreement_loss.words", "Datastore.tokens", "KeyValueCache.select.rows",
     "DecoderCache.select.rows",
          "guessing_loss.read", "distance_bucket.distance"}
-ANY = {"label_smoothed_cross_entropy.logits"}  # those of padding, too, which do not count
+ANY = {"label_smoothed_cross_entropy.logits", "matrix.tensor"}  # padding counts for nothing
 REAL = {"x", "q", "k", "v", "query", "key", "value", "memory", "hidden", "logits", "matrices"}
 
 
@@ -368,7 +368,7 @@ RELATIONS = (
      "src_ids and tgt_ids must have the shape (batch, tokens): .unsqueeze(0) makes a batch of one"),
     ("label_smoothed_cross_entropy", lambda logits, targets, ignore_index=0: bool(
         ((targets == ignore_index) | (targets >= 0) & (targets < logits.shape[-1])).all()),
-     "targets must be ids below the size of the vocabulary, the last size of logits"),
+     "targets must be ids below the last size of logits, or ignore_index: give the one they have"),
     ("padding_share", lambda lengths, batches: all(
         0 <= sentence < len(lengths) for batch in batches for sentence in batch),
      "batches must hold numbers of sentences, 0 to len(lengths) - 1"),
