@@ -793,6 +793,7 @@ ONCE_REFUSED = [
     lambda: states.masked_scores(*x(2, 1, 2, 5, 4), torch.zeros(1, 2, 5, 1)),
     lambda: torch.func.vmap(transformer_lib.normalization.RMSNorm(16))(x(3, 2, 16)),
     lambda: scaled_dot_product_attention(x(1, 4), x(3, 4), x(3, 4)),
+    lambda: neighbours.nearest_attention(x(1, 1, 1, 8), x(1, 1, 6, 8), x(1, 1, 6, 9), 2),
     lambda: flash.flash_attention(x(1, 1, 5, 4), *x(2, 1, 1, 3, 4), 2),
     lambda: training.label_smoothed_cross_entropy(
         nothing_but(math.inf, 1, 1, 5), torch.zeros(1, 1).long()),
