@@ -754,8 +754,6 @@ ONCE_ACCEPTED += [
     (lambda: caches.bytes_per_token(config(), turned=4), "give its latent, too"),
     (lambda: caches.decoder_cache(model(), own=dict), "own must make a cache"),
     (lambda: transformer_lib.schedule.cooldown(150, 100, 10), "step must be at most max_steps"),
-    (lambda: training.translation_loss(model(), (random_ids(2, 3), torch.ones(2, 1).long())),
-     "a token after <bos>"),
     (lambda: transformer_lib.fast.training.projected_cross_entropy(
         nn.Linear(16, 20), x(2, 3, 16), random_ids(3, 2), []), "the shape of hidden, without its"),
     (lambda: acting.best(acting.Episodes(x(4, 6, 4), torch.ones(4, 6).long(), x(4, 6),

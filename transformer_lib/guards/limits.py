@@ -255,8 +255,6 @@ RELATIONS = (
      or bool((rows < len(self.memory)).all()),
      "rows must be numbers of rows, counted from 0"),
     ("cooldown", lambda step, max_steps: step < max_steps + 1, "step must be at most max_steps"),
-    ("translation_loss r_drop_loss random_exit_loss", lambda batch: batch[1].shape[1] > 1,
-     "the second of batch must hold a token after <bos>"),
     ("projected_cross_entropy", lambda hidden, targets: targets.shape == hidden.shape[:-1],
      "targets must have the shape of hidden, without its last axis"),
     ("best draw_windows", lambda episodes: bool(
@@ -368,7 +366,7 @@ RELATIONS = (
      "src_ids and tgt_ids must have the shape (batch, tokens): .unsqueeze(0) makes a batch of one"),
     ("label_smoothed_cross_entropy", lambda logits, targets, ignore_index=0: bool(
         ((targets == ignore_index) | (targets >= 0) & (targets < logits.shape[-1])).all()),
-     "targets must be ids below the last size of logits, or ignore_index: give the one they have"),
+     "targets must be ids below the last size of logits, or ignore_index: give -100 if they do"),
     ("padding_share", lambda lengths, batches: all(
         0 <= sentence < len(lengths) for batch in batches for sentence in batch),
      "batches must hold numbers of sentences, 0 to len(lengths) - 1"),
