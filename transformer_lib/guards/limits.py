@@ -366,7 +366,8 @@ RELATIONS = (
      "src_ids and tgt_ids must have the shape (batch, tokens): .unsqueeze(0) makes a batch of one"),
     ("label_smoothed_cross_entropy", lambda logits, targets, ignore_index=0: bool(
         ((targets == ignore_index) | (targets >= 0) & (targets < logits.shape[-1])).all()),
-     "targets must be ids below the last size of logits, or ignore_index: give -100 if they do"),
+     "targets must be ids below the last size of logits, or ignore_index (where padding is -100, "
+     "give ignore_index=-100)"),
     ("padding_share", lambda lengths, batches: all(
         0 <= sentence < len(lengths) for batch in batches for sentence in batch),
      "batches must hold numbers of sentences, 0 to len(lengths) - 1"),
