@@ -137,9 +137,8 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
         if key in COUNTS and value.device.type == "cpu" and value.numel() and value.min() < 0:
             return ValueError(f"{name}: {key} holds {value.min()}; such numbers count from 0.")
     module = given.get("self", given.get("model"))
-    if isinstance(module, nn.Module) and tensors and "_parameters" in vars(module):  # it is built
-        own = next((p for p in module.parameters()), None)
-        tensors |= {} if own is None else {"the model": own}
+    if tensors and (own := _weight(module)) is not None:
+        tensors |= {"the model": own}
     devices = {value.device for key, value in tensors.items() if value.dim() or key == "the model"}
     if len(devices) > 1:
         where = ", ".join(f"{key} on {value.device}" for key, value in tensors.items())
@@ -148,6 +147,12 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
         shown = ", ".join(f"{k} is {describe(v)}" for k, v in tensors.items() if k in given)
         return ValueError(f"{name}: {shown}; expected {expected}.")
     return None
+
+
+def _weight(module) -> Tensor | None:
+    """A parameter of a module that is built; None where there is none."""
+    built = isinstance(module, nn.Module) and "_parameters" in vars(module)
+    return next(module.parameters(), None) if built else None
 
 
 def _is_raw(error: Exception) -> bool:
@@ -262,7 +267,7 @@ REASONS = {
 
 def _reason(error: Exception, given: dict) -> str:
     said = f"{type(error).__name__}: {error}"
-    own = next((p for p in getattr(given.get("self"), "parameters", list)()), None)
+    own = _weight(given.get("self"))
     for key, value in given.items():
         if isinstance(value, Tensor) and not value.numel():
             return f" (there is nothing in {key})"
