@@ -398,9 +398,22 @@ EQUIVALENT = {
             "equality has no direction"
         ),
     },
+    "scaling": {
+        "low, high, near, far = (0.2, 2.4, 0.03, 1.28) | 0.03 -> 0": (
+            "a prediction of near counts if it's within 0.05"
+        ),
+        "low, high, near, far = (0.2, 2.4, 0.03, 1.28) | 0.2 -> 0": (
+            "the grid can't tell these two floors apart, either"
+        ),
+    },
     "search-errors": {
         "return chosen.masked_fill(~real, 0.0).sum(-1) / real.sum(-1) | without USub": (
             "that axis has this number counted from the front, too"
+        ),
+    },
+    "exposure": {
+        "last = torch.where(read, here, -1).amax(-1) | 1 -> 2": (
+            "any number below 0 says that there is none yet"
         ),
     },
     "speculative": {
@@ -439,6 +452,26 @@ EQUIVALENT = {
         ),
         "steps = [n * cost + 1 + n * more for n in range(9)] | 9 -> 10": (
             "a ninth guess is not counted"
+        ),
+    },
+    "speed": {
+        "return max(1, math.ceil(4 * weights / bandwidth / each)) | arguments exchanged": (
+            "the larger of two, in whichever order"
+        ),
+        "matrix = [[127, 5, -3], [100, 50, 7]] | 5 -> 6": "any whole number is exact in that row",
+        "matrix = [[127, 5, -3], [100, 50, 7]] | 5 -> 0": "any whole number is exact in that row",
+        "matrix = [[127, 5, -3], [100, 50, 7]] | without USub": "any whole number is exact in that row",
+        "matrix = [[127, 5, -3], [100, 50, 7]] | 3 -> 4": "any whole number is exact in that row",
+        "matrix = [[127, 5, -3], [100, 50, 7]] | 3 -> 0": "any whole number is exact in that row",
+        "matrix = [[127, 5, -3], [100, 50, 7]] | 7 -> 8": "50 has the largest error of its row",
+        "matrix = [[127, 5, -3], [100, 50, 7]] | 7 -> 0": "50 has the largest error of its row",
+    },
+    "vectors": {
+        "size, pairs_fitted, unseen = (64, 128, 200) | 128 -> 129": (
+            "one pair more is learned by heart, too"
+        ),
+        "size, pairs_fitted, unseen = (64, 128, 200) | 200 -> 201": (
+            "a prediction of the rank counts if it's within 40"
         ),
     },
     "mystery": {

@@ -28,8 +28,9 @@ SOLUTIONS = [
     *(
         ROOT / "book" / "solutions" / f"{page}.ipynb"
         for page in (
-            "diffusion", "experts", "mystery", "replication", "search-errors", "speculative",
-            "weights-by-hand",
+            "choices", "diffusion", "experts", "exposure", "larger-runs", "more-on-positions",
+            "mystery", "replication", "scaling", "search-errors", "speculative", "speed",
+            "speedrun", "vectors", "weights-by-hand",
         )
     ),
 ]

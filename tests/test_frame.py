@@ -73,6 +73,13 @@ def test_the_first_pages_numbers_are_read():
     assert parts.count("part-picture") >= 7
 
 
+def test_every_figure_of_the_gallery_has_its_picture():
+    shown = [figure for figure, _ in front_page.live_figures()]
+    assert shown == [figure for figure in shown if figure in front_page.TITLES], "a figure without a title"
+    lack = [figure for figure in shown if not (ROOT / f"book/_static/play/{figure}.webp").is_file()]
+    assert not lack, "python -m tools.make_play"
+
+
 def test_no_part_of_the_first_page_names_a_page_twice():
     cards = front_page.parts().split(":::{div} part\n")[1:]
     assert len(cards) == 9

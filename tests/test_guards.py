@@ -27,32 +27,42 @@ from transformer_lib.batching import Batches
 from transformer_lib.beyond import (
     acting,
     adaptive_depth,
+    arrows,
     by_hand,
     caches,
     choosing,
     corridor,
+    deberta,
     denoising,
     digits,
+    distance,
     encoders,
     exchange,
     experts,
     families,
     layer_memory,
     learning,
+    linear,
+    memory,
     neighbours,
     preferences,
+    routing,
     sparse,
+    speculative,
     stacks,
     states,
 )
 from transformer_lib.beyond import gates as gate_layers
 from transformer_lib.beyond.reversible import ReversibleLayer
-from transformer_lib.cache import KeyValueCache
+from transformer_lib.cache import DecoderCache, DecodingState, KeyValueCache
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoder import DecoderLayer
 from transformer_lib.guards import calls, values
 from transformer_lib.models.classifier import Classifier
+from transformer_lib.models.decision_transformer import DecisionTransformer
 from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.models.vision_transformer import VisionTransformer
+from transformer_lib.runs import recipes
 from transformer_lib.scoring import verdict
 from transformer_lib.tokenization import train_tokenizer
 from transformer_lib.translator import Translator
@@ -423,7 +433,7 @@ def batches(**changes):
 ONCE_ACCEPTED += [
     (lambda: DecoderLayer(config())(x(2, 3, 16), x(3, 5, 16)), "x and memory must have the same"),
     (lambda: model().decode(random_ids(2, 3), x(3, 5, 16)), "tgt_ids and memory must have the sa"),
-    (lambda: model().start(random_ids(2, 3), 99), "bos_id must be an id of the vocabulary"),
+    (lambda: model().start(random_ids(2, 3), 99), "bos_id holds 99; .* below 20, vocab_size"),
     (lambda: MultiHeadAttention(16, 4).attend(*x(3, 1, 4, 3, 4), need_weights="yes"), "need_weigh"),
     (lambda: model().default_masks(random_ids(1, 3), random_ids(1, 3), "all"), "src_mask is 'all'"),
     (lambda: masks.padding_mask(random_ids(1, 3).bool()), "ids must be whole numbers"),
@@ -486,13 +496,14 @@ def test_an_argument_that_nobody_knows_is_named(module):
 
 
 ONCE_ACCEPTED += [
-    (lambda: transformer_lib.dropout.Dropout(math.nan), "p is nan; it must be a number"),
+    (lambda: transformer_lib.dropout.Dropout(math.nan), "p is nan; it must be finite"),
     (lambda: exchange.exchange(model().encoder, nn.Linear), "a class, MultiHeadAttention or one"),
     (lambda: training.label_smoothed_cross_entropy(x(1, 2, 5), torch.zeros(1, 2)),
      "targets must be whole numbers"),
     (lambda: kept().select(torch.tensor([0.0])), "rows must be whole numbers"),
-    (lambda: kept().select(torch.tensor([3])), "rows must be numbers of rows that the cache has"),
-    (lambda: LanguageModel(config()).start(random_ids(2, 3), 99), "bos_id must be an id of the"),
+    (lambda: kept().select(torch.tensor([3])), "rows holds 3; each number must be at least 0 and "
+     "below 1, the rows that the cache has"),
+    (lambda: LanguageModel(config()).start(random_ids(2, 3), 99), "bos_id holds 99; .* below 20"),
     (lambda: denoising.random_lengths(2, 5, random.Random(0)), "parts must be at least 1"),
     (lambda: verdict.compare_runs([1, 2], [1, 1], spread=(1, -3)), "spread must be"),
     (lambda: visualize.result_grid([{"a": 1, "b": 2, "v": 0.5}], "a", "b", "v", domain=(1, 0)),
@@ -560,7 +571,7 @@ ONCE_ACCEPTED += [
     (lambda: model()(train_tokenizer(TEXTS, 60).encode("ein"), random_ids(1, 3)),
      "src_ids is a Encoding; expected a tensor"),
     (lambda: transformer_lib.encoder.EncoderLayer(config())(x(2, 5, 8)),
-     "the sizes do not fit each other: .*16"),
+     "8 numbers where 16 are expected"),
     (lambda: transformer_lib.corpora.folder.load("nowhere", "de", "en"), "a str has no iterdir"),
 ]
 
@@ -569,14 +580,143 @@ ONCE_ACCEPTED += [
     (KeyError("width"), "there is no 'width' in it"),
     (AttributeError("'Linear' object has no attribute 'layers'"), "a Linear has no layers"),
     (RuntimeError("a sentence that nobody foresaw"), 'the cause: "a sentence that nobody foresaw"'),
-    (RuntimeError("size of tensor a (3) must match (4)"), 'fit each other: "size of tensor a (3) '),
+    (RuntimeError("size of tensor a (3) must match (4)"), " (sizes 3 and 4 do not fit each other)"),
+    (RuntimeError("shapes cannot be multiplied (3x5 and 4x16)"), " (5 numbers where 4 are expecte"),
+    (RuntimeError("normalized_shape=[16], expected [*, 16], but got input of size[2, 5, 1]"),
+     " (1 numbers where 16 are expected)"),
+    (IndexError("Dimension out of range (expected [-3, 2], but got 7)"), " (there is no axis 7)"),
+    (RuntimeError("must have the same number of dimensions"), " (the sizes do not fit each other)"),
+    (TypeError("cannot unpack non-iterable NoneType object"), " (a NoneType has no entries)"),
+    (TypeError("'int' object is not iterable"), " (a int has no entries)"),
 ])
 def test_no_answer_is_without_its_reason(error, reason):
     assert reason in calls._reason(error)
 
 
+def acting_model(n_state=4, n_actions=2):
+    """A DecisionTransformer, and what it takes for two episodes of three steps."""
+    episodes = x(2, 3), x(2, 3, n_state), torch.ones(2, 3).long(), torch.arange(3).repeat(2, 1)
+    return (DecisionTransformer(config(max_len=8), n_state, n_actions), *episodes)
+
+
+def with_changed(i, change):
+    model, *given = acting_model()
+    given[i] = change(given[i])
+    return model, given
+
+
+def started(rows=2):
+    """A decoding of some sentences, one step on."""
+    network = model()
+    ids, state = network.start(random_ids(rows, 3), 1)
+    network.step(ids, state)
+    return state
+
+
+def follower():
+    return arrows.Follower(6, 3, 2)
+
+
+def routed(centroids):
+    q = x(1, 2, 6, 4)
+    return routing.routing_attention(q, q, q, centroids, 2)
+
+
+def with_mask(value, *shape):
+    q = x(1, 3, 4)
+    return scaled_dot_product_attention(q, q, q, torch.full(shape or (3, 3), value))
+
+
+# Numbers that a table has no row for, widths that broadcast, and what is no number.
+ONCE_ACCEPTED += [
+    *[(lambda i=i, change=change: (lambda built, given: built(*given))(*with_changed(i, change)),
+       message) for i, change, message in (
+        (1, lambda states: x(2, 3, 5), "states is .* its last size must be 4, n_state"),
+        (1, lambda states: states[..., :1], "states is .* its last size must be 4, n_state"),
+        (2, lambda actions: actions + 6, "actions holds 7; .* at least 0 and below 2, n_actions"),
+        (3, lambda steps: steps - 1, "steps holds -1; .* at least 0 and below 8, max_len"))],
+    (lambda: acting_model()[0].tokens(*acting_model(5)[1:]), "DecisionTransformer.tokens: states"),
+    (lambda: started().select(torch.tensor([7])), "DecodingState.select: rows holds 7; .* below 2"),
+    (lambda: started().cache.select(torch.tensor([-1])), "DecoderCache.select: rows holds -1"),
+    (lambda: started().select(torch.tensor([0]), torch.tensor([2])), "sentences holds 2; .* below"),
+    (lambda: started().cache.select(torch.tensor([0]), torch.tensor([2])), "sentences holds 2"),
+    (lambda: encoders.FactorisedEmbedding(9, 4, 8)(torch.tensor([[9]])), "ids holds 9; .* below 9"),
+    (lambda: follower()(torch.full((1, 6), 6), torch.ones(1).long()), "arrows holds 6; .* below 6"),
+    (lambda: follower()(torch.zeros(1, 6).long(), torch.tensor([4])), "hops holds 4; .* below 4"),
+    (lambda: states.Recaller("GLA", 8)(torch.full((1, 2), 999), torch.zeros(1, 2).long()),
+     "Recaller: names holds 999; each number must be at least 0 and below"),
+    (lambda: experts.balance_loss(x(6, 4).softmax(-1), torch.full((6, 1), 9)), "chosen holds 9; "),
+    (lambda: speculative.KeepByChance()(x(2, 9), [9], None), "guesses holds 9; .* below 9, the"),
+    (lambda: Classifier(config(), 3, n_segments=2)(random_ids(1, 3), torch.full((1, 3), 2)),
+     "segments holds 2; .* below 2, n_segments"),
+    (lambda: VisionTransformer(config(), 3, 2, channels=3)(x(1, 1, 8, 8)), "channels 3, height"),
+    (lambda: transformer_lib.positional.SinusoidalEncoding(16)(x(1, 3, 1)), "must be 16, d_model"),
+    (lambda: transformer_lib.positional.LearnedEncoding(16).add(x(1, 3, 1)), "must be 16, d_model"),
+    (lambda: transformer_lib.normalization.RMSNorm(16)(x(2, 5, 1)), "must be 16, d_model"),
+    (lambda: transformer_lib.normalization.LayerNorm(16)(x(2, 5, 1)), "must be 16, d_model"),
+    (lambda: transformer_lib.positional.RotaryEmbedding(8)(x(1, 2, 3, 2)), "must be 8, d_head"),
+    (lambda: transformer_lib.positional.RotaryEmbedding(8).turn(x(1, 2, 3, 8), x(1, 2, 3, 6)),
+     "k is .* its last size must be 8, d_head"),
+    (lambda: linear.positive_features(x(1, 2, 5, 4), x(8, 6)), "must be 6, as each direction"),
+    (lambda: MultiHeadAttention(16, 4).split_heads(x(5, 16)), "shape .batch, tokens, d_model"),
+    (lambda: MultiHeadAttention(16, 4).join_heads(x(2, 5, 16)), "shape .batch, heads, tokens, d_h"),
+    (lambda: MultiHeadAttention(16, 4, n_kv_heads=2).share_heads(x(1, 3, 5, 4)), "n_kv_heads, to"),
+    (lambda: routed(x(1, 3, 4)), r"centroids: \(H, C, K\), H = 2 as in q, K = 4 as in q"),
+    (lambda: routing.move_centroids(x(1, 3, 4), x(1, 2, 6, 4)), "centroids: .*expected x: "),
+    (lambda: encoders.disentangled_scores(*[x(1, 2, 3, 4)] * 2, *[x(1, 6, 4)] * 2), "H = 2 as in"),
+    (lambda: sparse.as_mask(lambda i, j: i - j, 4), "rule must return bool, True = may attend"),
+    (lambda: sparse.plan_blocks(lambda i, j: 1.0 * (i - j), 4, 2), "rule must return bool"),
+    (lambda: memory.RecurrentLanguageModel(config(positional="rotary"), -4), "reach is -4; it mu"),
+    (lambda: memory.by_segments(4, -1), "reach is -1; it must be at least 0"),
+    (lambda: deberta.Deberta(config(positional="none"), reach=0), "reach is 0; it must be at lea"),
+    (lambda: transformer_lib.decoding.largest(x(2, 20), 3, width=0), "width is 0; it must be at l"),
+    (lambda: masks.causal_mask(np.int64(-1)), "size is .*-1.*; it must be at least 0"),
+    (lambda: speculative.keep_likeliest(x(3, 20), [5, 6, 7, 8], None), "one row more than there a"),
+    (lambda: speculative.keep_likeliest(x(3, 20), [5, 6], x(1, 20)), "q, unless None, as many"),
+    (lambda: recipes.smaller(recipes.SHORT, {"n_heads": 3}, {}, 100), "not divisible by n_heads 3"),
+    (lambda: with_mask(math.nan), "mask must be bool, or hold numbers .*: no nan, no inf"),
+    (lambda: with_mask(math.inf), "mask must be bool, or hold numbers"),
+    (lambda: MultiHeadAttention(16, 4).attend(*x(3, 1, 4, 3, 4), torch.tensor(math.nan)), "no nan"),
+    (lambda: with_span(math.nan), "attend: mask is .* no nan"),
+    *[(lambda call=call, value=value: call(torch.full((1, 3, 3), value)),
+       r"holds -?(nan|inf); each number must be finite")
+      for value in (math.nan, math.inf, -math.inf)
+      for call in (transformer_lib.optimizers.orthogonalize, lambda x: caches.quantise(x, 4),
+                   lambda weight: caches.truncated_svd(weight, 2))],
+    (lambda: transformer_lib.optimizers.orthogonalize(torch.ones(1, 3, 3).long()), "use .float()"),
+]
+
+
+def with_span(value):
+    """One of the attentions that override `attend`."""
+    return distance.SpanAttention(16, 4, longest=4).attend(*x(3, 1, 4, 3, 4), torch.tensor(value))
+
+
 # Legal, and refused by a door that was too narrow.
 ONCE_REFUSED = [
+    # At their bounds, and rare.
+    lambda: acting_model()[0](*acting_model()[1:]),
+    lambda: started().select(torch.tensor([1, 1, 0]), torch.tensor([1])),
+    lambda: DecodingState(None).select(torch.tensor([7])),
+    lambda: DecoderCache(1).select(torch.tensor([7])),
+    lambda: follower()(torch.full((1, 6), 5), torch.tensor([3])),
+    lambda: with_mask(-math.inf),
+    lambda: with_mask(-1e9, 1, 3),
+    lambda: with_mask(-0.5, 1),
+    lambda: with_mask(True),
+    lambda: with_span(-math.inf),
+    lambda: masks.causal_mask(np.int64(3)),
+    lambda: speculative.keep_likeliest(x(1, 20), [], None),
+    lambda: speculative.KeepByChance()(x(2, 9), [8], x(1, 5).softmax(-1)[:, :9]),
+    lambda: sparse.as_mask(lambda i, j: j < 2, 4),
+    lambda: sparse.as_mask(sparse.random_links(16, 4, 9), 16),  # or all
+    lambda: sparse.as_mask(sparse.local(1), 0),
+    lambda: memory.RecurrentLanguageModel(config(positional="rotary"), 0),
+    lambda: MultiHeadAttention(1, 1).join_heads(x(1, 3, 4, 2)),
+    lambda: MultiHeadAttention(16, 4, n_kv_heads=2).share_heads(x(1, 2, 5, 4)),
+    lambda: transformer_lib.normalization.RMSNorm(16)(x(16)),
+    lambda: transformer_lib.optimizers.orthogonalize(torch.zeros(1, 3, 3)),
+    lambda: transformer_lib.decoding.largest(x(2, 20), 3, width=10**9),
     lambda: corridor.progress(
         lambda seen: (x(*seen.shape, 3), x(*seen.shape)), corridor.draw_walks(4, 3)
     ),

@@ -72,7 +72,7 @@ def test_a_frozen_model_has_nothing_to_train(tmp_path):
 
 def test_a_loss_of_train_takes_smoothing(tmp_path):
     pairs, tokenizer = data()
-    with pytest.raises(TypeError, match="loss does not take what it is given; .*smoothing=..."):
+    with pytest.raises(ValueError, match=r"loss must take \(model, batch, smoothing=..."):
         training.train(network(), tokenizer, pairs, SETTINGS, tmp_path, loss=lambda model, batch: 0)
 
 

@@ -129,6 +129,18 @@ def test_what_cannot_be_looked_at_is_said(folder):
     assert [str(finding)[0] for finding in verify(folder)] == ["?", "?"]
 
 
+@pytest.mark.parametrize(("loaded", "message"), [
+    (None, "what load returned is None .*; expected a dictionary from split"),
+    ({"test": "ab"}, r"test pair 0 is 'a' \(str\); expected \(source, target\)"),
+    ({"dev": []}, "what load returned has a split 'dev'"),
+])
+def test_data_that_is_no_data_is_named(folder, loaded, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        [*verify(folder, load=lambda *_: loaded)]
+    found = [*verify(folder, load=lambda *_: {"train": []})]
+    assert found[-1].holds is False and "the data has 0" in str(found[-1])
+
+
 @pytest.mark.parametrize("content", ["[]", "{", "[3]", "[" * 9999])
 def test_scores_that_cannot_be_read_do_not_hold(folder, content, capsys):
     change(folder, "scores.json", lambda _: content)

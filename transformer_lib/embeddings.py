@@ -32,8 +32,9 @@ class TokenEmbedding(nn.Module):
         try:
             return self.lookup(ids) * self.scale
         except IndexError:
+            low, high = int(ids.min()), int(ids.max())
             raise ValueError(
-                f"token id {int(ids.max())} or {int(ids.min())} is outside the vocabulary of "
+                f"token id {low if low < 0 else high} is outside the vocabulary of "
                 f"{self.lookup.num_embeddings} (valid ids: 0 to {self.lookup.num_embeddings - 1}); "
                 "encode the text with the tokenizer that the model was built for."
             ) from None

@@ -47,13 +47,20 @@ PAGES = {
     "26_what_a_cache_costs": (),
     "27_states": (),
     "28_preferences": (1,),
+    "choices": (),
     "descendants": (),
     "diffusion": (),
     "experts": (),
+    "exposure": (),
     "inside-an-update": (1,),
+    "larger-runs": (),
+    "more-on-positions": (),
     "replication": (),
+    "scaling": (),
     "search-errors": (),
     "speculative": (),
+    "speed": (),
+    "speedrun": (),
     "weights-by-hand": (),
     "your-transformer": (),
 }
@@ -72,6 +79,8 @@ LABS = {
 PACKED = ["exercises/*.py", "exercises/checks/*.py", "exercises/page/*.py",
           "exercises/page/lib/**/*.py", "transformer_lib/*.py",
           *(f"transformer_lib/{part}/*.py" for part in ("beyond", "guards", "models", "scoring"))]
+# Of these, what no exercise of a page imports: the race of the course, and the museum's program.
+UNUSED = {"exercises/race.py", "transformer_lib/one_file.py"}
 NAME = "run/python.zip"
 # PyTorch itself, where somebody brought it: tools/page_torch.py.
 WHEELS = ROOT / "book" / "_extra" / "vendor" / "pyodide" / "wheels" / "wheels.json"
@@ -79,7 +88,8 @@ RUNTIME = 7  # MB, compressed
 
 
 def files() -> list[Path]:
-    return sorted({path for pattern in PACKED for path in ROOT.glob(pattern)})
+    found = {path for pattern in PACKED for path in ROOT.glob(pattern)}
+    return sorted(path for path in found if path.relative_to(ROOT).as_posix() not in UNUSED)
 
 
 def packed() -> bytes:

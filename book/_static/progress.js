@@ -1,5 +1,6 @@
 // How far the reader has come: guesses made and exercises solved, kept in this browser alone. A ring
-// beside each chapter's name shows it, and each exercise has a button to say that it is solved.
+// beside each chapter's name shows it, and each exercise has a button to say that it is solved. Below
+// the menu all that is kept can be saved to a file, and brought to another browser.
 (function () {
   "use strict";
   const GUESSES = "attention-step-by-step.guesses", SOLVED = "attention-step-by-step.solved";
@@ -47,9 +48,69 @@
     }
   }
 
+  // ---- to a file, and back -----------------------------------------------------------------
+
+  const PREFIX = "attention-step-by-step.", FORMAT = "attention-step-by-step, progress of a reader";
+  const plain = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+
+  function kept() {
+    const found = {};
+    for (const key of Object.keys(localStorage)) if (key.startsWith(PREFIX)) found[key.slice(PREFIX.length)] = recall(key);
+    return found;
+  }
+
+  // What is in this browser stays; what only the file has comes in addition.
+  function merged(mine, other) {
+    if (Array.isArray(mine) && Array.isArray(other)) return [...new Set([...mine, ...other])];
+    if (!plain(mine) || !plain(other)) return mine ?? other;
+    return Object.fromEntries([...new Set([...Object.keys(other), ...Object.keys(mine)])].map((key) => [key, merged(mine[key], other[key])]));
+  }
+
+  function take(text, name) {
+    let given;
+    try { given = JSON.parse(text); } catch { given = null; }
+    if (given?.format !== FORMAT || !plain(given.kept) || !Object.entries(given.kept).every(([key, value]) => /^[a-z]+$/.test(key) && plain(value))) {
+      throw new Error(`${name} holds no progress of this book. Choose a file that “Save to a file” has made.`);
+    }
+    const mine = kept();
+    for (const [key, value] of Object.entries(given.kept)) localStorage.setItem(PREFIX + key, JSON.stringify(merged(mine[key], value)));
+  }
+
+  function keeper() {
+    const menu = document.querySelector(".book-menu");
+    if (!menu) return;
+    const make = (tag, properties, ...inside) => { const one = Object.assign(document.createElement(tag), properties); one.append(...inside); return one; };
+    const says = make("p", { textContent: sessionStorage.getItem(PREFIX + "said") ?? "" });
+    sessionStorage.removeItem(PREFIX + "said");
+    says.setAttribute("role", "status");
+    const save = make("button", { type: "button", textContent: "Save to a file", onclick() {
+      const file = new Blob([JSON.stringify({ format: FORMAT, kept: kept() }, null, 1)], { type: "application/json" });
+      const link = make("a", { href: URL.createObjectURL(file), download: "attention-step-by-step.json" });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+      says.textContent = "It’s in your downloads.";
+    } });
+    const file = make("input", { type: "file", accept: ".json", hidden: true, async onchange() {
+      try {
+        take(await file.files[0].text(), file.files[0].name);
+        const solved = Object.values(recall(SOLVED)).flat().length, told = `Here now: ${Object.keys(recall(GUESSES)).length} guesses, ${solved} exercises solved.`;
+        draw();
+        says.textContent = told;
+        if (!document.querySelector(".live-guess, .exercise-solved")) return;
+        sessionStorage.setItem(PREFIX + "said", told);
+        location.reload();   // guesses and exercises of this page show what has come
+      } catch (error) { says.textContent = error.message; }
+      file.value = "";
+    } });
+    const load = make("button", { type: "button", textContent: "Load from a file", onclick: () => file.click() });
+    menu.append(make("div", { className: "nav-keep" }, make("p", { className: "nav-group", textContent: "Your progress" }),
+      make("p", { textContent: "The rings are kept in this browser only." }), save, load, file, says));
+  }
+
   function start() {
     draw();
     exercises();
+    keeper();
     document.addEventListener("book-progress", draw);
     window.addEventListener("storage", draw);
     // The menu opens at this page; on a phone it is closed, and nothing is measured.

@@ -637,13 +637,8 @@ class Exercise(Check):
         if given is None and not slip:
             if not sentence.startswith("your code stops"):
                 return (sentence,)
-            shapes = [
-                f"{name} {tuple(value.shape)}"
-                for name, value in zip(self.names, args, strict=False)
-                if isinstance(value, torch.Tensor)
-            ]
-            return (sentence, *([f"With {', '.join(shapes)}."] if shapes else []),
-                    *self.where_it_was_right(index))
+            right = self.with_shapes("It was right with", index - 1) if index else ()
+            return (sentence, *self.with_shapes("With", index), *right)
         quiet = contextlib.redirect_stdout(io.StringIO())
         with contextlib.suppress(Exception, TimeUp), time_limit(2 * LIMIT), quiet:
             details += self.small_example(answer, index, slip)
@@ -654,16 +649,14 @@ class Exercise(Check):
                 details.append(f"{step[0].upper()}{step[1:]}.")
         return (sentence, *details)
 
-    def where_it_was_right(self, index):
-        """The shapes of the input before one at which the answer stops: it was right there."""
-        if not index:
-            return ()
-        args = self.cases[index - 1][0]
+    def with_shapes(self, words, index):
+        """A sentence with the shapes of an input; none where it holds no tensor."""
         shapes = [
-            f"{name} {tuple(value.shape)}" for name, value in zip(self.names, args, strict=False)
+            f"{name} {tuple(value.shape)}"
+            for name, value in zip(self.names, self.cases[index][0], strict=False)
             if isinstance(value, torch.Tensor)
         ]
-        return (f"It was right with {', '.join(shapes)}.",) if shapes else ()
+        return (f"{words} {', '.join(shapes)}.",) if shapes else ()
 
     def relation(self, answer, given, expected, args):
         """What hangs together: an argument without effect, a formula of the arguments, numbers."""
@@ -852,6 +845,11 @@ class Exercise(Check):
         return found
 
 
+def plain(answer):
+    """A single number of NumPy or PyTorch as Python's; everything else as it is."""
+    return answer.item() if getattr(answer, "ndim", None) == 0 else answer
+
+
 def attempt_with(answer, *args):
     """An answer called by a law: on copies, which it must leave as they are."""
     copies = clone(args)
@@ -1008,7 +1006,7 @@ class Judged(Check):
     def mistakes(self, answers, explain):
         guarded = [
             functools.partial(attempt_freely if self.mutates else attempt_with, answer)
-            if isinstance(answer, types.FunctionType) else answer
+            if isinstance(answer, types.FunctionType) else plain(answer)
             for answer in answers
         ]
         found = self.law(*guarded)

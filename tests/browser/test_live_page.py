@@ -1456,6 +1456,33 @@ def guess_page(browser, address, **how):
     return page
 
 
+def test_progress_is_saved_to_a_file_and_loaded_in_another_browser(browser, address, tmp_path):
+    """What the rings show: what is here stays, what only the file has is added; another file is refused."""
+    Handler.more["heat"] = (
+        '<nav class="book-menu"><span class="nav-ring" data-page="03_masks" data-guesses="one two" data-exercises="2"></span></nav>'
+        '<script src="/_static/progress.js"></script>')
+    browser.get(address + "book/heat.html")
+    page = Page(browser)
+    store = "for (const [name, value] of Object.entries(arguments[0])) localStorage.setItem('attention-step-by-step.' + name, JSON.stringify(value))"
+    kept = "return Object.fromEntries(['guesses', 'solved', 'answers'].map((name) => [name, JSON.parse(localStorage.getItem('attention-step-by-step.' + name))]))"
+    page.js("localStorage.clear()")
+    page.js(store, {"guesses": {"one": 1}, "solved": {"03_masks": [1]}, "answers": {"here": "x = 1"}})
+    page.js("window.made = []; const url = URL.createObjectURL; URL.createObjectURL = (blob) => { made.push(blob); return url(blob); }")
+    page.press("Save to a file")
+    text = browser.execute_async_script("made[0].text().then(arguments[0])")
+    page.js("localStorage.clear()")
+    page.js(store, {"guesses": {"one": 0, "two": 2}, "solved": {"03_masks": [2]}})
+    (tmp_path / "mine.json").write_text(text, encoding="utf8")
+    (tmp_path / "other.json").write_text('{"kept": {"guesses": {"two": 1}}}', encoding="utf8")
+    page.one(".nav-keep input").send_keys(str(tmp_path / "mine.json"))
+    page.wait("document.querySelector('.nav-keep [role=status]').textContent.startsWith('Here now: 2 guesses, 2 exercises')", "loaded")
+    assert page.js(kept) == {"guesses": {"one": 0, "two": 2}, "solved": {"03_masks": [2, 1]}, "answers": {"here": "x = 1"}}
+    assert page.js("return document.querySelector('.nav-ring').title") == "2 of 2 guesses, 2 of 2 exercises"
+    page.one(".nav-keep input").send_keys(str(tmp_path / "other.json"))
+    page.wait("document.querySelector('.nav-keep [role=status]').textContent.includes('other.json holds no progress')", "the refusal")
+    page.js("localStorage.clear()")
+
+
 def test_a_figures_finding_is_its_title(browser, address):
     page = visit(browser, address + "book/guess.html")
     page.js("document.querySelectorAll('.live-guess button').forEach((one) => /without/.test(one.textContent) && one.click())")

@@ -163,7 +163,7 @@ def test_a_first_look_is_light(browser, address, page):
 def test_a_phone_lays_out_a_chapter_in_pieces_unless_it_goes_to_a_place(browser, address):
     """by_section.js: the end is the same page, of the same height."""
     held = ("const page = document.documentElement, last = [...document.querySelectorAll("
-            "'.bd-article > section > section')].pop(); page.dataset.bySection = '';"
+            "'.bd-article > section > section' + arguments[0])].pop(); page.dataset.bySection = '';"
             "last.classList.remove('laid-out'); const found = getComputedStyle(last).contentVisibility;"
             "last.classList.add('laid-out'); const after = getComputedStyle(last).contentVisibility;"
             "delete page.dataset.bySection; return [found, after];")
@@ -174,7 +174,8 @@ def test_a_phone_lays_out_a_chapter_in_pieces_unless_it_goes_to_a_place(browser,
         browser.execute_async_script("window.bookLaidOut.then(arguments[0])")
         pieces, waits, height = browser.execute_script(state)
         assert pieces > 8 and not waits
-        assert browser.execute_script(held) == [first, "visible"]
+        for part in ("", " > section"):  # and those within a long one
+            assert browser.execute_script(held, part) == [first, "visible"]
         open_page(browser, address + "book/03_masks.html#summary", width)
         pieces, waits, whole = browser.execute_script(state)
         assert pieces == 0 and not waits and abs(whole / height - 1) < 0.05
@@ -469,6 +470,21 @@ def test_the_first_page_ends_with_labs_and_solutions():
     assert ">Labs<" in foot and ">Solutions<" in foot
 
 
+@pytest.mark.parametrize("page", BERTVIZ_PAGES)
+def test_the_neuron_view_shows_whole_words_on_a_phone(browser, address, page):
+    open_page(browser, address + page, PHONE)
+    seen = 0
+    for frame in browser.find_elements(By.CSS_SELECTOR, ".bertviz iframe"):
+        browser.execute_script("arguments[0].loading = 'eager'; arguments[0].scrollIntoView({behavior: 'instant'})", frame)
+        words = ("[...arguments[0].contentDocument.querySelectorAll('#collapsed #rightText text')]")
+        wait_for(browser, "return arguments[0].contentDocument.documentElement.dataset.drawn", "BertViz", 20, frame)
+        rights = browser.execute_script(f"return {words}.map((one) => one.getBoundingClientRect().right)", frame)
+        width = browser.execute_script("return arguments[0].clientWidth", frame)
+        assert all(right <= width for right in rights), (rights, width)
+        seen += bool(rights)
+    assert seen
+
+
 @pytest.mark.parametrize(("query", "first"), [("causal mask", "Masks"), ("softmax", "Scaled dot-product attention")])
 def test_search_shows_chapters_first_and_their_own_sentences(browser, address, query, first):
     """No snippet is made of the menu; the lens lies beside the letters."""
@@ -753,13 +769,17 @@ def touched_titles(browser):
 
 
 def test_the_worst_sentences_are_the_worst():
-    """The list under the cloud of sentences opens with the lowest scores of all."""
+    """The table under the cloud of sentences opens with the lowest scores of all."""
     page = "book/17_evaluation.html"
     (spec,) = [spec for spec in specs(page).values() if "sentences by its length" in
                spec.get("description", "")]
     rows = next(iter(spec.get("datasets", {"": spec["data"].get("values")}).values()))
     lowest = sorted(row["chrF"] for row in rows)[:4]
-    assert sorted(row["chrF"] for row in rows if row["text"])[:4] == lowest
+    numbered = {row["number"]: row["chrF"] for row in rows if row["number"]}
+    assert [numbered[n] for n in "1234"] == lowest
+    table = (SITE / page).read_text(encoding="utf8").partition("The worst by chrF")[0].rpartition("<table")[2]
+    assert re.findall(r"<tr><th[^>]*>(\d+)</th><td>(\d+)</td>", table)[:4] == [
+        (n, f"{score:.0f}") for n, score in zip("1234", lowest, strict=True)]
 
 
 def test_without_javascript_pictures_are_whole(browser, address):

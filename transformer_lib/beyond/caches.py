@@ -196,7 +196,7 @@ class WindowAttention(MultiHeadAttention):
 def quantise(x: Tensor, bits: int, dim: int = -1) -> tuple[Tensor, Tensor, Tensor]:
     """Whole numbers from 0 to 2^bits - 1, and the step and the lowest value of each group.
 
-    x: (..., T, K). A group shares one step: the numbers along `dim`. Returns codes as x, and the
+    x: (..., K). A group shares one step: the numbers along `dim`. Returns codes as x, and the
     other two with size 1 along `dim`. `codes * step + low` is off by half a step at most.
     """
     low, high = x.amin(dim, keepdim=True), x.amax(dim, keepdim=True)

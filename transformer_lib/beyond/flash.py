@@ -7,7 +7,9 @@ from transformer_lib.guards import guard
 
 
 def flash_attention(q: Tensor, k: Tensor, v: Tensor, tile: int, causal: bool = False) -> Tensor:
-    """Full attention, one tile of scores at a time. q, k, v, result: (B, H, T, K).
+    """Full attention, one tile of scores at a time.
+
+    q, result: (B, H, T, K); k, v: (B, H, S, K).
 
     For each query the running maximum, sum and weighted sum are enough. When a tile raises the
     maximum, what was summed before is scaled down to it. Tiles in the future are skipped.

@@ -74,7 +74,7 @@ class Phrase:
     noun: Noun | None = None
 
 
-def noun_phrase(noun, case, determiner="", plural=False, adjective=None):
+def noun_phrase(noun, case, determiner="", plural: bool = False, adjective=None):
     """A phrase in a case: noun_phrase(HAT, "accusative", "ein", adjective=("rot", "red")).
 
     determiner: "ein", "der", a key of `COUNTS`, or "" for a plural without article.
@@ -452,7 +452,7 @@ def _words(pair):
     return set(re.findall(r"\w+", " ".join(pair)))
 
 
-def mini_corpus(seed=0):
+def mini_corpus(seed: int = 0):
     """The corpus as {"train", "validation", "test"} -> list of (German, English) strings.
 
     It has 4,000, 200 and 200 pairs (`SIZES`); equal seeds give equal corpora. No sentence of

@@ -17,7 +17,7 @@ from transformer_lib.guards.checks import (
     require_types,
 )
 from transformer_lib.guards.limits import choices, require_limits, within
-from transformer_lib.guards.values import describe, has_visible_text, takes
+from transformer_lib.guards.values import describe, has_visible_text
 
 __all__ = [
     "choices",
@@ -29,6 +29,5 @@ __all__ = [
     "require_no_zeros_and_ones",
     "require_pairs",
     "require_types",
-    "takes",
     "within",
 ]

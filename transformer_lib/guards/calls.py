@@ -9,6 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +21,7 @@ from transformer_lib.guards.limits import (
     require_relation,
     type_of,
 )
-from transformer_lib.guards.shapes import STRICT, misfit
+from transformer_lib.guards.shapes import misfit
 from transformer_lib.guards.values import describe, fits, hints, of_the_system, words
 
 LIBRARY = str(Path(__file__).parents[1])
@@ -29,13 +30,8 @@ INSTALLED = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "pure
 INSTALLED |= {str(Path(torch.__file__).parents[1]), "<frozen", "<__array_function__"}
 
 
-class _Calls:
-    """Whether a call to the library is under way. Threads share it: at worst one is not checked."""
-
-    inside = False
-
-
-_calls = _Calls()
+# Whether a call to the library is under way. Threads share it: at worst one is not checked.
+_calls = SimpleNamespace(inside=False)
 
 
 def guard(module: str, only_types: Iterable[str] = ()) -> None:
@@ -50,11 +46,10 @@ def guard(module: str, only_types: Iterable[str] = ()) -> None:
         if inspect.isfunction(value):
             namespace[name] = _guarded(value, name, explain=name not in only_types)
         elif inspect.isclass(value) and not issubclass(value, Exception):
-            if dataclasses.is_dataclass(value) and not hasattr(value, "__post_init__"):
-                continue  # a result: the library fills it in
+            filled = dataclasses.is_dataclass(value) and not hasattr(value, "__post_init__")
             for key, method in list(vars(value).items()):
-                if key.startswith("_") and key not in ("__init__", "__call__"):
-                    continue
+                if key.startswith("_") and key != "__call__" and (key != "__init__" or filled):
+                    continue  # filled by the library: a result
                 shown = name if key in ("__init__", "__call__", "forward") else f"{name}.{key}"
                 if inspect.isfunction(method):
                     setattr(value, key, _guarded(method, shown, explain=name not in only_types))
@@ -131,15 +126,13 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
                 return TypeError(
                     f"{name}: {argument} is {describe(value)}; expected {words(kind)}."
                 )
-        require_parameter(name, argument, value)
-        if isinstance(value, float) and value != value:
-            raise ValueError(f"{name}: {argument} is nan; it must be a number.")
         if isinstance(value, Tensor):
             require_numbers(name, argument, value)
         if isinstance(value, Tensor) and value.layout != torch.strided:
             raise ValueError(
                 f"{name}: {argument} is a sparse tensor; expected a dense one: use .to_dense()."
             )
+        require_parameter(name, argument, value)
     require_relation(name, given)
     tensors = {key: value for key, value in given.items() if isinstance(value, Tensor)}
     module = given.get("self", given.get("model"))
@@ -150,7 +143,7 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
     if len(devices) > 1:
         where = ", ".join(f"{key} on {value.device}" for key, value in tensors.items())
         return ValueError(f"{name}: {where}; expected one device: move them with .to(device).")
-    if name in STRICT and (expected := misfit(function, given)):
+    if expected := misfit(function, given):
         shown = ", ".join(f"{k} is {describe(v)}" for k, v in tensors.items() if k in given)
         return ValueError(f"{name}: {shown}; expected {expected}.")
     return None
@@ -215,8 +208,11 @@ def _explained(function: Callable, name: str, given: dict, error: Exception) -> 
 
 
 # What torch, NumPy and Python say, and what it comes to. What no line knows is quoted.
-SIZES = "the sizes do not fit each other"
 REASONS = {
+    r"multiplied \(\d+x(\d+) and (\d+)x": r"\1 numbers where \2 are expected",
+    r"normalized_shape=\[(\d+)\].*\D(\d+)\]": r"\2 numbers where \1 are expected",
+    r"tensor a \((\d+)\) must match\D*\((\d+)\)": r"sizes \1 and \2 do not fit each other",
+    r"Dimension out of range.*got (-?\d+)": r"there is no axis \1",
     r"alloc|storage size|too many elements|invalid buffer|MemoryError":
         "that needs more memory than there is, so choose smaller sizes",
     r"negative dim|inconsistent with step sign|non-?negative": "a number is negative",
@@ -228,7 +224,8 @@ REASONS = {
     r"KeyError: (.+)": r"there is no \1 in it",
     r"'(\w+)' object has no attribute '(\w+)'": r"a \1 has no \2",
     r"'(\w+)' object is not callable": r"a \1 is no function",
-    r"'(\w+)' object is not (?:iterable|subscriptable)": r"a \1 has no entries",
+    r"non-iterable (\w+) object|'(\w+)' object is not (?:iterable|subscriptable)":
+        r"a \1\2 has no entries",
     r"unhashable type: '(\w+)'": r"a \1 cannot be looked up",
     r"([\w.<>]+)\(\) (?:takes|missing|got an un).*(?:argument|given)":
         r"\1 takes other arguments than it is given",
@@ -243,17 +240,17 @@ REASONS = {
     r"`?inf`?\b.*nan|NaN|JSON compliant": "a number is infinite or no number",
     r"empty|size 0|no elements": "there is nothing in it",
     r"must match|multiplied|shape|out of (range|bounds)|broadcast|dimension|argument \d+ is":
-        SIZES,
+        "the sizes do not fit each other",
 }
 
 
 def _reason(error: Exception) -> str:
     said = f"{type(error).__name__}: {error}"
-    known = ((re.search(pattern, said, re.IGNORECASE), why) for pattern, why in REASONS.items())
-    found, why = next(((match, why) for match, why in known if match), (None, "the cause"))
+    for pattern, why in REASONS.items():
+        if found := re.search(pattern, said, re.IGNORECASE):
+            return f" ({found.expand(why)})"
     said = str(error).partition("\n")[0][:120]
-    quoted = f': "{said}"' if said and why in ("the cause", SIZES) else ""
-    return f" ({found.expand(why) if found else why}{quoted})"
+    return f' (the cause: "{said}")' if said else " (the cause)"
 
 
 def _expected(function: Callable, given: dict) -> str:

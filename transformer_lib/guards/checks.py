@@ -64,16 +64,16 @@ def require_types(config) -> None:
             raise ValueError(f"{name} is nan; it must be a number.")
 
 
-def require_pairs(pairs: Mapping, known: Iterable[str]) -> None:
+def require_pairs(pairs: Mapping, known: Iterable[str], name: str = "pairs") -> None:
     """Raise ValueError or TypeError unless these are lists of (source, target) by split."""
     if not isinstance(pairs, Mapping):
         raise TypeError(
-            f"pairs is {describe(pairs)}; expected a dictionary from split to a list of (source, "
+            f"{name} is {describe(pairs)}; expected a dictionary from split to a list of (source, "
             "target), as data.load_parallel gives it."
         )
     if unknown := [split for split in pairs if split not in known]:
         raise ValueError(
-            f"pairs has a split {unknown[0]!r}; expected no other than {', '.join(known)}."
+            f"{name} has a split {unknown[0]!r}; expected no other than {', '.join(known)}."
         )
     for split, rows in pairs.items():
         for number, row in enumerate(rows):

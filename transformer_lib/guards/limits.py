@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
 
 import numpy as np
 import torch
@@ -12,101 +13,74 @@ from torch import Tensor
 from transformer_lib.guards.values import describe, takes
 
 # What a parameter of this name may be, in every public function or in the one that is named.
-PARAMETERS = {
-    **dict.fromkeys(("d_model", "n_heads", "d_ff", "d_head", "n_classes", "max_tokens",
-                     "n_state", "n_actions", "channels"), {"at_least": 1, "at_most": 10**9}),
-    "patch": {"at_least": 1, "at_most": 10_000},
-    **dict.fromkeys(("n_kv_heads", "run_card.limit", "largest.k", "nearest_attention.n"),
-                    {"at_least": 1}),
-    "policy_gradient_loss.n": {"at_least": 2, "at_most": 10**6},
-    "TokenEmbedding.vocab_size": {"at_least": 1, "at_most": 10**7},
-    **dict.fromkeys(("SinusoidalEncoding.max_len", "LearnedEncoding.max_len",
-                     "sinusoidal_table.max_len"), {"at_least": 1, "at_most": 10**7}),
-    "AlibiBias.n_heads": {"at_least": 1, "at_most": 100_000},
-    "causal_mask.size": {"at_least": 0, "at_most": 65_536},
-    "n_layers": {"at_least": 0, "at_most": 1_000},
-    "max_hops": {"at_least": 1, "at_most": 1_000},
-    "n_places": {"at_least": 1, "at_most": 10**5},
-    **dict.fromkeys(("context", "rank", "log_probability.size"), {"at_least": 1, "at_most": 10**7}),
-    **dict.fromkeys(("n_shared", "n_asked", "n_local"), {"at_least": 0, "at_most": 10**4}),
-    **dict.fromkeys(("reader.size", "reader.budget", "QuestionsGlobal.size"),
-                    {"at_least": 1, "at_most": 65_536}),
-    **dict.fromkeys(("n_experts", "n_clusters"), {"at_least": 1, "at_most": 10**4}),
-    "depth": {"at_least": 1, "at_most": 1_000},
-    "calibrate.allowed": {"at_least": 0, "below": math.inf},
-    "orthogonalize.rounds": {"at_least": 0, "at_most": 1_000},
-    **dict.fromkeys(("bootstrap.n", "paired_bootstrap.n"), {"at_least": 1, "at_most": 10**6}),
-    "seed": {"at_least": 0, "below": 2**63},
-    "peak_lr": {"above": 0, "below": math.inf},
-    "length_penalty": {"at_least": -100, "at_most": 100},
-    "sample.temperature": {"below": math.inf},
-    "BatchNorm.momentum": {"at_least": 0, "at_most": 1},
-    "segment": {"at_least": 1, "at_most": 10**7},
-    "orthogonal_directions.size": {"at_least": 1, "at_most": 8192},
-    **dict.fromkeys(("n_bins", "orthogonal_directions.n"), {"at_least": 1, "at_most": 10**5}),
-    "product_speed.seconds": {"above": 0, "below": math.inf},
-    "for_decoding.sentences": {"at_least": 0},
-    **dict.fromkeys(("rows", "inner", "columns"), {"at_least": 1, "at_most": 100_000}),
-    "eps": {"at_least": 0, "below": math.inf},
-    **dict.fromkeys(("base", "rotary_base"), {"above": 0, "below": math.inf}),
-    **dict.fromkeys(("warmup", "at_most", "n_segments"), {"at_least": 0}),
-    "start": {"at_least": 0, "at_most": 10**7},
-    "learning_rate.step": {"at_least": 1, "below": math.inf},
-    **dict.fromkeys(("noam.step", "inverse_sqrt.step", "extra_epochs", "one_global_of",
-                     "n_queries", "n_keys", "largest.width", "positions_of.length",
-                     "r_drop_loss.weight"), {"at_least": 0, "below": math.inf}),
-    "cooldown.step": {"below": math.inf},
-    **dict.fromkeys(("dropout", "dropout_p", "Muon.momentum"), {"at_least": 0, "below": 1}),
-    **dict.fromkeys(("cooldown.length", "TokenBatchSampler.set_epoch.epoch", "both_directions",
-                     "n_updates", "tokens_kept.length", "sinks",
-                     "with_global.n_global", "bytes_per_token.latent",
-                     "blank.mask_id", "draft_cost", "check_cost", "policy_gradient_loss.price",
-                     "arrival_loss.price", "local_shuffle.reach", "n_ahead", "n_links",
-                     "learn.cooldown",
-                     "neighbour_logp.distances",
-                     "policy_gradient_loss.entropy"), {"at_least": 0, "below": math.inf}),
-    **dict.fromkeys(("gap", "first_gap", "fill", "mask_id", "of_source", "of_target"),
-                    {"at_least": 0, "below": 2**63}),
-    "captions.n": {"at_least": 0, "at_most": 10**6},
-    "poisson.mean": {"at_least": 0, "at_most": 700},  # exp(-mean) is still a number
-    "span": {"above": 0, "at_most": 700},
-    # the code of Parts V and VI
-    **dict.fromkeys(("bits", "quantised_bits.group", "latent", "latent.size", "n_rows",
-                     "n_told", "n_facts", "blank.n", "blank.length", "stride",
-                     "TableDraft.order", "n_windows", "n_episodes", "max_steps", "longest",
-                     "n_buckets", "max_distance", "chunk", "n_rounds", "tile", "members",
-                     "dilation", "every", "write_texts.n", "passes", "by_chunks.size",
-                     "factorise.width", "FactorisedEmbedding.width", "BandedLanguageModel.window",
-                     "NearLayer.window"),
-                    {"at_least": 1, "at_most": 10**7}),
-    "window": {"at_least": 0, "at_most": 10**7},  # a rule of 0 lets a token see itself
-    **dict.fromkeys(("WindowAttention.window", "WindowCache.window"),
-                    {"at_least": 1, "at_most": 10**7}),
-    "rate": {"above": 0, "below": math.inf},
-    **dict.fromkeys(("quantise.bits", "QuantisedCache.bits"), {"at_least": 1, "at_most": 8}),
-    "bytes_per_token.bits": {"above": 0, "below": math.inf},
-    "as_mask.size": {"at_least": 0, "at_most": 16_384},
-    "levels": {"at_least": 2, "at_most": 10_000},
-    **dict.fromkeys(("dpo_loss.price", "reweighted.price", "distillation_loss.temperature",
-                     "ramp", "neighbour_logp.scale", "speed_up.tokens", "learn.clip"),
-                    {"above": 0}),
-    **dict.fromkeys(("share", "sure_enough", "agreement", "decay", "mask_tokens.rate",
-                     "losses_of_layers.progress", "mask_at.rate", "calibrate.losses",
-                     "pixels_as_text.images"), {"at_least": 0, "at_most": 1}),
-    **dict.fromkeys((*(f"{name}.log_decay" for name in (
-        "scan", "quadratic", "by_chunks", "what_is_left", "what_is_written", "masked_scores")),
-        "interpolate.model_logp", "interpolate.found_logp"), {"at_most": 0}),  # of shares
-    "move_centroids.rate": {"above": 0, "at_most": 1},
-    "rewards_of.actions": {"at_least": 0, "at_most": 2},
-    "rewards_of.turn": {"at_least": 1, "at_most": 2},
-    "calibrate.risk": {"above": 0, "below": 1},
-    "AdaptiveSteps.threshold": {"above": 0, "at_most": 1},
-    **dict.fromkeys(("GruGate.bias", "OutputGate.bias", "add_gates.bias"), {"below": math.inf}),
-}
+PARAMETERS = {name: limits for limits, names in (
+    ({"at_least": 1, "at_most": 10**9},
+     "d_model n_heads d_ff d_head n_classes max_tokens n_state n_actions channels "
+     "learning_rate.step"),
+    ({"at_least": 1, "at_most": 10**4}, "patch n_experts n_clusters"),
+    ({"at_least": 1}, "n_kv_heads run_card.limit largest.k largest.width nearest_attention.n"),
+    ({"at_least": 2, "at_most": 10**6}, "policy_gradient_loss.n"),
+    ({"at_least": 1, "at_most": 10**7},
+     "TokenEmbedding.vocab_size SinusoidalEncoding.max_len LearnedEncoding.max_len "
+     "sinusoidal_table.max_len context rank log_probability.size segment bits "
+     "quantised_bits.group latent latent.size n_rows n_told n_facts blank.n blank.length stride "
+     "TableDraft.order n_windows n_episodes max_steps longest n_buckets max_distance chunk "
+     "n_rounds tile members dilation every write_texts.n passes by_chunks.size factorise.width "
+     "FactorisedEmbedding.width BandedLanguageModel.window NearLayer.window "
+     "WindowAttention.window WindowCache.window Deberta.reach"),
+    ({"at_least": 1, "at_most": 10**5},
+     "AlibiBias.n_heads n_places n_bins orthogonal_directions.n rows inner columns"),
+    ({"at_least": 0, "at_most": 65_536}, "causal_mask.size"),
+    ({"at_least": 0, "at_most": 1_000}, "n_layers orthogonalize.rounds"),
+    ({"at_least": 1, "at_most": 1_000}, "max_hops depth"),
+    ({"at_least": 0, "at_most": 10**4}, "n_shared n_asked n_local"),
+    ({"at_least": 1, "at_most": 65_536}, "reader.size reader.budget QuestionsGlobal.size"),
+    ({"at_least": 0, "below": math.inf},
+     "calibrate.allowed eps noam.step inverse_sqrt.step extra_epochs one_global_of n_queries "
+     "n_keys positions_of.length r_drop_loss.weight cooldown.length "
+     "TokenBatchSampler.set_epoch.epoch both_directions n_updates tokens_kept.length sinks "
+     "with_global.n_global bytes_per_token.latent blank.mask_id draft_cost check_cost "
+     "policy_gradient_loss.price arrival_loss.price n_ahead n_links learn.cooldown "
+     "neighbour_logp.distances policy_gradient_loss.entropy reach warmup at_most n_segments "
+     "for_decoding.sentences"),
+    ({"at_least": 1, "at_most": 10**6}, "bootstrap.n paired_bootstrap.n"),
+    ({"at_least": 0, "below": 2**63}, "seed gap first_gap fill mask_id of_source of_target"),
+    ({"above": 0, "below": math.inf},
+     "peak_lr product_speed.seconds base rotary_base rate bytes_per_token.bits dpo_loss.price "
+     "reweighted.price distillation_loss.temperature ramp neighbour_logp.scale speed_up.tokens"),
+    ({"at_least": -100, "at_most": 100}, "length_penalty"),
+    ({"above": -math.inf, "below": math.inf},
+     "sample.temperature cooldown.step GruGate.bias OutputGate.bias add_gates.bias "
+     "orthogonalize.matrices truncated_svd.weight quantise.x"),
+    ({"at_least": 0, "at_most": 1},
+     "BatchNorm.momentum share sure_enough agreement decay mask_tokens.rate "
+     "losses_of_layers.progress mask_at.rate calibrate.losses pixels_as_text.images"),
+    ({"at_least": 1, "at_most": 8_192}, "orthogonal_directions.size"),
+    ({"at_least": 0, "at_most": 10**7}, "start window"),  # a window of 0: a token sees itself
+    ({"at_least": 0, "below": 1}, "dropout dropout_p Muon.momentum"),
+    ({"at_least": 0, "at_most": 10**6}, "captions.n"),
+    ({"at_least": 0, "at_most": 700}, "poisson.mean"),  # exp(-mean) is still a number
+    ({"above": 0, "at_most": 700}, "span"),
+    ({"at_least": 1, "at_most": 8}, "quantise.bits QuantisedCache.bits"),
+    ({"at_least": 0, "at_most": 16_384}, "as_mask.size"),
+    ({"at_least": 2, "at_most": 10**4}, "levels"),
+    ({"above": 0}, "learn.clip"),
+    ({"at_most": 0},  # logarithms of shares
+     "scan.log_decay quadratic.log_decay by_chunks.log_decay what_is_left.log_decay "
+     "what_is_written.log_decay masked_scores.log_decay interpolate.model_logp "
+     "interpolate.found_logp"),
+    ({"above": 0, "at_most": 1}, "move_centroids.rate AdaptiveSteps.threshold"),
+    ({"at_least": 0, "at_most": 2}, "rewards_of.actions"),
+    ({"at_least": 1, "at_most": 2}, "rewards_of.turn"),
+    ({"above": 0, "below": 1}, "calibrate.risk"),
+) for name in names.split()}
+
+
+FINITE = {"above": -math.inf, "below": math.inf}
 
 
 def require_parameter(function: str, name: str, given) -> None:
-    """Raise ValueError for a number outside what PARAMETERS says of this name; others pass.
+    """Raise ValueError for a number outside what PARAMETERS says of this name, or not finite.
 
     So does a tensor with such a number in it, where the name of the function is said, too.
     """
@@ -117,57 +91,39 @@ def require_parameter(function: str, name: str, given) -> None:
             if not any(_inside(n + s, full) for s in (-slack, 0, slack)):
                 raise ValueError(f"{function}: {name} holds {n:.4g}; each number must be "
                                  f"{_in_words(full)}.")
-    limits = full or PARAMETERS.get(name)
-    if limits and isinstance(given, (int, float)) and not _inside(given, limits):
+    limits = full or PARAMETERS.get(name, FINITE)
+    if isinstance(given, Real) and not _inside(given, limits):
         raise ValueError(f"{function}: {name} is {given!r}; it must be {_in_words(limits)}.")
 
 
 # What an argument is whose type no signature names, by its name in every function or in one.
-TYPES = {
-    **dict.fromkeys(("need_weights", "causal", "band", "log_x", "log_y", "zero", "by_column",
-                     "absolute", "released", "replace", "plural",
-                     "LatentAttention.bias", "show_numbers"), bool),
-    **dict.fromkeys(("alt", "better", "finding", "question", "x_title", "y_title", "label",
-                     "caption", "folded", "description", "role", "number", "weighting", "metric",
-                     "show_image.name", "live_figure.name", "guess.name", "LiveCurve.x",
-                     "LiveCurve.below"), str),
-    **dict.fromkeys(("d_model", "n_heads", "n_kv_heads", "n_layers", "n_rows", "n_extra", "among",
-                     "head", "layer", "draw.names", "Recaller.names", "Reader.size",
-                     "by_chunks.size", "walk.length", "walk.warmup", "mini_corpus.seed"), int),
-    **dict.fromkeys(("LatentAttention.dropout", "masked_loss.rate", "replaced_loss.rate",
-                     "walk.until"), float),
-    **dict.fromkeys(("q", "k", "v", "query", "src_ids", "tgt_ids", "log_decay", "write",
-                     "NearLayer.x", "ParallelLayer.x", "DecoderLayer.read_memory.y"), Tensor),
-    **dict.fromkeys(("key", "mask", "src_mask", "tgt_mask", "segments", "scan.state",
-                     "NearLayer.memory", "ParallelLayer.memory", "DecoderLayer.read_memory.memory",
-                     "LatentAttention.value", "WindowAttention.value", "StateMixer.value",
-                     "SharpMixer.value"), Tensor | None),
-    **dict.fromkeys(("decoder_cache.own", "decoder_cache.memory"), Callable),
-    "generator": torch.Generator,
-    "device": str | torch.device | None,
-    **dict.fromkeys(("query_tokens", "key_tokens", "row_labels", "column_labels",
-                     "attention_squares.rows", "attention_squares.columns"),
-                    Sequence[object] | str | Tensor),
-    "attention_heatmap.mask": object,  # as its weights: an array or nested lists, too
-    **dict.fromkeys(("statistics.hypotheses", "statistics.references", "sentence_bleu.hypotheses",
-                     "sentence_bleu.references"), Sequence[str]),
-    "result_grid.domain": tuple[float, float],
-    "compare_runs.spread": Sequence[float],
-    "title": str | Sequence[str],  # or its lines
-    "LiveCurve.title": str | Sequence[str] | None,
-    "LiveCurve.y": str | Iterable[str],
-    "LiveCurve.metrics": dict,
-    "LiveCurve.seconds": float,
-    **dict.fromkeys(("heads", "guess.choices", "bars.shares", "curve.points"),
-                    Sequence[object]),
-    "table.columns": Iterable[object] | dict,
-    **dict.fromkeys(("LiveCurve.ghost", "table.rows", "sentences.named"), Iterable[object]),
-}
+TYPES = {name: kind for kind, names in (
+    (bool, "need_weights causal band log_x log_y zero by_column absolute released replace "
+           "LatentAttention.bias show_numbers"),
+    (str, "question x_title y_title label caption folded description role number weighting"),
+    (int, "d_model n_heads n_kv_heads n_layers n_rows n_extra head layer draw.names "
+          "Recaller.names Reader.size by_chunks.size walk.length walk.warmup"),
+    (float, "LatentAttention.dropout masked_loss.rate replaced_loss.rate walk.until"),
+    (Tensor, "q k v query src_ids tgt_ids log_decay write NearLayer.x ParallelLayer.x "
+             "DecoderLayer.read_memory.y"),
+    (Tensor | None,
+     "key mask src_mask tgt_mask segments scan.state NearLayer.memory ParallelLayer.memory "
+     "DecoderLayer.read_memory.memory LatentAttention.value WindowAttention.value "
+     "StateMixer.value SharpMixer.value"),
+    (Callable, "decoder_cache.own decoder_cache.memory"),
+    (torch.Generator, "generator"),
+    (str | torch.device | None, "device"),
+    (Sequence[object] | str | Tensor,
+     "query_tokens key_tokens row_labels column_labels attention_squares.rows "
+     "attention_squares.columns"),
+    (object, "attention_heatmap.mask"),  # as its weights: an array or nested lists, too
+    (str | Sequence[str], "title"),  # or its lines
+) for name in names.split()}
 # Tensors of token ids and other numbers that count; and those that layers multiply.
 WHOLE = {"ids", "src_ids", "tgt_ids", "targets", "segments", "actions", "steps", "hops", "arrows",
          "agreement_loss.words", "KeyValueCache.select.rows", "DecoderCache.select.rows",
          "guessing_loss.read", "distance_bucket.distance"}
-REAL = {"x", "q", "k", "v", "query", "key", "value", "memory", "hidden", "logits"}
+REAL = {"x", "q", "k", "v", "query", "key", "value", "memory", "hidden", "logits", "matrices"}
 
 
 def type_of(function: str, name: str):
@@ -192,27 +148,53 @@ def require_numbers(function: str, name: str, given: Tensor) -> None:
         )
 
 
-OF_SEGMENTS = "Classifier", "MaskedLanguageModel", "EncoderOnly.encode"
-# (function, what its parameters must be together, the sentence where they are not).
+OF_SEGMENTS = "Classifier MaskedLanguageModel EncoderOnly.encode"
+OF_EPISODES = "DecisionTransformer DecisionTransformer.tokens"
+# Numbers that count from 0: the functions, the argument, how many there are, and what that is.
+COUNTED = (
+    ("KeyValueCache.select", "rows", "self.keys.shape[0]", "the rows that the cache has"),
+    ("DecoderCache.select", "rows", "self.layers[0].own.keys.shape[0]", "the rows that it has"),
+    ("DecoderCache.select", "sentences", "self.layers[0].memory.keys.shape[0]", "the sentences"),
+    ("DecodingState.select", "rows", "self.cache.layers[0].own.keys.shape[0]", "the rows it has"),
+    ("DecodingState.select", "sentences", "self.memory.shape[0]", "the sentences"),
+    ("Transformer.start LanguageModel.start", "bos_id", "self.config.vocab_size", "vocab_size"),
+    ("Counting", "ids", "self.config.vocab_size", "vocab_size"),
+    ("FactorisedEmbedding", "ids", "self.lookup.num_embeddings", "vocab_size"),
+    (OF_SEGMENTS, "segments", "self.segments.num_embeddings", "n_segments"),
+    (OF_EPISODES, "actions", "self.embed_action.num_embeddings", "n_actions"),
+    (OF_EPISODES, "steps", "self.config.max_len", "max_len"),
+    ("Follower", "arrows", "self.arrow.num_embeddings", "n_places"),
+    ("Follower", "hops", "self.hops.num_embeddings", "max_hops + 1"),
+    ("Recaller Reader", "names", "self.name.num_embeddings", "the names that it knows"),
+    ("Recaller Reader", "values", "self.value.num_embeddings", "the values that it knows"),
+    ("balance_loss", "chosen", "probabilities.shape[1]", "the number of experts"),
+    ("keep_likeliest KeepByChance", "guesses", "logits.shape[1]", "the vocabulary"),
+)
+# What broadcasts or fails in a layer: the functions, the argument, its last size, what that is.
+WIDTHS = (
+    (OF_EPISODES, "states", "self.embed_state.in_features", "n_state"),
+    ("SinusoidalEncoding SinusoidalEncoding.add LearnedEncoding LearnedEncoding.add", "x",
+     "self.table.shape[1]", "d_model"),
+    ("LayerNorm RMSNorm BatchNorm", "x", "self.weight.shape[0]", "d_model"),
+    ("RotaryEmbedding", "x", "self.d_head", "d_head"),
+    ("RotaryEmbedding.turn", "q", "self.d_head", "d_head"),
+    ("RotaryEmbedding.turn", "k", "self.d_head", "d_head"),
+    ("positive_features fourier_features", "x", "directions.shape[1]", "as each direction"),
+)
+# (functions, what their parameters must be together, the sentence where they are not).
 RELATIONS = (
     ("Datastore", lambda keys, tokens: len(keys) == len(tokens),
      "there must be as many tokens as keys: each key has the token that followed it"),
     ("KeyValueCache.append", lambda keys, values: keys.shape[:-1] == values.shape[:-1],
      "keys and values must agree in all sizes but the last: each key has a value"),
-    ("KeyValueCache.select", lambda self, rows: self.keys is None or bool(
-        ((rows >= 0) & (rows < self.keys.size(0))).all()),
-     "rows must be numbers of rows that the cache has, counted from 0"),
-    *((name, lambda x, memory: len(memory) > 0 and len(x) % len(memory) == 0,
-       "x and memory must have the same batch size (or x several rows for each row of memory)")
-      for name in ("DecoderLayer", "Decoder", "NearLayer", "ParallelLayer")),
+    ("DecoderLayer Decoder NearLayer ParallelLayer",
+     lambda x, memory: len(memory) > 0 and len(x) % len(memory) == 0,
+     "x and memory must have the same batch size (or x several rows for each row of memory)"),
     ("DecoderLayer.read_memory", lambda y, memory: len(memory) > 0 and len(y) % len(memory) == 0,
      "y and memory must have the same batch size (or y several rows for each row of memory)"),
     ("Transformer.decode", lambda tgt_ids, memory: (
         len(memory) > 0 and len(tgt_ids) % len(memory) == 0),
      "tgt_ids and memory must have the same batch size (or tgt_ids several rows for each)"),
-    *((name, lambda self, bos_id: 0 <= bos_id < self.config.vocab_size,
-       "bos_id must be an id of the vocabulary, 0 to vocab_size - 1")
-      for name in ("Transformer.start", "LanguageModel.start")),
     ("Batches", lambda columns, lengths, counts: all(
         len(column) == len(lengths) for column in (*columns, counts)),
      "every column, lengths and counts must have one entry for each example"),
@@ -220,9 +202,9 @@ RELATIONS = (
      "counts must be whole numbers, 0 or more"),
     ("Batches", lambda lengths, extra: 0 <= extra < len(lengths),
      "extra must be at least 0 and below the number of examples"),
-    *((f"Batches.{name}", lambda self, batch: all(0 <= i < len(self.counts) for i in batch),
-       "batch must hold numbers of examples, counted from 0")
-      for name in ("n_tokens", "tensors")),
+    ("Batches.n_tokens Batches.tensors",
+     lambda self, batch: all(0 <= i < len(self.counts) for i in batch),
+     "batch must hold numbers of examples, counted from 0"),
     ("Batches.restore", lambda state: all(
         isinstance(state[name], int) and not isinstance(state[name], bool) and state[name] >= 0
         for name in ("epoch", "next_batch")),
@@ -231,7 +213,7 @@ RELATIONS = (
      "lengths must be counts of tokens, 0 or more"),
     ("truncated_svd", lambda weight, rank: weight.dim() >= 2 and rank <= min(weight.shape[-2:]),
      "rank must be at most the smaller side of weight, a matrix"),
-    ("calibrate", lambda losses: losses.numel() > 0, "losses must hold numbers from 0 to 1"),
+    ("calibrate", lambda losses: losses.numel() > 0, "losses must hold at least one number"),
     ("attention_squares", lambda weights: all(
         -1e-3 <= float(weight) <= 1.001 for row in weights for weight in row),
      "weights must lie between 0 and 1"),
@@ -253,18 +235,27 @@ RELATIONS = (
      "order must hold each number from 0 to the number of patches - 1 once"),
     ("Counting", lambda texts: texts.dim() == 2 and texts.numel() > 0,
      "texts must have the shape (texts, tokens)"),
-    ("Counting", lambda self, ids: ids.shape[1:] == self.texts.shape[1:] and bool(
-        ((ids >= 0) & (ids < self.config.vocab_size)).all()),
-     "ids must have the length of the texts, and be ids of the vocabulary"),
+    ("Counting", lambda self, ids: ids.shape[1:] == self.texts.shape[1:],
+     "ids must have the length of the texts"),
     ("compare_runs", lambda spread: spread is None or (
         0 <= spread[0] < math.inf and 0 <= spread[1] < math.inf and len(spread) == 2),
      "spread must be (standard deviation, degrees of freedom), as pooled_spread gives it"),
     ("sign_flip_p", lambda differences: all(math.isfinite(x) for x in differences),
      "differences must be finite numbers"),
-    ("orthogonalize", lambda matrices: matrices.is_floating_point(),
-     "matrices must hold numbers of a float type: use .float()"),
-    ("quantise", lambda x: x.is_floating_point() and bool(x.isfinite().all()),
-     "x must hold finite numbers of a float type"),
+    ("scaled_dot_product_attention attend", lambda mask: bool((mask < math.inf).all()),
+     "mask must be bool, or hold numbers to add to the scores, or -inf: no nan, no inf"),
+    ("MultiHeadAttention.split_heads", lambda x: x.dim() == 3,
+     "x must have the shape (batch, tokens, d_model)"),
+    ("MultiHeadAttention.share_heads", lambda self, x: (
+        x.dim() == 4 and x.size(1) * self.d_head == self.w_k.out_features),
+     "x must have the shape (batch, n_kv_heads, tokens, d_head)"),
+    ("MultiHeadAttention.join_heads", lambda x: x.dim() == 4,
+     "x must have the shape (batch, heads, tokens, d_head)"),
+    ("keep_likeliest KeepByChance", lambda logits, guesses, q: (
+        len(logits) == len(guesses) + 1 and (q is None or len(q) == len(guesses))),
+     "logits must have one row more than there are guesses, and q, unless None, as many"),
+    ("as_mask plan_blocks", lambda rule: rule(*torch.zeros(2, 1, 1).long()).dtype == torch.bool,
+     "rule must return bool, True = may attend"),
     ("make_positions", lambda hooks: set(hooks) <= {"add", "turn", "bias"},
      "hooks must be of 'add', 'turn' and 'bias'"),
     ("Datastore.nearest", lambda self, n: 1 <= n <= len(self.keys),
@@ -284,16 +275,14 @@ RELATIONS = (
         token for token in source if token >= first_gap} <= set(target),
      "target must begin with a gap, and hold each gap of source, as span_corruption gives them"),
     ("balance_loss", lambda probabilities, chosen: len(probabilities) == len(chosen) and bool(
-        ((chosen >= 0) & (chosen < probabilities.size(-1))).all()
-        & (chosen.sort(-1).values.diff(dim=-1) > 0).all()),
+        (chosen.sort(-1).values.diff(dim=-1) > 0).all()),
      "chosen must hold for each token k different numbers of experts, counted from 0, not one-hot"),
     ("exchange", lambda stack: all(hasattr(layer, "self_attention") for layer in stack.layers)
      if hasattr(stack, "layers") else False,
      "stack must have layers with a self_attention, such as model.encoder or model.decoder"),
-    *((name, lambda mixture: mixture is None or bool(
+    ("MixedMemory reads_layers", lambda mixture: mixture is None or bool(
         (mixture >= 0).all() & ((mixture.sum(-1) - 1).abs() < 1e-3).all()),
-       "each row of mixture must hold shares that sum to 1")
-      for name in ("MixedMemory", "reads_layers")),
+     "each row of mixture must hold shares that sum to 1"),
     ("bleu_from_counts", lambda counts: all(
         0 <= row[i] <= row[i + 4] for row in np.reshape(counts, (-1, 10)) for i in range(4)),
      "counts must be 4 matches, 4 totals at least as large, and the two lengths"),
@@ -301,6 +290,8 @@ RELATIONS = (
         name.split(".")[-1] for name, _ in model.named_parameters()}
      and all(0 <= times < math.inf for times in (faster or {}).values()),
      "faster must name parameters by their last part, such as 'weight': 2.0, 0 or more"),
+    ("train", lambda loss: loss is None or takes(loss, 2, smoothing=0.0),
+     "loss must take (model, batch, smoothing=...), as translation_loss does"),
     ("AdaptiveSteps", lambda layer: takes(layer.forward, 2),
      "layer must take (x, mask), as an EncoderLayer does"),
     ("LatentAttention", lambda turned: turned >= 0 and turned % 2 == 0,
@@ -326,21 +317,36 @@ RELATIONS = (
     ("Transformer.decode", lambda self, cache: cache is None
      or len(cache.layers) == len(self.decoder.layers),
      "cache must have as many layers as the decoder: make one with new_cache()"),
-    *((name, lambda self, segments: segments is None or self.segments is not None,
-       "segments are given to a model that knows none: build it with n_segments=2")
-      for name in OF_SEGMENTS),
-    *((name, lambda self, ids, segments: segments is None or self.segments is None or (
-        segments.shape == ids.shape and bool(
-            ((segments >= 0) & (segments < self.segments.num_embeddings)).all())),
-       "segments must have the shape of ids, and numbers from 0 to n_segments - 1")
-      for name in OF_SEGMENTS),
+    (OF_SEGMENTS, lambda self, segments: segments is None or self.segments is not None,
+     "segments are given to a model that knows none: build it with n_segments=2"),
+    (OF_SEGMENTS, lambda ids, segments: segments is None or segments.shape == ids.shape,
+     "segments must have the shape of ids"),
 )
 
 
+def _miscounted(x: Tensor, n: int) -> str:
+    wrong = x[(x < 0) | (x >= n)].tolist()
+    return wrong and f"holds {wrong[0]}; each number must be at least 0 and below {n}"
+
+
+def _too_wide(x: Tensor, n: int) -> str:
+    return x.shape[-1] != n and f"is {describe(x)}; its last size must be {n}"
+
+
 def require_relation(function: str, given: dict) -> None:
-    """Raise ValueError where RELATIONS asks for something that these arguments are not."""
-    for name, holds, sentence in RELATIONS:
-        if name != function:
+    """Raise ValueError where COUNTED, WIDTHS or RELATIONS asks for what these arguments are not."""
+    for problem, table in ((_miscounted, COUNTED), (_too_wide, WIDTHS)):
+        for names, argument, path, what in table:
+            if function not in names.split():
+                continue
+            try:
+                said = problem(torch.as_tensor(given[argument]), int(f"{{{path}}}".format(**given)))
+            except Exception:
+                continue  # there is no bound yet, or nothing to hold against it
+            if said:
+                raise ValueError(f"{function}: {argument} {said}, {what}.")
+    for names, holds, sentence in RELATIONS:
+        if not {function, function.rpartition(".")[2]} & {*names.split()}:
             continue
         known = inspect.signature(holds).parameters
         needed = {key for key, found in known.items() if found.default is found.empty}
@@ -405,4 +411,4 @@ def _in_words(limits) -> str:
     words = {"at_least": "at least", "above": "above", "at_most": "at most", "below": "below"}
     return " and ".join(
         f"{words[name]} {limits[name]:,}" for name in words if name in limits
-    ).replace("below inf", "finite")
+    ).replace("above -inf and below inf", "finite").replace("below inf", "finite")

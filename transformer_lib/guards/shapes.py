@@ -9,12 +9,6 @@ from torch import Tensor
 SHAPE = r"\((?:\.\.\.|[\w*/+ -]+)?(?:, [\w*/+ -]+)*,?\)"
 NAMED = re.compile(rf"((?:\w+, )*\w+): (?:[a-z]+ )?({SHAPE}(?: or {SHAPE})*)")
 
-# Where shapes that do not agree would be broadcast, and give numbers that mean nothing. Elsewhere
-# the code fails on them, or they are legal, such as fewer keys than queries.
-STRICT = {"reward_loss", "dpo_loss", "reweighted", "interpolate", "neighbour_logp", "layer_norm",
-          "distillation_loss", "GruGate", "OutputGate", "ReversibleLayer", "rewards_of", "mask_at",
-          "scan", "quadratic", "by_chunks", "what_is_written", "Follower"}
-
 
 @functools.cache
 def shapes(function) -> dict[str, tuple[str, list[str]]]:
@@ -39,7 +33,7 @@ def misfit(function, given: dict) -> str | None:
     tensors = {name: forms for name, forms in shapes(function).items()
                if isinstance(given.get(name), Tensor)}
     known: dict[str, tuple] = {}  # letter, or names of one shape -> size, and who has it
-    for name, (names, forms) in tensors.items() if len(tensors) > 1 else ():
+    for name, (names, forms) in tensors.items():
         for form in forms:
             sizes = _sizes(form, given[name].shape)
             if sizes is not None and "," in names and len(forms) == 1:
@@ -52,16 +46,19 @@ def misfit(function, given: dict) -> str | None:
         else:
             letters = [x for x in re.findall(r"[A-Z]\w*", " ".join(forms)) if x in known]
             told = [f"{x} = {known[x][0]} as in {known[x][1]}" for x in dict.fromkeys(letters)]
-            return f"{names}: {' or '.join(forms)}, " + ", ".join(told or ["all alike"])
+            alike = ["all alike"] if len(tensors) > 1 else []
+            return ", ".join([f"{names}: {' or '.join(forms)}", *(told or alike)])
     return None
 
 
 def _sizes(form: str, shape: tuple[int, ...]) -> dict[str, int] | None:
     """The size of each letter of a form; "" is how many axes there are more than it writes.
 
-    None where an axis is not as long as a number says.
+    None where an axis is not as long as a number says, or there are too few after "...".
     """
     axes = [axis for axis in re.split(r",\s*", form.strip("()")) if axis]
+    if axes[:1] == ["..."] and len(shape) < len(axes) - 1:
+        return None
     sizes = {} if axes[:1] == ["..."] else {"": len(shape) - len(axes)}
     pairs = list(zip(reversed(axes), reversed(shape), strict=False))
     if any(axis.isdigit() and int(axis) != n for axis, n in pairs):

@@ -15,6 +15,9 @@ import torch
 from torch import Tensor, nn
 
 PLAIN = (str, bytes, bool, Real, list, tuple, dict, set, Tensor, np.ndarray, type(None))
+# What may stand where a signature names the type.
+ALIKE = {bool: (bool, np.bool_), str: (str, Path), Path: (str, Path), Tensor: Tensor,
+         torch.device: (str, torch.device)}
 
 
 @functools.cache
@@ -38,20 +41,12 @@ def fits(value, kind) -> bool:
         return value is None
     if origin in (typing.Union, types.UnionType):
         return any(fits(value, one) for one in inner)
-    if kind is bool:
-        return isinstance(value, (bool, np.bool_))
+    if kind in ALIKE:
+        return isinstance(value, ALIKE[kind])
     if kind in (int, float):
         if isinstance(value, bool) or not isinstance(value, Integral if kind is int else Real):
             return False
         return kind is int or isinstance(value, float) or abs(value) <= sys.float_info.max
-    if kind is str:
-        return isinstance(value, (str, Path))
-    if kind is Tensor:
-        return isinstance(value, Tensor)
-    if kind is Path:
-        return isinstance(value, (str, Path))
-    if kind is torch.device:
-        return isinstance(value, (str, torch.device))
     if kind is Callable or origin is Callable:
         any_number = not inner or inner[0] is Ellipsis
         return callable(value) and (any_number or takes(value, len(inner[0])))

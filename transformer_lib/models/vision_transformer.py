@@ -20,7 +20,7 @@ class VisionTransformer(nn.Module):
 
     def __init__(self, config: BlockConfig, n_classes: int, patch: int, channels: int = 1):
         super().__init__()
-        self.config, self.patch = config, patch
+        self.config, self.patch, self.channels = config, patch, channels
         self.project_patches = nn.Linear(channels * patch * patch, config.d_model)
         self.first = nn.Parameter(torch.zeros(1, 1, config.d_model))
         self.embed = Embed(config)
@@ -30,10 +30,11 @@ class VisionTransformer(nn.Module):
 
     def patches(self, images: Tensor) -> Tensor:
         """images: (B, C, height, width) -> (B, N, C * patch * patch), row by row."""
-        if images.dim() != 4 or images.size(2) % self.patch or images.size(3) % self.patch:
+        fits = images.dim() == 4 and images.size(1) == self.channels
+        if not fits or images.size(2) % self.patch or images.size(3) % self.patch:
             raise ValueError(
-                f"images have shape {tuple(images.shape)}; expected (batch, channels, height, "
-                f"width) with sides that are multiples of {self.patch}."
+                f"images have shape {tuple(images.shape)}; expected (batch, channels "
+                f"{self.channels}, height, width) with sides that are multiples of {self.patch}."
             )
         return nn.functional.unfold(images, self.patch, stride=self.patch).transpose(1, 2)
 

@@ -8,7 +8,7 @@ from numbers import Real
 
 from torch import Tensor, nn
 
-from transformer_lib.guards import describe, guard, takes
+from transformer_lib.guards import describe, guard
 
 
 def require_loss(given: Tensor) -> Tensor:
@@ -38,11 +38,6 @@ def checked(model: nn.Module, loss: Callable, rate: Callable) -> tuple[Callable,
         raise ValueError(
             "model has no parameter to train, for all have requires_grad=False; expected one with "
             "requires_grad=True."
-        )
-    if not takes(loss, 2):
-        raise TypeError(
-            "loss does not take what it is given; expected loss(model, batch), and where `train` "
-            "calls it loss(model, batch, smoothing=...), as translation_loss."
         )
 
     def checked_rate(*given) -> float:

@@ -162,7 +162,7 @@ def smaller(recipe: Recipe, model: dict, train: dict, vocab_size: int) -> Recipe
     """The same recipe at another size: what a test of seconds trains.
 
     model, train: settings to change, by the names of ModelConfig and TrainConfig. Raises ValueError
-    for a name that neither of them has.
+    for a name that neither of them has, and for settings that make no model.
     """
     for given, cls in ((model, ModelConfig), (train, TrainConfig)):
         known = {field.name for field in fields(cls)}
@@ -171,12 +171,14 @@ def smaller(recipe: Recipe, model: dict, train: dict, vocab_size: int) -> Recipe
                 f"{unknown[0]!r} is no setting of {cls.__name__}; it has "
                 f"{', '.join(sorted(known))}."
             )
-    return Recipe(
+    made = Recipe(
         f"{recipe.name}, made small",
         recipe.data | {"vocab_size": vocab_size},
         recipe.model | model,
         replace(recipe.train, **train),
     )
+    made.model_config(vocab_size)  # which refuses sizes that make no model
+    return made
 
 
 guard(__name__)

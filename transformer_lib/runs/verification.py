@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformer_lib import data
+from transformer_lib.corpora.rows import SPLITS
 from transformer_lib.evaluation import score
-from transformer_lib.guards import guard
+from transformer_lib.guards import guard, require_pairs
 from transformer_lib.runs import checksums
 from transformer_lib.runs.checkpoint import read_config
 from transformer_lib.runs.files import read_json_lines, sha256
@@ -81,10 +82,12 @@ def _scores(folder: Path, suffix: str, about: dict, load) -> Iterator[Finding]:
     kept = folder / f"translations{suffix}.jsonl"
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # which data, is in the sentences
-            pairs = load(about["data"], about["src"], about["tgt"])[split][: about["sentences"]]
+            loaded = load(about["data"], about["src"], about["tgt"])
     except (ImportError, OSError, ValueError) as error:
         yield Finding(None, f"{said}: its data isn't at hand ({error})")
         return
+    require_pairs(loaded, SPLITS, "what load returned")
+    pairs = loaded.get(split, [])[: about["sentences"]]
     if len(pairs) != about["sentences"]:
         yield Finding(False, f"{said} is said to be of {about['sentences']:,} sentences, and the "
                              f"data has {len(pairs):,}")

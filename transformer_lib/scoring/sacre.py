@@ -1,5 +1,7 @@
 """sacrebleu's metrics (Post 2018), imported when they are needed."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from transformer_lib.guards import guard
@@ -12,7 +14,7 @@ def metrics():
     return {"bleu": BLEU(), "chrf": CHRF(), "ter": TER()}
 
 
-def statistics(metric, hypotheses, references):
+def statistics(metric: str, hypotheses: Sequence[str], references: Sequence[str]):
     """The counts of each sentence, (sentences, k), and a function from their sums to scores."""
     scorer = metrics()[metric]
     counts = scorer._extract_corpus_statistics(hypotheses, [references])
@@ -25,7 +27,7 @@ def statistics(metric, hypotheses, references):
     return np.array(counts, dtype=float), total
 
 
-def sentence_bleu(hypotheses, references):
+def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str]):
     """BLEU of each sentence, over the orders of n-grams that it has."""
     from sacrebleu.metrics import BLEU
 

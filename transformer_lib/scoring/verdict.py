@@ -40,7 +40,9 @@ class Verdict:
         return f"{self.word} by {abs(self.difference):.3g} ({interval})"
 
 
-def compare_runs(a, b, better="higher", among=1, spread=None):
+def compare_runs(
+    a, b, better: str = "higher", among: int = 1, spread: Sequence[float] | None = None
+):
     """Is arm `a` better than arm `b`? Returns a Verdict at the 5 % level.
 
     a, b: the final metric of each run, as {seed: value} or as two sequences in the order of the

@@ -7,6 +7,7 @@ draw them with book/_static/live/attention_view.js, which follows the page and f
 
 import html
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from transformer_lib.guards import guard
@@ -17,7 +18,8 @@ KINDS = ("encoder", "decoder", "cross")
 
 
 def head_view(
-    weights, query_tokens, key_tokens=None, *, layer=None, heads=None, description=None
+    weights, query_tokens, key_tokens=None, *, layer=None,
+    heads: Sequence[object] | None = None, description=None,
 ):
     """BertViz's head view: lines from each query to the keys, all heads of a layer at once.
 

@@ -1,12 +1,12 @@
 """Curves: metrics by step, when they are known and while they come in."""
 
-import base64
 import html
-import io
 import itertools
 import json
 import math
+import re
 import time
+from collections.abc import Iterable, Sequence
 
 from transformer_lib.guards import guard
 from transformer_lib.visualize.theme import (
@@ -14,8 +14,9 @@ from transformer_lib.visualize.theme import (
     SERIES_COLOURS,
     SERIES_DASHES,
     themed_altair,
-    use_theme,
 )
+
+MOST_POINTS = 600  # of one line of a live curve
 
 
 def line_chart(
@@ -160,9 +161,11 @@ class LiveCurve:
     """
 
     def __init__(
-        self, x="step", y=("loss",), title="Training", seconds=1.0, ghost=(), log_x=False, below=""
+        self, x: str = "step", y: str | Iterable[str] = ("loss",),
+        title: str | Sequence[str] | None = "Training", seconds: float = 1.0,
+        ghost: Iterable[object] = (), log_x: bool = False, below: str = "",
     ):
-        if not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
+        if not 0 <= seconds < math.inf:
             raise ValueError(f"seconds is {seconds!r}; expected those between two drawings.")
         self.x, self.y = x, [y] if isinstance(y, str) else list(y)
         self.title, self.seconds, self.log_x, self.below = title, seconds, log_x, below
@@ -179,7 +182,7 @@ class LiveCurve:
             if value is not None and _finite(value):
                 points.append((float(metrics[self.x]), float(value)))
 
-    def __call__(self, metrics):
+    def __call__(self, metrics: dict):
         self._add(metrics, self.points)
         if time.monotonic() - self.drawn_at >= self.seconds:
             self.draw()
@@ -204,41 +207,96 @@ class LiveCurve:
         step = max(points[-1][0] for points in self.points.values() if points)
         return f"{self.title}: {self.x} {step:g}, " + ", ".join(latest)
 
-    def _figure(self):
-        """A picture and not an Altair chart: that would load its library anew at each update."""
-        import matplotlib.figure
-        from matplotlib.ticker import LogLocator, NullFormatter
-
-        use_theme()
-        figure = matplotlib.figure.Figure(figsize=(6.4, 2.6), layout="constrained")
-        axes = figure.subplots()
-        styles = itertools.cycle(zip(SERIES_COLOURS, SERIES_DASHES, strict=True))
-        for (name, points), (colour, dashes) in zip(self.points.items(), styles, strict=False):
-            style = {"linestyle": (0, dashes) if dashes[1] else "solid"}
-            if ghost := self.ghost[name]:
-                pale = style | {"color": ROLE_COLOURS["masked"], "linewidth": 4, "alpha": 0.45}
-                axes.plot(*zip(*ghost, strict=True), label=f"{name}, recorded", zorder=1, **pale)
-            if points:
-                label = f"{name} {points[-1][1]:.4g}"
-                few = {"marker": "o", "markersize": 4} if len(points) <= 3 else {}
-                axes.plot(*zip(*points, strict=True), color=colour, label=label, **style, **few)
-        axes.set(title=self.title, xlabel=self.x)
-        if self.log_x:
-            axes.set_xscale("log")
-            axes.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:,.0f}",
-                           minor_formatter=NullFormatter())
-        axes.legend(frameon=False)
-        return figure
+    def _line(self, points, place, style):
+        """The points as a line of the picture, thinned if they are many, with dots if few."""
+        thinned = [*points[:: max(1, len(points) // MOST_POINTS)], points[-1]]
+        places = " ".join(f"{x:.2f},{y:.2f}" for x, y in dict.fromkeys(map(place, thinned)))
+        joined = f'<polyline points="{places}" vector-effect="non-scaling-stroke" {style}/>'
+        if len(points) > 3:
+            return joined
+        colour = re.match(r'stroke="[^"]+"( stroke-opacity="[^"]+")?', style)[0]
+        return joined + "".join(
+            f'<path d="M{x:.2f} {y:.2f}h0" vector-effect="non-scaling-stroke" {colour} '
+            'stroke-width="7" stroke-linecap="round"/>'
+            for x, y in map(place, points)
+        )
 
     def _picture(self):
-        """The figure as HTML, with the latest numbers as its text alternative."""
-        drawn = io.BytesIO()
-        self._figure().savefig(drawn, format="png", dpi=144)
-        encoded = base64.b64encode(drawn.getvalue()).decode()
+        """The curves as HTML, as wide as the page and in its colours, with a text alternative.
+
+        No Altair chart: that would load its library anew at each update. The lines are stretched
+        to the width there is, words and strokes are not.
+        """
+        drawn = [p for kind in (self.points, self.ghost) for line in kind.values() for p in line]
+        along = math.log10 if self.log_x and all(x > 0 for x, _ in drawn) else float
+        xs, ys = [along(x) for x, _ in drawn], [y for _, y in drawn]
+        left, low = min(xs), min(ys)
+        wide, tall = (max(xs) - left) or 1.0, (max(ys) - low) or 1.0
+
+        def place(point):  # in hundredths of the picture, from its top left
+            return 100 * (along(point[0]) - left) / wide, 96 - 92 * (point[1] - low) / tall
+
+        marks, lines, names = [], [], []
+        for value in _ticks(low, low + tall):
+            y = place((drawn[0][0], value))[1]
+            lines.append(
+                f'<path d="M0 {y:.2f}H100" stroke="currentColor" stroke-opacity="0.15" '
+                'vector-effect="non-scaling-stroke"/>'
+            )
+            marks.append(
+                f'<span style="position:absolute;right:100%;top:{y:.2f}%;'
+                f'transform:translate(-6px,-50%)">{value:g}</span>'
+            )
+        for value in _ticks(left, left + wide, log=along is math.log10):
+            x = place((value, low))[0]
+            side = -100 if x > 92 else -50 if x > 4 else 0
+            marks.append(
+                f'<span style="position:absolute;left:{x:.2f}%;top:100%;white-space:nowrap;'
+                f'transform:translate({side}%,2px)">{value:,g}</span>'
+            )
+        styles = itertools.cycle(zip(SERIES_COLOURS, SERIES_DASHES, strict=True))
+        live = []
+        for (name, points), (colour, dashes) in zip(self.points.items(), styles, strict=False):
+            dash = f'stroke-dasharray="{" ".join(map(str, dashes))}"' if dashes[1] else ""
+            if ghost := self.ghost[name]:
+                pale = f'stroke="{ROLE_COLOURS["masked"]}" stroke-opacity="0.5" stroke-width="4"'
+                lines.append(self._line(ghost, place, f"{pale} {dash}"))
+            if points:
+                style = f'stroke="{colour}" stroke-width="2" stroke-linecap="round" {dash}'
+                live.append(self._line(points, place, style))
+                sample = f'<path d="M0 3H26" {style}/>'
+                names.append(
+                    '<span style="white-space:nowrap"><svg width="26" height="6">'
+                    f"{sample}</svg> {html.escape(name)} {points[-1][1]:.4g}</span>"
+                )
+        if any(self.ghost.values()):
+            names.append("<span>pale: recorded</span>")
+        title = self.title or ""
+        title = title if isinstance(title, str) else " ".join(title)
         return (
-            f'<img alt="{html.escape(self._summary())}" style="width:100%;max-width:640px" '
-            f'src="data:image/png;base64,{encoded}">{self.below}'
+            f'<div role="img" aria-label="{html.escape(self._summary())}" '
+            'style="font:12px/1.4 Inter,system-ui,sans-serif;font-variant-numeric:tabular-nums;'
+            'margin-bottom:26px">'
+            f'<strong style="display:block;font-size:16px">{html.escape(title)}, by '
+            f"{html.escape(self.x)}</strong>"
+            f'<div style="display:flex;flex-wrap:wrap;gap:0 14px">{"".join(names)}</div>'
+            '<div style="position:relative;height:clamp(100px,22vw,220px);margin:4px 4px 0 44px">'
+            '<svg viewBox="0 0 100 100" preserveAspectRatio="none" fill="none" aria-hidden="true" '
+            'style="position:absolute;inset:0;width:100%;height:100%;overflow:visible">'
+            f'{"".join(lines + live)}</svg>{"".join(marks)}</div></div>{self.below}'
         )
+
+
+def _ticks(low, high, log=False):
+    """Some four to seven round numbers between the ends, which are logarithms on such an axis."""
+    if log:
+        found = [d * 10**e for e in range(math.floor(low), math.ceil(high) + 1) for d in (1, 2, 5)]
+        inside = [value for value in found if low <= math.log10(value) <= high]
+        return inside if len(inside) < 7 else [v for v in inside if math.log10(v).is_integer()]
+    step = 10 ** math.floor(math.log10((high - low) / 2))
+    step *= next(f for f in (2, 1, 0.5, 0.2) if (high - low) / (step * f) >= 3)
+    first = math.ceil(low / step - 1e-9)
+    return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
 guard(__name__)

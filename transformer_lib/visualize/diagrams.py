@@ -18,7 +18,7 @@ BY_WIDTH = (
 )
 
 
-def show_image(name, alt):
+def show_image(name: str, alt: str):
     """Display the diagram `images/<name>.svg` with a text alternative.
 
     The SVG becomes part of the page, so a drawing that uses `currentColor` follows light and dark

@@ -10,7 +10,7 @@ CELL = (46, 32)  # width and height, pixels
 
 def result_grid(
     rows, x, y, value, panel=None, menus=None, framed=(), title=None, description=None,
-    number=".0%", domain=(0.0, 1.0),
+    number=".0%", domain: tuple[float, float] = (0.0, 1.0),
 ):
     """Results of many runs as squares: one for each setting, with the mean of its seeds.
 

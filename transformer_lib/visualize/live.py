@@ -6,6 +6,7 @@ folded below.
 """
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
 
 from transformer_lib.guards import guard
@@ -16,7 +17,7 @@ LIVE = Path(__file__).resolve().parents[2] / "book" / "_static" / "live"
 MOST_CHOICES = 4
 
 
-def live_figure(name, finding, still=None, **options):
+def live_figure(name: str, finding: str, still=None, **options):
     """Display the live figure `name`, of the module book/_static/live/<name>.js.
 
     finding: one or two sentences that say what the figure shows; they are its title, and in a
@@ -51,7 +52,7 @@ def live_figure(name, finding, still=None, **options):
     )
 
 
-def guess(name, question, choices, answer, told):
+def guess(name: str, question: str, choices: Sequence[object], answer, told):
     """Ask for a guess before the live figure below answers it.
 
     In the page the reader clicks a choice, and only then sees the answer and the figure's finding;

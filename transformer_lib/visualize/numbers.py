@@ -2,6 +2,7 @@
 
 import html
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -104,7 +105,9 @@ def matrix(
     )
 
 
-def table(columns, rows, caption=None, folded=None):
+def table(
+    columns: Iterable[object] | dict, rows: Iterable[object], caption=None, folded=None
+):
     """What was found, as a table: a row for each thing compared.
 
     columns: the headings; an empty one heads nothing and is a cell. rows: of each, its name and

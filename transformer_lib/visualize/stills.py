@@ -6,6 +6,7 @@ in a notebook and in print. Each says in words what it draws.
 
 import html
 import itertools
+from collections.abc import Iterable, Sequence
 
 from transformer_lib.guards import guard
 from transformer_lib.visualize.numbers import to_array
@@ -68,7 +69,7 @@ def attention_squares(weights, rows, columns, label):
     return _svg(left + cell * len(columns) + 40, top + cell * len(rows) + 6, label, parts)
 
 
-def bars(shares, label):
+def bars(shares: Sequence[object], label: str):
     """Shares as bars with their percentage: [(name, number from 0 to 1), ...]."""
     row, left, wide = 24, 96, 240
     parts = []
@@ -83,7 +84,7 @@ def bars(shares, label):
     return _svg(left + wide + 50, row * len(shares) + 4, label, parts)
 
 
-def curve(points, x_title, y_title, label, beside=None):
+def curve(points: Sequence[object], x_title, y_title, label, beside=None):
     """One line through [(x, y), ...], from 0 on both axes. beside: (name, points) of a second line,
     dashed, to compare with."""
     wide, high, left, top = 300, 150, 34, 24
@@ -110,7 +111,7 @@ def curve(points, x_title, y_title, label, beside=None):
     return _svg(left + wide + 10, top + high + 22, label, parts)
 
 
-def sentences(named):
+def sentences(named: Iterable[object]):
     """Sentences below each other, each behind its name: [(name, text), ...]."""
     rows = itertools.chain.from_iterable(
         (f"<dt><small>{html.escape(name)}</small></dt>", f"<dd>{html.escape(text)}</dd>")
