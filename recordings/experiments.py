@@ -108,6 +108,21 @@ ARMS = {
     for name, options in OPTIMIZERS.items()
     for more, r_drop in (("", ""), (", R-Drop", " --r-drop 5"))
 }
+# What the grids lack, in words of the pages that show them; results/<grid>.json says it, too.
+MISSING = {
+    "ablations": {
+        "rate": "All these runs have one learning rate",
+        "curve": "No training curve was kept",
+        "edge": "that's the most we tried",  # of the vocabulary
+    },
+    "ladder": {
+        "curve": "no training curve was kept", "edge": "no rate above 0.015 was tried",
+    },
+    "arms": {
+        "rate": "each optimizer has one rate", "seeds": "With one seed, that could be luck",
+        "edge": "R-Drop has one weight here",
+    },
+}
 BEAM_SIZES = (1, 2, 3, 5, 10)
 CURVE = ("step", "validation_loss", "validation_bleu")  # of each validation of a seed
 LENGTH_PENALTIES = (0.5, 1, 1.5, 2, 2.5)  # of which each seed takes the best on validation
@@ -367,7 +382,8 @@ def grid(
             with writing:
                 done[name, seed] = found
                 order = sorted(done, key=lambda key: (list(variants).index(key[0]), key[1]))
-                write_json(goal, {"base": base, "runs": [done[key] for key in order]})
+                rows = [done[key] for key in order]
+                write_json(goal, {"base": base, "missing": MISSING[kind], "runs": rows})
 
     at_once(jobs, one, *zip(*pairs, strict=True), folders, options)
 

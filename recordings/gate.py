@@ -9,6 +9,8 @@ fair      Arms that are compared agree in parameters, updates and tokens read. W
           `differs` says so, in words that the page uses too.
 edge      The weakest knob of the finding is named, and it was turned beyond the values that the
           page talks about: nothing is concluded from a grid that ends where the finding does.
+rates     What is trained is trained at two learning rates or more.
+missing   Where a grid has one rate, or ends on one side, its own file says so, and the page does.
 complete  Each record of a training run has its parameters, updates, tokens, curve and seconds,
           and the file has its threads, versions and command.
 
@@ -25,6 +27,8 @@ ROOT = Path(__file__).resolve().parents[1]
 MARGIN = 0.1  # the share of the loss of guessing that a run must have gained to have begun
 TOLERANCE = {"parameters": 0.1, "updates": 0.0, "tokens": 0.1}  # relative
 RUN = {"parameters", "updates", "tokens", "curve"}
+RATES = ("rate", "times")  # settings that are learning rates, or shares of one
+IN_THE_CURVE = {"updates below", "steps below", "epochs below"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,9 @@ class Gate:
     did_not_learn: [(settings, words of the page), ...] of arms of which some or all runs stay at
     chance.
     differs: "parameters", "updates" or "tokens" -> words of the page that admit the difference.
+    ends: sides of knobs beyond which there is nothing, such as "beam below": one is the least.
+    missing: what the grid lacks ("rate", or a knob's side, "price above") -> words of the page that
+    admit it. The file has the same words in `made`.
     began: where a loss says nothing (rewards, or a start from a trained model, which is far below
     chance at once): whether a record shows that its run began to learn.
     """
@@ -52,6 +59,8 @@ class Gate:
     did_not_learn: tuple[tuple[dict, str], ...] = ()
     differs: dict[str, str] = field(default_factory=dict)
     began: Callable[[dict], bool] | None = None
+    ends: tuple[str, ...] = ()
+    missing: dict[str, str] = field(default_factory=dict)
 
     @property
     def trains(self) -> bool:
@@ -87,7 +96,34 @@ def faults(recorded: dict, gate: Gate, page: str) -> list[str]:
         return [*found, f"{len(lacking)} records have no training curve, the first {lacking[0]}"]
     if trained := [r for r in records if gate.trained(r)]:
         found += _not_begun(trained, gate, page) + _unfair(trained, gate, page)
-    return found + _edges(records, gate)
+    return found + _edges(records, gate) + _not_said(recorded, gate, page)
+
+
+def not_said(lacking: set[str], missing: dict[str, str], recorded: dict, page: str) -> list[str]:
+    """What a recording lacks and does not say, or says and does not lack; [] if all is said.
+
+    missing: as in a Gate. recorded: where the file says it, in its key "missing".
+    """
+    found = [f"no second {what}, and `missing` does not say so" if what == "rate" else
+             f"{what}: nothing is recorded, and `missing` does not say so"
+             for what in sorted(lacking - missing.keys())]
+    found += [f"{what} is not missing, as `missing` says"
+              for what in sorted(missing.keys() - lacking)]
+    found += [f"the page does not say: {words}" for words in missing.values() if words not in page]
+    if recorded.get("missing", {}) != missing:
+        found.append(f"the file does not say what it lacks: {missing}")
+    return found
+
+
+def _not_said(recorded, gate, page) -> list[str]:
+    trained = [r["settings"] for r in recorded["records"] if gate.trained(r)]
+    rates = {settings[name] for settings in trained for name in RATES if name in settings}
+    lacking = {"rate"} if trained and len(rates) < 2 else set()
+    for name, limits in gate.edge.items():
+        if not isinstance(limits, set):
+            lacking |= {f"{name} {side}" for side, limit in
+                        zip(("below", "above"), limits, strict=True) if limit is None}
+    return not_said(lacking - IN_THE_CURVE - set(gate.ends), gate.missing, recorded["made"], page)
 
 
 def _not_begun(records, gate, page) -> list[str]:

@@ -172,19 +172,21 @@ def read(path: Path) -> list[dict]:
 
 def record(
     path: Path, grid: Iterable[tuple[dict, Callable[[], dict]]], parts=(),
-    again=lambda found: False, name: str = "",
+    again=lambda found: False, name: str = "", missing: dict | None = None,
 ) -> None:
     """Measure each (settings, function) that `path` does not hold yet, and keep what it returns.
 
     parts: only cells whose settings name one of these parts are measured; by default all.
     again: whether a record that is there lacks something and has to be made again.
     name: of the module, for the command that the file keeps; by default the file's own.
+    missing: what the grid lacks, in the page's words (recordings/gate.py).
     """
     torch.set_num_threads(1)
     make_folder(path.parent)
     grid, known = list(grid), read(path)
     made = {key: environment(torch.device("cpu"))[key] for key in ("device", "python", "torch")}
     made |= {"threads": 1, "command": f"make record ONLY={name or path.stem}"}
+    made |= {"missing": missing} if missing else {}
     records = [next((r for r in known if r["settings"] == settings), None) for settings, _ in grid]
     todo = [
         i for i, r in enumerate(records)
@@ -224,6 +226,9 @@ def add(path: Path, found: list[dict], name: str) -> None:
     records = {json.dumps(r["settings"]): r for r in (*read(path), *found)}
     where = environment(torch.device("cpu"))
     made = {key: where[key] for key in ("device", "python", "torch")}
+    if path.exists():  # what it says that it lacks
+        before = json.loads(path.read_text(encoding="utf8"))["made"]
+        made |= {"missing": before["missing"]} if "missing" in before else {}
     write(path, made | {"threads": 1, "command": f"make record ONLY={name}"}, [*records.values()])
 
 
@@ -269,7 +274,8 @@ def main() -> None:
         if hasattr(grid, "OUT"):
             gate = getattr(grid, "GATE", None)
             again = gate.lacks if gate and not options.new else lambda _: False
-            record(grid.OUT, grid.grid(), options.parts, again, name.split(".")[1])
+            missing = gate.missing if gate else None
+            record(grid.OUT, grid.grid(), options.parts, again, name.split(".")[1], missing)
         else:
             grid.record_all()  # a module of several files
 

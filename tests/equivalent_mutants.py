@@ -50,7 +50,8 @@ EQUIVALENT = {
         ),
     },
     "feed_forward_and_residuals": {
-        "factor = 20.0 | 20.0 -> 21.0": ("any large factor does"),
+        "factor, at_a_tenth = (20.0, 20) | 20.0 -> 21.0": ("any large factor does"),
+        "factor, at_a_tenth = (20.0, 20) | 20 -> 21": ("from half to twice the true number counts"),
         "keep = torch.rand_like(x) >= p | GtE -> Gt": (
             "a random number is exactly p with probability 0"
         ),
@@ -81,7 +82,6 @@ EQUIVALENT = {
         ),
     },
     "toy_tasks": {
-        "letters, length = (2, 3) | 2 -> 3": ("three letters do as well"),
         "width = max(written.size(1), right.size(1)) | arguments exchanged": (
             "the larger, or smaller, of two has no order"
         ),
@@ -176,7 +176,7 @@ EQUIVALENT = {
         "unit = F.normalize(table, dim=-1) | without dim=": (
             "the default, axis 1, is the last one of a table"
         ),
-        "cheaper, dearer = (('cross', 0, 2, 3), ('cross', 0, 1, 3)) | 3 -> 0": (
+        "cheaper, harmful, dearer = (('cross', 0, 2, 3), 3, ('cross', 0, 1, 3)) | 3 -> 0": (
             "heads 1 and 0 of that attention cost more than their sum, too"
         ),
         "similarity[i] = -2.0 | 2.0 -> 3.0": ("below every cosine, too"),

@@ -45,10 +45,12 @@ CASES = [
     (ch.parameters, (2_097_152, 1_050_624, 0.667), False, "biases are missing"),
     (ch.parameters, (2_099_712, 1_048_576, 0.667), False, "four biases"),
     (ch.parameters, (2_099_712, 1_050_624, 1 / 3), False, "the attention's share"),
-    (ch.gain, (30,), True, "Right"),
-    (ch.gain, (1.0,), False, "still gets"),
-    (ch.gain, (0.1,), False, "still gets"),
-    (ch.gain, (-1,), False, "between 0 and 1000"),
+    (ch.gain, (30, 25), True, "Right"),
+    (ch.gain, (1.0, 20), False, "still gets"),
+    (ch.gain, (0.1, 20), False, "still gets"),
+    (ch.gain, (-1, 20), False, "between 0 and 1000"),
+    (ch.gain, (30, 2.5), False, "it's more"),
+    (ch.gain, (30, 170), False, "it's less"),
     (ch.sums_in_the_way, (1, 0.01, 40, "with"), True, "With two layers: with sums"),
     (ch.sums_in_the_way, (1, 0.01, 40, "without"), False, "the prediction for two layers"),
     (ch.sums_in_the_way, (6, 0.003, 120, "with"), False, "there the sums are ahead"),
@@ -62,3 +64,8 @@ CASES = [
 def test_check(check, answer, verdict, message, capsys):
     assert check(*answer) is verdict
     assert message in capsys.readouterr().out
+
+
+def test_the_gradient_at_a_tenth_is_what_the_check_says():
+    median = sorted(ch._own_share(0.1, seed) for seed in range(5))[2]
+    assert abs(median - ch.AT_A_TENTH) < 0.5

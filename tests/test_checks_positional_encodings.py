@@ -36,7 +36,8 @@ def back(k, w):
 
 def compared(**changes):
     """The library's small learned table against the sinusoids as they are."""
-    return {"sinusoidal": 0.71, "learned": 0.02, "sequences": 50, "steps": 400} | changes
+    setting = {"sinusoidal": 0.71, "learned": 0.02, "sequences": 50, "steps": 200}
+    return setting | {"fair": "learned"} | changes
 
 
 CASES = [
@@ -65,6 +66,9 @@ CASES = [
     (ch.sinusoids_ahead, (compared(sinusoidal=0.02),), False, "must lie above"),
     (ch.sinusoids_ahead, (compared(sequences=100),), False, "recorded are 25, 50, 200"),
     (ch.sinusoids_ahead, ({"sequences": 50},), False, "give a dictionary"),
+    (ch.sinusoids_ahead, (compared(fair="undecided"),), False, "What did your comparison give"),
+    (ch.sinusoids_ahead, (compared(sequences=200),), True, "Both at 0.71"),
+    (ch.sinusoids_ahead, (compared(fair="both"),), False, "yours is 'both'"),
 ]
 
 

@@ -56,10 +56,13 @@ CASES = [
     (ch.bag_copies, (lambda n: 1 / torch.arange(1, n + 1).prod(),), True, "Right"),
     (ch.bag_copies, (lambda n: ...,), None, "Not attempted"),
     (ch.bag_copies, (math.factorial,), False, "at most 1"),
-    (ch.lucky_bag, (2, 3), True, "Right"),
-    (ch.lucky_bag, (10, 3), False, "copies 2"),
-    (ch.lucky_bag, (1, 3), False, "at least 2"),
-    (ch.lucky_bag, (20, 8), False, "too many"),
+    (ch.lucky_bag, (2, 3, 0.3), True, "Right"),
+    (ch.lucky_bag, (10, 3, 0.1), False, "copies 2"),
+    (ch.lucky_bag, (1, 3, 1.0), False, "at least 2"),
+    (ch.lucky_bag, (20, 8, 0.0), False, "too many"),
+    (ch.lucky_bag, (2, 3, 0.5), False, "it's less"),
+    (ch.lucky_bag, (3, 3, 0.1), False, "it's more"),
+    (ch.lucky_bag, (3, 3, 19), False, "between 0 and 1"),
 ]
 
 

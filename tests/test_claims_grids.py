@@ -88,9 +88,12 @@ def test_one_vector_learns_long_sentences_later_and_is_not_full():
     for better in (longer, wider):
         assert compare_runs(better, vector).word == BETTER and max(better.values()) < 0.2
         assert compare_runs(rows, better).word == BETTER
-    # Beyond: a wider one is no better than the narrow one, and other rates change nothing.
+    # At this rate, a still wider one is no better than the narrow one; at half of it, it is.
     widest = eight(True, 128, 600).values()
     assert f"{min(widest):.0%} {max(widest):.0%}" == "1% 5%"
+    at_half = [eight(True, width, 600, 0.002).values() for width in (32, 64, 128)]
+    said = [f"{min(found):.0%} {max(found):.0%}" for found in at_half]
+    assert said == ["2% 4%", "4% 12%", "13% 14%"]
     worst = [min(eight(False, 32, 600, rate).values()) for rate in (0.002, 0.01)]
     best = [max(eight(True, 32, 600, rate).values()) for rate in (0.002, 0.01)]
     assert [f"{share:.0%}" for share in worst] == ["51%", "19%"] and max(best) < 0.055

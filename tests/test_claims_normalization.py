@@ -226,6 +226,7 @@ def test_another_recording_is_told_otherwise(recorded, told):
         for line in set(lines) & set(changed)
         if "Norm|" not in line
         and "post-norm|" not in line
+        and "|pre-norm|" not in line
         and "|BLEU|" not in line
         and "|chrF|" not in line
     ]
@@ -244,8 +245,8 @@ def test_bleu_and_chrf_disagree_about_batchnorm(recorded, told):
         for line in lines
         if "LayerNorm" in line or "BatchNorm" in line
     }
-    assert verdicts["BatchNorm"] == ["worse", "cannot be told apart"]
-    assert verdicts["LayerNorm, post-norm"] == ["worse", "worse"]
+    assert verdicts["BatchNorm"] == ["worse", "cannot be told apart", "worse"]
+    assert verdicts["LayerNorm, post-norm"] == ["worse"] * 3
 
 
 def test_the_findings_hold_in_every_seed(recorded):
@@ -282,7 +283,8 @@ def test_the_findings_about_post_norm_hold_in_every_seed(recorded):
     # Two of three have hardly left guessing with ten updates of warm-up.
     assert sum(x > 0.85 * math.log(12) for x in last("warm-up, 10 steps")) == 2
     assert min(last("sublayers start at 5")) > 0.95 * math.log(12)
-    assert max(last("nothing", rate=0.003)) < half
+    assert sum(x < half for x in last("nothing", rate=0.003)) == 2  # the third is slower
+    assert max(last("nothing", rate=0.003)) < 0.7 * math.log(12)
     for change in ("nothing", "sublayers start at 5"):
         assert max(last(change, True)) < half, f"pre-norm does not learn: {change}"
     assert max(last("nothing", layers=2)) < min(last("sublayers add at most 0.1", layers=2))

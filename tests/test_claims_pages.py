@@ -28,8 +28,9 @@ TELL = {
     "starts": ("4a1b4da6", "85d9182a", "089027ee", "starts-says-11"),
     "toys": (
         "e3e33266", "3f45f1b8", "exchange-recorded-13", "patch-recorded-13", "827edd7d",
-        "one-sided-13", "exchange-says-13",
+        "one-sided-13",
     ),
+    "crossing": ("e3e33266", "crossing-13"),
 }
 ON_MULTI30K = {"beams", "beyond"}
 grids = pytest.mark.parametrize("name", TELL)
@@ -448,7 +449,7 @@ def of_the_right_letter(task, positions, place, look, rate=None):
     ]
 
 
-def test_reverse_looks_for_the_letter_it_wrote_last_and_counts_later():
+def test_reverse_needs_the_letter_it_wrote_last_and_counts_later():
     """The chapter on toy tasks says so of these seeds, and of copy what it is compared with."""
     early, late = (of_the_right_letter("reverse", "sinusoidal", 5, look) for look in (0, 1))
     assert max(early) < 0.7 and all(b > a for a, b in zip(early, late, strict=True))

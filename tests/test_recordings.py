@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
+from recordings import experiments, replay
 from recordings import gate as gates
 from recordings import record as recorder
-from recordings import replay
 from recordings.gate import Gate, faults, page_source
 from transformer_lib.config import TrainConfig
 from transformer_lib.data import load_parallel
@@ -48,6 +48,37 @@ def gate_faults(name):
 def test_every_recording_passes_the_gate(name):
     found = gate_faults(name)
     assert not found, f"{name}: {found}. Mend it, and then `make record ONLY=...`."
+
+
+# The grids that `make ablations` and its like train, and the pages that conclude from them. (Those
+# of the ablations print ablations.conditions(), too: tests/test_ablations.py.)
+RUNS = {
+    "ablations": (experiments.BASE, ("choices", "05_tokens_and_embeddings")),
+    "ladder": (experiments.GROUND, ("speedrun",)),
+    "arms": (experiments.LONG, ("larger-runs",)),
+}
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_every_grid_of_runs_says_what_it_lacks(kind):
+    base, pages = RUNS[kind]
+    grid = json.loads((RESULTS / f"{kind}.json").read_text(encoding="utf8"))
+    assert grid["base"] == base
+    rates, seeds = {}, {}
+    for run in grid["runs"]:
+        words = f"--optimizer adam {base} {run['options']}".split()
+        last = {name: words[i + 1] for i, name in enumerate(words[:-1])}  # the last one counts
+        rates.setdefault(last["--optimizer"], set()).add(last["--peak-lr"])
+        seeds.setdefault(run["variant"], []).append(run["seed"])
+    lacking = {"edge"}  # each changes a setting to one value, or ends where the finding does
+    lacking |= {"rate"} if any(len(of) < 2 for of in rates.values()) else set()
+    lacking |= {"seeds"} if any(len(of) < 2 for of in seeds.values()) else set()
+    lacking |= {"curve"} if any("curve" not in run for run in grid["runs"]) else set()
+    assert not gates.not_said(lacking, experiments.MISSING[kind], grid, page_source(*pages))
+
+
+def test_single_recipes_have_one_rate_and_the_page_of_all_runs_says_so():
+    assert "Each of our recipes has one learning rate" in page_source("choices")
 
 
 def test_one_command_makes_every_recording():
@@ -184,6 +215,29 @@ def test_a_grid_that_ends_where_the_finding_does_is_found():
     assert faults(recorded(), Gate(2.3, ("arm",)), "") == [
         "no knob is named whose edge was crossed"
     ]
+
+
+def test_a_grid_of_one_rate_or_one_side_says_so_in_its_file_and_on_its_page():
+    poor = recorded()
+    poor["records"] = [r for r in poor["records"] if r["settings"]["rate"] == 0.01]
+    edge = {"rate": (None, 0.001)}
+    assert faults(poor, Gate(2.3, ("arm",), edge), "") == [
+        "no second rate, and `missing` does not say so",
+        "rate below: nothing is recorded, and `missing` does not say so",
+    ]
+    missing = {"rate": "at one rate", "rate below": "none lower"}
+    gate = Gate(2.3, ("arm",), edge, missing=missing)
+    assert faults(poor, gate, "at one rate, none lower") == [
+        f"the file does not say what it lacks: {missing}"
+    ]
+    poor["made"]["missing"] = missing
+    assert faults(poor, gate, "at one rate, none lower") == []
+    assert faults(poor, gate, "at one rate") == ["the page does not say: none lower"]
+    ends = Gate(2.3, ("arm",), edge, missing=missing, ends=("rate below",))
+    assert "rate below is not missing, as `missing` says" in faults(poor, ends, "none lower")
+    assert "rate is not missing, as `missing` says" in faults(
+        recorded(made=poor["made"]), gate, "at one rate, none lower"
+    )
 
 
 def test_what_was_not_tried_elsewhere_is_found():

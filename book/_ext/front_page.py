@@ -74,7 +74,8 @@ TITLES = {"figure_plane": "Turn a query in the plane", "figure_inside": "Inside 
           "figure_order": "Shuffle the sentence", "figure_path": "Follow one token through the stack",
           "figure_train": "Train one yourself, in the page", "figure_decoding": "Choose another piece",
           "figure_film": "Watch a translator learn", "figure_patch": "Put one sentence into another",
-          "figure_memory": "What a memory row remembers", "figure_family": "The family tree"}
+          "figure_memory": "What a memory row remembers", "figure_family": "The family tree",
+          "figure_letters": "Places or content?"}
 
 
 def picture(part: str) -> str:

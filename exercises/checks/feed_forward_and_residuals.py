@@ -267,13 +267,19 @@ def _own_share(gain, seed, n_layers=12, d=32):
     return (sizes[3] / (sizes.sum() - sizes[3]) * 9).item()
 
 
+AT_A_TENTH = 17.2  # the median of `_own_share` with the factor 0.1 (tests hold it)
+
+
 @judged(7, hint=(
         "x is one of 25 summands: make the others large",
         "the path carries x with a gradient of 1, whatever the sublayers add",
-        "a factor well above 1 drowns it; try 3, then 10. And below 1?",
-    ), example=20.0)
-def gain(value):
-    expect(isinstance(value, (int, float)), "give one number, the factor on every sublayer")
+        "a factor well above 1 drowns it; try 3, then 10. With a tenth, what comes from another "
+        "token is about a tenth",
+    ), example=(20.0, 20))
+def gain(value, at_a_tenth):
+    for name, given in dict(factor=value, at_a_tenth=at_a_tenth).items():
+        number = isinstance(given, int | float) and not isinstance(given, bool)
+        expect(number, f"`{name}` is one number; yours is {given!r:.40}")
     expect(0 < value <= 1000, "a factor between 0 and 1000, please")
     ratios = sorted(_own_share(float(value), seed) for seed in range(5))
     expect(
@@ -281,6 +287,12 @@ def gain(value):
         f"with the factor {value:g} the token's own input still gets {ratios[2]:.1f} times the "
         "gradient of another's (the median of five seeds)",
     )
+    expect(
+        AT_A_TENTH / 2 <= at_a_tenth <= 2 * AT_A_TENTH,
+        f"the factor is right; but with 0.1 it isn't {at_a_tenth:g} times, it's "
+        f"{'less' if at_a_tenth > AT_A_TENTH else 'more'}: which gradients go through a sublayer?",
+    )
+    return f"With your factor {ratios[2]:.2f} times, with 0.1 {AT_A_TENTH:.0f} times."
 
 
 @judged(8, hint=(

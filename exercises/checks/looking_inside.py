@@ -288,9 +288,9 @@ def _told(values):
         "hover over a mark of the figure to see its kind, layer and heads, and check that its "
         "interval doesn't contain 0",
     ),
-    example=(("cross", 0, 2, 3), ("cross", 0, 1, 3)),
+    example=(("cross", 0, 2, 3), 3, ("cross", 0, 1, 3)),
 )
-def two_heads(cheaper, dearer):
+def two_heads(cheaper, harmful, dearer):
     found = _two_heads("cheaper", cheaper)
     alone, both = found["largest"], found["damage"][0]
     low, high = found["less_largest"][1:]
@@ -305,6 +305,18 @@ def two_heads(cheaper, dearer):
         f"difference is {low:+.3f} to {high:+.3f} and holds 0: these sentences cannot tell",
     )
     told = f"Without both {both:+.3f}, without the worse alone {alone:+.3f}"
+    first, second = found["settings"]["heads"]
+    expect(harmful in (first, second), f"`harmful` is one of your two heads, {first} or {second}")
+    single = {
+        r["settings"]["head"]: r["damage"][0]
+        for r in recorded("heads", part="alone", name=found["settings"]["name"])
+        if "translator" not in r["settings"]
+    }
+    expect(
+        harmful == min(first, second, key=single.get),
+        f"`cheaper` is right, but once the other is silent, head {harmful} isn't the one that does "
+        "harm: without it alone the loss rises more than without both",
+    )
     found = _two_heads("dearer", dearer)
     expect(
         found["less_sum"][1] > 0,

@@ -5,7 +5,7 @@ import math
 from collections import Counter
 
 from exercises.checks import Part, exercise, expect, judged, values
-from exercises.checks.recorded import recorded
+from exercises.checks.recorded import expect_share, recorded
 
 padding = values(
     1,
@@ -286,9 +286,9 @@ def leak(train, test):
         "'left of' is less padding, 'below' is fewer meetings",
         "a cruder order mixes more by itself, so it can afford a larger pool than 30",
     ),
-    example=("longer side", 100),
+    example=("longer side", 100, 0.06),
 )
-def better_bargain(order, pool):
+def better_bargain(order, pool, at_512):
     tried = {
         (r["settings"]["order"], r["settings"]["pool"]): r
         for r in recorded("batches", part="padding", fill="tokens")
@@ -304,7 +304,16 @@ def better_bargain(order, pool):
     )
     expect(found["again"] <= advice["again"], f"more of the batch-mates meet again: {told}")
     expect(padding[1] < padding[0], f"it pads more: {told}")
-    return f"{told}."
+    expect_share(at_512)
+    (small,) = recorded("batches", part="sizes", order=order, pool=pool, budget=512)
+    right = sum(small["padding"]) / len(small["padding"])
+    expect(
+        abs(at_512 - right) <= 0.01,
+        f"the square is right; but in batches of 512 tokens it doesn't pad {at_512:.1%}, it's "
+        f"{'less' if at_512 > right else 'more'}: which padding does your order leave, however few "
+        "sentences there are in a batch?",
+    )
+    return f"{told}; in batches of 512 tokens it pads {right:.1%}."
 
 
 def _longest(lengths, size, start=0, share=lambda all_below: 1 - all_below):

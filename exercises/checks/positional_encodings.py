@@ -5,7 +5,7 @@ import math
 import torch
 
 from exercises.checks import Part, exercise, expect, judged, values
-from exercises.checks.recorded import outcomes
+from exercises.checks.recorded import ends_lower, outcomes
 from transformer_lib.positional import sinusoidal_table
 
 
@@ -270,24 +270,46 @@ def nearer(d_model, near, far):
         "a comparison can be made unfair by its starting sizes",
         "learned positions that start far too large need long to recover; give few steps",
     ),
-    example={"sinusoidal": 0.71, "learned": 0.02, "sequences": 50, "steps": 400},
+    example={
+        "sinusoidal": 0.71, "learned": 0.02, "sequences": 50, "steps": 200, "fair": "learned"
+    },
 )
 def sinusoids_ahead(setting):
+    names = "sinusoidal", "learned", "sequences", "steps", "fair"
     expect(
-        isinstance(setting, dict)
-        and set(setting) == {"sinusoidal", "learned", "sequences", "steps"},
-        'give a dictionary with "sinusoidal", "learned", "sequences" and "steps"',
+        isinstance(setting, dict) and set(setting) == set(names),
+        f"give a dictionary with {', '.join(map(repr, names))}",
     )
-    right = {
-        kind: outcomes(
-            "positions", "few", "right", positions=kind, size=setting[kind],
-            sequences=setting["sequences"], steps=setting["steps"],
-        )
-        for kind in ("sinusoidal", "learned")
-    }
-    spans = {kind: f"{min(found):.0%} to {max(found):.0%}" for kind, found in right.items()}
+
+    def compared(**sizes):
+        """The share right of each seed of both kinds, and a sentence with their spans."""
+        found = [
+            outcomes(
+                "positions", "few", "right", positions=kind, size=size, base=None,
+                sequences=setting["sequences"], steps=setting["steps"],
+            )
+            for kind, size in sizes.items()
+        ]
+        first, second = (f"{min(shares):.1%} to {max(shares):.1%}" for shares in found)
+        return *found, f"the sinusoids get {first}, the learned positions {second}"
+
+    sines, learned, told = compared(**{kind: setting[kind] for kind in names[:2]})
     expect(
-        min(right["sinusoidal"]) > max(right["learned"]),
-        f"there the sinusoids get {spans['sinusoidal']}, the learned positions {spans['learned']}: "
-        "the worst seed of the first must lie above the best of the second",
+        min(sines) > max(learned),
+        f"there {told}: the worst seed of the first must lie above the best of the second",
     )
+    guess = setting["fair"]
+    expect(
+        guess in (*names[:2], "undecided"),
+        f"`fair` is 'sinusoidal', 'learned' or 'undecided'; yours is {guess!r:.40}",
+    )
+    sines, learned, fair = compared(sinusoidal=0.71, learned=0.71)
+    # ends_lower asks who makes fewer mistakes.
+    ahead = ends_lower([-share for share in sines], [-share for share in learned], names[:2])
+    expect(
+        guess == ahead,
+        f"the comparison is right; the prediction for two tables that both start at 0.71, with as "
+        f"many sequences and steps, isn't {guess!r}. What did your comparison give the one and not "
+        "the other?",
+    )
+    return f"There {told}. Both at 0.71: {fair}."

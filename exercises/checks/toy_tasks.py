@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from exercises.checks import exercise, expect, judged
+from exercises.checks.recorded import expect_share
 
 
 @exercise(
@@ -284,8 +285,8 @@ def _guessed(letters, n):
         "two orders look the same where letters repeat",
         "with two different letters, how many different orders can three places have at most?",
         "average over all sequences: in 'aaa' every order is right",
-    ), example=(3, 3))
-def lucky_bag(letters, n):
+    ), example=(3, 3, 0.19))
+def lucky_bag(letters, n, longer):
     expect(isinstance(letters, int) and isinstance(n, int), "give two whole numbers")
     expect(letters >= 2 and n >= 3, "at least 2 different letters, and at least 3 places")
     expect(letters**n <= 100_000, "too many sequences to try them all: take fewer letters")
@@ -295,3 +296,11 @@ def lucky_bag(letters, n):
         f"with {letters} letters and {n} places a bag that guesses copies {share:.0%} of all "
         "sequences; more than a third was asked for",
     )
+    expect_share(longer)
+    right = _guessed(letters, n + 1)
+    expect(
+        abs(longer - right) <= 0.03,
+        f"with {letters} letters and {n} places it copies {share:.0%}, so the claim falls; but "
+        f"with one place more it isn't {longer:.0%}, it's {'less' if longer > right else 'more'}",
+    )
+    return f"{share:.0%} of all sequences, and with one place more {right:.0%}."

@@ -23,7 +23,7 @@ PRICES, SEEDS = (0.0, 0.01, 0.03, 0.1, 0.3), (0, 1, 2)
 # in it, so it says less.)
 GATE = Gate(
     arms=("price",), began=lambda record: mean(record["right"]) > 0.55,
-    edge={"rate": (RATE, RATE), "price": (None, PRICES[-1])},
+    edge={"rate": (RATE, RATE), "price": (0.01, PRICES[-1])},
 )
 
 

@@ -287,6 +287,7 @@ GATE = Gate(
     began=lambda record: record["colours"] > 0.25,  # the reference: about 0.19
     arms=("price", "pairs"),
     edge={"price": (0.1, 0.5), "rate": (RATE, None), "updates": (None, UPDATES)},
+    missing={"rate above": "We tried none above 0.003"},
     measures=("start", "reweighted"),
     differs={"tokens": "The reward model reads the captions, too, so more tokens are read here."},
     did_not_learn=(

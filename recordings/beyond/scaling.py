@@ -37,7 +37,7 @@ KINDS = {
 }
 GATE = Gate(
     chance=math.log(VOCABULARY), arms=("width",),
-    edge={"rate": (1, 1), "width": (None, WIDTHS[-1]), "epochs": (None, 1)},
+    edge={"rate": (1, 1), "width": (32, WIDTHS[-1]), "epochs": (None, 1)},
     differs={"parameters": "with four widths and three amounts of text"},
 )
 

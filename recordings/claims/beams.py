@@ -22,7 +22,8 @@ OUT = RESULTS / "beams.json"
 PAGE = "15_decoding"
 page = SimpleNamespace(**page_code(PAGE))
 GATE = Gate(  # it trains nothing; the best length penalty lies between 0.5 and 1.5
-    edge={"alpha": (0.5, 1.5), "beam": (None, 15), "translator": {"multi30k-de-en-short"}}
+    edge={"alpha": (0.5, 1.5), "beam": (None, 15), "translator": {"multi30k-de-en-short"}},
+    ends=("beam below",),
 )
 
 TRANSLATORS = ("multi30k-de-en", "multi30k-de-en-short", "multi30k-en-de")

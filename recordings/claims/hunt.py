@@ -19,6 +19,7 @@ SEEDS = (0, 1)
 page = SimpleNamespace(**page_code(PAGE, Encoder=Encoder))
 GATE = Gate(
     chance=math.log(8), arms=("encoder",), edge={"heads": (None, 4), "rate": (0.003, 0.003)},
+    missing={"heads below": "none with fewer than four heads"},
     differs={"parameters": "Wider single layers have more parameters but one look"},
 )
 

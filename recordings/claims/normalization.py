@@ -389,7 +389,7 @@ def grid():
     cells += [
         cell("stall", stall, norm_first=norm_first, layers=layers, rate=rate, change=change,
              seed=seed)
-        for seed in FEW
+        for seed in SEEDS
         for layers, rate in ((2, 0.003), (2, 0.01), (6, 0.003), (12, 0.003), (12, 0.01))
         for change, norm_first in (("nothing", False), ("warm-up, 60 steps", False),
                                    ("sublayers add at most 0.1", False), ("nothing", True))

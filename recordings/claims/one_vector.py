@@ -2,8 +2,8 @@
 `make record ONLY=one_vector`.
 
 Parts: rows (a row for each token), vector (one vector, by width and updates), and edge (both at
-other rates, and a wider vector; three seeds). The experiment is that of the page, in its cells
-tagged `recorded`. Resumable; five minutes on one core.
+other rates, and wider vectors; three seeds). The experiment is that of the page, in its cells
+tagged `recorded`. Resumable; six minutes on one core.
 """
 
 import math
@@ -20,7 +20,8 @@ page = SimpleNamespace(**page_code(PAGE))
 # Guessing: ten symbols and <eos>.
 GATE = Gate(
     chance=math.log(11), arms=("part", "squeeze", "width"),
-    edge={"rate": (0.004, 0.004), "width": (None, 64)}, differs={"parameters": "a wider model"},
+    edge={"rate": (0.004, 0.004), "width": (None, 64)},
+    missing={"width below": "fewer than 32 we didn't try"}, differs={"parameters": "a wider model"},
 )
 
 
@@ -48,6 +49,7 @@ def grid():
         ("vector", True, 64, 0.004, STEPS[2], SEEDS),
         ("vector", True, 32, 0.004, STEPS[3], SEEDS),
         ("edge", True, 128, 0.004, STEPS[2], few),
+        *(("edge", True, width, 0.002, STEPS[2], few) for width in (64, 128)),
         *(
             ("edge", squeeze, 32, rate, STEPS[2], few)
             for rate in (0.002, 0.01) for squeeze in (False, True)

@@ -25,7 +25,10 @@ UNIGRAM = 6.0  # nats per piece of captions, at 2,000 pieces
 
 OUT = RESULTS / "one_way.json"
 PAGE = "09_encoder"
-GATE = Gate(chance=UNIGRAM, arms=("encoder",), edge={"rate": (0.003, None)})
+GATE = Gate(
+    chance=UNIGRAM, arms=("encoder",), edge={"rate": (0.003, None)},
+    missing={"rate above": "a learning rate above 0.003 wasn't tried"},
+)
 PAIRS, PIECES, VOCABULARY, BATCH = 8000, 16, 2000, 64
 LOOKS = (500, 1000)  # updates
 WARM_UP = 100

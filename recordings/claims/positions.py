@@ -15,7 +15,10 @@ OUT = RESULTS / "positions.json"
 PAGE = "06_positional_encodings"
 SEEDS = (0, 1, 2, 3, 4, 5)
 page = SimpleNamespace(**page_code(PAGE))
-GATE = Gate(chance=math.log(8), arms=("positions", "size"), edge={"base": (30, 30)})
+GATE = Gate(
+    chance=math.log(8), arms=("positions", "size"), edge={"base": (30, 30)},
+    missing={"rate": "with 400 updates at one learning rate"},
+)
 
 
 SIZES = (0.02, 0.71)  # root mean square of the positions at the start

@@ -16,7 +16,8 @@ PAGE = "04_multi_head_attention"
 SEEDS = (0, 1, 2)
 page = SimpleNamespace(**page_code(PAGE))
 GATE = Gate(
-    chance=math.log(16), arms=("heads", "reader"), edge={"heads": (None, 4)},
+    chance=math.log(16), arms=("heads", "reader"), edge={"heads": (2, 4)},
+    missing={"rate": "All of this is at one learning rate"},
     differs={"parameters": "The network more than doubles the parameters"},
 )
 

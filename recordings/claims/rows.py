@@ -29,6 +29,8 @@ PAGE = "10_decoder"
 GATE = Gate(
     chance=math.log(len(example.VOCABULARY)), measures=("rows",), arms=("seed",),
     edge={"translator": {"multi30k-de-en-short"}, "kind": {"verb"}, "d_model": (None, 4)},
+    missing={"rate": "All toys have one learning rate",
+             "d_model below": "at least four numbers in a row"},
 )
 TRANSLATORS = ("multi30k-de-en", "multi30k-de-en-short")
 # Kind of word -> (German word, its replacement): English words for both.

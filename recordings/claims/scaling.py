@@ -16,7 +16,7 @@ SEEDS = (0, 1, 2)
 page = SimpleNamespace(**page_code(PAGE))
 # Guessing is the plain average of all labels: the loss of weights that never leave uniform.
 GATE = Gate(
-    chance=0.139, arms=("scores",), edge={"d_k": (None, 256)},
+    chance=0.139, arms=("scores",), edge={"d_k": (16, 256)},
     did_not_learn=(
         (
             {"scores": "not divided"},

@@ -63,6 +63,7 @@ def grid():
         ("rates", True, (0.01,), both, 0.98, "nothing"),
         ("beta", False, (0.005,), warmed, 0.999, "nothing"),
         ("rates", False, (0.0003, 0.03), both, 0.98, "nothing"),  # beyond the page's own
+        ("rates", True, (0.003, 0.03), both, 0.98, "nothing"),
     ]
     return [
         cell(part, training, schedule=schedule, seed=seed, norm_first=norm_first, rate=rate,

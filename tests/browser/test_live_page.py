@@ -21,10 +21,13 @@ from unittest import mock
 
 import numpy as np
 import pytest
+import torch
 
 from benchmarks.browser import CHROMIUM, DRIVER, Quiet
 from transformer_lib import load_pretrained, visualize
+from transformer_lib.attention import record_attention
 from transformer_lib.data import load_parallel
+from transformer_lib.runs.export import load_exported
 
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "book" / "_static"
@@ -1061,12 +1064,26 @@ ACTIONS = {  # figure: what a reader does, and what must hold afterwards
     "figure_plane": ("three", "document.querySelector('.live-plane-shares .live-this').textContent.startsWith('three')"),
     "figure_family": ("a module", "/^\\d+ of \\d+ models/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-model').length > 10"),
     "figure_path": ("Next", "/^Step 2 of/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-path rect').length === 256"),
+    "figure_letters": ("Swap it with one to come", "/come to where b was/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-letters i').length === 9"),
     "figure_inside": (None, "document.querySelectorAll('.live-line').length === 7"),
 }
 
 
 def test_every_figure_has_a_test():
     assert set(ACTIONS) == set(FIGURES)
+
+
+SMALL = """return [...document.querySelectorAll('.live-figure *')].filter((one) => one.getClientRects().length
+  && [...one.childNodes].some((part) => part.nodeType === 3 && part.textContent.trim())).map((one) => {
+    const svg = one.ownerSVGElement, size = parseFloat(getComputedStyle(one).fontSize);
+    const scale = svg?.viewBox.baseVal?.width ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+    return [size * scale, one.className.baseVal ?? one.className, one.textContent.slice(0, 20)];
+  }).filter(([size]) => size < 11.9)"""
+
+
+def small_letters(page):
+    """Texts of the live figure in letters under 12 px."""
+    return page.js(SMALL)
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -1080,6 +1097,7 @@ def test_figure(browser, address, name, width):
     assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0
     assert "A finding." in page.text("figcaption")
     assert "undefined" not in page.text(".live-figure") and "NaN" not in page.text(".live-figure")
+    assert not small_letters(page)
     assert not page.errors()
     if AXE.exists():
         assert not serious_issues(page)
@@ -1280,6 +1298,64 @@ def test_one_tokens_path_is_walked_by_key(browser, address):
         page.js("arguments[0].focus()", page.js(button, "Back"))
         ActionChains(browser).send_keys(Keys.ENTER).perform()
         assert page.said().startswith(f"Step {len(steps) - 1} of")
+
+
+LETTERS_SEEN = """const columns = [...document.querySelectorAll('.live-letters > div')];
+return { word: columns.slice(0, -1).map((one) => one.querySelector('button').textContent).join(''),
+  looks: columns.map((one) => parseFloat(one.querySelector('small').textContent)),
+  next: [...document.querySelectorAll('.live-path-shares li')].map((one) => [one.firstChild.textContent, parseFloat(one.lastChild.textContent)]),
+  says: document.querySelector('.live-says').textContent, height: document.querySelector('.live-box').offsetHeight }"""
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_letters_are_exchanged_and_the_model_answers(browser, address, width, scheme):
+    """By button, click, key and menu; looks and bets are torch's, with the file's own weights."""
+    page = visit(browser, address + "book/figure_letters.html", width, scheme)
+    heights = set()
+
+    def seen(task, word, written="deb"):
+        found = page.js(LETTERS_SEEN)
+        assert found["word"] == word
+        weights = load_exported(LIVE / f"letters-{task}.weights").model.eval()
+        ids = lambda letters: [4 + "abcdefghij".index(letter) for letter in letters]  # noqa: E731
+        with torch.no_grad(), record_attention(weights) as recorded:
+            logits = weights(torch.tensor([[*ids(word), 2]]), torch.tensor([[1, *ids(written)]]))[0, -1, 1:]
+        looks = recorded["decoder.layers.0.cross_attention"][0, :, -1].mean(0)
+        np.testing.assert_allclose(found["looks"], 100 * looks, atol=0.6)
+        (top, *_), odds = found["next"], logits.softmax(-1)
+        assert abs(top[1] - 100 * odds.max()) < 0.6
+        assert top[0] == ("end" if odds.argmax() == 1 else "abcdefghij"[odds.argmax() - 3])
+        heights.add(found["height"])
+        return found["says"]
+
+    assert "Now move b" in seen("reverse", "faicgbed")
+    page.press("Swap it with one to come")
+    assert "prefers a, which has come to where b was" in seen("reverse", "fbicgaed")
+    page.press("Swap it with one written")
+    assert "isn't led astray" in seen("reverse", "faicgdeb")
+    page.press("Put back")
+    letters = "return [...document.querySelectorAll('.live-letters > div button')][arguments[0]]"
+    for place in (5, 1):
+        page.js(letters + ".click()", place)
+    seen("reverse", "fbicgaed")
+    page.press("Put back")
+    page.js(letters + ".focus()", 0)
+    for _ in range(3):
+        ActionChains(browser).send_keys(Keys.ARROW_RIGHT).perform()
+    ActionChains(browser).send_keys("j").perform()
+    seen("reverse", "faijgbed")
+    ActionChains(browser).send_keys(Keys.ENTER).perform()  # the same letter, chosen
+    page.js("[...document.querySelectorAll('.live-letters-keys button')].find((one) => one.textContent === 'g').click()")
+    seen("reverse", "faiggbed")
+    page.js("const menu = document.querySelector('.live-select'); menu.value = 'copy'; menu.dispatchEvent(new Event('change'))")
+    page.wait("document.querySelector('.live-says').textContent.startsWith('The right letter is c')", "the other model")
+    seen("copy", "faicgbed", "fai")
+    page.press("Swap it with one to come")
+    assert "prefers d, next to i: it went after the letter" in seen("copy", "faecgbid", "fai")
+    assert len(heights) == 1, "what is below jumps"
+    assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0
+    page.js("document.documentElement.dataset.theme = arguments[0]", scheme)
+    assert not serious_issues(page) and not page.errors()
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -42,7 +42,7 @@
         + "`python -m http.server`, and open `http://localhost:8000` in your browser.");
       return;
     }
-    const alone = ["figure_merges", "figure_plane", "figure_train", "figure_film", "figure_path", "attention_view"].includes(box.dataset.live);
+    const alone = ["figure_merges", "figure_plane", "figure_train", "figure_film", "figure_path", "figure_letters", "attention_view"].includes(box.dataset.live);
     const first = box.dataset.first ?? (alone ? "" : "examples.json");
     if (first) early(first);
     const observer = new IntersectionObserver((entries) => {
