@@ -192,6 +192,10 @@ def test_a_page_says_when_it_ran(without):
     assert "kaggle.com/kernels/welcome?src=" in notebook and "mybinder.org/v2/gh/" in notebook
 
 
+def test_the_books_own_corrected_claims_are_whole():
+    assert len(errata.entries()) > 30
+
+
 def test_the_link_to_say_that_something_is_wrong():
     link = page_foot.issue_link("https://github.com/ada/engine", "3. Masks & more", "book/03_masks")
     asked = parse_qs(urlsplit(link).query)
