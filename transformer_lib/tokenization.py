@@ -39,7 +39,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, kind: str = "bpe") ->
         )
     texts = list(texts)
     if not any(text.strip() for text in texts):
-        raise ValueError("no text to learn a vocabulary from: every given string is empty.")
+        raise ValueError("no text to learn a vocabulary from: there is none, or each is empty.")
     options = {"vocab_size": vocab_size, "special_tokens": SPECIAL_TOKENS, "show_progress": False}
     if kind == "bpe":
         tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))

@@ -21,6 +21,8 @@ BASE = {"signal": "earned", "entropy": 0.05, "rate": 0.001, "layers": 4}
 # (residual, width): about 34,000 parameters each, then about 85,000 each.
 SMALL = [("post-norm", 32), ("pre-norm", 32), ("gate 2", 20)]
 LARGE = [("pre-norm", 52), ("gate 2", 32)]
+# Is it the gate, or that the stack starts as almost nothing? Small, and exploring less.
+QUIET = [("output gate 2", 28), ("pre-norm, quiet", 32)]
 GATE = Gate(
     began=lambda record: record["reaches"] > 0.5,  # it walks; the loss of a policy says nothing
     arms=("residual", "width"),
@@ -35,10 +37,21 @@ GATE = Gate(
 )
 
 
+@torch.no_grad()
+def quieten(agent: corridor.Agent) -> None:
+    """Make what each sublayer adds at the start as small as an output gate of bias 2 would."""
+    for layer in agent.decoder.layers:
+        for last in (layer.self_attention.w_o, layer.feed_forward.contract):
+            for parameter in last.parameters():
+                parameter.mul_(torch.tensor(-2.0).sigmoid())
+
+
 def walks(residual, width, signal, entropy, rate, layers, seed) -> dict:
     """Updates until the right turn was likely at three looks in a row, or None within UPDATES."""
     torch.manual_seed(seed)
-    agent = corridor.small_agent(residual, layers, width=width)
+    agent = corridor.small_agent(residual.removesuffix(", quiet"), layers, width=width)
+    if residual.endswith(", quiet"):
+        quieten(agent)
     loss = corridor.told_loss
     if signal == "earned":
         loss = functools.partial(corridor.policy_gradient_loss, entropy=entropy)
@@ -57,4 +70,6 @@ def grid():
             for seed in seeds for residual, width in which
         ]
 
-    return [*arms(SMALL[1:] + LARGE, SEEDS, entropy=0.01), *arms(SMALL + LARGE, SEEDS)]
+    less = SMALL[1:] + LARGE
+    return [*arms(less, SEEDS, entropy=0.01), *arms(SMALL + LARGE, SEEDS),
+            *arms(QUIET, SEEDS, entropy=0.01)]

@@ -173,7 +173,7 @@ class EarlyLeaving(nn.Module):
         return logits
 
     def sureness(self, before: Tensor, after: Tensor, depth: int) -> Tensor:
-        """(B, D) before and after layer `depth` -> (B,) in [-1, 1]."""
+        """States before, after: (B, D), a layer, the `depth`th -> (B,) in [-1, 1]."""
         if self.measure == "depth":
             return after.new_full((len(after),), depth)
         if self.measure == "stillness":

@@ -72,7 +72,7 @@ class Reader(nn.Module):
         self.guess = nn.Linear(d_model, N_VALUES)
 
     def forward(self, names: Tensor, values: Tensor) -> Tensor:
-        """(B, T) each -> logits (B, T, N_VALUES)."""
+        """names, values: (B, T) -> logits (B, T, N_VALUES)."""
         x = self.name(names) + self.value(values) + self.place  # (B, T, D)
         x = torch.cat([self.extra.expand(len(x), -1, -1), x], dim=1)
         mask = None if self.links is None else self.links(values == ASKED)
@@ -275,7 +275,7 @@ def right_by_distance(model: Reader, batch, n_bins: int = 8) -> list[float]:
 
 
 def by_distance(said: Tensor, answers: Tensor, distances: Tensor, n_bins: int) -> list[float]:
-    """Share of the answers that were said, (B, T) each, for each of n_bins ranges of distance."""
+    """Share of answers that were said in n_bins ranges: said, answers, distances: (B, T)."""
     asked = answers >= 0
     right = (said == answers)[asked].float()
     bins = distances[asked] * n_bins // answers.size(1)

@@ -52,7 +52,10 @@ def fourier_features(x: Tensor, directions: Tensor) -> Tensor:
 
 
 def linear_attention(q_features: Tensor, k_features: Tensor, v: Tensor) -> Tensor:
-    """Every query sees every key: features (B, H, T, M), v (B, H, T, K) -> (B, H, T, K)."""
+    """Every query sees every key.
+
+    q_features: (B, H, T, M); k_features: (B, H, S, M); v: (B, H, S, K). Returns (B, H, T, K).
+    """
     memory = k_features.transpose(-2, -1) @ v  # (B, H, M, K), whatever T is
     total = q_features @ k_features.sum(-2)[..., None]  # (B, H, T, 1)
     return q_features @ memory / total
@@ -68,7 +71,7 @@ class RecurrentAttention:
         self.decay, self.memory, self.total = decay, 0.0, 0.0
 
     def step(self, q_features: Tensor, k_features: Tensor, v: Tensor) -> Tensor:
-        """Write one key and value, read with one query. Features (B, H, M), v (B, H, K)."""
+        """Write one key and value, read: q_features, k_features: (B, H, M), v: (B, H, K)."""
         written = k_features[..., :, None] * v[..., None, :]  # (B, H, M, K)
         self.memory = self.decay * self.memory + written
         self.total = self.decay * self.total + k_features  # (B, H, M)

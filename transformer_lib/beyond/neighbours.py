@@ -81,7 +81,9 @@ class Gate(nn.Module):
 
 
 def nearest_attention(q: Tensor, k: Tensor, v: Tensor, n: int) -> Tensor:
-    """Attention to the n keys with the largest scores: (B, H, T, K), (B, H, M, K) twice.
+    """Attention to the n keys with the largest scores.
+
+    q: (B, H, T, K); k: (B, H, M, K); v: (B, H, M, K_v).
 
     With n = M it is full attention.
     """

@@ -58,7 +58,10 @@ def what_is_left(log_decay: Tensor) -> Tensor:
 
 
 def masked_scores(q: Tensor, k: Tensor, log_decay: Tensor) -> Tensor:
-    """q k^T, each product times what is left of the key: (B, H, T, M) each -> (B, H, T, T)."""
+    """q k^T, each product times what is left of the key.
+
+    q, k: (B, H, T, M); log_decay: (B, H, T, 1) or (B, H, T, M). Returns (B, H, T, T).
+    """
     left = what_is_left(log_decay)
     if left.size(-1) == 1:  # one number for all M rows of the state
         return (q @ k.mT) * left[..., 0]
@@ -235,7 +238,7 @@ class Recaller(nn.Module):
         self.guess = nn.Linear(d_model, N_VALUES)
 
     def forward(self, names: Tensor, values: Tensor) -> Tensor:
-        """(B, T) each -> logits (B, T, N_VALUES)."""
+        """names, values: (B, T) -> logits (B, T, N_VALUES)."""
         return self.guess(self.decoder(self.name(names) + self.value(values)))
 
 

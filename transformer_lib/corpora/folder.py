@@ -21,6 +21,8 @@ def find(name: str) -> Path | None:
     path = Path(name).expanduser()
     if path.is_dir():
         return path.resolve()
+    if path.is_file():
+        raise ValueError(f"{name} is a file; give the folder that holds a file for each split.")
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise ValueError(f"there is no folder {name}; give an existing folder or a hub name.")
     return None

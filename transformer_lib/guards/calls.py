@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.compiler import is_compiling
 
 from transformer_lib.guards.limits import (
+    COUNTS,
     require_numbers,
     require_parameter,
     require_relation,
@@ -118,27 +119,26 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
     known, parameters = hints(function), _signature(function).parameters
     for argument, value in given.items():
         kind, default = known.get(argument, type_of(name, argument)), parameters[argument].default
-        single = parameters[argument].kind not in (
-            inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-        )
-        if single and kind is not None and not fits(value, kind):
+        if parameters[argument].kind is inspect.Parameter.VAR_POSITIONAL and kind is not None:
+            kind = tuple[kind, ...]
+        named = parameters[argument].kind is inspect.Parameter.VAR_KEYWORD
+        if not named and kind is not None and not fits(value, kind):
             if value is not None or argument in known or default is not None:
                 return TypeError(
                     f"{name}: {argument} is {describe(value)}; expected {words(kind)}."
                 )
-        if isinstance(value, Tensor):
-            require_numbers(name, argument, value)
-        if isinstance(value, Tensor) and value.layout != torch.strided:
-            raise ValueError(
-                f"{name}: {argument} is a sparse tensor; expected a dense one: use .to_dense()."
-            )
-        require_parameter(name, argument, value)
+        for one in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(one, Tensor):
+                require_numbers(name, argument, one)
+        require_parameter(name, argument, value, counts=kind in (int, int | None))
     require_relation(name, given)
     tensors = {key: value for key, value in given.items() if isinstance(value, Tensor)}
+    for key, value in tensors.items():
+        if key in COUNTS and value.device.type == "cpu" and value.numel() and value.min() < 0:
+            return ValueError(f"{name}: {key} holds {value.min()}; such numbers count from 0.")
     module = given.get("self", given.get("model"))
-    if isinstance(module, nn.Module) and tensors and "_parameters" in vars(module):  # it is built
-        own = next((p for p in module.parameters()), None)
-        tensors |= {} if own is None else {"the model": own}
+    if tensors and (own := _weight(module)) is not None:
+        tensors |= {"the model": own}
     devices = {value.device for key, value in tensors.items() if value.dim() or key == "the model"}
     if len(devices) > 1:
         where = ", ".join(f"{key} on {value.device}" for key, value in tensors.items())
@@ -147,6 +147,12 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
         shown = ", ".join(f"{k} is {describe(v)}" for k, v in tensors.items() if k in given)
         return ValueError(f"{name}: {shown}; expected {expected}.")
     return None
+
+
+def _weight(module) -> Tensor | None:
+    """A parameter of a module that is built; None where there is none."""
+    built = isinstance(module, nn.Module) and "_parameters" in vars(module)
+    return next(module.parameters(), None) if built else None
 
 
 def _is_raw(error: Exception) -> bool:
@@ -202,7 +208,7 @@ def _explained(function: Callable, name: str, given: dict, error: Exception) -> 
     shown = ", ".join(f"{k} = {describe(v)}" for k, v in given.items() if k != "self")
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
     return kind(
-        f"{name} does not work with {shown or 'no arguments'}{_reason(error)}; expected "
+        f"{name} does not work with {shown or 'no arguments'}{_reason(error, given)}; expected "
         f"{misfit(function, given) or _expected(function, given)}"
     )
 
@@ -215,7 +221,11 @@ REASONS = {
     r"Dimension out of range.*got (-?\d+)": r"there is no axis \1",
     r"alloc|storage size|too many elements|invalid buffer|MemoryError":
         "that needs more memory than there is, so choose smaller sizes",
-    r"negative dim|inconsistent with step sign|non-?negative": "a number is negative",
+    r"must be (?:a )?tensors?\b.*not (?:a |an )?(\w+)":
+        r"a \1 stands where a tensor is expected",
+    r"negative dim|inconsistent with step sign|non-?negative|or equal to 0": "a number is negative",
+    r"by zero": "a number is 0",
+    r"to have (\d+) channels, but got (\d+)": r"\2 numbers where \1 are expected",
     r"surrogate|TextEncodeInput": "half of a surrogate pair is no character",
     r"null (byte|character)": "a NUL is part of no name",
     r"RecursionError": "it is nested too deeply",
@@ -236,16 +246,34 @@ REASONS = {
     r"expected (\d+), got \d+\)|too many values to unpack \(expected (\d+)":
         r"expected \1\2 parts where others are",
     r"shorter than|longer than|sequence of length": "parts that belong together differ in length",
-    r"dtype|scalar type|argument #|not implemented for": "such numbers do not go together here",
+    r"dtype|scalar type|argument #|not implemented for|used as ind|"
+    r"datatype|floating point|bool tensor":
+        "such numbers do not go together here",
+    r"unsupported operand|not supported between|can't be cast|bad operand|an? \w+ is required|"
+    r"not all arguments|expected at most|only integer|update sequence|item assignment|coerced|"
+    r"dataclass instance":
+        "values of such types do not go together here",
     r"`?inf`?\b.*nan|NaN|JSON compliant": "a number is infinite or no number",
-    r"empty|size 0|no elements": "there is nothing in it",
-    r"must match|multiplied|shape|out of (range|bounds)|broadcast|dimension|argument \d+ is":
+    r"\bmeta\b": "the device meta holds no numbers",
+    r"cannot assign '(\S+)' as child": r"a \1 is no module",
+    r"empty|size 0|no elements|non-zero size": "there is nothing in it",
+    r"INTERNAL ASSERT|converge|ill-conditioned": "a number is infinite or no number",
+    r"not a Module|with an iterable": "it holds no modules",
+    r"match|multipl|equal size|the same|kernel|matrix|matrices|shape|out of (range|bounds)|"
+    r"least 1D|0-d|broadcast|dimension|argument \d+ is":
         "the sizes do not fit each other",
 }
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, given: dict) -> str:
     said = f"{type(error).__name__}: {error}"
+    own = _weight(given.get("self"))
+    for key, value in given.items():
+        if isinstance(value, Tensor) and not value.numel():
+            return f" (there is nothing in {key})"
+        if isinstance(value, Tensor) and own is not None and "dtype" in said and (
+                value.dtype != own.dtype):
+            return f" ({key} would have to be of {own.dtype}, as the weights are)"
     for pattern, why in REASONS.items():
         if found := re.search(pattern, said, re.IGNORECASE):
             return f" ({found.expand(why)})"

@@ -1,5 +1,6 @@
 """Limits of a dataclass field, written next to it: `size: int = within(8, at_least=1)`."""
 
+import contextlib
 import dataclasses
 import inspect
 import math
@@ -27,20 +28,21 @@ PARAMETERS = {name: limits for limits, names in (
      "TableDraft.order n_windows n_episodes max_steps longest n_buckets max_distance chunk "
      "n_rounds tile members dilation every write_texts.n passes by_chunks.size factorise.width "
      "FactorisedEmbedding.width BandedLanguageModel.window NearLayer.window "
-     "WindowAttention.window WindowCache.window Deberta.reach"),
+     "WindowAttention.window WindowCache.window Deberta.reach batch n_walks "
+     "window_with_sinks.window block MemorizingAttention.n"),
     ({"at_least": 1, "at_most": 10**5},
      "AlibiBias.n_heads n_places n_bins orthogonal_directions.n rows inner columns"),
-    ({"at_least": 0, "at_most": 65_536}, "causal_mask.size"),
+    ({"at_least": 0, "at_most": 65_536}, "causal_mask.size own_place_last.size"),
     ({"at_least": 0, "at_most": 1_000}, "n_layers orthogonalize.rounds"),
     ({"at_least": 1, "at_most": 1_000}, "max_hops depth"),
-    ({"at_least": 0, "at_most": 10**4}, "n_shared n_asked n_local"),
+    ({"at_least": 0, "at_most": 10**4}, "n_shared n_asked n_local n_ahead propose.n"),
     ({"at_least": 1, "at_most": 65_536}, "reader.size reader.budget QuestionsGlobal.size"),
     ({"at_least": 0, "below": math.inf},
      "calibrate.allowed eps noam.step inverse_sqrt.step extra_epochs one_global_of n_queries "
      "n_keys positions_of.length r_drop_loss.weight cooldown.length "
      "TokenBatchSampler.set_epoch.epoch both_directions n_updates tokens_kept.length sinks "
      "with_global.n_global bytes_per_token.latent blank.mask_id draft_cost check_cost "
-     "policy_gradient_loss.price arrival_loss.price n_ahead n_links learn.cooldown "
+     "policy_gradient_loss.price arrival_loss.price n_links learn.cooldown "
      "neighbour_logp.distances policy_gradient_loss.entropy reach warmup at_most n_segments "
      "for_decoding.sentences"),
     ({"at_least": 1, "at_most": 10**6}, "bootstrap.n paired_bootstrap.n"),
@@ -54,7 +56,8 @@ PARAMETERS = {name: limits for limits, names in (
      "orthogonalize.matrices truncated_svd.weight quantise.x"),
     ({"at_least": 0, "at_most": 1},
      "BatchNorm.momentum share sure_enough agreement decay mask_tokens.rate "
-     "losses_of_layers.progress mask_at.rate calibrate.losses pixels_as_text.images"),
+     "losses_of_layers.progress mask_at.rate calibrate.losses pixels_as_text.images "
+     "balance_loss.probabilities"),
     ({"at_least": 1, "at_most": 8_192}, "orthogonal_directions.size"),
     ({"at_least": 0, "at_most": 10**7}, "start window"),  # a window of 0: a token sees itself
     ({"at_least": 0, "below": 1}, "dropout dropout_p Muon.momentum"),
@@ -65,6 +68,7 @@ PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 0, "at_most": 16_384}, "as_mask.size"),
     ({"at_least": 2, "at_most": 10**4}, "levels"),
     ({"above": 0}, "learn.clip"),
+    ({}, "dim ignore_index shift eos_id pad_id"),
     ({"at_most": 0},  # logarithms of shares
      "scan.log_decay quadratic.log_decay by_chunks.log_decay what_is_left.log_decay "
      "what_is_written.log_decay masked_scores.log_decay interpolate.model_logp "
@@ -79,8 +83,13 @@ PARAMETERS = {name: limits for limits, names in (
 FINITE = {"above": -math.inf, "below": math.inf}
 
 
-def require_parameter(function: str, name: str, given) -> None:
-    """Raise ValueError for a number outside what PARAMETERS says of this name, or not finite.
+LISTED = {"ids", "source", "sources", "target", "targets", "sequences", "guesses"}  # or in lists
+COUNT = {"at_least": 0}
+
+
+def require_parameter(function: str, name: str, given, counts: bool) -> None:
+    """Raise ValueError for a number outside what PARAMETERS says of this name; if it says nothing,
+    for one that is not finite, or counts something and is below 0.
 
     So does a tensor with such a number in it, where the name of the function is said, too.
     """
@@ -91,7 +100,11 @@ def require_parameter(function: str, name: str, given) -> None:
             if not any(_inside(n + s, full) for s in (-slack, 0, slack)):
                 raise ValueError(f"{function}: {name} holds {n:.4g}; each number must be "
                                  f"{_in_words(full)}.")
-    limits = full or PARAMETERS.get(name, FINITE)
+    if name in LISTED and isinstance(given, (list, tuple)):
+        rows = [row if isinstance(row, (list, tuple)) else [row] for row in given]
+        if wrong := [n for row in rows for n in row if isinstance(n, int) and n < 0]:
+            raise ValueError(f"{function}: {name} holds {wrong[0]}; ids count from 0.")
+    limits = full or PARAMETERS.get(name, COUNT if counts else FINITE)
     if isinstance(given, Real) and not _inside(given, limits):
         raise ValueError(f"{function}: {name} is {given!r}; it must be {_in_words(limits)}.")
 
@@ -120,9 +133,12 @@ TYPES = {name: kind for kind, names in (
     (str | Sequence[str], "title"),  # or its lines
 ) for name in names.split()}
 # Tensors of token ids and other numbers that count; and those that layers multiply.
-WHOLE = {"ids", "src_ids", "tgt_ids", "targets", "segments", "actions", "steps", "hops", "arrows",
-         "agreement_loss.words", "KeyValueCache.select.rows", "DecoderCache.select.rows",
+COUNTS = {"ids", "src_ids", "tgt_ids", "segments", "actions", "steps", "hops", "arrows", "rows"}
+WHOLE = COUNTS - {"rows"} | {
+    "targets", "agreement_loss.words", "Datastore.tokens", "KeyValueCache.select.rows",
+    "DecoderCache.select.rows",
          "guessing_loss.read", "distance_bucket.distance"}
+ANY = {"label_smoothed_cross_entropy.logits", "matrix.tensor"}  # padding counts for nothing
 REAL = {"x", "q", "k", "v", "query", "key", "value", "memory", "hidden", "logits", "matrices"}
 
 
@@ -134,6 +150,10 @@ def type_of(function: str, name: str):
 def require_numbers(function: str, name: str, given: Tensor) -> None:
     """Raise ValueError for a tensor of numbers that an argument of this name cannot hold."""
     full, floating = f"{function}.{name}", given.is_floating_point()
+    if given.layout != torch.strided:
+        raise ValueError(
+            f"{function}: {name} is a sparse tensor; expected a dense one: use .to_dense()."
+        )
     if given.is_complex():
         raise ValueError(f"{function}: {name} is {describe(given)}; expected real numbers.")
     if (name in WHOLE or full in WHOLE) and (floating or given.dtype == torch.bool):
@@ -141,7 +161,14 @@ def require_numbers(function: str, name: str, given: Tensor) -> None:
             f"{function}: {name} is {describe(given)}; {name} must be whole numbers, such as the "
             "ids of tokens: use .long() if they are."
         )
-    if name in REAL and "." not in function and function != "Embed" and not floating:
+    if function.endswith("loss") and not given.numel():
+        raise ValueError(f"{function}: {name} is {describe(given)}; there is nothing in it.")
+    with contextlib.suppress(RuntimeError):  # under vmap nobody can look
+        if floating and full not in ANY and given.device.type == "cpu" and not (
+                given < math.inf).all():
+            wrong = given[~(given < math.inf)][0]
+            raise ValueError(f"{function}: {name} holds {wrong:.4g}; each number must be finite.")
+    if name in REAL and "." not in function and not floating:
         raise ValueError(
             f"{function}: {name} is {describe(given)}; expected numbers of a float type: use "
             ".float()."
@@ -179,14 +206,15 @@ WIDTHS = (
     ("RotaryEmbedding", "x", "self.d_head", "d_head"),
     ("RotaryEmbedding.turn", "q", "self.d_head", "d_head"),
     ("RotaryEmbedding.turn", "k", "self.d_head", "d_head"),
+    ("QueryKeyNorm.turn", "q", "self.q_norm.weight.shape[0]", "d_head"),
+    ("QueryKeyNorm.turn", "k", "self.k_norm.weight.shape[0]", "d_head"),
+    ("DisentangledAttention", "distances", "config.d_model", "d_model"),
     ("positive_features fourier_features", "x", "directions.shape[1]", "as each direction"),
 )
 # (functions, what their parameters must be together, the sentence where they are not).
 RELATIONS = (
     ("Datastore", lambda keys, tokens: len(keys) == len(tokens),
      "there must be as many tokens as keys: each key has the token that followed it"),
-    ("KeyValueCache.append", lambda keys, values: keys.shape[:-1] == values.shape[:-1],
-     "keys and values must agree in all sizes but the last: each key has a value"),
     ("DecoderLayer Decoder NearLayer ParallelLayer",
      lambda x, memory: len(memory) > 0 and len(x) % len(memory) == 0,
      "x and memory must have the same batch size (or x several rows for each row of memory)"),
@@ -213,6 +241,43 @@ RELATIONS = (
      "lengths must be counts of tokens, 0 or more"),
     ("truncated_svd", lambda weight, rank: weight.dim() >= 2 and rank <= min(weight.shape[-2:]),
      "rank must be at most the smaller side of weight, a matrix"),
+    ("MultiHeadAttention", lambda positions: positions is None
+     or type(positions).__name__ == "PositionalScheme"
+     or type(positions).turn.__qualname__ != "PositionalScheme.turn"
+     or type(positions).bias.__qualname__ != "PositionalScheme.bias",
+     "positions must act inside an attention, as RotaryEmbedding and AlibiBias do"),
+    ("MultiHeadAttention", lambda n_heads, positions: positions.bias(1, 1).shape[1] == n_heads,
+     "positions must be made for as many heads"),
+    ("DecoderLayer Decoder", lambda self, memory: memory is None or any(
+        name.endswith("cross_attention") for name, _ in self.named_modules()),
+     "memory would not be read: build with cross_attention=True"),
+    ("DecodingState.select", lambda self, rows: self.cache.layers[0].own.keys is not None
+     or bool((rows < len(self.memory)).all()),
+     "rows must be numbers of rows, counted from 0"),
+    ("cooldown", lambda step, max_steps: step < max_steps + 1, "step must be at most max_steps"),
+    ("projected_cross_entropy", lambda hidden, targets: targets.shape == hidden.shape[:-1],
+     "targets must have the shape of hidden, without its last axis"),
+    ("best draw_windows", lambda episodes: bool(
+        (episodes.lengths <= episodes.actions.shape[1]).all()),
+     "no length of episodes may be above the number of steps that they hold"),
+    ("random_exit_loss EarlyLeaving", lambda model, exits: (
+        len(exits.maps) + 1 == len(model.decoder.layers)),
+     "exits must be made for as many layers as the decoder has"),
+    ("Exits.logits", lambda self, model: len(self.maps) + 1 == len(model.decoder.layers),
+     "model must have as many decoder layers as the exits are made for"),
+    ("solve_maps", lambda states: all(len(x) > x.shape[-1] for x in states),
+     "each of states must have more rows than a row has numbers"),
+    ("bytes_per_token", lambda latent=0, turned=0: latent > 0 or not turned,
+     "turned is a number of LatentAttention: give its latent, too"),
+    ("decoder_cache", lambda own: hasattr(own(), "append") and hasattr(own(), "select"),
+     "own must make a cache, as KeyValueCache does"),
+    ("to_ids", lambda texts: len(texts) > 0, "texts must hold at least one text"),
+    ("sparse_attention", lambda q, plan: (
+        plan.block * sum(len(rows) for rows, *_ in plan.groups) == q.shape[-2]),
+     "plan must be made for as many tokens as there are"),
+    ("Compression", lambda self, old: old.shape[1] % self.rate == 0,
+     "old must hold a multiple of the rate of places"),
+    ("calibrate", lambda losses: losses.dim() == 2, "losses must have the shape (settings, texts)"),
     ("calibrate", lambda losses: losses.numel() > 0, "losses must hold at least one number"),
     ("attention_squares", lambda weights: all(
         -1e-3 <= float(weight) <= 1.001 for row in weights for weight in row),
@@ -223,16 +288,15 @@ RELATIONS = (
      "points must be pairs of finite numbers, 0 or more: both axes begin at 0"),
     ("result_grid", lambda domain: domain[0] < domain[1],
      "domain must be (lowest, highest), the first below the second"),
-    ("rerank", lambda own, other: not bool((own + other).isnan().any()),
-     "own and other must hold numbers, but there is a nan"),
     ("DamagedBatches", lambda texts, tags: len(texts) == len(tags),
      "there must be a tag for each text"),
     ("two_tags", lambda sources, targets: len(sources) == len(targets),
      "there must be as many targets as sources"),
     ("random_lengths", lambda total, parts: 1 <= parts <= total,
      "parts must be at least 1 and at most total: each part has a length of 1 or more"),
-    ("shuffle_patches", lambda order: order.sort().values.tolist() == list(range(len(order))),
-     "order must hold each number from 0 to the number of patches - 1 once"),
+    ("shuffle_patches plan_blocks",
+     lambda order: order.sort().values.tolist() == list(range(len(order))),
+     "order must hold each number from 0 to one less than their number once"),
     ("Counting", lambda texts: texts.dim() == 2 and texts.numel() > 0,
      "texts must have the shape (texts, tokens)"),
     ("Counting", lambda self, ids: ids.shape[1:] == self.texts.shape[1:],
@@ -242,8 +306,6 @@ RELATIONS = (
      "spread must be (standard deviation, degrees of freedom), as pooled_spread gives it"),
     ("sign_flip_p", lambda differences: all(math.isfinite(x) for x in differences),
      "differences must be finite numbers"),
-    ("scaled_dot_product_attention attend", lambda mask: bool((mask < math.inf).all()),
-     "mask must be bool, or hold numbers to add to the scores, or -inf: no nan, no inf"),
     ("MultiHeadAttention.split_heads", lambda x: x.dim() == 3,
      "x must have the shape (batch, tokens, d_model)"),
     ("MultiHeadAttention.share_heads", lambda self, x: (
@@ -267,7 +329,7 @@ RELATIONS = (
      "texts must be written in letters, each of which is given once"),
     ("Exits.logits", lambda self, depth: depth <= len(self.maps) + 1,
      "depth must be at most the number of layers"),
-    ("RewardModel", lambda ids: bool((ids != 0).any(-1).all()),
+    ("RewardModel Classifier", lambda ids: bool((ids != 0).any(-1).all()),
      "each row of ids must hold a token besides padding"),
     ("start_from", lambda pretrained: hasattr(pretrained, "embedding"),
      "pretrained must be an encoder, such as a MaskedLanguageModel"),
@@ -294,7 +356,7 @@ RELATIONS = (
      "loss must take (model, batch, smoothing=...), as translation_loss does"),
     ("AdaptiveSteps", lambda layer: takes(layer.forward, 2),
      "layer must take (x, mask), as an EncoderLayer does"),
-    ("LatentAttention", lambda turned: turned >= 0 and turned % 2 == 0,
+    ("LatentAttention bytes_per_token", lambda turned: turned >= 0 and turned % 2 == 0,
      "turned must be even, or 0: rotary positions turn pairs of numbers"),
     ("draw", lambda n_facts, size: 2 * n_facts <= size,
      "size must be at least 2 * n_facts: each fact and each question has a place of its own"),
@@ -304,7 +366,8 @@ RELATIONS = (
      "src_ids and tgt_ids must have the shape (batch, tokens): .unsqueeze(0) makes a batch of one"),
     ("label_smoothed_cross_entropy", lambda logits, targets, ignore_index=0: bool(
         ((targets == ignore_index) | (targets >= 0) & (targets < logits.shape[-1])).all()),
-     "targets must be ids below the size of the vocabulary, the last size of logits"),
+     "targets must be ids below the last size of logits, or ignore_index (where padding is -100, "
+     "give ignore_index=-100)"),
     ("padding_share", lambda lengths, batches: all(
         0 <= sentence < len(lengths) for batch in batches for sentence in batch),
      "batches must hold numbers of sentences, 0 to len(lengths) - 1"),
@@ -314,7 +377,7 @@ RELATIONS = (
      "k must be at most the number of logits in a row"),
     ("run_card", lambda pairs, split="test": split in pairs,
      "pairs must hold the split that is asked for: name one that it has, as in split='test'"),
-    ("Transformer.decode", lambda self, cache: cache is None
+    ("decode", lambda self, cache: cache is None
      or len(cache.layers) == len(self.decoder.layers),
      "cache must have as many layers as the decoder: make one with new_cache()"),
     (OF_SEGMENTS, lambda self, segments: segments is None or self.segments is not None,

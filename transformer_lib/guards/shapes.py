@@ -13,16 +13,20 @@ NAMED = re.compile(rf"((?:\w+, )*\w+): (?:[a-z]+ )?({SHAPE}(?: or {SHAPE})*)")
 @functools.cache
 def shapes(function) -> dict[str, tuple[str, list[str]]]:
     """Parameter -> those that it is named with, and the shapes that it may have, as written."""
-    text = " ".join((inspect.getdoc(function) or "").split())
+    owner, _, name = function.__qualname__.rpartition(".")
+    owner = function.__globals__.get(owner)
+    text = " ".join((inspect.getdoc(owner if name == "__init__" else function) or "").split())
     known = inspect.signature(function).parameters
     found = {
         name: (names, re.findall(SHAPE, forms))
         for names, forms in NAMED.findall(text) for name in names.split(", ") if name in known
     }
-    other = re.search(r"(?:[Aa]s|as in|of) `(\w+)`", text)  # whose arguments it takes
-    if not found and other and inspect.isfunction(function.__globals__.get(other[1])):
-        theirs = shapes(inspect.unwrap(function.__globals__[other[1]]))
-        found = {name: forms for name, forms in theirs.items() if name in known}
+    other = re.search(r"(?:[Aa]s|as in|[Aa]s for|of) `(\w+)`", text)  # whose arguments it takes
+    others = [place.get(other and other[1]) for place in (function.__globals__, vars(owner or int))]
+    others += [vars(base).get(name) for base in getattr(owner, "__mro__", ())[1:]]  # it overrides
+    for theirs in filter(inspect.isfunction, others if not found else ()):
+        theirs = shapes(inspect.unwrap(theirs))
+        found = found or {key: forms for key, forms in theirs.items() if key in known}
     return found
 
 
@@ -63,4 +67,10 @@ def _sizes(form: str, shape: tuple[int, ...]) -> dict[str, int] | None:
     pairs = list(zip(reversed(axes), reversed(shape), strict=False))
     if any(axis.isdigit() and int(axis) != n for axis, n in pairs):
         return None
-    return sizes | {axis: n for axis, n in pairs if re.fullmatch(r"[A-Z]\w*", axis)}
+    for axis, n in pairs:
+        times, letter = re.fullmatch(r"(\d*)([A-Z]\w*)?.*", axis).groups()
+        if letter and times and n % int(times):
+            return None
+        if letter and axis == times + letter:
+            sizes[letter] = n // int(times or 1)
+    return sizes

@@ -80,7 +80,9 @@ def fits(value, kind) -> bool:
         other = other or type(value).__module__ == "tokenizers"
         if issubclass(kind, nn.Module) and not isinstance(value, type):
             other = other or not (callable(value) or hasattr(value, "step"))
-        return not (other or isinstance(value, (*PLAIN, type)))
+            ours = type(value).__module__.startswith("transformer_lib.")
+            other = other or (ours and isinstance(value, nn.Module))
+        return not (other or isinstance(value, (*PLAIN, type, types.GeneratorType)))
     return True
 
 
@@ -113,9 +115,10 @@ def words(kind) -> str:
     if origin is tuple and inner and Ellipsis not in inner:
         return f"({', '.join(map(words, inner))})"
     if origin in (list, tuple, Sequence, Iterable):
-        of = words(inner[0]).removeprefix("a ").removeprefix("(").removesuffix(")")
+        of = words(inner[0]).removeprefix("a ")
+        of = of[1:-1] if of.startswith("(") else of
         if "," in of:
-            return f"a list, each entry {of}"
+            return f"a list, each entry ({of})" if "function" not in of else f"a list, each a {of}"
         return f"a list of {of if of.startswith('list of') else of + 's'}".replace(
             "list of list", "list of lists"
         )
