@@ -280,7 +280,7 @@ class LiveCurve:
             f'<strong style="display:block;font-size:16px">{html.escape(title)}, by '
             f"{html.escape(self.x)}</strong>"
             f'<div style="display:flex;flex-wrap:wrap;gap:0 14px">{"".join(names)}</div>'
-            '<div style="position:relative;height:clamp(100px,22vw,220px);margin:4px 4px 0 44px">'
+            '<div style="position:relative;height:clamp(100px,12vw,140px);margin:4px 4px 0 44px">'
             '<svg viewBox="0 0 100 100" preserveAspectRatio="none" fill="none" aria-hidden="true" '
             'style="position:absolute;inset:0;width:100%;height:100%;overflow:visible">'
             f'{"".join(lines + live)}</svg>{"".join(marks)}</div></div>{self.below}'
