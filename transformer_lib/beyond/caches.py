@@ -1,9 +1,10 @@
 """What decoding has to keep, made smaller: fewer heads, one latent vector, a window, fewer bits.
 
-`LatentAttention` caches one short vector a token and makes keys and values of it. `WindowAttention`
-with its `WindowCache` forgets all but the first and the newest tokens, `QuantisedCache` rounds what
-it keeps. `bytes_per_token` counts all of them from a `BlockConfig`. `grouped` and `latent` turn a
-trained attention into a cheaper one, which a little more training may repair; `fitted` loses less.
+`LatentAttention` caches one short vector per token and makes keys and values of it.
+`WindowAttention` with its `WindowCache` forgets all but the first and the newest tokens,
+`QuantisedCache` rounds what it keeps. `bytes_per_token` counts all of them from a `BlockConfig`.
+`grouped` and `latent` turn a trained attention into a cheaper one, which a little more training may
+repair; `fitted` loses less.
 """
 
 import math
@@ -33,7 +34,7 @@ def bytes_per_token(
 
 
 def tokens_kept(length: int, window: int, sinks: int = 0, one_global_of: int = 0) -> float:
-    """Of how many tokens a layer keeps keys and values, in the mean over layers.
+    """How many tokens' keys and values a layer keeps, averaged over layers.
 
     one_global_of: of so many layers, one keeps all; 0: none does.
     """
@@ -45,7 +46,7 @@ def tokens_kept(length: int, window: int, sinks: int = 0, one_global_of: int = 0
 
 
 class LatentAttention(MultiHeadAttention):
-    """Keys and values of all heads are made from one short vector a token, and only that is cached
+    """Keys and values of all heads are made from one short vector per token, and only that is kept
     (multi-head latent attention; DeepSeek-AI 2024, sec. 2.1).
 
     latent: R, the numbers of that vector. turned: numbers of one more key, shared by all heads,
@@ -195,7 +196,7 @@ class WindowAttention(MultiHeadAttention):
 def quantise(x: Tensor, bits: int, dim: int = -1) -> tuple[Tensor, Tensor, Tensor]:
     """Whole numbers from 0 to 2^bits - 1, and the step and the lowest value of each group.
 
-    x: (..., T, K). A group shares one step: the numbers along `dim`. Returns codes as x, and the
+    x: (..., K). A group shares one step: the numbers along `dim`. Returns codes as x, and the
     other two with size 1 along `dim`. `codes * step + low` is off by half a step at most.
     """
     low, high = x.amin(dim, keepdim=True), x.amax(dim, keepdim=True)
@@ -222,7 +223,7 @@ class QuantisedCache(KeyValueCache):
 
 
 def quantised_bits(bits: int, group: int) -> float:
-    """Bits a number, with its share of the group's step and lowest value, 16 bits each."""
+    """Bits per number, with its share of the group's step and lowest value, 16 bits each."""
     return bits + 32 / group
 
 
