@@ -70,3 +70,22 @@ def test_the_report_names_what_is_too_long(capsys):
     lengths.main([])
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 1 + len(lengths.chapters())
+
+
+def test_minutes_are_counted_before_the_exercises():
+    text = "one two three four five six seven " * 100  # 700 words
+    page = [
+        a_cell("# Title\n\n" + text, kind="markdown"),
+        a_cell("x = 1\n" * 75),
+        a_cell("## Exercises\n\n" + text, kind="markdown"),
+    ]
+    assert lengths.words(page) == 700
+    assert lengths.reading_minutes(page) == 15  # 10 for the words, 5 for the code
+    assert lengths.reading_minutes(page[2:]) == 5
+
+
+@each_chapter
+def test_a_chapter_states_the_minutes_that_were_counted(path):
+    cells = lengths.read_cells(path)
+    stated = [n for cell in cells for n in lengths.STATED.findall(cell["source"])]
+    assert stated == [str(lengths.reading_minutes(cells))], "run `make sync`"

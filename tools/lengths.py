@@ -1,6 +1,7 @@
-"""How long the chapters are: a chapter is read in one sitting.
+"""How long the pages are: a chapter is read in one sitting.
 
-    python -m tools.lengths                      visible lines of code, place of the first figure
+    python -m tools.lengths                      words, minutes to read, lines of code, place of the
+                                                 first figure
     python -m tools.lengths --site _build/html   the same, and the height of each built page
 
 A line of code is visible when a reader of the page sees it without opening anything. Not counted:
@@ -16,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.browser import CHROMIUM, DRIVER, served, start_chromium
+from tools import prose
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_LINES = 250  # visible lines of code beside the printed library
@@ -23,6 +25,10 @@ MOST_PIXELS = 23_000  # height of a page at WIDTH; the aim is 20,000
 WIDTH, SCREEN = 1280, 800  # pixels
 UNSEEN = ("lib:", "hide-", "remove-", "setup")  # how the tags of cells that do not count begin
 EXERCISES = "## Exercises"
+# How fast a page is read: slowly, since you guess, move figures and run cells on the way.
+# The two numbers fit the times that were stated by feel for the first fifty pages.
+WORDS_A_MINUTE, LINES_A_MINUTE = 70, 15
+STATED = re.compile(r"(?<=\*\*Time\*\* )\d+(?= minutes to read)")
 FIGURE = re.compile(
     r"\bvisualize\.(?:live_figure|attention_heatmap|line_chart|head_view|model_view|neuron_view)\("
     r"|\balt\.(?:Chart|layer|hconcat|vconcat)\("
@@ -44,27 +50,50 @@ def chapters(root: Path = ROOT) -> list[Path]:
 
 def read_cells(path: Path) -> list[dict]:
     """The cells of a notebook: type, tags, and the source as one text."""
-    cells = json.loads(path.read_text(encoding="utf8"))["cells"]
-    return [
-        {
-            "type": cell["cell_type"],
-            "tags": cell["metadata"].get("tags", []),
-            "source": "".join(cell["source"]),
-        }
-        for cell in cells
-    ]
+    return [plain_cell(cell) for cell in json.loads(path.read_text(encoding="utf8"))["cells"]]
 
 
-def visible_lines(cells: list[dict]) -> int:
-    """Lines of code that stand open on the page, beside the library's and the exercises'."""
-    lines, in_exercises = 0, False
+def plain_cell(cell: dict) -> dict:
+    """A notebook's cell: its type, tags, and the source as one text."""
+    return {
+        "type": cell["cell_type"],
+        "tags": cell["metadata"].get("tags", []),
+        "source": "".join(cell["source"]),
+    }
+
+
+def read_before_exercises(cells: list[dict]) -> list[dict]:
+    """The cells of a page without those of its exercises."""
+    found, in_exercises = [], False
     for cell in cells:
         if cell["type"] == "markdown":
             for heading in re.findall(r"^## .*", cell["source"], re.MULTILINE):
                 in_exercises = heading.startswith(EXERCISES)
-        elif not in_exercises and not any(tag.startswith(UNSEEN) for tag in cell["tags"]):
-            lines += sum(bool(line.strip()) for line in cell["source"].splitlines())
-    return lines
+        if not in_exercises:
+            found.append(cell)
+    return found
+
+
+def visible_lines(cells: list[dict]) -> int:
+    """Lines of code that stand open on the page, beside the library's and the exercises'."""
+    return sum(
+        bool(line.strip())
+        for cell in read_before_exercises(cells)
+        if cell["type"] == "code" and not any(tag.startswith(UNSEEN) for tag in cell["tags"])
+        for line in cell["source"].splitlines()
+    )
+
+
+def words(cells: list[dict]) -> int:
+    """Words of running text, without the exercises."""
+    texts = [c["source"] for c in read_before_exercises(cells) if c["type"] == "markdown"]
+    return prose.count_words(prose.without_code("\n\n".join(texts)))
+
+
+def reading_minutes(cells: list[dict]) -> int:
+    """How long a page takes to read, in minutes, rounded to 5: what it states after **Time**."""
+    minutes = words(cells) / WORDS_A_MINUTE + visible_lines(cells) / LINES_A_MINUTE
+    return max(5, 5 * round(minutes / 5))
 
 
 def first_figure(cells: list[dict]) -> int | None:
@@ -113,14 +142,16 @@ def main(arguments=None) -> None:
     paths = options.notebooks or chapters()
     pages = {path: f"book/{path.stem}.html" for path in paths}
     sizes = measure_pages(options.site, list(pages.values())) if options.site else {}
-    print(f"{'chapter':<32}{'cells':>6}{'lines':>7}{'figure at':>10}", end="")
+    print(f"{'chapter':<32}{'cells':>6}{'words':>7}{'minutes':>9}", end="")
+    print(f"{'lines':>7}{'figure at':>10}", end="")
     print(f"{'px':>8}{'screens to it':>15}" if sizes else "")
     for path in paths:
         cells = read_cells(path)
         lines, figure = visible_lines(cells), first_figure(cells)
         mark = "!" if lines > MOST_LINES else " "
         place = "-" if figure is None else figure
-        print(f"{path.stem:<32}{len(cells):>6}{lines:>6}{mark}{place:>10}", end="")
+        print(f"{path.stem:<32}{len(cells):>6}{words(cells):>7}", end="")
+        print(f"{reading_minutes(cells):>9}{lines:>6}{mark}{place:>10}", end="")
         if sizes:
             height, top = sizes[pages[path]]
             mark = "!" if height > MOST_PIXELS else " "

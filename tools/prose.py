@@ -87,6 +87,11 @@ def prose(path: Path) -> str:
         text = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
     else:
         text = path.read_text(encoding="utf8")
+    return without_code(text)
+
+
+def without_code(text: str) -> str:
+    """The running text of some Markdown: no code, formulas, tables, headings or link targets."""
     text = re.sub(r"^---\n.*?^---\n", "", text, flags=re.S | re.M)
     text = re.sub(r"^```\w*\n.*?^```\s*$", "", text, flags=re.S | re.M)  # code; directives stay
     text = re.sub(r"^(?:`{3,}|:{3,}).*$|^:\w[\w-]*:.*$", "", text, flags=re.M)
@@ -98,6 +103,11 @@ def prose(path: Path) -> str:
     text = re.sub(r"<[^>\n]+>", " ", text)
     text = re.sub(r"^(?:#+ .*|\|.*\||\s*[-*_]{3,}\s*)$", "", text, flags=re.M)
     return text
+
+
+def count_words(text: str) -> int:
+    """Words of some running text."""
+    return len(re.findall(r"[A-Za-z0-9][\w'’-]*", text))
 
 
 def habits(text: str) -> dict[str, list[str]]:
@@ -119,7 +129,7 @@ def read(path: Path) -> Reading:
     words = sentences = 0
     for paragraph in filter(None, paragraphs):
         for sentence in re.split(r"(?<=[.!?:;])\s+(?=[A-Z0-9\"'(])", paragraph):
-            n = len(re.findall(r"[A-Za-z0-9][\w'’-]*", sentence))
+            n = count_words(sentence)
             if n:
                 words, sentences = words + n, sentences + (n > 2)
     flat = " ".join(plain.split())

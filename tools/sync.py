@@ -4,6 +4,7 @@ For every notebook under book/ and every lab master under labs/ this
 - writes the setup cell, where the first code cell has the tag `setup`;
 - writes the library's own source into each cell tagged `lib:<module>.<Name>`
   (a function, a class, Class.method, or a constant);
+- writes how many minutes a page takes to read, where it states a **Time** (tools/lengths.py);
 - removes outputs, execution counts and editor metadata, and gives each cell a stable id.
 
     python -m tools.sync                  write all notebooks
@@ -21,6 +22,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+from tools import lengths
 from tools.setup_cell import ROOT, setup_cell
 
 KERNEL = {
@@ -113,6 +115,11 @@ def synced(notebook: dict, stem: str) -> dict:
             cell["execution_count"] = None
             cell["outputs"] = []
         cells.append(dict(sorted(cell.items())))
+    minutes = lengths.reading_minutes(list(map(lengths.plain_cell, cells)))
+    for cell in cells:
+        if cell["cell_type"] == "markdown":
+            stated = lengths.STATED.sub(str(minutes), "".join(cell["source"]))
+            cell["source"] = stated.splitlines(keepends=True)
     metadata = KERNEL | kept(notebook["metadata"], KEPT_NOTEBOOK_METADATA)
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 

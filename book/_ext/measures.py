@@ -1,12 +1,13 @@
-"""The table of chapters with their times and weights: the directive `chapter-table`.
+"""The table of chapters with their lengths, times and weights: the directive `chapter-table`.
 
-Reading and exercise minutes are those that a chapter states at its top. The seconds are those
+Words and minutes to read are counted (tools/lengths.py), without the exercises, whose minutes are
+those that a chapter states at its top. The seconds are those
 that its notebook took when this site was built, the weight is that of the page that was written.
 """
 
 import gzip
-import json
 import re
+import sys
 from pathlib import Path
 
 from docutils import nodes
@@ -17,8 +18,11 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
+sys.path.append(str(Path(__file__).parents[2]))
+from tools import lengths  # noqa: E402
+
 STATED = re.compile(r"\*\*Time\*\* (\d+) minutes to read.*?, (\d+) more for the exercises")
-HEADER = ["Chapter", "Reading, min", "Exercises, min", "Run, s", "Page, kB"]
+HEADER = ["Chapter", "Words", "Reading, min", "Exercises, min", "Run, s", "Page, kB"]
 WEIGHT = re.compile(r"weight-of:(\S+?):")
 
 
@@ -47,20 +51,22 @@ class FillChapterTable(SphinxPostTransform):
 def chapter_table(env) -> nodes.table:
     """One row for each chapter in reading order, and a row of sums."""
     measured = NbMetadataCollector.get_doc_data(env)
-    rows, sums = [], [0, 0, 0.0]
-    for docname in chapters():
-        source = json.loads(Path(env.doc2path(docname)).read_text(encoding="utf8"))
-        reading, exercises = map(int, STATED.search("".join(source["cells"][0]["source"])).groups())
+    rows, sums = [], [0, 0, 0, 0.0]
+    for docname in filter(env.titles.__contains__, chapters()):  # `make page` builds one page only
+        cells = lengths.read_cells(Path(env.doc2path(docname)))
+        reading, exercises = map(int, STATED.search(cells[0]["source"]).groups())
+        words = round(lengths.words(cells), -2)
         seconds = (measured[docname].get("exec_data") or {}).get("runtime")  # None: was not run
-        stated = (reading, exercises, seconds or 0)
+        stated = (words, reading, exercises, seconds or 0)
         sums = [total + x for total, x in zip(sums, stated, strict=True)]
         link = pending_xref(
             "", nodes.inline(text=env.titles[docname].astext()), refdomain="std", reftype="doc",
             reftarget="/" + docname, refdoc=env.docname, refexplicit=True, refwarn=True,
         )
         run = "–" if seconds is None else f"{seconds:.0f}"
-        rows.append([link, str(reading), str(exercises), run, f"weight-of:{docname}:"])
-    rows.append(["All", *[f"{total:.0f}" for total in sums], ""])
+        numbers = [f"{words:,}", str(reading), str(exercises), run]
+        rows.append([link, *numbers, f"weight-of:{docname}:"])
+    rows.append(["All", *[f"{total:,.0f}" for total in sums], ""])
     return table(HEADER, rows)
 
 

@@ -213,7 +213,8 @@ def test_every_chapter_has_its_times_and_weight(browser, address):
     )
     chapters = [page for page in PAGES if re.match(r"book/\d\d", page)]
     assert chapters and len(rows) == len(chapters) + 1  # and the sums
-    for name, reading, exercises, seconds, kilobytes in rows[:-1]:
+    for name, words, reading, exercises, seconds, kilobytes in rows[:-1]:
+        assert 1000 < int(words.replace(",", "")) < 6000, name
         assert int(reading) and int(exercises) and int(seconds), name
         assert 5 < int(kilobytes) < 1000, name
 
