@@ -31,7 +31,7 @@ class PositionalScheme(nn.Module):
         return x
 
     def turn(self, q: Tensor, k: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
-        """In each self-attention: q: (B, H, T, K), k: (B, H_kv, T, K) -> the same shapes."""
+        """In self-attention: q: (B, H, T, K), k: (B, H_kv, T_key, K) -> the same shapes."""
         return q, k
 
     def bias(self, n_queries: int, n_keys: int, start: int = 0) -> Tensor | None:

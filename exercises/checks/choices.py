@@ -58,8 +58,8 @@ def _spreads(shared=None, rest=None, of=lambda scores: scores, blocks=None):
         "the seeds' means have one sum that the variants already used up: n - 1 less, not n": (
             _spreads(rest=lambda V, n: max(V * (n - 1) - n, 1))
         ),
-        "a seed's mean is taken of what is left of the rows, or the level of the variants goes "
-        "twice": _spreads(blocks=lambda scores, own: own - scores.mean(0)),
+        "take each seed's mean over what's left of the rows; otherwise the variants' level is "
+        "taken off twice": _spreads(blocks=lambda scores, own: own - scores.mean(0)),
         "take the seeds' luck off the rows that have lost their own mean; yours still hold the "
         "variants": _spreads(blocks=lambda scores, own: scores - scores.mean(0)),
         "rows are variants, columns are seeds; you have exchanged them": _spreads(
@@ -75,7 +75,7 @@ def _spreads(shared=None, rest=None, of=lambda scores: scores, blocks=None):
             lambda scores: (scores.std(1).mean(), _spreads()(scores)[1]),
             lambda scores: (scores.std(1, correction=0).mean(), _spreads()(scores)[1]),
         ],
-        "that's the spread of all scores; how much the variants differ is no luck": (
+        "that's the spread of all scores; how much the variants differ isn't luck": (
             lambda scores: (scores.std(), _spreads()(scores)[1])
         ),
     },
@@ -134,7 +134,7 @@ def neighbours(perplexity, bleu, changes):
     expect(level is not None, "if one of the two never changes, it has no correlation")
     expect(
         level <= -0.9,
-        f"over the run the two correlate with {level:.2f}; it must be -0.9 or lower",
+        f"over the run their correlation is {level:.2f}; it must be -0.9 or lower",
     )
     steps = [
         [later - earlier for earlier, later in zip(values, values[1:], strict=False)]

@@ -123,7 +123,8 @@ def overturned(slip, again, share, length):
     )
     if abs(share - right) > 0.02 * right:
         found = {
-            slip / (1 - again): "that many wrong words come on each right one; divide by all words",
+            slip / (1 - again): "that's how many wrong words there are per right one; divide by "
+            "all words",
             slip: "that's the share when it always reads the right prefix",
             again: "that's the share after a wrong word; after a right one it's slip",
             (slip + again) / 2: "the two cases aren't equally frequent",

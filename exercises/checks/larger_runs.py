@@ -22,8 +22,8 @@ def _luck(once, several=lambda p, k: 1 - (1 - p) ** k):
         "first arm is anybody's guess",
         "there are C(n + m, n) ways to pick the places of the first arm; in how many of them don't "
         "the two arms overlap?",
-        "that's the probability p of one comparison; none of them comes out so with (1 - p) to "
-        "the power of comparisons",
+        "that's the probability p for one comparison; that none of them comes out like that has "
+        "the probability (1 - p) to the power of comparisons",
     ),
     wrong="that isn't how often luck does it in at least one of the comparisons",
     shape="return one probability",

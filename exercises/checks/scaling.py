@@ -49,7 +49,7 @@ def _best(A, alpha, B, beta, product):
             lambda A, a, B, b, product: (a * A / (b * B)) ** (1 / (a + b))
             * product ** (a / (a + b))
         ),
-        "the factor is upside down: the more A is, the more parameters are worth": _split(
+        "the factor is upside down: the larger A is, the more parameters are worth": _split(
             lambda A, a, B, b, product: (b * B / (a * A)) ** (1 / (a + b))
             * product ** (b / (a + b))
         ),
@@ -65,7 +65,7 @@ def _best(A, alpha, B, beta, product):
                 * product ** ((b + 1) / (a + b + 2))
             )
         ),
-        "20 tokens a parameter is what one law of other models says; this one may say something "
+        "20 tokens a parameter is what a law for other models says; this one may say something "
         "else": _split(lambda A, a, B, b, product: (product / 20) ** 0.5),
         "they're exchanged: first the parameters": (
             lambda *given: _split(_best)(*given)[::-1]
@@ -124,7 +124,7 @@ def fit_above(floor):
         "with a given floor, fit the losses minus the floor: `fit_law` with floor=False",
         "the mean error hardly moves between 0 and 2.5; beyond, it begins to grow",
         "the model of 256 is just outside the grid, where two laws that agree on it can't differ "
-        "much; endless parameters and tokens would leave the floors alone",
+        "much; with endless parameters and tokens, only the floors would be left",
     ),
     example=(0.2, 2.4, 0.07, 1.35),
 )

@@ -101,7 +101,8 @@ def overturned(a, stretch, highest):
     right = _highest(a)
     if abs(highest - right) > 0.005 * right:
         found = {
-            (a / (5 * (a - 1.5))) ** 0.5: "that's the stretch where it lies, not its image",
+            (a / (5 * (a - 1.5))) ** 0.5: "that's the stretch where it lies, not the number it "
+            "becomes",
             a / (5 * (a - 1.5)): "that's the square of the stretch where it lies",
             1: "the slope is 0 at 1, but with your a that's a low point",
             _p(a, stretch): "that's what one round makes of your stretch; another gets higher",

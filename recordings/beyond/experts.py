@@ -36,7 +36,7 @@ GATE = Gate(
     chance=3.0,  # nats: a letter by its frequency, wherever it stands
     arms=("arm",),
     edge={"updates": (None, 300), "price": (0.01, None), "rate": (0.005, 0.005)},
-    missing={"price above": "A price for balance above 0.01 we didn't try"},
+    missing={"price above": "We didn't try a price for balance above 0.01"},
     differs={"parameters": "about a third of the parameters"},
     measures=("untrained",),
 )

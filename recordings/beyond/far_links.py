@@ -33,7 +33,7 @@ SETTINGS = [
 GATE = Gate(
     chance=math.log(far_links.N_VALUES), arms=("mechanism",),
     edge={"rate": (0.003, 0.003), "n_facts": (24, None), "budget": (None, 32)},
-    missing={"n_facts above": "More than 24 facts we didn't try",
+    missing={"n_facts above": "We tried no more than 24 facts",
              "budget below": "no budget below 32"},
     did_not_learn=(
         ({"mechanism": "RFA"}, "stay at the loss of guessing in every setting that we tried"),

@@ -19,7 +19,7 @@ SEEDS = (0, 1, 2)
 page = SimpleNamespace(**page_code(PAGE))
 GATE = Gate(
     chance=UNIGRAM, arms=("positions", "size"), edge={"rate": (None, 0.003), "steps": (None, 300)},
-    missing={"rate below": "A learning rate below 0.003 we didn't try"},
+    missing={"rate below": "We didn't try a learning rate below 0.003"},
     differs={"parameters": "by 11 % of the parameters"},
 )
 

@@ -117,7 +117,7 @@ class LatentAttention(MultiHeadAttention):
 
 
 class QueryKeyNorm(PositionalScheme):
-    """RMSNorm on every query and key, before positions turn them (Henry et al. 2020; Qwen 3).
+    """RMSNorm on every query and key, before positions turn them (Qwen 3, after Henry et al. 2020).
 
     It is written as a scheme of positions, because that is where an attention hands out both.
     """
