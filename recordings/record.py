@@ -227,7 +227,7 @@ def add(path: Path, found: list[dict], name: str) -> None:
     where = environment(torch.device("cpu"))
     made = {key: where[key] for key in ("device", "python", "torch")}
     if path.exists():  # what it says that it lacks
-        before = json.loads(path.read_text(encoding="utf8"))["made"]
+        before = json.loads(path.read_text(encoding="utf8")).get("made", {})
         made |= {"missing": before["missing"]} if "missing" in before else {}
     write(path, made | {"threads": 1, "command": f"make record ONLY={name}"}, [*records.values()])
 

@@ -30,7 +30,7 @@ TELL = {
         "e3e33266", "3f45f1b8", "exchange-recorded-13", "patch-recorded-13", "827edd7d",
         "one-sided-13",
     ),
-    "crossing": ("e3e33266", "crossing-13"),
+    "crossing": ("e3e33266", "crossing-says-13"),
 }
 ON_MULTI30K = {"beams", "beyond"}
 grids = pytest.mark.parametrize("name", TELL)

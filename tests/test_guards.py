@@ -737,8 +737,6 @@ ONCE_ACCEPTED += [
     (lambda: linear.linear_attention(x(2, 2, 5, 4), x(1, 2, 5, 4), x(1, 2, 5, 4)), "B = 2 as in q"),
     (lambda: caches.QuantisedCache(4).append(x(1, 2, 3, 4), x(1, 3, 3, 4)), "H = 2 as in keys"),
     (lambda: caches.QueryKeyNorm(4).turn(*x(2, 1, 2, 3, 1)), "q is .* must be 4, d_head"),
-    (lambda: MultiHeadAttention(16, 4, positions=transformer_lib.positional.SinusoidalEncoding(16)),
-     "positions must act inside an attention"),
     (lambda: MultiHeadAttention(16, 4, positions=transformer_lib.positional.AlibiBias(1)),
      "positions must be made for as many heads"),
     (lambda: transformer_lib.decoder.Decoder(config(), False)(x(2, 3, 16), x(2, 5, 16)),

@@ -237,6 +237,7 @@ REASONS = {
     r"non-iterable (\w+) object|'(\w+)' object is not (?:iterable|subscriptable)":
         r"a \1\2 has no entries",
     r"unhashable type: '(\w+)'": r"a \1 cannot be looked up",
+    r"unexpected keyword argument '(\w+)'": r"no argument is called '\1'",
     r"([\w.<>]+)\(\) (?:takes|missing|got an un).*(?:argument|given)":
         r"\1 takes other arguments than it is given",
     r"Object of type (\w+) is not JSON": r"a \1 cannot be kept as JSON",

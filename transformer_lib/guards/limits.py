@@ -241,11 +241,6 @@ RELATIONS = (
      "lengths must be counts of tokens, 0 or more"),
     ("truncated_svd", lambda weight, rank: weight.dim() >= 2 and rank <= min(weight.shape[-2:]),
      "rank must be at most the smaller side of weight, a matrix"),
-    ("MultiHeadAttention", lambda positions: positions is None
-     or type(positions).__name__ == "PositionalScheme"
-     or type(positions).turn.__qualname__ != "PositionalScheme.turn"
-     or type(positions).bias.__qualname__ != "PositionalScheme.bias",
-     "positions must act inside an attention, as RotaryEmbedding and AlibiBias do"),
     ("MultiHeadAttention", lambda n_heads, positions: positions.bias(1, 1).shape[1] == n_heads,
      "positions must be made for as many heads"),
     ("DecoderLayer Decoder", lambda self, memory: memory is None or any(

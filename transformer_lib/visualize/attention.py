@@ -81,7 +81,7 @@ def attention_heatmap(
 
     weights: (Tq, Tk), (H, Tq, Tk) or (layers, H, Tq, Tk), or a list of layers; rows sum to one.
     query_tokens, key_tokens: Tq and Tk strings; a token may occur more than once.
-    mask: optional (Tq, Tk) booleans, True = may attend; masked cells are drawn grey.
+    mask: optional (..., Tq, Tk) booleans, True = may attend; masked cells are drawn grey.
     title: what the figure shows, best a finding. description: the text alternative; without it,
     the strongest weight of each query is told. layer, head: shown at first.
     show_numbers: write the weights into the cells (by default where there are at most 10 keys).
