@@ -74,14 +74,16 @@ def structured(app: Sphinx, page: str, called: str, says: str | None) -> dict:
 
 def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     """Before opengraph writes its tags: the page's own sentence, not its first words."""
-    if doctree is None or app.builder.format != "html":
+    if app.builder.format != "html":
         return
-    if pagename == app.config.root_doc:
-        context["docstitle"] = ""  # else the book's name is there twice
     icon = f'{"../" * pagename.count("/")}_static/touch-icon.png'  # on a phone's first screen
     context["metatags"] = (
         context.get("metatags") or ""
     ) + f'<link rel="apple-touch-icon" href="{icon}">\n'
+    if doctree is None:
+        return
+    if pagename == app.config.root_doc:
+        context["docstitle"] = ""  # else the book's name is there twice
     says = description(pagename)
     if says:
         context["meta"] = (context.get("meta") or {}) | {"og:description": says}
