@@ -463,7 +463,7 @@ def test_the_first_screen_has_the_numbers_and_both_buttons(browser, address):
         "return ['.facts', '.start'].map((part) => document.querySelector(part).getBoundingClientRect().bottom)")
     assert max(tops) <= 800, tops
     links = browser.execute_script("return [...document.querySelectorAll('.start a')].map((one) => one.getAttribute('href'))")
-    assert links == ["01_why_attention.html", "translator.html#step=1"]
+    assert links == ["01_why_attention.html", "translator.html?step=1"]
 
 
 def test_the_first_page_ends_with_labs_and_solutions():

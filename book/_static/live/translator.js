@@ -77,7 +77,7 @@ export function nameOfSwitches({ heads, blocks, positions, causal }) {
 // ---- the page ---------------------------------------------------------------------------
 
 export async function mount(root, { base }) {
-  const state = read(location.hash), examples = await model.examples().catch(() => []);
+  const state = read(location.hash || location.search.slice(1)), examples = await model.examples().catch(() => []);
   let result = null, before = null, scanned = null, peeked = null, busy = false, again = false, dirty = null, waiting = [];
   let words = null, advice = null, apart = null;
   const lang = { get src() { return model.src; }, get tgt() { return model.tgt; } };
