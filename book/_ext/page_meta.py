@@ -77,9 +77,10 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
     if app.builder.format != "html":
         return
     icon = f'{"../" * pagename.count("/")}_static/touch-icon.png'  # on a phone's first screen
-    context["metatags"] = (
-        context.get("metatags") or ""
-    ) + f'<link rel="apple-touch-icon" href="{icon}">\n'
+    if pagename != "404":  # which is shown anywhere, where a relative address leads nowhere
+        context["metatags"] = (
+            context.get("metatags") or ""
+        ) + f'<link rel="apple-touch-icon" href="{icon}">\n'
     if doctree is None:
         return
     if pagename == app.config.root_doc:
