@@ -70,7 +70,7 @@
     let given;
     try { given = JSON.parse(text); } catch { given = null; }
     if (given?.format !== FORMAT || !plain(given.kept) || !Object.entries(given.kept).every(([key, value]) => /^[a-z]+$/.test(key) && plain(value))) {
-      throw new Error(`${name} holds no progress of this book. Choose a file that “Save to a file” has made.`);
+      throw new Error(`${name} doesn't hold progress in this book. Choose a file made by “Save to a file”.`);
     }
     const mine = kept();
     for (const [key, value] of Object.entries(given.kept)) localStorage.setItem(PREFIX + key, JSON.stringify(merged(mine[key], value)));
@@ -93,7 +93,7 @@
     const file = make("input", { type: "file", accept: ".json", hidden: true, async onchange() {
       try {
         take(await file.files[0].text(), file.files[0].name);
-        const solved = Object.values(recall(SOLVED)).flat().length, told = `Here now: ${Object.keys(recall(GUESSES)).length} guesses, ${solved} exercises solved.`;
+        const solved = Object.values(recall(SOLVED)).flat().length, told = `Now in this browser: ${Object.keys(recall(GUESSES)).length} guesses, ${solved} exercises solved.`;
         draw();
         says.textContent = told;
         if (!document.querySelector(".live-guess, .exercise-solved")) return;

@@ -43,7 +43,7 @@ def _luck(once, several=lambda p, k: 1 - (1 - p) ** k):
         "that's all of the comparisons at once; one of them is enough": (
             _luck(_same_side, lambda p, k: p**k)
         ),
-        "that's the probability that none of them comes out so": (
+        "that's the probability that none of them comes out like that": (
             _luck(_same_side, lambda p, k: (1 - p) ** k)
         ),
         "all n of one arm must beat all m of the other; you compare them in pairs, seed by seed": [

@@ -17,7 +17,7 @@ def _solved(slope, value=1, first=1, third=3, fifth=5):
     1,
     inputs=[(1.5,), (1.875,), (2.5,), (3.4445,), (1.0,), (0.4,)],
     hint=(
-        "two conditions, two unknowns: what do p(1) = 1 and p'(1) = 0 say of a, b and c?",
+        "two conditions, two unknowns: what do p(1) = 1 and p'(1) = 0 say about a, b, c?",
         "p(1) = a + b + c, and p'(1) = a + 3b + 5c",
         "take three times the first from the second: 2c = 2a - 3",
     ),

@@ -1064,7 +1064,7 @@ ACTIONS = {  # figure: what a reader does, and what must hold afterwards
     "figure_plane": ("three", "document.querySelector('.live-plane-shares .live-this').textContent.startsWith('three')"),
     "figure_family": ("a module", "/^\\d+ of \\d+ models/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-model').length > 10"),
     "figure_path": ("Next", "/^Step 2 of/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-path rect').length === 256"),
-    "figure_letters": ("Swap it with one to come", "/come to where b was/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-letters i').length === 9"),
+    "figure_letters": ("Swap it with one to come", "/now where b was/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-letters i').length === 9"),
     "figure_inside": (None, "document.querySelectorAll('.live-line').length === 7"),
 }
 
@@ -1330,7 +1330,7 @@ def test_letters_are_exchanged_and_the_model_answers(browser, address, width, sc
 
     assert "Now move b" in seen("reverse", "faicgbed")
     page.press("Swap it with one to come")
-    assert "prefers a, which has come to where b was" in seen("reverse", "fbicgaed")
+    assert "prefers a, which is now where b was" in seen("reverse", "fbicgaed")
     page.press("Swap it with one written")
     assert "isn't led astray" in seen("reverse", "faicgdeb")
     page.press("Put back")
@@ -1351,7 +1351,7 @@ def test_letters_are_exchanged_and_the_model_answers(browser, address, width, sc
     page.wait("document.querySelector('.live-says').textContent.startsWith('The right letter is c')", "the other model")
     seen("copy", "faicgbed", "fai")
     page.press("Swap it with one to come")
-    assert "prefers d, next to i: it went after the letter" in seen("copy", "faecgbid", "fai")
+    assert "prefers d, next to i: it followed the letter" in seen("copy", "faecgbid", "fai")
     assert len(heights) == 1, "what is below jumps"
     assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0
     page.js("document.documentElement.dataset.theme = arguments[0]", scheme)
@@ -1551,11 +1551,11 @@ def test_progress_is_saved_to_a_file_and_loaded_in_another_browser(browser, addr
     (tmp_path / "mine.json").write_text(text, encoding="utf8")
     (tmp_path / "other.json").write_text('{"kept": {"guesses": {"two": 1}}}', encoding="utf8")
     page.one(".nav-keep input").send_keys(str(tmp_path / "mine.json"))
-    page.wait("document.querySelector('.nav-keep [role=status]').textContent.startsWith('Here now: 2 guesses, 2 exercises')", "loaded")
+    page.wait("document.querySelector('.nav-keep [role=status]').textContent.startsWith('Now in this browser: 2 guesses, 2 exercises')", "loaded")
     assert page.js(kept) == {"guesses": {"one": 0, "two": 2}, "solved": {"03_masks": [2, 1]}, "answers": {"here": "x = 1"}}
     assert page.js("return document.querySelector('.nav-ring').title") == "2 of 2 guesses, 2 of 2 exercises"
     page.one(".nav-keep input").send_keys(str(tmp_path / "other.json"))
-    page.wait("document.querySelector('.nav-keep [role=status]').textContent.includes('other.json holds no progress')", "the refusal")
+    page.wait("document.querySelector('.nav-keep [role=status]').textContent.includes('hold progress in this book')", "the refusal")
     page.js("localStorage.clear()")
 
 

@@ -60,7 +60,7 @@ export async function mount(root, { base }) {
   const next = h("ol", { class: "live-path-shares live-letters-next" }), wrote = h("p");
   const box = h("div", { class: "live-box live" }, h("div", { class: "live-bar-row" }, kind.element, h("label", { class: "live-menu live-letters-steps" }, h("span", {}, "Letters written"), steps)),
     wrote, presets, h("small", {}, "It reads this. Dashed: where the letter just written was. Bold: the right answer. Squares: where it looks, in percent, mean of both heads."), row, says, next,
-    h("small", {}, "Choose a letter of the word, then a second one to swap them, or one of these to put there:"), keys);
+    h("small", {}, "Choose a letter of the word. Then choose a second one to swap the two, or one of these to put in its place:"), keys);
   const still = root.querySelector(".live-still");
   if (still) still.replaceWith(box); else root.prepend(box);
   for (const element of [row, keys]) roving(element, "button");
@@ -104,8 +104,8 @@ export async function mount(root, { base }) {
     const [top] = now.next[0], moved = word.indexOf(WORD[last]), follower = moved < 0 ? null : word[at[at.indexOf(moved) + 1]] ?? "end";
     const start = `${right} is still at place ${answer}: ${was} before, ${is} now.`;
     if (top === right) return `${start} The model isn't led astray.`;
-    if (top === word[last] && top !== WORD[last]) return `${start} The model prefers ${top}, which has come to where ${WORD[last]} was.`;
-    if (top === follower && moved !== last) return `${start} The model prefers ${top}, next to ${WORD[last]}: it went after the letter.`;
+    if (top === word[last] && top !== WORD[last]) return `${start} The model prefers ${top}, which is now where ${WORD[last]} was.`;
+    if (top === follower && moved !== last) return `${start} The model prefers ${top}, next to ${WORD[last]}: it followed the letter.`;
     return `${start} The model prefers ${top}.`;
   }
   draw();
