@@ -30,7 +30,7 @@ def session_of_the_guide(number: int) -> str:
 
 def test_there_is_a_deck_for_each_session_of_the_guide():
     numbers = [int(n) for n in re.findall(r"^:::\{dropdown\} Session (\d+)", GUIDE, re.MULTILINE)]
-    assert [deck.session for deck in DECKS] == numbers == list(range(1, 17))
+    assert [deck.session for deck in DECKS] == numbers == list(range(1, 20))
     assert [deck.title for deck in DECKS] == [session["title"] for session in plan.sessions()]
 
 
@@ -43,7 +43,7 @@ def test_a_deck_keeps_the_guides_clock(deck):
     assert {int(end) for _, end in rows} <= slides_end
 
 
-@pytest.mark.parametrize("number", range(1, 17))
+@pytest.mark.parametrize("number", range(1, 20))
 def test_homework_is_there_and_takes_the_stated_minutes(number):
     found = re.search(r"^\*\*Homework\*\* \((\d+) minutes[^)]*\): (.+)$",
                       session_of_the_guide(number), re.MULTILINE)
@@ -133,7 +133,7 @@ def test_a_slide_shows_some_lines_another_cells_output_and_a_labs_tasks():
 def test_the_last_slide_says_what_comes_next():
     assert "Hand in lab 1" in slides.next_html(3) and "Homework, 25 minutes" in slides.next_html(3)
     assert "Lab 6 is due in a week" in slides.next_html(12)
-    assert "Read" not in slides.next_html(16)
+    assert "Read" not in slides.next_html(19)
 
 
 def test_numbers_of_untrained_models_are_called_so():
