@@ -146,10 +146,22 @@ def test_a_chart_becomes_a_picture_with_its_description_and_can_be_drawn_again()
     assert "<svg" in made and 'aria-label="One &lt;point&gt;"' in made
     assert made.count("<script") == made.count('<script type="application/json">') == 1
     spec = {"mark": {"type": "text", "fontSize": 9}, "data": {"fontSize": 9, "type": "text"},
-            "encoding": {"color": {"legend": {"orient": "bottom", "title": "t"}}}}
+            "encoding": {"color": {"legend": {"orient": "bottom", "title": "t"}},
+                         "y": {"axis": {"labelLimit": 60, "title": "t"}}}}
     larger = slides.larger(spec)
+    assert larger["encoding"]["y"]["axis"] == {"title": "t"}
     assert larger["mark"]["fontSize"] == 15 and larger["data"] == spec["data"]
     assert larger["encoding"]["color"]["legend"] == {"title": "t"}
+
+
+def test_a_chart_that_fits_a_page_fills_a_slide_and_stacked_ones_stand_side_by_side():
+    fitted = CHART.replace('"mark"', '"autosize": {"type": "fit-x"}, "mark"', 1)
+    made = slides.output_html({"output_type": "display_data", "data": {"text/html": fitted}})
+    assert '"width": 720' in made and '"autosize": "pad"' in made
+    pair = CHART.replace('{"mark": "point"', '{"vconcat": [{"mark": "point"}, {"mark": "bar"}]', 1)
+    shown = {"output_type": "display_data", "data": {"text/html": pair}}
+    assert '"hconcat"' in slides.output_html(shown, across=True)
+    assert '"vconcat"' in slides.output_html(shown)
 
 
 def test_what_is_printed_is_escaped_and_scripts_are_left_out():

@@ -58,6 +58,7 @@ class Slide:
     lines: str = ""  # "2-9": these lines of the code
     printed: bool = True  # whether printed lines are shown, besides charts and tables
     hold: bool = False  # whether the figure waits for a key, after the question
+    across: bool = False  # whether charts that the page stacks stand side by side
     lab: int = 0  # shows the tasks of this lab
 
     @property
@@ -154,7 +155,8 @@ def page_figures():
 
 
 def larger(part, name=""):
-    """A specification for a slide: letters on the marks at least 15 pixels high, legends beside."""
+    """A specification for a slide: letters on the marks at least 15 pixels high, whole names at
+    the axes, legends beside."""
     if isinstance(part, list):
         return [larger(one) for one in part]
     if not isinstance(part, dict):
@@ -163,24 +165,32 @@ def larger(part, name=""):
              for key, value in part.items()}
     if name == "legend":
         found = {key: value for key, value in found.items() if key not in ("orient", "columns")}
+    if name == "axis":
+        found.pop("labelLimit", None)
     if found.get("type") == "text" and isinstance(found.get("fontSize", 11), int | float):
         found["fontSize"] = max(found.get("fontSize", 11), 15)
     return found
 
 
-def chart(source: str) -> str | None:
-    """A chart, if this HTML is one of Altair's: its picture, and what draws it again."""
+def chart(source: str, across: bool = False) -> str | None:
+    """A chart, if this HTML is one of Altair's: its picture, and what draws it again.
+
+    across: charts that the page stacks stand side by side.
+    """
     import vl_convert
 
     if "vegaEmbed" not in source:
         return None
     start = source.rindex("})(") + 3
     spec, _ = json.JSONDecoder().raw_decode(source[start:].lstrip())
+    if across:
+        spec["hconcat"] = spec.pop("vconcat")
     bare = json.dumps(spec | {"data": None, "datasets": None})
     several = SEVERAL.search(bare)
     if not several and "rect" not in bare and isinstance(spec.get("height", 300), int | float):
-        spec |= {"width": 720, "height": 330}  # a chart of one view takes the form of the slide
-    if not several:
+        # A chart of one view takes the form of the slide, with its legend beside it.
+        spec |= {"width": 720, "height": 330, "autosize": "pad"}
+    if across or not several:
         spec = larger(spec)
     config = spec.get("config", {})
     spec["config"] = config | {part: config.get(part, {}) | sizes for part, sizes in CHART.items()}
@@ -199,14 +209,14 @@ def chart(source: str) -> str | None:
             + json.dumps(spec).replace("</", "<\\/") + "</script></div>")
 
 
-def output_html(output: dict) -> str:
+def output_html(output: dict, across: bool = False) -> str:
     """One output of a cell as a slide shows it."""
     if output["output_type"] == "stream":
         return f"<pre class=printed>{html.escape(''.join(output['text']).rstrip())}</pre>"
     data = {kind: "".join(value) if isinstance(value, list) else value
             for kind, value in output.get("data", {}).items()}
     if "text/html" in data:
-        drawn = chart(data["text/html"])
+        drawn = chart(data["text/html"], across)
         if drawn is not None:
             return drawn
         figures = page_figures()
@@ -256,7 +266,8 @@ def slide_html(slide: Slide, outputs: dict[str, dict[str, list]]) -> str:
                      if slide.printed or o["output_type"] != "stream"]
             if notebook in outputs and not given:
                 raise MissingCell(f"{slide.title!r} shows {slide.cell}, which gave nothing.")
-            shown += f'<div class="given">{"".join(map(output_html, given))}</div>'
+            drawn = "".join(output_html(output, slide.across) for output in given)
+            shown += f'<div class="given">{drawn}</div>'
     text = f'<div class="text">{MarkdownIt().render(slide.text)}</div>' if slide.text else ""
     # Text and figure are one box: deck.js may put the one beside the other.
     held = " fragment" if slide.hold else ""
