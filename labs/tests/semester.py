@@ -244,7 +244,7 @@ def one_lab(folder: Path, name: str, students: list, teacher: Teacher, seed: int
             assert float(row["automatic"]) == wanted[number], (kind, student, row["note"])
             kept = 1 - LATE_LOSS / 100 * (kind == "late" and system == "Canvas")
             total = (float(row["automatic"]) + float(row["written"])) * kept
-            assert round(total, 2) == float(row["total"]) == home[number], "the grade that came home"
+            assert round(total, 2) == float(row["total"]) == home[number], "what came home"
             table.append({"kind": kind, "lab": name, "automatic": wanted[number],
                           "total": home[number], "note": row["note"]})
     return table
