@@ -117,5 +117,6 @@ def test_a_page_is_found_by_how_its_name_begins():
     assert build.find_page("masks") == "book/03_masks"
     assert build.find_page("solutions/03") == "book/solutions/03_masks"
     assert build.find_page("gloss") == "book/glossary"
+    assert build.find_page("speed") == "book/speed"  # and not speedrun, which begins so
     with pytest.raises(SystemExit, match="nothing.*book/03_masks"):
         build.find_page("nothing")

@@ -13,7 +13,7 @@ import torch
 from IPython.display import HTML
 
 from transformer_lib import visualize
-from transformer_lib.visualize import curves, diagrams
+from transformer_lib.visualize import bertviz_views, curves, diagrams
 
 QUERIES, KEYS = ["Ein", "Mann", "Ein", "."], ["A", "man", "a", "man", "."]
 
@@ -494,6 +494,13 @@ def test_bertviz_and_the_page_get_the_tensors_that_were_given(view):
             assert (part["queries"], part["keys"]) == (queries, keys)
             np.testing.assert_allclose(bert["attn"], tensor.numpy(), rtol=1e-6)
             np.testing.assert_allclose(part["weights"], tensor.numpy(), atol=5.1e-5)
+
+
+def test_a_model_view_takes_the_room_that_there_is():
+    """BertViz's own script has what is put in its place; tests/browser measures the picture."""
+    page = frame_of(visualize.model_view(attention(2, 3, 4, 4), QUERIES))
+    for given, narrower in bertviz_views.NARROWER.items():
+        assert page.count(narrower) == 1 and given not in page.replace(narrower, "")
 
 
 def test_a_neuron_view_shows_our_tensors():

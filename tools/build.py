@@ -28,9 +28,9 @@ ONE_PAGE = ROOT / "_build" / "page"
 
 
 def find_page(name: str) -> str:
-    """The page, e.g. "book/03_masks", for the beginning or a part of its name."""
+    """The page, e.g. "book/03_masks", for its name, the beginning of it or a part."""
     pages = reading_order.pages()
-    for match in (str.startswith, str.__contains__):
+    for match in (str.__eq__, str.startswith, str.__contains__):
         for page in pages:  # a chapter comes before its solutions
             if match(page.removeprefix("book/"), name) or match(page.rpartition("/")[2], name):
                 return page

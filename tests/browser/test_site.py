@@ -447,6 +447,31 @@ def test_bertviz_answers_the_keyboard_and_follows_the_page(browser, address, pag
     assert seen == (SITE / page).read_text(encoding="utf8").count('<div class="bertviz">')
 
 
+@pytest.mark.parametrize("page", BERTVIZ_PAGES)
+def test_the_model_view_fits_a_phone_with_the_words_of_a_head(browser, address, page):
+    open_page(browser, address + page, PHONE)
+    seen = 0
+    for title in frames(browser):
+        if not title.startswith("Model view"):
+            continue
+        measure = (
+            "const root = document.documentElement, words = [...document.querySelectorAll('#vis text')];"
+            "return [root.scrollWidth - root.clientWidth, root.scrollHeight - root.clientHeight, words.length,"
+            "Math.min(...words.map((one) => one.getBoundingClientRect().height)),"
+            "Math.max(...words.map((one) => one.getBoundingClientRect().right)) - root.clientWidth]")
+        few = browser.execute_script(measure)[2]
+        for head in browser.find_elements(By.CSS_SELECTOR, "[role=button]")[:4]:
+            browser.execute_script("arguments[0].focus()", head)
+            ActionChains(browser).send_keys(Keys.ENTER).perform()
+            wide, high, words, smallest, right = browser.execute_script(measure)
+            assert words > few + 4, "the head's words"
+            assert wide <= 0 and right <= 0, f"{wide} and {right} px beyond a phone"
+            assert high <= 1, f"{high} px below the frame"
+            assert smallest >= 12, f"letters {smallest:.1f} px high"
+        seen += 1
+    assert seen
+
+
 def test_no_table_has_an_empty_heading_and_every_page_an_icon():
     empty = [page for page in PAGES if re.search(r"<th\b[^>]*>\s*</th>", (SITE / page).read_text(encoding="utf8"))]
     assert not empty

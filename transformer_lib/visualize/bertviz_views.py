@@ -15,6 +15,11 @@ from transformer_lib.visualize.attention import check_tokens, describe_attention
 
 FRAME = Path(__file__).with_name("bertviz_frame.html")
 KINDS = ("encoder", "decoder", "cross")
+# What the model view takes as given, in the script of BertViz, and what it is where room is scarce.
+NARROWER = {
+    "const DIV_WIDTH = 970;": "const DIV_WIDTH = Math.max(320, Math.min(970, innerWidth - 16));",
+    "7 * (12 / config.totalHeads)": "7 * (12 / config.totalHeads) * Math.min(1, DIV_WIDTH / 600)",
+}
 
 
 def head_view(
@@ -67,6 +72,8 @@ def model_view(weights, query_tokens, key_tokens=None, *, description=None):
     page = bertviz.model_view(
         **_bertviz_arguments(parts), display_mode="light", html_action="return"
     ).data
+    for given, narrower in NARROWER.items():
+        page = page.replace(given, narrower)
     return _figure("Model view", page, {"view": "model", "layer": 0, "parts": parts}, description)
 
 
