@@ -29,9 +29,9 @@ ONE_PAGE = ROOT / "_build" / "page"
 
 def find_page(name: str) -> str:
     """The page, e.g. "book/03_masks", for its name, the beginning of it or a part."""
-    pages = reading_order.pages()
+    pages = sorted(reading_order.pages(), key=lambda page: "/solutions/" in page)
     for match in (str.__eq__, str.startswith, str.__contains__):
-        for page in pages:  # a chapter comes before its solutions
+        for page in pages:  # each before its solutions
             if match(page.removeprefix("book/"), name) or match(page.rpartition("/")[2], name):
                 return page
     raise SystemExit(f"No page begins with or contains {name!r}. There are: {' '.join(pages)}")
