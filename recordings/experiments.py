@@ -28,6 +28,7 @@ from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 
+from recordings.gate import recipe_lacks
 from tools.arguments import count
 from transformer_lib.runs import checksums, recipes
 from transformer_lib.runs.files import read_json_lines, write_json
@@ -122,6 +123,13 @@ MISSING = {
         "rate": "each optimizer has one rate", "seeds": "With one seed, that could be luck",
         "edge": "R-Drop has one weight here",
     },
+}
+# What the seeds of a single recipe lack, in words of the pages that show their scores.
+MISSING_OF_A_RECIPE = {
+    "rate": "Each of our recipes has one learning rate",
+    "edge": "no setting of a recipe was tried on both sides of its value",
+    "seeds": "a single seed",
+    "curve": "we didn't keep the training curve of every seed",
 }
 BEAM_SIZES = (1, 2, 3, 5, 10)
 CURVE = ("step", "validation_loss", "validation_bleu")  # of each validation of a seed
@@ -228,8 +236,11 @@ def seeds(
             command("evaluate", "--run", str(folder), "--save", log=folder / "log.txt")
         rows[seed] = seed_row(folder)
     ordered = [rows[seed] | {"seed": seed, "chosen": seed == best} for seed in sorted(rows)]
-    summary = {"test_bleu": spread([row["test"]["bleu"] for row in ordered])}
-    summary["seeds"] = ordered
+    summary = {
+        "test_bleu": spread([row["test"]["bleu"] for row in ordered]),
+        "missing": {what: MISSING_OF_A_RECIPE[what] for what in sorted(recipe_lacks(ordered))},
+        "seeds": ordered,
+    }
     if scores_only:
         write_json(goal, {"options": shlex.join(options)} | summary)
     else:

@@ -11,6 +11,7 @@ edge      The weakest knob of the finding is named, and it was turned beyond the
           page talks about: nothing is concluded from a grid that ends where the finding does.
 rates     What is trained is trained at two learning rates or more.
 missing   Where a grid has one rate, or ends on one side, its own file says so, and the page does.
+          A single recipe is such a grid, too: `recipe_lacks`.
 complete  Each record of a training run has its parameters, updates, tokens, curve and seconds,
           and the file has its threads, versions and command.
 
@@ -113,6 +114,16 @@ def not_said(lacking: set[str], missing: dict[str, str], recorded: dict, page: s
     if recorded.get("missing", {}) != missing:
         found.append(f"the file does not say what it lacks: {missing}")
     return found
+
+
+def recipe_lacks(seeds: list[dict]) -> set[str]:
+    """What the scores of a single recipe lack, given those of its seeds.
+
+    A recipe is one point: it has one rate, and an edge all around it.
+    """
+    lacking = {"rate", "edge"}
+    lacking |= {"seeds"} if len(seeds) < 2 else set()
+    return lacking | ({"curve"} if any("curve" not in row for row in seeds) else set())
 
 
 def _not_said(recorded, gate, page) -> list[str]:

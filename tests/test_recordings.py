@@ -77,8 +77,46 @@ def test_every_grid_of_runs_says_what_it_lacks(kind):
     assert not gates.not_said(lacking, experiments.MISSING[kind], grid, page_source(*pages))
 
 
-def test_single_recipes_have_one_rate_and_the_page_of_all_runs_says_so():
-    assert "Each of our recipes has one learning rate" in page_source("choices")
+# The files with the seeds of one recipe, by the page that shows their scores.
+RECIPES = {
+    "choices": ("multi30k-de-en/seeds", "multi30k-en-de/seeds", "multi30k-de-en-short/seeds"),
+    "speedrun": ("multi30k-de-en-short/seeds", "five-minutes", "multi30k-en-de-short",
+                 "multi30k-en-de-longer"),
+    "larger-runs": ("multi30k-de-en/seeds", *(
+        f"multi30k-{pair}-{how}" for pair in ("de-en", "en-de") for how in ("muon", "r-drop")
+    )),
+}
+
+
+@pytest.mark.parametrize("page", RECIPES)
+def test_single_recipes_say_what_they_lack_and_so_do_the_pages_that_show_them(page):
+    for name in RECIPES[page]:
+        found = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf8"))
+        lacking = gates.recipe_lacks(found["seeds"])
+        words = {what: experiments.MISSING_OF_A_RECIPE[what] for what in lacking}
+        assert not gates.not_said(lacking, words, found, page_source(page)), name
+
+
+def test_no_recipe_is_left_out():
+    files = [*RESULTS.glob("*.json"), *RESULTS.glob("*/seeds.json")]
+    of_recipes = {path.relative_to(RESULTS).with_suffix("").as_posix() for path in files
+                  if "seeds" in json.loads(path.read_text(encoding="utf8"))}
+    assert of_recipes == {name for names in RECIPES.values() for name in names}
+
+
+def test_further_training_says_what_it_lacks():
+    found = json.loads((RESULTS / "further-training.json").read_text(encoding="utf8"))
+    arms = found["with_teachers"], found["without_teachers"]
+    lacking = set().union(*map(gates.recipe_lacks, arms))
+    page = page_source("16_training_on_multi30k")
+    assert not gates.not_said(lacking, found["missing"], found, page)
+
+
+def test_a_recipe_lacks_what_its_seeds_do_not_have():
+    curve = {"curve": [{"step": 500, "validation_loss": 2.0}]}
+    assert gates.recipe_lacks([curve, curve]) == {"rate", "edge"}
+    assert gates.recipe_lacks([curve]) == {"rate", "edge", "seeds"}
+    assert gates.recipe_lacks([curve, {}]) == {"rate", "edge", "curve"}
 
 
 def test_one_command_makes_every_recording():
