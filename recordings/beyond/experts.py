@@ -30,7 +30,9 @@ ARMS = {
     "one of 8, times its probability": (WIDTH, 8, {"weighting": "probability"}),
     "two of 16 half as wide": (WIDTH // 2, 16, {"k": 2}),
     "one of 8, fixed for each letter": (WIDTH, 8, {"hashed": True}),
+    "one of 8, router left as drawn": (WIDTH, 8, {"weighting": "one", "frozen": True}),
 }
+FROZEN = "one of 8, router left as drawn"  # it looks as a learned one does, and never learns
 BASE = {"price": 0.01, "updates": 300, "rate": 0.005}
 GATE = Gate(
     chance=3.0,  # nats: a letter by its frequency, wherever it stands
@@ -46,10 +48,15 @@ def writes(arm, price, updates, rate, seed) -> dict:
     """Bits per letter of held-out captions, and who asked which expert there."""
     data, cut = letters()
     width, n_experts, settings = ARMS[arm]
+    settings = dict(settings)
+    frozen = settings.pop("frozen", False)
     torch.manual_seed(seed)
     config = ModelConfig(128, 64, 4, width, 0, 2, 0.0, max_len=256, positional="rotary")
     mixed = n_experts > 0
     model = ExpertLanguageModel(config, n_experts, **settings) if mixed else LanguageModel(config)
+    if frozen:
+        for layer in model.decoder.layers:
+            layer.feed_forward.router.requires_grad_(False)
     generator = torch.Generator().manual_seed(seed)
 
     def texts(low, high, rows, generator):
@@ -110,12 +117,14 @@ def grid():
             for arm in which
         ]
 
-    learned = [arm for arm, (_, n, given) in ARMS.items() if n and not given.get("hashed")]
+    six = [arm for arm in ARMS if arm != FROZEN]
+    learned = [arm for arm in six if ARMS[arm][1] and not ARMS[arm][2].get("hashed")]
     return [
-        *arms(ARMS, range(9)),
+        *arms(six, range(9)),
         *arms(learned, range(9), price=0),  # nothing asks the router to share the work out
-        *arms(ARMS, (0,), updates=600),
-        *(run for rate in (0.0025, 0.01) for run in arms(ARMS, range(3), rate=rate)),
+        *arms(six, (0,), updates=600),
+        *(run for rate in (0.0025, 0.01) for run in arms(six, range(3), rate=rate)),
         *(cell("untrained", writes, arm="one of 8", price=0.01, updates=0, rate=0.005, seed=seed)
           for seed in range(9)),
+        *arms([FROZEN], range(5)),
     ]
