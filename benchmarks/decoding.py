@@ -11,12 +11,13 @@ from functools import partial
 
 import torch
 
-from benchmarks.peers import Uncached, marian_pair, save_for_ctranslate2
+from benchmarks.peers import Uncached, marian_pair
 from benchmarks.timing import Row, alternate, compare, median, rates, rounds_for, seconds
 from transformer_lib import Transformer, Translator, fast
 from transformer_lib.batching import pad
 from transformer_lib.decoding import beam_search, greedy_decode
 from transformer_lib.fast.compiled import CompiledModel, refusal
+from transformer_lib.runs.to_ctranslate2 import specification
 from transformer_lib.tokenization import EOS, PAD
 
 Ids = list[list[int]]
@@ -76,7 +77,7 @@ def ctranslate2_decoder(translator: Translator, beam: int, folder: str, workers:
 
     tokenizer = translator.tokenizer
     tokens = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
-    save_for_ctranslate2(translator.model, tokens, folder)
+    specification(translator).save(folder)
     threads = torch.get_num_threads()
     theirs = ctranslate2.Translator(
         folder, device="cpu", compute_type="float32", inter_threads=workers,
@@ -86,7 +87,7 @@ def ctranslate2_decoder(translator: Translator, beam: int, folder: str, workers:
 
     def decode(sources: Ids, batch_size: int) -> Ids:
         results = theirs.translate_batch(
-            [[tokens[i] for i in ids] for ids in sources], max_batch_size=batch_size,
+            [[tokens[i] for i in ids[:-1]] for ids in sources], max_batch_size=batch_size,
             beam_size=beam, length_penalty=1.0, max_decoding_length=MAX_LEN,
         )
         return [[tokenizer.token_to_id(token) for token in r.hypotheses[0]] for r in results]

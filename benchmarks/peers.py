@@ -1,19 +1,18 @@
 """The other implementations, each given our weights, so that all do the same work.
 
-`torch.nn.Transformer` (training), CTranslate2 and Marian of `transformers` (decoding), and our own
-model without its cache.
+`torch.nn.Transformer` (training), Marian of `transformers` (decoding), and our own model without
+its cache. What writes our weights for CTranslate2 is transformer_lib.runs.to_ctranslate2.
 """
 
 import copy
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_lib import ModelConfig, Transformer
 from transformer_lib.positional import SinusoidalEncoding
-from transformer_lib.tokenization import BOS, EOS, PAD
+from transformer_lib.tokenization import BOS, PAD
 
 # ------------------------------------------------------------------------- torch.nn.Transformer
 
@@ -98,71 +97,6 @@ class Uncached:
     def start(self, src_ids, bos_id, use_cache=False):
         """A state without a cache: each step is then given the whole prefix."""
         return self.model.start(src_ids, bos_id, use_cache=False)
-
-
-# ------------------------------------------------------------------------------------- CTranslate2
-
-
-def save_for_ctranslate2(model: Transformer, tokens: list[str], folder: str) -> None:
-    """Write our model in CTranslate2's format. tokens: the vocabulary in the order of its ids."""
-    from ctranslate2.specs import TransformerSpec
-
-    c = model.config
-    if (c.norm, c.positional, c.activation) != ("layer", "sinusoidal", "relu"):
-        raise ValueError(
-            f"norm {c.norm!r}, positional {c.positional!r}, activation {c.activation!r} have no "
-            "mapping here; only 'layer', 'sinusoidal' and 'relu' have."
-        )
-    spec = TransformerSpec.from_config(
-        (c.n_encoder_layers, c.n_decoder_layers), c.n_heads, pre_norm=c.norm_first
-    )
-
-    def linear(theirs, *ours):
-        """One linear map of theirs holds several of ours, one above the other."""
-        theirs.weight = np.concatenate([array(x.weight) for x in ours])
-        if ours[0].bias is not None:
-            theirs.bias = np.concatenate([array(x.bias) for x in ours])
-
-    def norm(theirs, ours):
-        theirs.gamma, theirs.beta = array(ours.weight), array(ours.bias)
-
-    def layer(theirs, ours):
-        own, feed_forward = ours.self_attention, ours.feed_forward
-        linear(theirs.self_attention.linear[0], own.w_q, own.w_k, own.w_v)
-        linear(theirs.self_attention.linear[1], own.w_o)
-        norms = [theirs.self_attention.layer_norm, theirs.ffn.layer_norm]
-        if hasattr(ours, "cross_attention"):
-            cross = ours.cross_attention
-            linear(theirs.attention.linear[0], cross.w_q)
-            linear(theirs.attention.linear[1], cross.w_k, cross.w_v)
-            linear(theirs.attention.linear[2], cross.w_o)
-            norms.insert(1, theirs.attention.layer_norm)
-        linear(theirs.ffn.linear_0, feed_forward.expand)
-        linear(theirs.ffn.linear_1, feed_forward.contract)
-        for other, residual in zip(norms, ours.residuals, strict=True):
-            norm(other, residual.norm)
-
-    for theirs, ours in ((spec.encoder, model.encoder), (spec.decoder, model.decoder)):
-        theirs.position_encodings.encodings = array(model.embed.positions.table)
-        if c.norm_first:
-            norm(theirs.layer_norm, ours.norm)
-        for a, b in zip(theirs.layer, ours.layers, strict=True):
-            layer(a, b)
-    spec.encoder.embeddings[0].weight = array(model.src_embedding.lookup.weight)
-    spec.decoder.embeddings.weight = array(model.tgt_embedding.lookup.weight)
-    linear(spec.decoder.projection, model.output)
-    spec.register_source_vocabulary(tokens)
-    spec.register_target_vocabulary(tokens)
-    spec.config.bos_token, spec.config.eos_token = tokens[BOS], tokens[EOS]
-    spec.config.unk_token, spec.config.decoder_start_token = "<unk>", tokens[BOS]
-    spec.validate()
-    spec.optimize()
-    spec.save(folder)
-
-
-def array(tensor: Tensor) -> np.ndarray:
-    """A copy in float32."""
-    return tensor.detach().float().cpu().numpy().copy()
 
 
 # ------------------------------------------------------------------------------------------ Marian

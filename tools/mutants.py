@@ -175,6 +175,28 @@ def verdict(folder: Path, tests: list[list[str]]) -> str:
     return "survived"
 
 
+def copy_repository(folder: Path) -> None:
+    """A copy to break, without history, environments and what was made: they're at the root.
+
+    Raises RuntimeError where the tests can't even be read before anything is broken: they would
+    "find" every mutant.
+    """
+
+    def left_out(parent: str, names: list[str]) -> set[str]:
+        made = {".git", "_build", "runs"} if Path(parent) == ROOT else set()
+        return {name for name in names if name in made | {".venv", "__pycache__"}}
+
+    shutil.copytree(ROOT, folder, ignore=left_out)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "tests",
+         "--ignore=tests/browser"],
+        cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)}, capture_output=True,
+        encoding="utf8",
+    )
+    if done.returncode:
+        raise RuntimeError(f"the tests fail before anything is broken: {done.stdout[-2000:]}")
+
+
 def run(modules: list[str], count: int, seed: int) -> dict:
     """Try `count` random mutants; returns what is written to the results file."""
     paths = {module_name(path): path for path in sorted(LIBRARY.rglob("*.py"))}
@@ -190,8 +212,7 @@ def run(modules: list[str], count: int, seed: int) -> dict:
     results = json.loads(out.read_text(encoding="utf8")) if out.exists() else {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "book"
-        leave = shutil.ignore_patterns(".git", ".venv*", "_build", "runs", "__pycache__")
-        shutil.copytree(ROOT, folder, ignore=leave)
+        copy_repository(folder)
         for number, (name, index) in enumerate(chosen, start=1):
             line, what, text = mutant(sources[name], index)
             key = f"{name}:{line} {what} #{index}"

@@ -3,13 +3,15 @@
 from pathlib import Path
 
 from transformer_lib.cli.options import require_writable
-from transformer_lib.runs import checksums, export, shipping
+from transformer_lib.runs import checksums, export, shipping, to_ctranslate2
 from transformer_lib.runs.files import write_json
 from transformer_lib.runs.pretrained import find_run
 
 
 def run(options) -> int:
     """Write the file, say how large it is, and with --score what the rounding costs."""
+    if options.format == "ctranslate2":
+        return for_ctranslate2(options)
     if options.save and not options.score:
         raise ValueError("--save keeps what --score finds: give --score as well.")
     if options.beam_size < 1:
@@ -47,4 +49,20 @@ def run(options) -> int:
     if options.save:
         with checksums.changing(folder, ["shipping.json"]):
             write_json(folder / "shipping.json", found)
+    return 0
+
+
+def for_ctranslate2(options) -> int:
+    """Write the folder, and say how to open it."""
+    if options.score or options.save:
+        raise ValueError(
+            "--score and --save are about the rounding of the page's file, and --format "
+            "ctranslate2 rounds nothing: leave them out."
+        )
+    folder = find_run(options.run)
+    out = Path(options.out or f"{folder.name}-ctranslate2")
+    to_ctranslate2.export_ctranslate2(folder, out)
+    size = (out / "model.bin").stat().st_size
+    print(f"{out}: a model in float32 ({size:,} bytes), its vocabulary and tokenizer.json")
+    print(f"Open it with ctranslate2.Translator({str(out)!r}).")
     return 0

@@ -39,9 +39,11 @@ The last command chooses a length penalty; the run then keeps it, for its test s
 examples:
   python -m transformer_lib export multi30k-de-en --out translator.bin
   python -m transformer_lib export runs/en-de --out en-de.bin --score --save
+  python -m transformer_lib export runs/en-de --format ctranslate2 --out en-de-ctranslate2
 One file: the weights as int8 numbers, the tokenizer, a checksum. The page Translator runs it, and
 transformer_lib.runs.export.load_exported reads it back. The second command says what the rounding
-costs on the run's own validation and test sets.""",
+costs on the run's own validation and test sets. The third writes a folder for CTranslate2, with
+weights in float32.""",
     "verify": """\
 examples:
   python -m transformer_lib verify                       # the shipped model
@@ -127,7 +129,7 @@ def parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     _translate_options(_command(commands, "translate", "translation", about))
     about = "Translate a data split and score it."
     _evaluate_options(_command(commands, "evaluate", "evaluation", about))
-    about = "Write a trained model as one small file, to ship it."
+    about = "Write a trained model as one small file, to ship it, or for CTranslate2."
     _export_options(_command(commands, "export", "export", about))
     about = "Hold a run to its files, its scores and its translations."
     verify = _command(commands, "verify", "verification", about)
@@ -236,7 +238,15 @@ def _export_options(export: argparse.ArgumentParser) -> None:
         type=_name,
         help=RUN,
     )
-    export.add_argument("--out", type=_name, help="the file (default: <run>.bin)")
+    export.add_argument(
+        "--format",
+        default="page",
+        choices=["page", "ctranslate2"],
+        help="page: one file for the book's translator; ctranslate2: a folder (default: page)",
+    )
+    export.add_argument(
+        "--out", type=_name, help="the file (default: <run>.bin), or folder (<run>-ctranslate2)"
+    )
     export.add_argument(
         "--score",
         action="store_true",

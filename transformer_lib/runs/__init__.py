@@ -11,5 +11,7 @@
     signals      Ctrl-C, after the update under way
     progress     what happened since the last entry of the log, and the bar that shows it
     pretrained   trained runs by name
+    export       a run as one file for the book's page, with rounded weights
+    to_ctranslate2   a run as a folder for CTranslate2
     download     trained runs for an installation without results/
 """

@@ -35,7 +35,7 @@ from transformer_lib.tokenization import SPECIAL_TOKENS, train_tokenizer
 from transformer_lib.translator import Translator
 
 MAGIC, VERSION = b"BOOKLIVE", 1
-# The fields of ModelConfig that the page's engine reads; every other must have its default.
+# The fields of ModelConfig that exports know; every other must have its default.
 FIELDS = (
     "vocab_size", "d_model", "n_heads", "d_ff", "n_encoder_layers", "n_decoder_layers", "dropout",
     "attention_dropout", "max_len", "norm_first", "norm", "eps", "positional", "rotary_base",
@@ -110,18 +110,18 @@ def run_header(folder: Path, translator: Translator) -> dict:
     }
 
 
-def require_known(config: ModelConfig) -> None:
-    """Raise ValueError, naming the field, for what the page's engine cannot do."""
+def require_known(config: ModelConfig, known: dict = CHOICES, who: str = "the page's engine"):
+    """Raise ValueError, naming the field, for what `who` cannot do. known: values, by field."""
     for field in dataclasses.fields(config):
         given = getattr(config, field.name)
-        if given not in CHOICES.get(field.name, (given,)):
+        if given not in known.get(field.name, (given,)):
             raise ValueError(
-                f"the page's engine has no {field.name} {given!r}; export a run with one of "
-                f"{CHOICES[field.name]}."
+                f"{who} has no {field.name} {given!r}; export a run with one of "
+                f"{known[field.name]}."
             )
         if field.name not in FIELDS and given != field.default:
             raise ValueError(
-                f"the page's engine knows {field.name} {field.default} alone, and this run has "
+                f"{who} knows {field.name} {field.default} alone, and this run has "
                 f"{given}: export a run with the default."
             )
 
