@@ -644,7 +644,10 @@ def test_narrow_pages_have_no_button_over_the_sliders(browser, address):
 
 
 def charts_fit_a_phone(browser):
-    """No letter is smaller than 12 px; what is then still too wide scrolls in its box."""
+    """No letter is smaller than 12 px and no word is cut; what is then still too wide scrolls in its box."""
+    cut = browser.execute_script("return [...document.querySelectorAll('.chart svg text')].map((one) => one.textContent)"
+                                 ".filter((text) => /\\S\u2026$/.test(text))")
+    assert not cut, f"cut off: {cut}"
     sizes = browser.execute_script(
         """return [...document.querySelectorAll('.chart')].map((chart) => {
           const svg = chart.querySelector('svg'), natural = +svg.getAttribute('width'), drawn = svg.getBoundingClientRect().width;
