@@ -175,7 +175,9 @@ def test_what_is_printed_is_escaped_and_scripts_are_left_out():
 
 def placeholder_outputs() -> dict:
     """Something tall, wide, printed or drawn for every cell that a deck shows."""
-    drawn = '<svg viewBox="0 0 640 400" role="img" aria-label="drawn"></svg>'
+    drawn = ('<figure class="drawing"><style>figure.drawing{container-type:inline-size}</style>'
+             '<svg viewBox="0 0 640 400" class="wide" role="img" aria-label="drawn" '
+             'style="max-width:100%;height:auto"></svg></figure>')
     table = "<table>" + f"<tr>{'<td>0.123</td>' * 30}</tr>" * 20 + "</table>"
     kinds = [[{"output_type": "stream", "text": "a line of output\n" * 12}],
              [{"output_type": "display_data", "data": {"text/html": drawn}}],

@@ -244,8 +244,9 @@ def highlighted(source: str) -> str:
 def lab_html(number: int) -> str:
     """A lab's tasks with their points, from the students' notebook."""
     lab = plan.labs()[number]
-    rows = "".join(f"<tr><td>{task}</td><td>{MarkdownIt().renderInline(lab['tasks'][task])}</td>"
-                   f"<td>{points}</td></tr>" for task, points in lab["points"].items())
+    titles = {n: MarkdownIt().renderInline(t[:1].upper() + t[1:]) for n, t in lab["tasks"].items()}
+    rows = "".join(f"<tr><td>{task}</td><td>{titles[task]}</td><td>{points}</td></tr>"
+                   for task, points in lab["points"].items())
     return (f"<table class=lab><tr><th>task</th><th>{html.escape(lab['title'])}</th><th>points</th>"
             f"</tr>{rows}</table><p>{lab['minutes']} minutes, {sum(lab['points'].values())} "
             f"points. <code>book/labs/{lab['file']}</code></p>")
@@ -374,7 +375,7 @@ def print_pdfs(decks: list[Path]) -> list[Path]:
 
     Each is printed once its page says that its figures have their sizes; Chromium's own
     --print-to-pdf prints an empty page where a busy machine hasn't loaded the deck yet.
-    Raises RuntimeError if pages are missing or empty.
+    Raises RuntimeError if pages are missing or empty, or a figure has no size.
     """
     from pypdf import PdfReader
     from selenium.webdriver.support.ui import WebDriverWait
@@ -391,6 +392,10 @@ def print_pdfs(decks: list[Path]) -> list[Path]:
                 driver.get(f"{deck.resolve().as_uri()}?print-pdf")
                 WebDriverWait(driver, 120).until(lambda page: page.execute_script(
                     "return document.documentElement.dataset.printed"))
+                if lost := driver.execute_script(
+                        "return [...document.querySelectorAll('.figure:not([data-scale])')]"
+                        ".map((box) => box.closest('section').querySelector('h2').innerText)"):
+                    raise RuntimeError(f"{deck}: figures without a size on {lost}.")
                 answer = driver.execute_cdp_cmd("Page.printToPDF", {
                     "printBackground": True, "preferCSSPageSize": True})
                 made.append(deck.with_suffix(".pdf"))
