@@ -429,6 +429,16 @@ def test_several_sentences_are_translated_one_by_one(translator):
     assert translator.result() == apart[1] and not translator.one(".live-apart").is_displayed()
 
 
+def test_tabs_and_double_spaces_are_spaces(translator):
+    """Pasted from a table or a page; a bare tab is a piece that the model never read."""
+    translator.type("Ein Hund.")
+    for pasted in ("Zwei\tHunde\tspielen im Schnee.", "Zwei  Hunde\u00a0spielen\nim Schnee. "):
+        translator.js("const box = document.querySelector('.live-input'); box.value = arguments[0];"
+                      "box.dispatchEvent(new Event('input'))", pasted)
+        translator.wait("document.querySelector('.live-result').textContent === 'Two dogs play in the snow.'", pasted)
+        translator.type("Ein Hund.")
+
+
 def test_too_long_a_text_leaves_no_old_translation(translator):
     translator.type("Ein Hund.")
     translator.js("const box = document.querySelector('.live-input'); box.value = 'Hund '.repeat(300);"

@@ -55,6 +55,8 @@ export function shownLetters(pieces) {
   return shown;
 }
 export const unescaped = (text) => text.replace(/&\s?(amp|lt|gt|quot)\b(\s?;)?/g, (_, name) => ENTITIES[name]);
+// What was pasted from a table or a page: its tabs, line breaks and double spaces are spaces.
+export const spaced = (text) => text.replace(/\s+/g, " ");
 export const startsWord = (piece) => piece.startsWith("▁") || piece === "<eos>";
 export const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,5 +1,5 @@
 // The translator page: its state, its address, its layout. The parts draw; this file decides.
-import { h, model, KINDS, KIND_NAMES, headName, megabytes, percent, plain, shownLetters, unescaped, languageName, startsWord,
+import { h, model, KINDS, KIND_NAMES, headName, megabytes, percent, plain, shownLetters, unescaped, spaced, languageName, startsWord,
   weightsOf, difference, surprise, roving, steady, newPlaces } from "./shared.js";
 import { advise, loadWords, neverRead, sentences } from "./input.js";
 import { makeArcs } from "./arcs.js";
@@ -157,8 +157,8 @@ export async function mount(root, { base }) {
 
   // -- events
   let typing = null;
-  input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => set({ text: input.value.replace(/\n/g, " "), prefix: [], at: null, from: null }), 40); grow(); });
-  input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); clearTimeout(typing); set({ text: input.value, prefix: [] }); } });
+  input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => set({ text: spaced(input.value), prefix: [], at: null, from: null }), 40); grow(); });
+  input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); clearTimeout(typing); set({ text: spaced(input.value), prefix: [] }); } });
   input.addEventListener("focus", () => { load().catch(() => {}); loadWords().then((found) => { words = found; }).catch(() => {}); });
   tool.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.pin) set({ pin: null }); });
   const grow = () => { input.style.height = "auto"; input.style.height = `${input.scrollHeight + 4}px`; };

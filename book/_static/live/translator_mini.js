@@ -1,6 +1,6 @@
 // The translator in small: input, output, the lines between them. It stands in the tour and in chapters,
 // and, with data-cover, on the first page: there with a switch that blinds it.
-import { h, model, percent, shownLetters, startsWord, surprise, weightsOf, megabytes } from "./shared.js";
+import { h, model, percent, shownLetters, spaced, startsWord, surprise, weightsOf, megabytes } from "./shared.js";
 import { makeArcs } from "./arcs.js";
 import { advise, loadWords } from "./input.js";
 
@@ -33,7 +33,7 @@ export async function mount(root, { base }) {
   let typing = null;
   input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(change, 40); });
 
-  function change() { text = input.value; at = null; compute(); }
+  function change() { text = spaced(input.value); at = null; compute(); }
   function help() {
     if (advice.kind === "spelling") { input.value = advice.text; change(); return; }
     location.href = full(`#${new URLSearchParams({ [advice.kind === "language" ? (model.src === "de" ? "en" : "de") : model.src]: text.trim() })}`);
