@@ -115,7 +115,7 @@ def test_what_the_pages_say_of_scores_heads_and_positions_holds():
         by_d_k = divided | {"scores": "divided by d_k"}
         assert max(values("scaling", "loss", 500, **by_d_k)) < 0.1
     large = values("scaling", "loss", 500, scores="divided", start=1.0, rate=0.03, d_k=1024)
-    assert sum(x > 0.1 for x in large) == 1 and len(large) == 3
+    assert sum(x > 0.1 for x in large) == 1 and len(large) == 7
     for start in (0.25, 0.35, 0.5):  # a smaller initialisation saves it
         wanted = {"scores": "divided", "start": start, "rate": 0.03, "d_k": 1024}
         assert max(values("scaling", "loss", 500, **wanted)) < 0.1
@@ -187,7 +187,8 @@ def test_a_memory_row_is_still_its_word():
     for r in rows("rows"):
         flipped, total = r["flipped"], r["sentences"]
         assert total >= 3 and flipped["all rows"] == total
-        assert flipped["its own row"] >= total - 1
+        least = 0.75 * total if r["settings"]["kind"] == "preposition" else total - 1
+        assert flipped["its own row"] >= least
         assert not any(flipped[name] for name in ("all other rows", "the row of <eos>"))
     for width in (4, 16):
         of_width = [r for r in rows("toy") if r["settings"]["d_model"] == width]
@@ -197,13 +198,14 @@ def test_a_memory_row_is_still_its_word():
 
 
 def test_what_the_page_says_of_the_game_holds():
-    """Without a mask it cheats and plays badly; with the answer hidden it cheats and plays well."""
+    """Without a mask it cheats and, at the page's width, plays badly; with the answer hidden it
+    cheats and plays well."""
     cheats, honest = ("A: no mask", "C: the answer hidden"), "B: the future hidden"
     best_possible = 3 / 8 * math.log(10)
     for model in cheats:
-        assert max(values("game", "loss", model=model)) < best_possible / 2
+        assert max(values("game", "loss", part="game", model=model)) < best_possible / 2
     assert min(values("game", "loss", model=honest)) > best_possible - 0.02
-    assert max(values("game", "right", model=cheats[0])) < 0.095
+    assert max(values("game", "right", part="game", model=cheats[0])) < 0.095
     assert min(values("game", "right", model=cheats[1])) > 0.985
     assert min(values("game", "right", model=honest)) > 0.985
 
@@ -212,9 +214,9 @@ def test_the_game_is_played_as_it_was_recorded(monkeypatch):
     monkeypatch.setattr(module("game"), "LOOKS", (150,))
     for model in ("A: no mask", "C: the answer hidden", "B: the future hidden"):
         settings = {"model": model, "rate": 0.01, "seed": 0}
-        again = module("game").playing(**settings)
-        assert again["loss"] == pytest.approx(values("game", "loss", 150, **settings), abs=0.02)
-        assert again["right"] == pytest.approx(values("game", "right", 150, **settings), abs=0.05)
+        again, kept = module("game").playing(**settings), settings | {"part": "game"}
+        assert again["loss"] == pytest.approx(values("game", "loss", 150, **kept), abs=0.02)
+        assert again["right"] == pytest.approx(values("game", "right", 150, **kept), abs=0.05)
 
 
 def test_what_the_pages_say_of_depth_and_of_starts_holds():

@@ -3,8 +3,9 @@
     make record ONLY=game
 
 The game of the puzzle, by mask, learning rate and steps: no mask, the causal one, and one that
-hides nothing but the answer. The experiment is the one that the page prints, in its cells tagged
-`recorded`. Resumable; a minute or two on one core.
+hides nothing but the answer. Then without a mask at other widths, because a wider model may read
+its answer elsewhere and play well. The experiment is the one that the page prints, in its cells
+tagged `recorded`. Resumable; a few minutes on one core.
 """
 
 import math
@@ -19,7 +20,13 @@ OUT = RESULTS / "game.json"
 PAGE = "03_masks"
 SEEDS = (0, 1, 2)
 page = SimpleNamespace(**page_code(PAGE))
-GATE = Gate(chance=math.log(11), arms=("model",), edge={"rate": (0.01, 0.01)})
+GATE = Gate(
+    chance=math.log(11), arms=("model",), edge={"rate": (0.01, 0.01), "width": (32, 32)},
+    did_not_learn=(
+        ({"width": 128, "rate": 0.03},
+         "at 128 numbers and the highest rate, training falls apart later on"),
+    ),
+)
 
 
 everything = torch.ones(8, 8, dtype=torch.bool)
@@ -30,9 +37,10 @@ MASKS = {
 }
 RATES = (0.003, 0.01, 0.03)
 LOOKS = (150, 600)  # steps
+WIDTHS = (16, 64, 128)  # beyond the page's 32
 
 
-def playing(model: str, rate: float, seed: int) -> dict:
+def playing(model: str, rate: float, seed: int, width: int = 32) -> dict:
     """The training loss, a mean over ten steps, and the share of digits right in play."""
     mask, right = MASKS[model], []
 
@@ -40,7 +48,7 @@ def playing(model: str, rate: float, seed: int) -> dict:
         if step in LOOKS:
             right.append(page.share_right(player, mask))
 
-    _, losses = page.train(mask, seed, LOOKS[-1], rate, look)
+    _, losses = page.train(mask, seed, LOOKS[-1], rate, look, width)
     last = [losses[:steps][-10:] for steps in LOOKS]
     ends = [sum(x) / len(x) for x in last]
     return {"first": losses[0], "steps": LOOKS, "loss": ends, "right": right}
@@ -48,4 +56,7 @@ def playing(model: str, rate: float, seed: int) -> dict:
 
 def grid():
     """(settings, function) of every cell."""
-    return seed_by_seed("game", playing, SEEDS, model=MASKS, rate=RATES)
+    yield from seed_by_seed("game", playing, SEEDS, model=MASKS, rate=RATES)
+    yield from seed_by_seed(
+        "width", playing, range(6), model=("A: no mask",), rate=RATES, width=WIDTHS
+    )
