@@ -187,7 +187,7 @@ def test_a_memory_row_is_still_its_word():
     for r in rows("rows"):
         flipped, total = r["flipped"], r["sentences"]
         assert total >= 3 and flipped["all rows"] == total
-        least = 0.75 * total if r["settings"]["kind"] == "preposition" else total - 1
+        least = 0.7 * total if r["settings"]["kind"] == "preposition" else total - 1
         assert flipped["its own row"] >= least
         assert not any(flipped[name] for name in ("all other rows", "the row of <eos>"))
     for width in (4, 16):
