@@ -572,6 +572,19 @@ def test_search_finds_a_word(browser, address):
 ASIDE_PAGES = [page for page in PAGES if has(page, '<aside class="margin')]
 
 
+@pytest.mark.parametrize("page", ["book/03_masks.html", "book/how-to-use.html", "book/tour.html"])
+def test_no_letter_of_a_font_of_icons_is_shown(browser, address, page):
+    """No such font is loaded, so that it would be an empty box. With the words that a search marks."""
+    open_page(browser, address + page, PHONE)
+    browser.execute_script("localStorage.setItem('sphinx_highlight_terms', 'masks')")
+    open_page(browser, address + page, PHONE)
+    boxes = browser.execute_script(
+        "return [...document.querySelectorAll('body *')].flatMap((one) => ['::before', '::after'].filter((at) =>"
+        "/[\ue000-\uf8ff]/.test(getComputedStyle(one, at).content) && one.offsetParent).map((at) => one.outerHTML.slice(0, 90)))")
+    browser.execute_script("localStorage.removeItem('sphinx_highlight_terms')")
+    assert not boxes, boxes
+
+
 @pytest.mark.parametrize("page", ASIDE_PAGES)
 def test_asides_stay_on_the_page(browser, address, page):
     """No sideways scroll at any width around those where the theme changes its columns."""
