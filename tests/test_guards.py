@@ -48,6 +48,7 @@ from transformer_lib.beyond import (
     memory,
     neighbours,
     preferences,
+    relative_bias,
     routing,
     sparse,
     speculative,
@@ -694,7 +695,46 @@ ONCE_ACCEPTED += [
       for value in (math.nan, math.inf, -math.inf)
       for call in (transformer_lib.optimizers.orthogonalize, lambda x: caches.quantise(x, 4),
                    lambda weight: caches.truncated_svd(weight, 2))],
-    (lambda: transformer_lib.optimizers.orthogonalize(torch.ones(1, 3, 3).long()), "use .float()"),
+    (lambda: transformer_lib.optimizers.orthogonalize(torch.ones(1, 3, 3).long()),
+     "or an embedding where they are ids"),
+]
+
+
+def with_sublayer(gives):
+    """An encoder layer whose feed-forward network gives something else than it should."""
+    layer = transformer_lib.encoder.EncoderLayer(config())
+    layer.feed_forward = nn.Module()
+    layer.feed_forward.forward = gives
+    return layer
+
+
+# A part that was handed in gives another shape, or calls its arguments by other names.
+ONCE_ACCEPTED += [
+    (lambda: with_sublayer(lambda x: x.mean((0, 1), keepdim=True))(x(2, 3, 16)),
+     r"the sublayer returned a tensor \(1, 1, 16\).*; expected a tensor \(2, 3, 16\)"),
+    (lambda: with_sublayer(lambda x: (x, None))(x(2, 3, 16)), "the sublayer returned a tuple of 2"),
+    (lambda: gate_layers.GatedResidual(config(), gate_layers.OutputGate(16))(
+        x(2, 3, 16), lambda x: x.mean(1, keepdim=True)), r"the sublayer returned a tensor \(2, 1,"),
+    (lambda: Transformer(config()).decode(random_ids(2, 3), random_ids(2, 3)),
+     r"expected memory: \(B, S, D\)"),
+    (lambda: transformer_lib.decoder.Decoder(config(n_decoder_layers=2))(
+        x(2, 3, 16), x(2, 3, 16), cache=DecoderCache(1)), "as many layers as the decoder"),
+    (lambda: transformer_lib.decoding.sample(
+        Transformer(config()), random_ids(1, 3), generator=np.random.default_rng(0)),
+     "expected a torch.Generator or None"),
+    (lambda: denoising.token_deletion([5, 6], np.random.default_rng(0)), "expected a Random"),
+    (lambda: transformer_lib.decoding.greedy_decode(Classifier(config(), 2), random_ids(1, 3)),
+     "model must decode, with start and step"),
+    (lambda: speculative.speculative_decode(
+        Transformer(config()), speculative.TableDraft([[4, 5]], 1), random_ids(2, 3), 2),
+     "src_ids must hold one source"),
+    (lambda: speculative.TableDraft([], 1), "texts must hold a token"),
+    (lambda: TrainConfig(max_steps=10, cooldown=20), "cooldown is 20; .* at most max_steps 10"),
+    (lambda: digits.train(digits.conv_net(), digits.Digits(x(5, 1, 8, 8), random_ids(4)), 1),
+     "data is a Digits of 2; data must hold a label for each picture"),
+    (lambda: routing.routing_attention(*x(3, 1, 2, 3, 4), x(2, 2, 4), 9), "members must be at mos"),
+    (lambda: relative_bias.RelativeBias(2, True, n_buckets=3), "at least 2 for each direction"),
+    (lambda: transformer_lib.load_pretrained(Path(transformer_lib.__file__)), "is a file; giv"),
 ]
 
 

@@ -85,6 +85,7 @@ def test_a_record_of_other_weights_is_named(folder, capsys):
     ("extra", "message"),
     [
         (["--save"], "--save keeps what --score finds"),
+        (["--beam-size", "3"], "--beam-size is of --score"),
         (["--out", "."], "--out names a file"),
         (["--score", "--beam-size", "0"], "beam_size is 0"),
     ],

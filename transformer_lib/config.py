@@ -123,11 +123,10 @@ class TrainConfig:
         # JSON has no tuples: a configuration read back from disk must equal the one written.
         object.__setattr__(self, "betas", tuple(self.betas))
         require_limits(self)
-        if self.average > self.keep_checkpoints:
-            raise ValueError(
-                f"average is {self.average}; it must be at most keep_checkpoints "
-                f"{self.keep_checkpoints}."
-            )
+        for name, limit in (("average", "keep_checkpoints"), ("cooldown", "max_steps")):
+            given, most = getattr(self, name), getattr(self, limit)
+            if given > most:
+                raise ValueError(f"{name} is {given}; it must be at most {limit} {most}.")
         if self.optimizer == "muon" and self.weight_decay:
             raise ValueError(
                 f'weight_decay is {self.weight_decay}; it must be zero with the optimizer "muon".'

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from transformer_lib.config import BlockConfig
 from transformer_lib.dropout import Dropout
-from transformer_lib.guards import guard
+from transformer_lib.guards import guard, returns_alike
 from transformer_lib.normalization import make_norm
 
 
@@ -67,4 +67,5 @@ def add_gates(stack: nn.Module, config: BlockConfig, gate=GruGate, bias: float =
             layer.residuals[i] = GatedResidual(config, gate(config.d_model, bias))
 
 
+GatedResidual.forward = returns_alike(GatedResidual.forward)
 guard(__name__)

@@ -14,8 +14,11 @@ def run(options) -> int:
         return for_ctranslate2(options)
     if options.save and not options.score:
         raise ValueError("--save keeps what --score finds: give --score as well.")
-    if options.beam_size < 1:
-        raise ValueError(f"beam_size is {options.beam_size}; it must be at least 1.")
+    if options.beam_size is not None and not options.score:
+        raise ValueError("--beam-size is of --score, which translates: give --score as well.")
+    beam_size = 5 if options.beam_size is None else options.beam_size
+    if beam_size < 1:
+        raise ValueError(f"beam_size is {beam_size}; it must be at least 1.")
     folder = find_run(options.run)
     if options.save:
         require_writable(folder)
@@ -33,7 +36,7 @@ def run(options) -> int:
         print(f"{about:>25}  {size:>12,} bytes")
     if not options.score:
         return 0
-    found = shipping.compare(folder, out, options.beam_size)
+    found = shipping.compare(folder, out, beam_size)
     for split in shipping.SPLITS:
         scores = found[split]
         print(

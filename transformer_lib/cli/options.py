@@ -252,7 +252,7 @@ def _export_options(export: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also translate the run's validation and test sets with both, and compare",
     )
-    export.add_argument("--beam-size", type=int, default=5, help="for --score (default: 5)")
+    export.add_argument("--beam-size", type=int, help="for --score (default: 5)")
     export.add_argument(
         "--save", action="store_true", help="with --score: keep it in the run, as shipping.json"
     )

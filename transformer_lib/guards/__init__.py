@@ -15,6 +15,7 @@ from transformer_lib.guards.checks import (
     require_no_zeros_and_ones,
     require_pairs,
     require_types,
+    returns_alike,
 )
 from transformer_lib.guards.limits import choices, require_limits, within
 from transformer_lib.guards.values import describe, has_visible_text
@@ -29,5 +30,6 @@ __all__ = [
     "require_no_zeros_and_ones",
     "require_pairs",
     "require_types",
+    "returns_alike",
     "within",
 ]

@@ -77,7 +77,7 @@ def _guarded(function: Callable, name: str, explain: bool) -> Callable:
         try:
             result = function(*args, **kwargs)
         except Exception as error:
-            if problem and not (_is_own(error) and _says_more(error, problem)):
+            if problem and not (_is_own(error) and _says_more(error, problem, given)):
                 raise problem from error
             if not explain or not _is_raw(error):  # the function's own words say more
                 raise
@@ -169,10 +169,14 @@ def _is_raw(error: Exception) -> bool:
     return not _is_own(error)
 
 
-def _says_more(error: Exception, problem: Exception) -> bool:
+def _says_more(error: Exception, problem: Exception, given: dict) -> bool:
     """Whether the function's own sentence tells more than that an argument has another type: not
-    where it is about a value, and names another argument.
+    where it is about a value, and names another argument, or is of a part inside, which calls its
+    own arguments by other names: "key has shape ...".
     """
+    inside = re.match(r"(\w+) has shape", str(error))
+    if inside and inside[1] not in given:
+        return False
     argument = re.search(r": (?:\w+_)?(\w+)", str(problem))[1]
     named = re.search(rf"\b{argument}\b", str(error)) is not None
     return named or isinstance(error, TypeError) or not isinstance(problem, TypeError)

@@ -1,6 +1,7 @@
 """What a type cannot express: each check names what was given, what was expected, what to do."""
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import torch
@@ -49,6 +50,26 @@ def require_no_zeros_and_ones(mask: Tensor) -> None:
             "scores, so these would hide nothing; expected bool, True = may attend: use "
             "mask.bool()."
         )
+
+
+def returns_alike(forward: Callable) -> Callable:
+    """The `forward(self, x, sublayer)` of a residual that looks at what the sublayer gives: a row
+    for all tokens, say, would be broadcast onto x.
+    """
+    @functools.wraps(forward)
+    def looking(self, x, sublayer):
+        def looked_at(y):
+            given = sublayer(y)
+            if not isinstance(given, Tensor) or given.shape != y.shape:
+                raise ValueError(
+                    f"the sublayer returned {describe(given)}; expected a tensor {tuple(y.shape)}, "
+                    "the shape of what it was given."
+                )
+            return given
+
+        return forward(self, x, looked_at)
+
+    return looking
 
 
 def require_types(config) -> None:

@@ -171,7 +171,7 @@ def require_numbers(function: str, name: str, given: Tensor) -> None:
     if name in REAL and "." not in function and not floating:
         raise ValueError(
             f"{function}: {name} is {describe(given)}; expected numbers of a float type: use "
-            ".float()."
+            ".float(), or an embedding where they are ids."
         )
 
 
@@ -368,12 +368,24 @@ RELATIONS = (
      "batches must hold numbers of sentences, 0 to len(lengths) - 1"),
     ("breakdown", lambda keys: len({type(key) for key in keys}) <= 1,
      "keys must be all of one type, such as str or int, because the groups are sorted by them"),
+    ("greedy_decode sample beam_search n_best", lambda model: hasattr(model, "step"),
+     "model must decode, with start and step, as a Transformer or a LanguageModel does"),
+    ("accuracy train", lambda data: len(data.images) == len(data.labels),
+     "data must hold a label for each picture"),
+    ("routing_attention", lambda q, k, members: members <= min(q.size(-2), k.size(-2)),
+     "members must be at most the number of tokens"),
+    ("RelativeBias distance_bucket", lambda both_ways=True, n_buckets=32: (
+        n_buckets >= (4 if both_ways else 2)),
+     "n_buckets must be at least 2 for each direction"),
+    ("speculative_decode", lambda src_ids: len(src_ids) == 1,
+     "src_ids must hold one source, (1, S)"),
+    ("TableDraft", lambda texts: any(texts), "texts must hold a token"),
     ("largest", lambda logits, k: k <= logits.shape[-1],
      "k must be at most the number of logits in a row"),
     ("run_card", lambda pairs, split="test": split in pairs,
      "pairs must hold the split that is asked for: name one that it has, as in split='test'"),
-    ("decode", lambda self, cache: cache is None
-     or len(cache.layers) == len(self.decoder.layers),
+    ("decode Decoder", lambda self, cache: cache is None
+     or len(cache.layers) == len(getattr(self, "decoder", self).layers),
      "cache must have as many layers as the decoder: make one with new_cache()"),
     (OF_SEGMENTS, lambda self, segments: segments is None or self.segments is not None,
      "segments are given to a model that knows none: build it with n_segments=2"),

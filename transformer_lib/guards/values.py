@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import inspect
+import random
 import sys
 import types
 import typing
@@ -17,7 +18,8 @@ from torch import Tensor, nn
 PLAIN = (str, bytes, bool, Real, list, tuple, dict, set, Tensor, np.ndarray, type(None))
 # What may stand where a signature names the type.
 ALIKE = {bool: (bool, np.bool_), str: (str, Path), Path: (str, Path), Tensor: Tensor,
-         torch.device: (str, torch.device)}
+         torch.device: (str, torch.device),
+         torch.Generator: torch.Generator, random.Random: random.Random}  # not NumPy's
 
 
 @functools.cache
@@ -109,6 +111,7 @@ def words(kind) -> str:
         return " or ".join(dict.fromkeys(map(words, inner)))
     names = {int: "a whole number", float: "a number", str: "a string", bool: "True or False",
              Tensor: "a tensor", type(None): "None", Path: "a path",
+             torch.Generator: "a torch.Generator",
              Callable: "a function", Sequence: "a list", Iterable: "a list"}
     if kind in names:
         return names[kind]
@@ -159,7 +162,8 @@ def describe(value) -> str:
         return f"a NumPy array {value.shape} of {value.dtype} (torch.from_numpy makes a tensor)"
     if isinstance(value, Path):
         return f"the path {value}"
-    if isinstance(value, (list, tuple, dict, set)) and len(value) > 4:
+    if isinstance(value, (list, tuple, dict, set)) and (
+            len(value) > 4 or any(isinstance(one, (Tensor, np.ndarray)) for one in value)):
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, nn.Module) or not (isinstance(value, PLAIN) or callable(value)):
         return f"a {type(value).__name__}"

@@ -61,6 +61,8 @@ def find_run(name: str | Path) -> Path:
         if (folder / "config.json").exists():
             checksums.require(folder)
             return folder
+    if Path(name).is_file():
+        raise ValueError(f"{name} is a file; give the run's folder, which holds its config.json.")
     if not results_dir().exists() and str(name) in download.shipped()["runs"]:
         try:
             return download.fetch(str(name))
