@@ -186,7 +186,7 @@ def test_onednn_gives_the_same_products_and_gradients(shape, bias, monkeypatch):
     weight = torch.randn(*shape, 6)
     results = []
     for onednn in (False, True):
-        with fast.products(torch.device("cpu"), onednn=onednn):
+        with fast.products(torch.device("cpu"), n_tokens=4096 * onednn):
             y = linear(x)
             gradients = torch.autograd.grad((y * weight).sum(), [x, *linear.parameters()])
         results.append([y.detach(), *gradients])
@@ -195,7 +195,17 @@ def test_onednn_gives_the_same_products_and_gradients(shape, bias, monkeypatch):
     assert_same(results, 1e-5)
 
 
+@pytest.mark.parametrize("max_tokens", [512, 4096])
+def test_only_large_batches_go_to_onednn(tmp_path, monkeypatch, max_tokens):
+    """Small steps lose more on the way there than they gain: see OneDnnProducts."""
+    entered, inner = [], fast.training.OneDnnProducts.__enter__
+    monkeypatch.setattr(fast.training.OneDnnProducts, "__enter__",
+                        lambda self: entered.append(1) or inner(self))
+    run(tmp_path, max_steps=1, average=1, max_tokens=max_tokens, fast=True, precision="fp32")
+    assert len(entered) == (max_tokens > 1024)
+
+
 def test_onednn_leaves_other_precisions_alone():
     a = torch.randn(3, 4, dtype=torch.float64)
-    with fast.products(torch.device("cpu"), onednn=True):
+    with fast.products(torch.device("cpu"), n_tokens=4096):
         assert torch.equal(a @ a.T, (a[None] @ a.T)[0]) and (a @ a.T).dtype == torch.float64

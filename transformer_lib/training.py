@@ -192,7 +192,7 @@ def fit(
         stream = iter(batches)
         bar = ProgressBar(config.max_steps, step, config.progress and processes.first)
         stop = StopRequest(processes, device, config.log_every)
-        with stop, bar, fast.products(device, bf16, config.fast):
+        with stop, bar, fast.products(device, bf16, config.max_tokens if config.fast else 0):
             while step < config.max_steps:
                 step += 1
                 model.train()

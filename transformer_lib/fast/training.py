@@ -128,18 +128,19 @@ class Dropout(dropout.Dropout):
 
 
 @contextlib.contextmanager
-def products(device: torch.device, bf16: bool = False, onednn: bool = False) -> Iterator[None]:
+def products(device: torch.device, bf16: bool = False, n_tokens: int = 0) -> Iterator[None]:
     """How float32 matrices are multiplied inside the block. Weights and results stay float32.
 
     bf16: round inside the products: to bf16 on a CPU, where this is all that "bf16" means, to TF32
     on a GPU, for what autocast leaves in float32. Faster where the processor has the instructions;
     elsewhere nothing is rounded. This setting is torch's own, for all threads of the process, and
-    is given back at the end. onednn: see OneDnnProducts; nothing where bf16 has the say.
+    is given back at the end. n_tokens: in a batch, where speed counts; see OneDnnProducts, which
+    only large batches repay. It does nothing where bf16 has the say.
     device: where the products are computed.
     """
     cpu = device.type == "cpu"
     if not bf16:
-        with OneDnnProducts() if cpu and onednn else contextlib.nullcontext():
+        with OneDnnProducts() if cpu and n_tokens > 1024 else contextlib.nullcontext():
             yield
         return
     before = torch.get_float32_matmul_precision()
@@ -160,6 +161,7 @@ class OneDnnProducts(TorchDispatchMode):
     By itself torch leaves them to the linear algebra library that it was built with. That library
     knows the processors of its own maker best: on another maker's, oneDNN needs half the time. Same
     products, summed in another order. Where torch was built without oneDNN, nothing changes.
+    Every operation, product or not, makes a detour of some microseconds through Python.
     """
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
