@@ -35,7 +35,7 @@ NONSENSE = {
     "a number": (of_the_loss(lambda loss: loss.item()), r"loss returned .*\(float\); expected a t"),
     "a loss for each sentence": (of_the_loss(lambda loss: torch.stack([loss] * 2)),
                                  r"loss returned a tensor \(2,\) .*with \.mean\(\)"),
-    "a loss and more": (of_the_loss(lambda loss: (loss, {})), r"loss returned .*\(tuple\)"),
+    "a loss and more": (of_the_loss(lambda loss: (loss, {})), "loss returned a tuple of 2"),
     "a loss of the model alone": ({"loss": lambda model: 0}, r"loss is the function <lambda>\(mod"),
     "no rate": ({"rate": lambda *given: None}, "rate returned None .* for step 1; expected the le"),
     "a rate that climbs": ({"rate": lambda *given: -0.1}, "rate returned -0.1 .*0 or more"),
