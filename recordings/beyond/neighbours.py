@@ -3,7 +3,8 @@
     make record ONLY=neighbours
 
 A model reads 2,000 captions. Its stores hold those, 2,000 others, or both; a gate is trained on
-captions that neither the model nor its store has seen. Two minutes of one core.
+captions that neither the model nor its store has seen. Its rival, without a store, is trained on
+those captions, and for longer. Twenty minutes of one core.
 """
 
 import math
@@ -40,8 +41,8 @@ GATE = Gate(
     did_not_learn=(
         ({"rate": RATE / 2}, "at half the learning rate, the model has hardly begun to learn"),
     ),
-    arms=(),
-    edge={"updates": (None, 100), "rate": (RATE, RATE)},
+    arms=("reads",),
+    edge={"updates": (None, 300), "rate": (RATE, RATE)},
 )
 
 
@@ -75,14 +76,18 @@ def search(store, hidden, n=NEAREST):
     return distances, store.tokens[places]
 
 
-def beside(updates: int, rate: float, seed: int) -> dict:
-    """A model of so many updates on READ captions, and what its neighbours add."""
+def trained(updates: int, rate: float, seed: int, reads: str = "half"):
+    """A model after so many updates on READ captions, or on twice as many (reads: "both").
+
+    Returns (model, the first READ captions, the others, the ids of all splits).
+    """
     captions = {s: [b for _, b in p] for s, p in load_parallel("multi30k").items()}
     tokenizer = train_tokenizer(captions["train"], VOCABULARY)
     ids = {s: encode_target(tokenizer, texts) for s, texts in captions.items()}
     order = torch.randperm(len(ids["train"]), generator=torch.Generator().manual_seed(seed))
     parts = order[:READ], order[READ : 2 * READ]
     read, unread = ([ids["train"][i] for i in part] for part in parts)
+    texts = read if reads == "half" else read + unread
     torch.manual_seed(seed)
     model = LanguageModel(ModelConfig(tokenizer.get_vocab_size(), **SIZES))
     with tempfile.TemporaryDirectory() as folder:
@@ -91,14 +96,26 @@ def beside(updates: int, rate: float, seed: int) -> dict:
             average=1, checkpoint_every=updates, keep_checkpoints=1, device="cpu",
             precision="fp32", fast=True, progress=False, seed=seed,
         )
-        fit(model, stream_batches([[]] * READ, read, 1024, seed), fast_loss, config,
+        fit(model, stream_batches([[]] * len(texts), texts, 1024, seed), fast_loss, config,
             Path(folder) / "run")
-    model.eval()
+    return model.eval(), read, unread, ids
+
+
+def beside(updates: int, rate: float, seed: int) -> dict:
+    """What neighbours add to a model of so many updates on READ captions."""
+    model, read, unread, ids = trained(updates, rate, seed)
     with torch.no_grad():
         found = with_neighbours(model, read, unread, ids, seed)
     tenth = len(unread) // 10  # for the gate to learn on; the store holds the rest
     found["gate"] = train_gate(model, unread[:tenth], unread[tenth:], ids, seed)
     return found
+
+
+def longer(reads: str, updates: int, rate: float, seed: int) -> dict:
+    """The rival of a store: a model that is trained on its captions, or for longer."""
+    model, read, unread, ids = trained(updates, rate, seed, reads)
+    with torch.no_grad():
+        return with_neighbours(model, read, unread, ids, seed)
 
 
 def with_neighbours(model, read, unread, ids, seed) -> dict:
@@ -183,5 +200,9 @@ def grid():
     """(settings, function) of every cell."""
     cells = [cell("captions", beside, updates=n, rate=RATE, seed=seed)
              for seed in SEEDS for n in UPDATES[::-1]]
-    return cells + [cell("captions", beside, updates=UPDATES[0], rate=rate, seed=0)
-                    for rate in (RATE / 2, RATE * 2)]
+    cells += [cell("captions", beside, updates=UPDATES[0], rate=rate, seed=0)
+              for rate in (RATE / 2, RATE * 2)]
+    runs = [("both", 300, RATE), ("half", 600, RATE), ("both", 600, RATE)]
+    runs += [("half", 600, 2 * RATE), ("both", 600, 2 * RATE)]
+    return cells + [cell("longer", longer, reads=reads, updates=n, rate=rate, seed=seed)
+                    for seed in SEEDS for reads, n, rate in runs if rate == RATE or seed == 0]
