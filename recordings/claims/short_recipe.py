@@ -39,7 +39,7 @@ from transformer_lib.tokenization import train_tokenizer
 OUT = RESULTS / "short_recipe.json"
 PAGE = "speedrun"
 SEEDS = (0, 1)
-UPDATES, LONGER = 100, 200  # a quarter of the ladder's, and a half
+UPDATES = 100  # a quarter of the ladder's
 
 
 def shortened(updates: int) -> recipes.Recipe:

@@ -121,7 +121,7 @@ def require_known(config: ModelConfig, known: dict = CHOICES, who: str = "the pa
             )
         if field.name not in FIELDS and given != field.default:
             raise ValueError(
-                f"{who} knows {field.name} {field.default} alone, and this run has "
+                f"{who} knows only {field.name} {field.default}, and this run has "
                 f"{given}: export a run with the default."
             )
 
