@@ -26,7 +26,7 @@ WRONG = [
     ("course.plan", ["--start", "2027-02-01", "--time", "25:99"], "'25:99' is no time such as"),
     ("course.plan", ["--start", "2027-02-01", "--out", "FILE"], "is a file; expected a folder"),
     ("course.slides", ["masks"], "'masks' is no whole number from 1 on"),
-    ("course.slides", ["99"], "there is no session 99; there are 1 to 16"),
+    ("course.slides", ["99"], "there is no session 99; there are 1 to 19"),
     ("course.slides", ["1", "--out", "FILE"], "is a file; expected a folder"),
     ("course.first_steps", ["dance"], "invalid choice: 'dance'"),
     ("course.first_steps", ["judge", "--out", "FILE"], "is a file; expected a folder"),

@@ -693,7 +693,8 @@ def test_what_the_page_says_of_spans_and_factors_holds():
 
 def test_what_the_page_says_of_neighbours_holds():
     records = json.loads((results_dir() / "beyond" / "neighbours.json").read_text())["records"]
-    found = [r for r in records if r["settings"]["rate"] == 0.004]
+    found = [r for r in records
+             if (r["settings"]["part"], r["settings"]["rate"]) == ("captions", 0.004)]
     young, old = ([r for r in found if r["settings"]["updates"] == n] for n in (100, 300))
     assert len(young) == len(old) == 3
 
@@ -720,6 +721,16 @@ def test_what_the_page_says_of_neighbours_holds():
         by = {name: r["stores"][name]["test"] for name in ("both", "unseen", "seen", "tenth")}
         assert list(by.values()) == sorted(by.values()) and by["tenth"] < r["alone"]
         assert r["gate"]["nearest"] < r["alone"] < r["stores"]["random places"]["test"] * 1.01
+    longer = [r for r in records if r["settings"]["part"] == "longer"]
+    before = {r["settings"]["seed"]: r["alone"] for r in old}
+    for reads, updates, rate, by in (("both", 300, 0.004, 4), ("half", 600, 0.004, 20),
+                                     ("both", 600, 0.004, 26), ("both", 600, 0.008, 38)):
+        way = {"part": "longer", "reads": reads, "updates": updates, "rate": rate}
+        runs = [r for r in longer if way.items() <= r["settings"].items()]
+        gained = [100 * (1 - r["alone"] / before[r["settings"]["seed"]]) for r in runs]
+        assert len(runs) == (3 if rate == 0.004 else 1) and round(sum(gained) / len(runs)) == by
+        if (reads, updates) == ("both", 600):
+            assert rounded(runs, "both") == [22 if rate == 0.004 else 16]
 
 
 def test_what_the_page_says_of_recall_holds():
