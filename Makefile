@@ -55,7 +55,7 @@ page: $(READY)  ## the same for one page, in seconds: make page PAGE=03
 	@test -n "$(PAGE)" || { echo "Name the page, or how it begins: make page PAGE=03"; exit 2; }
 	@$(BIN)/python -m tools.build --page $(PAGE)
 
-test: $(READY)  ## lint, unit tests and every notebook, as Colab would run it
+test: $(READY)  ## lint, unit tests and every notebook that `make book` has not run, as Colab would run it
 	$(BIN)/ruff check .
 	$(PYTEST) -m 'not weekly' --ignore=tests/browser tests
 
@@ -67,6 +67,7 @@ weekly: weekly-tests weekly-labs  ## the tests that take minutes each; a smaller
 
 weekly-tests: $(READY)
 	$(PYTEST) -m weekly tests
+	$(PYTEST) -m 'not weekly' -k as_in_colab tests/test_colab.py
 
 weekly-labs: .venv-grade/.ready
 	$(GRADE) -m pytest -m weekly $(if $(LAB),-k $(LAB)) labs/tests

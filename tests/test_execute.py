@@ -51,7 +51,8 @@ def run(*paths, capsys) -> int:
 @pytest.mark.slow
 def test_a_notebook_runs_again_where_something_that_it_reads_has_changed(book, capsys, monkeypatch):
     imports = notebook(book / "book" / "a.ipynb", "import small; print(small.ONE)")
-    reads = notebook(book / "book" / "b.ipynb", "print(open('../results/run.json').read())")
+    run_json = book / "results" / "run.json"
+    reads = notebook(book / "book" / "b.ipynb", f"print(open({str(run_json)!r}).read())")
     assert run(imports, reads, capsys=capsys) == 2
     assert outputs(imports) == ["1"] and outputs(reads) == ["[3]"]
     assert run(imports, reads, capsys=capsys) == 0
@@ -61,7 +62,7 @@ def test_a_notebook_runs_again_where_something_that_it_reads_has_changed(book, c
     (book / "small" / "one.py").write_text("ONE = 11")
     assert run(imports, reads, capsys=capsys) == 1
     assert outputs(imports) == ["11"]
-    (book / "results" / "run.json").write_text("[4]")
+    run_json.write_text("[4]")
     assert run(imports, reads, capsys=capsys) == 1
     assert outputs(reads) == ["[4]"]
 
@@ -95,6 +96,12 @@ def test_a_notebook_that_fails_fails_the_command(book, capsys):
     for path in (fails, late):  # nothing of it is kept
         with pytest.raises(KeyError):
             outputs(path)
+
+
+@pytest.mark.slow
+def test_a_notebook_runs_in_an_empty_folder_as_in_colab(book, capsys):
+    looks = notebook(book / "book" / "a.ipynb", "import os; print(os.listdir())")
+    assert run(looks, capsys=capsys) == 1 and outputs(looks) == ["[]"]
 
 
 def test_files_beside_weights_count(book):

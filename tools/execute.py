@@ -4,7 +4,8 @@
     python -m tools.execute book/03*.ipynb   these
     python -m tools.execute --fresh          forget what was kept first
 
-The outputs go into a jupyter-cache, from which MyST-NB takes them when it builds the pages. A
+The outputs go into a jupyter-cache, from which MyST-NB takes them when it builds the pages. As in
+Colab, a notebook runs in a folder that holds nothing else, whatever folder it was opened from. A
 notebook is executed again when one of these has changed: its code cells; a file of this repository
 that it read, directly or by an import; the names of the recorded results; the data set; BOOK_SCALE;
 the version of Python or of a required package. Which files it reads is not guessed: its kernel
@@ -112,9 +113,11 @@ def execute(
             "PYTHONPATH": os.pathsep.join(search),
             "MY_RUNS": str(Path(folder) / "runs"),  # a training run here starts from its beginning
         }
+        alone = Path(folder) / "alone"
+        alone.mkdir()
         client = NotebookClient(
             notebook, timeout=timeout, kernel_name="python3", resources={"metadata":
-            {"path": str(path.parent)}}, record_timing=False, extra_arguments=["--log-level=40"],
+            {"path": str(alone)}}, record_timing=False, extra_arguments=["--log-level=40"],
         )
         start, error = time.monotonic(), ""
         try:

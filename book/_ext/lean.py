@@ -2,7 +2,8 @@
 
 When all pages are written, their style sheets are put into one, without the rules that no page and
 no script of the site can ever use, and every script waits until the page is read. MathJax and Vega
-come when something that needs them is near the screen (book/_static/math.js, figures.js).
+come when something that needs them is near the screen (book/_static/math.js, figures.js). The logos
+of the launch menu come when it is opened.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ logger = logging.getLogger(__name__)
 SHEET = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
 HREF = re.compile(r'\bhref="([^"#?]+)')
 SCRIPT = re.compile(r'<script\b([^>]*\bsrc="[^"]+"[^>]*)>')
+LOGO = re.compile(r'<img (?=alt="[^"]*" src="[^"]*_static/images/logo_)')
 URL = re.compile(r"""url\(\s*(['"]?)(?!data:|https?:|/|#)([^'")]+)\1\s*\)""")
 IMPORT = re.compile(r"""@import\s+(?:url\()?\s*['"]?([^'")\s]+)['"]?\s*\)?\s*;""")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -188,7 +190,8 @@ def lean(app: Sphinx, error: Exception | None) -> None:
         for extra in views[1:]:  # the theme writes three
             at = head.rindex(extra)
             head = head[:at] + head[at + len(extra) :]
-        path.write_text(deferred(head) + end + deferred(body), encoding="utf8")
+        body = LOGO.sub('<img loading="lazy" ', deferred(body))
+        path.write_text(deferred(head) + end + body, encoding="utf8")
 
 
 def setup(app: Sphinx) -> dict:

@@ -1,5 +1,6 @@
 // Whatever scrolls can be reached, and then scrolled, by keyboard. Sizes are read in idle
 // time and a few at a time: all at once, they held the page up for half a second on a phone.
+// data-reachable, on the article: all boxes have been looked at since the page last changed its size.
 window.addEventListener("load", async () => {
   await window.bookLaidOut;
   const article = document.querySelector(".bd-article");
@@ -22,11 +23,13 @@ window.addEventListener("load", async () => {
       }
     }
     planned = left.length > 0;
-    if (planned) soon(look, { timeout: 1000 });
+    if (planned) soon(look, { timeout: 100 }); // where no time is idle, a little of it all the same
+    else article.dataset.reachable = "";
   }
   function mark() {
     left = [...article.querySelectorAll("figure, table, pre, mjx-container, div")].reverse();
-    if (!planned) soon(look, { timeout: 1000 });
+    delete article.dataset.reachable;
+    if (!planned) soon(look, { timeout: 100 });
     planned = true;
   }
   // Again whenever the width changes, and when a formula or a figure has been drawn.

@@ -228,14 +228,13 @@ def console_errors(browser):
 
 def serious_issues(browser):
     """What axe calls serious or critical, with the first elements concerned."""
+    # What scrolls is made reachable in idle time (scrollable.js), which a full machine has little of.
+    wait_for(browser, "const article = document.querySelector('.bd-article');"
+             "return !article || 'reachable' in article.dataset", "boxes to be reachable", 60)
     browser.execute_script(AXE.read_text(encoding="utf8"))
-    for _ in range(4):
-        result = browser.execute_async_script(
-            "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(done)"
-        )
-        if "scrollable-region-focusable" not in {one["id"] for one in result["violations"]}:
-            break
-        time.sleep(2)  # what scrolls is made reachable in idle time, which a full machine has not
+    result = browser.execute_async_script(
+        "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(done)"
+    )
     return [
         f"{issue['id']} ({issue['impact']}): " + " | ".join(
             node["html"][:200] for node in issue["nodes"][:3])
