@@ -18,6 +18,7 @@ from tests.unseen_answers import CHAPTERS, answers_of, judged
 def short_limits(monkeypatch):
     """Endless loops and slow code are stopped early, and small examples not looked for long."""
     monkeypatch.setattr(framework, "LIMIT", 0.2)
+    monkeypatch.setattr(framework, "ASLEEP", 100)
     monkeypatch.setattr(framework, "PATIENCE", 0.1)
     monkeypatch.setattr(diagnosis, "PATIENCE", 0.02)
 

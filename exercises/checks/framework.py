@@ -38,6 +38,7 @@ from exercises.checks.diagnosis import same
 
 EXERCISES = {}  # "masks.1" -> its check, for each chapter module loaded so far
 LIMIT = 5.0  # seconds for one call of an answer
+ASLEEP = 10  # times as long for one that uses no processor: the machine may be busy otherwise
 PATIENCE = 1.0  # seconds at least for a call on a large input
 MAKE_IT = "replace the ... with your answer, then run this cell again"
 REPAIR_IT = "find what is wrong, change the code, then run this cell again"
@@ -59,13 +60,13 @@ class TimeUp(BaseException):
 
 
 def _spent(start, seconds):
-    """Whether a call has had its time: of the processor, for the machine may be busy otherwise.
+    """Whether a call has had its time: of the processor, or ASLEEP times as long by the clock.
 
-    Code that waits, for an input or asleep, uses none; it is stopped after ten times as long.
+    Code that waits, for an input or asleep, uses no processor.
     start: (time.process_time(), time.monotonic()) at the beginning.
     """
     computed, waited = time.process_time() - start[0], time.monotonic() - start[1]
-    return computed >= 0.9 * seconds or waited >= 10 * seconds
+    return computed >= 0.9 * seconds or waited >= ASLEEP * seconds
 
 
 def _imports(frame):

@@ -92,7 +92,7 @@ def product_speed(
 ) -> float:
     """FLOP a second of the product of (rows, inner) and (inner, columns) random numbers here, the
     best of several measurements within about so many seconds. It is the product that a run with
-    this TrainConfig.precision and TrainConfig.fast multiplies by."""
+    this TrainConfig.precision and TrainConfig.fast multiplies by, with so many rows in a batch."""
     bf16 = uses_bf16(precision, device)
     half = bf16 and device.type != "cpu"
     kind = {"device": device, "dtype": torch.bfloat16 if half else torch.float32}
@@ -105,7 +105,7 @@ def product_speed(
         float(result[0, 0])  # waits for the device
         return time.perf_counter() - begin
 
-    with torch.no_grad(), products(device, bf16, fast):
+    with torch.no_grad(), products(device, bf16, rows if fast else 0):
         measured(3)
         times = max(1, int(0.1 * seconds / max(measured(1), 1e-6)))
         best, end = float("inf"), time.perf_counter() + seconds
