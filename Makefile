@@ -17,10 +17,10 @@ SITE      = _build/html/index.html
 PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
-book page test check weekly-tests weekly-labs test-site labs grade marks gradescope copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
+book page test check weekly-tests weekly-labs weekly-site test-site labs grade marks gradescope copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book page test check weekly weekly-tests weekly-labs test-site lighthouse serve sync printed labs grade marks gradescope copies test-labs bench train seeds ablations ladder record race \
+.PHONY: help book page test check weekly weekly-tests weekly-labs weekly-site test-site lighthouse serve sync printed labs grade marks gradescope copies test-labs bench train seeds ablations ladder record race \
         gpu gpu-home repository epub pdf offline release cards questions slides exams clean
 
 help:  ## list the commands
@@ -63,10 +63,10 @@ check: $(READY)  ## lint and the quick tests, up to eight cases of each, in abou
 	$(BIN)/ruff check .
 	$(PYTEST) -q --quick --cases 8 -m 'not slow and not weekly' --timeout=60 --ignore=tests/browser tests
 
-weekly: weekly-tests weekly-labs  ## the tests that take minutes each; a smaller one of each kind is in `make test`
+weekly: weekly-tests weekly-labs weekly-site  ## the tests that take minutes each; a smaller one of each kind is in `make test`
 
 weekly-tests: $(READY)
-	$(PYTEST) -m weekly tests
+	$(PYTEST) -m weekly --ignore=tests/browser tests
 	$(PYTEST) -m 'not weekly' -k as_in_colab tests/test_colab.py
 
 weekly-labs: .venv-grade/.ready
@@ -75,6 +75,10 @@ weekly-labs: .venv-grade/.ready
 test-site: $(READY)  ## build the site if it is missing, then test in headless Chromium every page and live figure
 	@test -f $(SITE) || $(MAKE) book
 	$(PYTEST) -m 'not weekly' tests/browser
+
+weekly-site: $(READY)
+	@test -f $(SITE) || $(MAKE) book
+	$(PYTEST) -m weekly tests/browser
 
 lighthouse: $(READY)  ## how fast pages show on a phone; needs npx, Chromium and an idle machine
 	@test -f $(SITE) || $(MAKE) book
@@ -142,7 +146,7 @@ copies: .venv-grade/.ready  ## which answers of two students are alike: make cop
 	@$(GRADE) -m labs.grader.copies "$(SUBMISSIONS)" $(ARGS)
 
 test-labs: .venv-grade/.ready  ## grade perfect, wrong and broken submissions of every lab
-	$(GRADE) -m pytest $(or $(ARGS),-m 'not weekly') labs/tests
+	$(GRADE) -m pytest -n 2 --dist loadfile $(or $(ARGS),-m 'not weekly') labs/tests
 
 bench: $(READY)  ## compare the library's speed with its peers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt

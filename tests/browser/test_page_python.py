@@ -109,7 +109,11 @@ def test_a_wheel_named_torch_is_preferred_and_one_that_fails_is_not_missed(opene
     assert text.startswith("2.13.0+page ") and "small tensor library" in note
 
 
-@pytest.mark.parametrize("page", run_here.PAGES)
+# Each starts a Python in the page. tests/test_page.py judges all of them each time without one.
+@pytest.mark.parametrize("page", [
+    pytest.param(page, marks=[pytest.mark.weekly] * bool(number % 4))
+    for number, page in enumerate(run_here.PAGES)
+])
 def test_each_solution_is_right_and_quick_in_the_browsers_python(opened, page):
     answers = {number: cells for number, cells in typed(page).items()
                if number not in map(str, run_here.PAGES[page])}

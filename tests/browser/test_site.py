@@ -109,7 +109,11 @@ def requests_of(browser):
     return results
 
 
-@each_page
+# Solutions are text and code, and both are read on the phone each time.
+@pytest.mark.parametrize("page", [
+    pytest.param(page, marks=[pytest.mark.weekly] * page.startswith("book/solutions/"))
+    for page in PAGES
+])
 def test_page_at_desktop_width(browser, address, page, subtests):
     """No failed or foreign request, no console error, no serious accessibility issue.
 
