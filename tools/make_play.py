@@ -36,8 +36,8 @@ ALONE = """const style = document.createElement('style');
 style.textContent = 'body * { visibility: hidden } .live-figure[data-live="' + arguments[0] + '"] :not(.live-finding) { visibility: visible }';
 document.head.append(style);"""
 PLACE = """const figure = document.querySelector(`.live-figure[data-live="${arguments[0]}"]`);
-const { x, y, width } = (figure.querySelector('.live-box') ?? figure).getBoundingClientRect();
-return { x: x + scrollX - 8, y: y + scrollY - 8, width: width + 16, height: (width + 16) * 5 / 8, scale: arguments[1] * 676 / width }"""
+const { x, y, width, height } = (figure.querySelector('.live-box') ?? figure).getBoundingClientRect(), tall = (width + 16) * 5 / 8;
+return { x: x + scrollX - 8, y: y + scrollY - Math.max(8, (tall - height) / 2), width: width + 16, height: tall, scale: arguments[1] * 676 / width }"""  # a flat figure in the middle
 
 
 def main(names: list[str]) -> None:

@@ -697,6 +697,29 @@ def test_asking_back_puts_the_list_in_the_order_of_both_models(translator):
     assert first[0.1] in translator.text(".live-back .live-note")
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_link_to_what_one_sees_is_copied_beside_the_sentence(browser, address, width):
+    """On the first screen, beside Reset; what it copies opens the same sentence and the same switches."""
+    browser.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
+    page = visit(browser, address + "book/translator.html", width)
+    page.type("Ein Hund schläft.")
+    page.press("Blind it")
+    page.idle()
+    link, reset, sentence = page.js(
+        "const place = (one) => { const { top, bottom } = one.getBoundingClientRect(); return [top, bottom] };"
+        "const named = (name) => place([...document.querySelectorAll('.live-button')].find((one) => one.textContent === name));"
+        "return [named('Copy link'), named('Reset'), place(document.querySelector('.live-result'))]")
+    assert link == reset and link[0] - sentence[1] < 120 and link[1] < 600, (link, reset, sentence)
+    page.press("Copy link")
+    page.wait("[...document.querySelectorAll('.live-button')].some((one) => one.textContent === 'Copied')", "it to be copied")
+    copied = browser.execute_async_script("navigator.clipboard.readText().then(arguments[0], (error) => arguments[0](String(error)))")
+    assert copied == page.js("return location.href")
+    seen = page.result()
+    again = visit(browser, copied, width)
+    again.idle()
+    assert again.result() == seen and again.one(".live-input").get_property("value") == "Ein Hund schläft."
+
+
 def test_depth_on_a_phone_has_every_word_under_its_own(browser, address):
     page = visit(browser, address + "book/translator.html#tab=depth", width=390)
     page.idle()

@@ -896,6 +896,29 @@ def test_the_cover_is_near_for_the_keyboard(browser, address):
     pytest.fail("the translator is more than 12 tab stops behind the skip link")
 
 
+LIVE_PAGES = [page for page in PAGES if has(page, 'data-live="')]
+EMPTY_BELOW = """const seen = (one) => one.getClientRects().length && !one.closest('.live-hidden') && (
+  one.matches('svg, canvas, button, input, select, textarea') || [...one.childNodes].some((part) => part.nodeType === 3 && part.textContent.trim()));
+return [...document.querySelectorAll('.live-figure[data-live]')].map((box) => {
+  const drawn = [...box.querySelectorAll('*')].filter(seen).map((one) => one.getBoundingClientRect().bottom);
+  return [box.dataset.live, Math.round(box.getBoundingClientRect().bottom - Math.max(...drawn))];
+}).filter(([, empty]) => empty > 60)"""
+
+
+@pytest.mark.parametrize("page", LIVE_PAGES)
+def test_no_live_figure_ends_in_empty_room(browser, address, page):
+    """What is kept free until a figure comes is no more than it takes, at each width of screen."""
+    open_page(browser, address + page, DESKTOP)
+    for figure in browser.find_elements(By.CSS_SELECTOR, ".live-figure[data-live]"):
+        show = "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'}); return arguments[0].dataset.ready"
+        wait_for(browser, show, "a live figure", 20, figure)
+    for width in (PHONE, 768, DESKTOP, 1920):
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+        time.sleep(0.3)  # what is drawn to measure is drawn anew
+        assert not browser.execute_script(EMPTY_BELOW), width
+
+
 @pytest.mark.parametrize("page", [*CHAPTERS, "book/tour.html"])
 def test_nothing_jumps_while_a_page_loads(browser, address, page):
     """What comes later (fonts, formulas, figures) finds its room kept: shift below 0.1 at 1024."""

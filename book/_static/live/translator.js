@@ -126,6 +126,7 @@ export async function mount(root, { base }) {
   const positions = button("Positions", () => set({ positions: !state.positions }), { "aria-pressed": "true", title: "Take the positions away: the model no longer knows the order" });
   const causal = button("Causal mask", () => set({ causal: !state.causal }), { "aria-pressed": "true", title: "Let every word look at later ones, where there are any" });
   const reset = button("Reset", () => set({ heads: new Set(), blocks: new Set(), positions: false, causal: false, prefix: [], method: "greedy", temperature: 1, topK: 0, topP: 1 }), { class: "live-button live-reset" });
+  const picture = button("Save a picture", () => card().catch((error) => say(error.message)));
   const tabs = h("div", { class: "live-tabs", role: "tablist", "aria-label": "More of the machine" },
     Object.entries(panels).map(([name, [title]], i) => h("button", { type: "button", role: "tab", id: `live-tab-${name}`, "aria-controls": "live-panel", "aria-selected": "false",
       tabindex: i ? -1 : 0, class: "live-tab", onclick: () => set({ tab: state.tab === name ? null : name }) }, title)));
@@ -139,7 +140,7 @@ export async function mount(root, { base }) {
   const tool = h("div", { class: "live-translator live", "data-view": "look" },
     story.element,
     h("div", { class: "live-top" }, h("div", { class: "live-typed" }, labels.input, input), h("div", { class: "live-typed" }, labels.output, h("div", { class: "live-written-line" }, output, was)), each),
-    h("div", { class: "live-actions" }, blind, story.start, reset),
+    h("div", { class: "live-actions" }, h("div", {}, blind, story.start), h("div", { class: "live-keep" }, reset, share, picture)),
     chips,
     h("div", { class: "live-line-row" }, spoken, aid, status, progress, retry),
     how,
@@ -150,7 +151,7 @@ export async function mount(root, { base }) {
           h("p", { class: "live-note live-hint" }, "A row is a layer, a square a head, counted from 0 as in the code. In a square a row is a word that asks, a column a word that is asked. Point to preview, click to pin, ", h("kbd", {}, "x"), " to switch off.")),
       h("div", { class: "live-right" }, bets.element)),
     h("div", { class: "live-lower" }, tabs, panel),
-    h("div", { class: "live-drop" }, share, button("Save a picture", () => card().catch((error) => say(error.message))), turn, h("label", { for: "live-own", class: "live-button" }, "Run a model of your own"), file,
+    h("div", { class: "live-drop" }, turn, h("label", { for: "live-own", class: "live-button" }, "Run a model of your own"), file,
       h("span", { class: "live-note" }, "Choose the file that your notebook exported, or drop it anywhere on this page. It stays in your browser.")),
     about);
   const stay = steady(tool);
