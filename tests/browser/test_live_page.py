@@ -720,6 +720,16 @@ def test_the_link_to_what_one_sees_is_copied_beside_the_sentence(browser, addres
     assert again.result() == seen and again.one(".live-input").get_property("value") == "Ein Hund schläft."
 
 
+def test_a_link_to_a_step_shows_the_sentence_that_it_asks_about(browser, address):
+    page = visit(browser, address + "book/translator.html#step=2")
+    page.wait("document.querySelector('.live-input').value.includes('schläft')", "the sentence of the second step")
+    page.wait("document.querySelector('.live-result').textContent.includes('sleeping')", "its translation")
+    assert "“schläft”" in page.text(".live-ask")
+    page = visit(browser, address + "book/translator.html#step=2&de=Ein+Hund.")
+    page.idle()
+    assert page.one(".live-input").get_property("value") == "Ein Hund."  # what a friend has sent
+
+
 def test_depth_on_a_phone_has_every_word_under_its_own(browser, address):
     page = visit(browser, address + "book/translator.html#tab=depth", width=390)
     page.idle()
@@ -748,6 +758,12 @@ def test_a_phone_on_its_side_shows_the_picture(browser, address):
     page.idle()
     words, wide = page.js("return [document.querySelector('.live-source .live-word').getBoundingClientRect().bottom, document.documentElement.scrollWidth]")
     assert words < 250 and wide <= 844, (words, wide)
+
+
+def test_a_phone_shows_the_picture_on_its_first_screen(browser, address):
+    page = visit(browser, address + "book/translator.html", width=390)
+    page.idle()
+    assert page.js("return document.querySelector('.live-source .live-word').getBoundingClientRect().bottom") < 700
 
 
 def test_no_piece_is_cut_off_below(translator):

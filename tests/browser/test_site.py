@@ -896,6 +896,28 @@ def test_the_cover_is_near_for_the_keyboard(browser, address):
     pytest.fail("the translator is more than 12 tab stops behind the skip link")
 
 
+@pytest.mark.parametrize("width", [PHONE, 768, DESKTOP, 1920])
+def test_the_bar_of_the_first_page_stands_over_its_text(browser, address, width):
+    open_page(browser, address + "book/intro.html", width)
+    bar, name, last, box = browser.execute_script(
+        "const at = (css) => document.querySelector(css).getBoundingClientRect();"
+        "return [at('.front-links a').left, at('.bd-article h1').left, at('.front-bar .search-button i, .front-bar .search-button svg').right, at('.live-input').right]")
+    assert abs(bar - name) < 2 and abs(last - box) < 6
+
+
+def test_a_wide_screen_has_room_for_whole_lines_and_a_menu_that_fits_does_not_scroll(browser, address):
+    open_page(browser, address + "book/02_scaled_dot_product_attention.html", 1920)
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 1920, "height": 1300, "deviceScaleFactor": 1, "mobile": False})
+    menu, room, centres = browser.execute_script(
+        "const menu = document.querySelector('.bd-sidebar-primary'), code = document.querySelector('div.cell_input pre'), style = getComputedStyle(code);"
+        "const line = code.appendChild(document.createElement('span')); line.textContent = 'm'.repeat(100);"
+        "return [menu.scrollHeight - menu.clientHeight, code.clientWidth - parseFloat(style.paddingLeft) - line.getBoundingClientRect().width,"
+        "[...document.querySelectorAll('.article-header-buttons i')].map((one) => one.getBoundingClientRect()).filter((one) => one.width && one.top < 60).map((one) => one.top + one.height / 2)]")
+    assert menu <= 0, f"the menu scrolls by {menu} px"
+    assert room >= 0, "code of this book has lines of up to 100 characters"
+    assert len(centres) > 3 and max(centres) - min(centres) < 1.5, f"buttons at different heights: {centres}"
+
+
 LIVE_PAGES = [page for page in PAGES if has(page, 'data-live="')]
 EMPTY_BELOW = """const seen = (one) => one.getClientRects().length && !one.closest('.live-hidden') && (
   one.matches('svg, canvas, button, input, select, textarea') || [...one.childNodes].some((part) => part.nodeType === 3 && part.textContent.trim()));

@@ -570,6 +570,7 @@ export async function mount(root, { base }) {
   await compute();
   const presenting = new URLSearchParams(location.search).has("present");
   if (presenting) present();
-  if (state.story || presenting) story.go(state.story || 1, presenting);
+  // A link that names a step and nothing else opens that step's own sentence; any other shows what was sent.
+  if (state.story || presenting) story.go(state.story || 1, presenting || !write({ ...state, story: 0 }));
   return { set, state };
 }
