@@ -7,7 +7,7 @@ import inspect
 import re
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.compiler import is_compiling
 
 from transformer_lib.guards.limits import (
+    CAUSES,
     COUNTS,
     require_numbers,
     require_parameter,
@@ -122,11 +123,9 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
         if parameters[argument].kind is inspect.Parameter.VAR_POSITIONAL and kind is not None:
             kind = tuple[kind, ...]
         named = parameters[argument].kind is inspect.Parameter.VAR_KEYWORD
-        if not named and kind is not None and not fits(value, kind):
-            if value is not None or argument in known or default is not None:
-                return TypeError(
-                    f"{name}: {argument} is {describe(value)}; expected {words(kind)}."
-                )
+        absent = value is None and argument not in known and default is None
+        if not (named or kind is None or absent or fits(value, kind)):
+            return TypeError(f"{name}: {argument} is {describe(value)}; expected {words(kind)}.")
         for one in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(one, Tensor):
                 require_numbers(name, argument, one)
@@ -209,11 +208,15 @@ def _raises(file: str) -> list[tuple[int, int]]:
 def _explained(function: Callable, name: str, given: dict, error: Exception) -> Exception:
     if isinstance(error, OSError):
         return type(error)(of_the_system(error))
+    try:
+        require_relation(name, given, CAUSES)
+    except ValueError as cause:
+        return cause
     shown = ", ".join(f"{k} = {describe(v)}" for k, v in given.items() if k != "self")
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
     return kind(
         f"{name} does not work with {shown or 'no arguments'}{_reason(error, given)}; expected "
-        f"{misfit(function, given) or _expected(function, given)}"
+        f"{misfit(function, given) or _expected(function, name, given)}"
     )
 
 
@@ -245,7 +248,8 @@ REASONS = {
     r"([\w.<>]+)\(\) (?:takes|missing|got an un).*(?:argument|given)":
         r"\1 takes other arguments than it is given",
     r"Object of type (\w+) is not JSON": r"a \1 cannot be kept as JSON",
-    r"could not convert string to float: (.+)": r"\1 is no number",
+    r"could not convert string to float: (.+)|invalid literal for int.*: (.+)":
+        r"\1\2 is no number",
     r"only for scalar outputs": "it holds more than one number: take its mean",
     r"does not require grad": "it has no gradient: no parameter that is trained takes part in it",
     r"expected (\d+), got \d+\)|too many values to unpack \(expected (\d+)":
@@ -274,11 +278,17 @@ def _reason(error: Exception, given: dict) -> str:
     said = f"{type(error).__name__}: {error}"
     own = _weight(given.get("self"))
     for key, value in given.items():
-        if isinstance(value, Tensor) and not value.numel():
+        if isinstance(error, KeyError) and isinstance(value, Mapping):
+            first = f"only {', '.join(map(repr, [*value][:4]))}..." if value else "it is empty"
+            return f" ({key} has no {error.args[0]!r}: {first})"
+        if not isinstance(value, Tensor):
+            continue
+        if not value.numel():
             return f" (there is nothing in {key})"
-        if isinstance(value, Tensor) and own is not None and "dtype" in said and (
-                value.dtype != own.dtype):
-            return f" ({key} would have to be of {own.dtype}, as the weights are)"
+        if value.is_floating_point() and re.search("dtype|scalar type", said):
+            own = value if own is None else own
+            if value.dtype != own.dtype:
+                return f" ({key} is not of {own.dtype}, as the others are: use .to({own.dtype}))"
     for pattern, why in REASONS.items():
         if found := re.search(pattern, said, re.IGNORECASE):
             return f" ({found.expand(why)})"
@@ -286,7 +296,7 @@ def _reason(error: Exception, given: dict) -> str:
     return f' (the cause: "{said}")' if said else " (the cause)"
 
 
-def _expected(function: Callable, given: dict) -> str:
+def _expected(function: Callable, name: str, given: dict) -> str:
     """What the documentation says of the arguments; else what the signature does."""
     text = " ".join((inspect.getdoc(function) or "").split())
     sentences = re.split(r"(?<=[.;]) (?=[^()]*(?:\(|$))", text)
@@ -294,4 +304,9 @@ def _expected(function: Callable, given: dict) -> str:
     about = [sentence for sentence in sentences if named.search(sentence)]
     if about:
         return " ".join(about)[:300]
-    return f"{function.__name__}{_signature(function)}. {sentences[0]}"[:300].rstrip()
+    known = hints(function)
+    takes = ", ".join(
+        f"{key}: {words(known[key])}" if key in known else key
+        for key in given if key != "self"
+    )
+    return f"{name}({takes}). {sentences[0]}"[:300].rstrip()

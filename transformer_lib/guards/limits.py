@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -19,8 +20,9 @@ PARAMETERS = {name: limits for limits, names in (
      "d_model n_heads d_ff d_head n_classes max_tokens n_state n_actions channels "
      "learning_rate.step"),
     ({"at_least": 1, "at_most": 10**4}, "patch n_experts n_clusters"),
-    ({"at_least": 1}, "n_kv_heads run_card.limit largest.k largest.width nearest_attention.n"),
-    ({"at_least": 2, "at_most": 10**6}, "policy_gradient_loss.n"),
+    ({"at_least": 1},
+     "n_kv_heads Exits.n_layers run_card.limit largest.k largest.width nearest_attention.n"),
+    ({"at_least": 2, "at_most": 10**6}, "policy_gradient_loss.n draw_walks.length"),
     ({"at_least": 1, "at_most": 10**7},
      "TokenEmbedding.vocab_size SinusoidalEncoding.max_len LearnedEncoding.max_len "
      "sinusoidal_table.max_len context rank log_probability.size segment bits "
@@ -44,7 +46,7 @@ PARAMETERS = {name: limits for limits, names in (
      "with_global.n_global bytes_per_token.latent blank.mask_id draft_cost check_cost "
      "policy_gradient_loss.price arrival_loss.price n_links learn.cooldown "
      "neighbour_logp.distances policy_gradient_loss.entropy reach warmup at_most n_segments "
-     "for_decoding.sentences"),
+     "for_decoding.sentences format_seconds.seconds"),
     ({"at_least": 1, "at_most": 10**6}, "bootstrap.n paired_bootstrap.n"),
     ({"at_least": 0, "below": 2**63}, "seed gap first_gap fill mask_id of_source of_target"),
     ({"above": 0, "below": math.inf},
@@ -81,8 +83,6 @@ PARAMETERS = {name: limits for limits, names in (
 
 
 FINITE = {"above": -math.inf, "below": math.inf}
-
-
 LISTED = {"ids", "source", "sources", "target", "targets", "sequences", "guesses"}  # or in lists
 COUNT = {"at_least": 0}
 
@@ -136,8 +136,7 @@ TYPES = {name: kind for kind, names in (
 COUNTS = {"ids", "src_ids", "tgt_ids", "segments", "actions", "steps", "hops", "arrows", "rows"}
 WHOLE = COUNTS - {"rows"} | {
     "targets", "agreement_loss.words", "Datastore.tokens", "KeyValueCache.select.rows",
-    "DecoderCache.select.rows",
-         "guessing_loss.read", "distance_bucket.distance"}
+    "DecoderCache.select.rows", "guessing_loss.read", "distance_bucket.distance"}
 ANY = {"label_smoothed_cross_entropy.logits", "matrix.tensor"}  # padding counts for nothing
 REAL = {"x", "q", "k", "v", "query", "key", "value", "memory", "hidden", "logits", "matrices"}
 
@@ -215,14 +214,10 @@ WIDTHS = (
 RELATIONS = (
     ("Datastore", lambda keys, tokens: len(keys) == len(tokens),
      "there must be as many tokens as keys: each key has the token that followed it"),
-    ("DecoderLayer Decoder NearLayer ParallelLayer",
-     lambda x, memory: len(memory) > 0 and len(x) % len(memory) == 0,
-     "x and memory must have the same batch size (or x several rows for each row of memory)"),
-    ("DecoderLayer.read_memory", lambda y, memory: len(memory) > 0 and len(y) % len(memory) == 0,
-     "y and memory must have the same batch size (or y several rows for each row of memory)"),
-    ("Transformer.decode", lambda tgt_ids, memory: (
-        len(memory) > 0 and len(tgt_ids) % len(memory) == 0),
-     "tgt_ids and memory must have the same batch size (or tgt_ids several rows for each)"),
+    ("DecoderLayer Decoder NearLayer ParallelLayer DecoderLayer.read_memory Transformer.decode",
+     lambda memory, x=(), y=(), tgt_ids=(): len(memory) > 0 and not any(
+         len(rows) % len(memory) for rows in (x, y, tgt_ids)),
+     "both must have the same batch size (or a row of memory serve several rows)"),
     ("Batches", lambda columns, lengths, counts: all(
         len(column) == len(lengths) for column in (*columns, counts)),
      "every column, lengths and counts must have one entry for each example"),
@@ -258,34 +253,34 @@ RELATIONS = (
     ("random_exit_loss EarlyLeaving", lambda model, exits: (
         len(exits.maps) + 1 == len(model.decoder.layers)),
      "exits must be made for as many layers as the decoder has"),
-    ("Exits.logits", lambda self, model: len(self.maps) + 1 == len(model.decoder.layers),
-     "model must have as many decoder layers as the exits are made for"),
     ("solve_maps", lambda states: all(len(x) > x.shape[-1] for x in states),
      "each of states must have more rows than a row has numbers"),
     ("bytes_per_token", lambda latent=0, turned=0: latent > 0 or not turned,
      "turned is a number of LatentAttention: give its latent, too"),
     ("decoder_cache", lambda own: hasattr(own(), "append") and hasattr(own(), "select"),
      "own must make a cache, as KeyValueCache does"),
+    ("any_of", lambda rules=(): len(rules) > 0, "rules must hold at least one"),
+    ("evaluating", lambda model: hasattr(model, "train"), "model must be a Module"),
     ("to_ids", lambda texts: len(texts) > 0, "texts must hold at least one text"),
     ("sparse_attention", lambda q, plan: (
         plan.block * sum(len(rows) for rows, *_ in plan.groups) == q.shape[-2]),
      "plan must be made for as many tokens as there are"),
     ("Compression", lambda self, old: old.shape[1] % self.rate == 0,
      "old must hold a multiple of the rate of places"),
-    ("calibrate", lambda losses: losses.dim() == 2, "losses must have the shape (settings, texts)"),
-    ("calibrate", lambda losses: losses.numel() > 0, "losses must hold at least one number"),
+    ("calibrate", lambda losses: losses.dim() == 2 and losses.numel() > 0,
+     "losses must hold at least one number, and have the shape (settings, texts)"),
     ("attention_squares", lambda weights: all(
         -1e-3 <= float(weight) <= 1.001 for row in weights for weight in row),
      "weights must lie between 0 and 1"),
-    ("bars", lambda shares: all(0 <= share <= 1 for _, share in shares),
+    ("bars", lambda shares: all(0 <= x <= 1 for _, x in shares),
      "each share must lie between 0 and 1"),
     ("curve", lambda points: all(0 <= number < math.inf for point in points for number in point),
      "points must be pairs of finite numbers, 0 or more: both axes begin at 0"),
     ("result_grid", lambda domain: domain[0] < domain[1],
      "domain must be (lowest, highest), the first below the second"),
-    ("DamagedBatches", lambda texts, tags: len(texts) == len(tags),
-     "there must be a tag for each text"),
-    ("two_tags", lambda sources, targets: len(sources) == len(targets),
+    ("DamagedBatches", lambda texts, tags: len(texts) == len(tags), "each text needs a tag"),
+    ("two_tags translation_batches validation_loss stream_batches log_probability",
+     lambda sources, targets: len(sources) == len(targets),
      "there must be as many targets as sources"),
     ("random_lengths", lambda total, parts: 1 <= parts <= total,
      "parts must be at least 1 and at most total: each part has a length of 1 or more"),
@@ -322,8 +317,9 @@ RELATIONS = (
     ("run_by_hand", lambda texts, letters: set("".join(texts)) <= set(letters)
      and len(set(letters)) == len(letters),
      "texts must be written in letters, each of which is given once"),
-    ("Exits.logits", lambda self, depth: depth <= len(self.maps) + 1,
-     "depth must be at most the number of layers"),
+    ("Exits.logits",
+     lambda self, model, depth: depth <= len(self.maps) + 1 == len(model.decoder.layers),
+     "model must have as many decoder layers as the exits are made for, and depth at most that"),
     ("RewardModel Classifier", lambda ids: bool((ids != 0).any(-1).all()),
      "each row of ids must hold a token besides padding"),
     ("start_from", lambda pretrained: hasattr(pretrained, "embedding"),
@@ -340,9 +336,9 @@ RELATIONS = (
     ("MixedMemory reads_layers", lambda mixture: mixture is None or bool(
         (mixture >= 0).all() & ((mixture.sum(-1) - 1).abs() < 1e-3).all()),
      "each row of mixture must hold shares that sum to 1"),
-    ("bleu_from_counts", lambda counts: all(
+    ("bleu_from_counts", lambda counts: np.shape(counts)[-1] == 10 and all(
         0 <= row[i] <= row[i + 4] for row in np.reshape(counts, (-1, 10)) for i in range(4)),
-     "counts must be 4 matches, 4 totals at least as large, and the two lengths"),
+     "counts must be 10: 4 matches, 4 totals at least as large, and the two lengths"),
     ("learn", lambda model, faster: set(faster or ()) <= {
         name.split(".")[-1] for name, _ in model.named_parameters()}
      and all(0 <= times < math.inf for times in (faster or {}).values()),
@@ -353,10 +349,9 @@ RELATIONS = (
      "layer must take (x, mask), as an EncoderLayer does"),
     ("LatentAttention bytes_per_token", lambda turned: turned >= 0 and turned % 2 == 0,
      "turned must be even, or 0: rotary positions turn pairs of numbers"),
-    ("draw", lambda n_facts, size: 2 * n_facts <= size,
-     "size must be at least 2 * n_facts: each fact and each question has a place of its own"),
-    ("draw", lambda n_facts, names=64: n_facts <= names,
-     "n_facts must be at most the number of names (64 by default): each fact has its own"),
+    ("draw", lambda n_facts, size=math.inf, names=64: n_facts <= min(size / 2, names),
+     "n_facts must be at most size / 2 and the number of names (64 by default): each fact has a "
+     "name and a place of its own, and each question a place"),
     ("Transformer", lambda src_ids, tgt_ids: not src_ids.dim() == tgt_ids.dim() == 1,
      "src_ids and tgt_ids must have the shape (batch, tokens): .unsqueeze(0) makes a batch of one"),
     ("label_smoothed_cross_entropy", lambda logits, targets, ignore_index=0: bool(
@@ -377,8 +372,7 @@ RELATIONS = (
     ("RelativeBias distance_bucket", lambda both_ways=True, n_buckets=32: (
         n_buckets >= (4 if both_ways else 2)),
      "n_buckets must be at least 2 for each direction"),
-    ("speculative_decode", lambda src_ids: len(src_ids) == 1,
-     "src_ids must hold one source, (1, S)"),
+    ("speculative_decode", lambda src_ids: len(src_ids) == 1, "src_ids must hold one source"),
     ("TableDraft", lambda texts: any(texts), "texts must hold a token"),
     ("largest", lambda logits, k: k <= logits.shape[-1],
      "k must be at most the number of logits in a row"),
@@ -392,6 +386,32 @@ RELATIONS = (
     (OF_SEGMENTS, lambda ids, segments: segments is None or segments.shape == ids.shape,
      "segments must have the shape of ids"),
 )
+# The same, asked once the function has failed: a cause, which may take a call to find.
+CAUSES = (
+    ("greedy_decode sample beam_search n_best", lambda model, src_ids: takes(model.step, 2)
+     and isinstance(model.start(src_ids, 1), tuple) and describe(model.step(*model.start(
+         src_ids, 1))).startswith(f"a tensor ({len(src_ids)}, {model.config.vocab_size})"),
+     "model.start must return (ids, state), and model.step(ids, state) logits (B, V), those of the "
+     "token that comes next"),
+    ("in_batches", lambda decode, sources: all(
+        len([*decode(torch.ones(n, 3).long())]) == n for n in (1, 2)),
+     "decode must return B results for src_ids (B, S), one for each source"),
+    ("play", lambda choose, n_episodes: describe(choose(SimpleNamespace(
+        states=torch.zeros(n_episodes, 1, 4), actions=torch.zeros(n_episodes, 1).long(),
+    ))) == f"a tensor ({n_episodes},) of int64", "choose must return actions, (n_episodes,) int64"),
+    ("translation_loss r_drop_loss", lambda batch: len(batch) == 2,
+     "batch must be (src_ids, tgt_ids)"),
+    ("pad", lambda sequences: len(sequences) > 0, "sequences must hold at least one"),
+    ("padding_share", lambda batches: any(batches), "batches must hold at least one sentence"),
+    ("to_dict", lambda config: dataclasses.is_dataclass(config),
+     "config must be a BlockConfig, a ModelConfig or a TrainConfig"),
+    ("latent", lambda old, size: size <= old.w_k.in_features, "size must be at most d_model"),
+    ("accuracy train", lambda data: data.images.dim() == 4, "images must be (N, C, height, width)"),
+    ("Muon", lambda adam: isinstance(adam.get("lr", 0), Real), "lr must be a number"),
+    ("validation_loss", lambda sources: len(sources) > 0, "sources must hold at least one"),
+    ("ReversibleStack", lambda self: all(hasattr(layer, "inverse") for layer in self.layers),
+     "each layer must take two streams and have an inverse, as a ReversibleLayer does"),
+)
 
 
 def _miscounted(x: Tensor, n: int) -> str:
@@ -403,8 +423,8 @@ def _too_wide(x: Tensor, n: int) -> str:
     return x.shape[-1] != n and f"is {describe(x)}; its last size must be {n}"
 
 
-def require_relation(function: str, given: dict) -> None:
-    """Raise ValueError where COUNTED, WIDTHS or RELATIONS asks for what these arguments are not."""
+def require_relation(function: str, given: dict, relations=RELATIONS) -> None:
+    """Raise ValueError where COUNTED, WIDTHS or relations asks for what these arguments are not."""
     for problem, table in ((_miscounted, COUNTED), (_too_wide, WIDTHS)):
         for names, argument, path, what in table:
             if function not in names.split():
@@ -415,7 +435,7 @@ def require_relation(function: str, given: dict) -> None:
                 continue  # there is no bound yet, or nothing to hold against it
             if said:
                 raise ValueError(f"{function}: {argument} {said}, {what}.")
-    for names, holds, sentence in RELATIONS:
+    for names, holds, sentence in relations:
         if not {function, function.rpartition(".")[2]} & {*names.split()}:
             continue
         known = inspect.signature(holds).parameters
@@ -427,8 +447,8 @@ def require_relation(function: str, given: dict) -> None:
             continue  # of another kind altogether: the function fails on it, and that is said
         if broken:
             told.pop("self", None)
-            shown = ", ".join(f"{key} is {describe(value)}" for key, value in told.items())
-            raise ValueError(f"{function}: {shown}; {sentence}.")
+            shown = [f"{key} is {describe(value)}" for key, value in told.items()]
+            raise ValueError(f"{function}: {', '.join(shown) or 'as it is'}; {sentence}.")
 
 
 def within(

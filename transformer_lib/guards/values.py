@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 PLAIN = (str, bytes, bool, Real, list, tuple, dict, set, Tensor, np.ndarray, type(None))
+LARGE = (Tensor, np.ndarray, nn.Module)
 # What may stand where a signature names the type.
 ALIKE = {bool: (bool, np.bool_), str: (str, Path), Path: (str, Path), Tensor: Tensor,
          torch.device: (str, torch.device),
@@ -162,9 +163,11 @@ def describe(value) -> str:
         return f"a NumPy array {value.shape} of {value.dtype} (torch.from_numpy makes a tensor)"
     if isinstance(value, Path):
         return f"the path {value}"
-    if isinstance(value, (list, tuple, dict, set)) and (
-            len(value) > 4 or any(isinstance(one, (Tensor, np.ndarray)) for one in value)):
-        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, (list, tuple, dict, set)):
+        held = [*(value.values() if isinstance(value, dict) else value)]
+        if len(held) > 4 or any(isinstance(one, LARGE) for one in held):
+            begins = f", the first {describe(held[0])}" if isinstance(held[0], LARGE) else ""
+            return f"a {type(value).__name__} of {len(held)}{begins}"
     if isinstance(value, nn.Module) or not (isinstance(value, PLAIN) or callable(value)):
         return f"a {type(value).__name__}"
     if inspect.isfunction(value):
