@@ -58,10 +58,10 @@ def misfit(function, given: dict) -> str | None:
 def _sizes(form: str, shape: tuple[int, ...]) -> dict[str, int] | None:
     """The size of each letter of a form; "" is how many axes there are more than it writes.
 
-    None where an axis is not as long as a number says, or more than one is missing.
+    None where an axis is not as long as a number says, or there are too few after "...".
     """
     axes = [axis for axis in re.split(r",\s*", form.strip("()")) if axis]
-    if len(shape) < len(axes) - 1:
+    if axes[:1] == ["..."] and len(shape) < len(axes) - 1:
         return None
     sizes = {} if axes[:1] == ["..."] else {"": len(shape) - len(axes)}
     pairs = list(zip(reversed(axes), reversed(shape), strict=False))
