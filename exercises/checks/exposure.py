@@ -49,7 +49,7 @@ def _none_is(value):
     hint=(
         "the decoder at place t reads the tokens 0 to t and predicts token t + 1: which of the "
         "wrong ones is the last that it reads?",
-        "right behind a wrong token means distance 1: that's the place at which it's read",
+        "right after a wrong token means distance 1: that's the place at which it's read",
         "walk through a row with a counter: a wrong token sets it to 1, any other adds 1 once it "
         "has started",
     ),

@@ -328,7 +328,7 @@ def one_head_cannot(first, second):
         )
         expect(
             what_came_next(text)[-1],
-            f'the last letter of "{text}" did not occur before, so anything may be answered',
+            f'the last letter of "{text}" did not occur before, so any answer will do',
         )
     answers = []
     for texts in lists:

@@ -20,7 +20,7 @@ page = SimpleNamespace(**page_code(PAGE, Encoder=Encoder))
 GATE = Gate(
     chance=math.log(8), arms=("encoder",), edge={"heads": (None, 4), "rate": (0.003, 0.003)},
     missing={"heads below": "none with fewer than four heads"},
-    differs={"parameters": "Wider single layers have more parameters but one look"},
+    differs={"parameters": "Wider single layers have more parameters but only one look"},
 )
 
 

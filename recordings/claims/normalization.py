@@ -45,11 +45,11 @@ STALLED = {
     "nothing": "Without warm-up, post-norm doesn't get beyond guessing",
     **dict.fromkeys(REFUTED, "Only the last one survives"),
     "full rate for 30, then a tenth": "The network looks lost for the next 120 updates",
-    "warm-up, 10 steps": "two of three seeds have hardly left guessing after 120",
+    "warm-up, 10 steps": "two of three seeds do hardly better than guessing at update 120",
     "sublayers start at 5": "while post-norm stays at guessing with them",
 }
 POST_NORM = {"part": "stall", "norm_first": False}
-TWELVE = "Twelve layers are still stuck after 60 updates of it"
+TWELVE = "Twelve layers are still stuck after a warm-up of 60"
 GATE = Gate(
     chance, arms=("change", "norm", "norm_first"), measures=("wander", "sizes"),
     edge={"rate": (0.003, 0.003), "layers": (6, 6)},

@@ -21,7 +21,7 @@ page = SimpleNamespace(**page_code(PAGE))
 GATE = Gate(
     chance=math.log(11), arms=("part", "squeeze", "width"),
     edge={"rate": (0.004, 0.004), "width": (None, 64)},
-    missing={"width below": "fewer than 32 we didn't try"}, differs={"parameters": "a wider model"},
+    missing={"width below": "we didn't try fewer than 32"}, differs={"parameters": "a wider model"},
 )
 
 
