@@ -73,8 +73,8 @@ def draw() -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{x0:.0f} 30 {width:.0f} 322"'
         ' class="hero" role="group" aria-labelledby="hero-title">',
         f'  <title id="hero-title">{" ".join(source)}: above in German, below as the model '
-        "translates it. Each English word is joined to the German words it looks at, the more "
-        "thickly the more it looks.</title>",
+        "translates it. Each English word is joined to the German words it looks at: the more "
+        "it looks, the thicker the line.</title>",
         f"  <style>\n{STYLE}\n  </style>",
         # From the key that is looked at, orange, to the query that looks, blue.
         '  <linearGradient id="hero-look" gradientUnits="userSpaceOnUse" x1="0" x2="0" y1="92" '
