@@ -454,6 +454,14 @@ def test_every_mechanism_learns_in_the_reader(name):
     assert far_links.flops(model) <= far_links.flops(far_links.reader("full"))
 
 
+def test_direct_links_are_counted_by_distance():
+    near, *far = far_links.direct_links("local")  # 16 to each side: all of the first range
+    assert near == 1 and 0 < far[0] < 0.1 and not any(far[1:])
+    etc = far_links.direct_links("ETC")  # its extra tokens are no links between places
+    assert 0.7 < etc[0] < 0.9 and not any(etc[1:])
+    assert far_links.direct_links("strided", budget=96, n_bins=4)[0] == 1
+
+
 def test_an_unknown_mechanism_is_refused_by_name():
     with pytest.raises(ValueError, match="there are full, local"):
         far_links.reader("lokal")

@@ -17,7 +17,7 @@ from transformer_lib.beyond import far_links
 from transformer_lib.beyond.learning import learn
 
 OUT = ROOT / "results" / "beyond" / "far-links.json"
-PAGE = "23_cheaper_attention"
+PAGE = "cheap_tested"
 SIZE, BATCH, UPDATES, WARMUP = 128, 8, 300, 50
 # In order of importance: seeds, and what a rival would change.
 BASE = {"rate": 0.003, "n_facts": 24, "budget": 32}

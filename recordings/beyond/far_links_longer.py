@@ -17,7 +17,7 @@ from transformer_lib.beyond import far_links, sparse
 from transformer_lib.beyond.learning import learn
 
 OUT = ROOT / "results" / "beyond" / "far-links-longer.json"
-PAGE = "23_cheaper_attention"
+PAGE = "cheap_tested"
 UPDATES, RATE, N_FACTS = 1500, 0.003, 24
 GATE = Gate(
     chance=math.log(far_links.N_VALUES), arms=("n_global",), edge={"rate": (RATE, RATE)},

@@ -282,4 +282,16 @@ def by_distance(said: Tensor, answers: Tensor, distances: Tensor, n_bins: int) -
     return [right[bins == b].mean().item() for b in range(n_bins)]
 
 
+def direct_links(name: str, budget: int = 32, n_bins: int = 8) -> list[float]:
+    """Share of the pairs that a fixed rule links directly, for each of n_bins ranges of distance.
+
+    Places of the text only: extra tokens in front hold no fact. Heads are taken together.
+    """
+    model = reader(name, budget=budget)
+    size = len(model.place)
+    linked = model.links.mask.any(1)[0, -size:, -size:].float()  # (T, T)
+    apart = (torch.arange(size)[:, None] - torch.arange(size)).abs()
+    return [linked[(apart > 0) & (apart * n_bins // size == b)].mean().item() for b in range(n_bins)]
+
+
 guard(__name__)
