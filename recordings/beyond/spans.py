@@ -21,7 +21,7 @@ from transformer_lib.data import load_parallel
 from transformer_lib.models.language_model import LanguageModel
 
 OUT = ROOT / "results" / "beyond" / "spans.json"
-PAGE = "24_longer_memory"
+PAGE = "spans"
 SIZE, BATCH, LOOKS, PRICE = 64, 8, (150, 450), 0.001
 SEEDS, RATE = (0, 1, 2), 0.003
 ARMS = [  # positions, what is in the place of full attention

@@ -291,7 +291,8 @@ def direct_links(name: str, budget: int = 32, n_bins: int = 8) -> list[float]:
     size = len(model.place)
     linked = model.links.mask.any(1)[0, -size:, -size:].float()  # (T, T)
     apart = (torch.arange(size)[:, None] - torch.arange(size)).abs()
-    return [linked[(apart > 0) & (apart * n_bins // size == b)].mean().item() for b in range(n_bins)]
+    bins = apart * n_bins // size
+    return [linked[(bins == b) & (apart > 0)].mean().item() for b in range(n_bins)]
 
 
 guard(__name__)
