@@ -7,6 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from recordings.beyond import diffusion as recording
+from transformer_lib.beyond import caption_grammar as grammar
 from transformer_lib.beyond import diffusion
 from transformer_lib.beyond.diffusion import (
     Counting,
@@ -15,7 +17,7 @@ from transformer_lib.beyond.diffusion import (
     fill_in,
     mask_at,
 )
-from transformer_lib.config import BOS, ModelConfig
+from transformer_lib.config import BOS, EOS, ModelConfig
 from transformer_lib.models.classifier import MaskedLanguageModel
 
 T, WORDS = 3, 4  # ids 0 to 3; <mask> is 4, <bos> is 1 and may be written, too
@@ -258,3 +260,32 @@ def test_what_is_certain_is_kept_at_once_and_nothing_goes_wrong():
     assert len(seen) == T and (seen[0] == WORDS).sum() == 200 * (T - 1)
     assert not (seen[1] == WORDS).any()  # the second pass fills the rest
     assert (drawn[:, 1:] == drawn[:, 1:2]).all()
+
+
+# ---- what is recorded ---------------------------------------------------------------------------
+
+
+def test_passes_are_counted_until_a_text_is_full():
+    known = grammar.captions(50)
+    model = Counting(grammar.to_ids(known, EOS), recording.CONFIG)
+    start = blank(8, grammar.LENGTH, recording.WORDS)
+    torch.manual_seed(0)
+    one_by_one = recording.filled(model, start, known, passes=grammar.LENGTH)
+    assert one_by_one["used"] == grammar.LENGTH and one_by_one["copied"] == 1
+    sure = recording.filled(model, start, known, passes=grammar.LENGTH, sure_enough=0.99)
+    assert 1 < sure["used"] < grammar.LENGTH and sure["copied"] == 1
+    assert recording.filled(model, start, known, passes=1)["used"] == 1
+
+
+def test_captions_are_judged_by_the_grammar():
+    found = recording.judged(["a dog is sleeping", "a dog are sleeping"] * 2, ["a dog is sleeping"])
+    assert found == {"accepted": 0.5, "copied": 0.5, "distinct": 0.5, "words": 4}
+
+
+def test_a_trained_model_is_measured_in_every_way(monkeypatch):
+    monkeypatch.setattr(recording, "N_TEXTS", 60)
+    monkeypatch.setattr(recording, "N_LOOK", 8)
+    found = recording.trained(updates=3, rate=3e-3, seed=0)
+    assert found["nats"] > 20  # per caption, by a model that knows next to nothing
+    assert len(found["ways"]) == len(recording.WAYS)
+    assert all(0 <= way["accepted"] <= 1 and way["used"] >= 1 for way in found["ways"])
