@@ -259,6 +259,19 @@ def test_the_findings_hold_in_every_seed(recorded):
         assert batch["curves"]["counted anew"] > math.log(11) / 2
 
 
+def test_what_the_tokens_of_a_batch_are_worth(recorded):
+    """The text rounds: five draws of the batches gave 596 to 629, and 122 to 136."""
+    (draw,) = found(recorded, "wander", tokens=1024)
+    norms = draw["places"].values()
+    single, mixed, alike = (
+        sum(norm[order] for norm in norms)
+        for order in ("single tokens", "any captions", "similar lengths")
+    )
+    said = SOURCE["c73154be"]
+    assert "about 600 independent ones" in said and 550 < 1024 * (single / mixed) ** 2 < 650
+    assert "1,024 tokens are worth fewer than 200" in said and 1024 * (single / alike) ** 2 < 180
+
+
 def test_the_findings_about_post_norm_hold_in_every_seed(recorded):
     def last(change, norm_first=False, layers=6, rate=0.01):
         return [
