@@ -14,7 +14,9 @@ BIN       = .venv/bin
 READY     = .venv/.ready
 GRADE     = .venv-grade/bin/python
 SITE      = _build/html/index.html
-PYTEST    = $(BIN)/python -m pytest -n 2 --dist worksteal
+# Side by side: as many as there are cores, two to four.
+WORKERS  ?= $(shell n=$$(env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 2); [ $$n -gt 4 ] && n=4; [ $$n -lt 2 ] && n=2; echo $$n)
+PYTEST    = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # One thread each where processes run side by side; `make train` may take them all.
 book page test check weekly-tests weekly-labs weekly-site test-site labs grade marks gradescope copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
@@ -47,7 +49,7 @@ $(READY): requirements.txt pyproject.toml
 	$(call prepare,.venv-grade,labs/requirements.txt)
 
 book: $(READY)  ## execute the notebooks that have changed and build the site, strictly
-	$(BIN)/python -m tools.build
+	$(BIN)/python -m tools.build --jobs=$(WORKERS)
 	@echo
 	@echo "The book is built. Open $(CURDIR)/$(SITE) or run: make serve"
 
@@ -146,7 +148,7 @@ copies: .venv-grade/.ready  ## which answers of two students are alike: make cop
 	@$(GRADE) -m labs.grader.copies "$(SUBMISSIONS)" $(ARGS)
 
 test-labs: .venv-grade/.ready  ## grade perfect, wrong and broken submissions of every lab
-	$(GRADE) -m pytest -n 2 --dist loadfile $(or $(ARGS),-m 'not weekly') labs/tests
+	$(GRADE) -m pytest -n $(WORKERS) --dist loadfile $(or $(ARGS),-m 'not weekly') labs/tests
 
 bench: $(READY)  ## compare the library's speed with its peers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt

@@ -1,5 +1,6 @@
 """Every cheaper attention is full attention at its limit; each law is seen to fail when broken."""
 
+import itertools
 import json
 import shutil
 
@@ -460,6 +461,18 @@ def test_direct_links_are_counted_by_distance():
     etc = far_links.direct_links("ETC")  # its extra tokens are no links between places
     assert 0.7 < etc[0] < 0.9 and not any(etc[1:])
     assert far_links.direct_links("strided", budget=96, n_bins=4)[0] == 1
+
+
+@pytest.mark.parametrize("name", ["strided", "blockwise", "BigBird"])
+def test_a_direct_link_of_one_head_counts_and_one_to_oneself_does_not(name):
+    model, size = far_links.reader(name), 128
+    heads = model.links.mask[0]
+    first = heads.shape[-1] - size  # extra tokens stand in front
+    bins = [[] for _ in range(8)]
+    for i, j in itertools.permutations(range(size), 2):
+        bins[abs(i - j) * 8 // size].append(heads[:, first + i, first + j].any().item())
+    expected = [sum(one) / len(one) for one in bins]
+    assert far_links.direct_links(name) == pytest.approx(expected, abs=1e-6)
 
 
 def test_an_unknown_mechanism_is_refused_by_name():

@@ -240,10 +240,17 @@ def test_no_slide_overflows_and_no_other_host_is_asked(served):
         assert not errors
 
 
+SOME = pytest.mark.parametrize("decks", [
+    pytest.param(DECKS[::4], id="one in four"),
+    pytest.param(DECKS, id="all", marks=[pytest.mark.weekly, pytest.mark.timeout(1200)]),
+])
+
+
+@SOME
 @pytest.mark.slow
-def test_axe_finds_nothing_serious_on_a_slide(served):
+def test_axe_finds_nothing_serious_on_a_slide(served, decks):
     driver, site = served
-    for deck in DECKS:
+    for deck in decks:
         driver.get(f"{site}/session-{deck.session:02d}.html")
         wait_for(driver, "document.documentElement.dataset.fitted")
         driver.execute_script(AXE.read_text(encoding="utf8"))
@@ -294,14 +301,15 @@ def test_charts_and_figures_live_and_a_held_figure_waits(served, tmp_path):
         wait_for(driver, "document.querySelectorAll('.live-film-line').length === 10")
 
 
+@SOME
 @pytest.mark.slow
 @pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium")
-def test_every_deck_prints_a_slide_a_page(tmp_path):
-    """All decks in one browser. Each page has its slide's size and title."""
+def test_every_deck_prints_a_slide_a_page(tmp_path, decks):
+    """Decks in one browser. Each page has its slide's size and title."""
     from pypdf import PdfReader
 
-    made = slides.write(tmp_path, DECKS, placeholder_outputs())
-    for deck, pdf in zip(DECKS, slides.print_pdfs(made), strict=True):
+    made = slides.write(tmp_path, decks, placeholder_outputs())
+    for deck, pdf in zip(decks, slides.print_pdfs(made), strict=True):
         pages = PdfReader(pdf).pages
         titles = [deck.title, *(slide.title for slide in deck.slides), "Before next time"]
         assert len(pages) == len(titles)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import run_here
+from conftest import one_in
 
 from benchmarks.browser import CHROMIUM, DRIVER, OnlyFromHere, served
 from tests.test_page import typed
@@ -110,10 +111,7 @@ def test_a_wheel_named_torch_is_preferred_and_one_that_fails_is_not_missed(opene
 
 
 # Each starts a Python in the page. tests/test_page.py judges all of them each time without one.
-@pytest.mark.parametrize("page", [
-    pytest.param(page, marks=[pytest.mark.weekly] * bool(number % 4))
-    for number, page in enumerate(run_here.PAGES)
-])
+@pytest.mark.parametrize("page", one_in(4, run_here.PAGES))
 def test_each_solution_is_right_and_quick_in_the_browsers_python(opened, page):
     answers = {number: cells for number, cells in typed(page).items()
                if number not in map(str, run_here.PAGES[page])}

@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from conftest import one_in
 
 from benchmarks.browser import CHROMIUM, DRIVER, Quiet
 from tools import lengths
@@ -852,7 +853,7 @@ def test_without_javascript_pictures_are_whole(browser, address):
     assert not cut, cut[:10]
 
 
-@pytest.mark.parametrize("page", CHART_PAGES)
+@pytest.mark.parametrize("page", one_in(2, CHART_PAGES))
 def test_screen_readers_get_charts_as_one_picture_that_says_what_changed(browser, address, page):
     open_page(browser, address + page, DESKTOP)
     for chart in browser.find_elements(By.CSS_SELECTOR, ".chart"):

@@ -372,7 +372,8 @@ RELATIONS = (
     ("RelativeBias distance_bucket", lambda both_ways=True, n_buckets=32: (
         n_buckets >= (4 if both_ways else 2)),
      "n_buckets must be at least 2 for each direction"),
-    ("speculative_decode", lambda src_ids: len(src_ids) == 1, "src_ids must hold one source"),
+    ("speculative_decode", lambda src_ids: len(src_ids) == 1,
+     "src_ids must hold one source, (1, S)"),
     ("TableDraft", lambda texts: any(texts), "texts must hold a token"),
     ("largest", lambda logits, k: k <= logits.shape[-1],
      "k must be at most the number of logits in a row"),
