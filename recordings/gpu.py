@@ -264,7 +264,9 @@ def unpack(folder: Path, work: Path) -> Path:
     archives = sorted(folder.glob("gpu-*.tar"))
     for path in archives:
         with tarfile.open(path) as archive:
-            archive.extractall(make(work / "runs").parent, filter="data")
+            if hasattr(tarfile, "data_filter"):  # from 3.11.4 on: nothing lands outside the folder
+                archive.extraction_filter = tarfile.data_filter
+            archive.extractall(make(work / "runs").parent)
     return work if archives else folder
 
 
