@@ -148,7 +148,7 @@ copies: .venv-grade/.ready  ## which answers of two students are alike: make cop
 	@$(GRADE) -m labs.grader.copies "$(SUBMISSIONS)" $(ARGS)
 
 test-labs: .venv-grade/.ready  ## grade perfect, wrong and broken submissions of every lab
-	$(GRADE) -m pytest $(or $(ARGS),-m 'not weekly') labs/tests
+	$(GRADE) -m pytest -n $(WORKERS) --dist loadfile $(or $(ARGS),-m 'not weekly') labs/tests
 
 bench: $(READY)  ## compare the library's speed with its peers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt

@@ -4,7 +4,7 @@
     guesses.settle("heads for four questions", right=False)     # when you know
     guesses.calibration()                                       # after a few of them
 
-Somebody who is well calibrated is right in seven of ten guesses of which they were 70 % sure. The
+If you're well calibrated, you're right in seven out of ten guesses that you were 70 % sure of. The
 Brier score is the mean of (sure - right)², where right is 1 or 0: 0 is perfect, and 0.25 is what
 "50 % sure" of everything gets.
 """
@@ -62,8 +62,8 @@ def all_kept() -> list[Guess]:
         return [Guess(**entry) for entry in json.loads(file().read_text(encoding="utf-8"))]
     except (ValueError, TypeError):
         raise ValueError(
-            f"{file()} does not hold guesses as `keep` writes them: move it away, and a new one is "
-            "begun."
+            f"{file()} does not contain guesses in the form that `keep` writes: move it away, "
+            f"and a new one is begun."
         ) from None
 
 
@@ -146,7 +146,7 @@ class Calibration:
                for sure, _, _, (low, high) in self.groups if not low <= sure <= high}
         lines.append(
             f"You're {' and '.join(sorted(off))} where how sure you were is outside that range."
-            if off else "How sure you were lies within that range in every group."
+            if off else "How sure you were is within that range in every group."
         )
         return "\n".join(lines)
 

@@ -38,9 +38,9 @@ SUSPECTS = {
     "no causal mask": "a probability changes with a later letter of the target, however far away",
     "causal mask one too far": "a probability changes with the next letter of the target, and not "
     "with the one after that",
-    "padding is read": "padding behind a source changes its probabilities; a second source beside "
-    "it, of the same length, does not",
-    "statistics of the batch": "a second source beside it, of the same length, changes its "
+    "padding is read": "padding after a source changes its probabilities; a second source next "
+    "to it, of the same length, does not",
+    "statistics of the batch": "a second source next to it, of the same length, changes its "
     "probabilities",
     "label smoothing": "where it is surest, it still leaves a share for the wrong tokens, about as "
     "much for each",

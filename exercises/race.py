@@ -12,9 +12,9 @@
 - translator: a run folder that keeps the rules of the page on the ten-minute translator and that
   `verify` finds nothing wrong with. The more BLEU on the test set.
 
-A file is timed in turns with the reference, on texts that are new in every turn. What counts is the
+A file and the reference are timed in turn, on texts that are new every time. What counts is the
 ratio of the two times, so a faster machine gains nothing, and the time is that of the processor, so
-other programs cost nothing and a second core gains nothing. An entry that gives another result
+other programs cost nothing and a second core gains nothing. An entry that returns another result
 gets no time. The file's code is run: read the winner's before you give the prize.
 """
 

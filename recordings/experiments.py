@@ -120,7 +120,7 @@ MISSING = {
         "curve": "no training curve was kept", "edge": "no rate above 0.015 was tried",
     },
     "arms": {
-        "rate": "each optimizer has one rate", "seeds": "With one seed, that could be luck",
+        "rate": "each optimiser has one rate", "seeds": "With one seed, that could be luck",
         "edge": "R-Drop has one weight here",
     },
 }

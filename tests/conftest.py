@@ -88,12 +88,6 @@ def spread(items: list, n: int) -> list:
     return [items[i * (len(items) - 1) // max(n - 1, 1)] for i in range(n)]
 
 
-def one_in(n: int, items) -> list:
-    """The items as cases of a test: one in n runs each time, the others weekly."""
-    weekly = [pytest.mark.weekly]
-    return [pytest.param(item, marks=weekly * bool(i % n)) for i, item in enumerate(items)]
-
-
 def pytest_collection_modifyitems(config, items):
     quick, most = config.getoption("--quick"), config.getoption("--cases")
     if not (quick or most):

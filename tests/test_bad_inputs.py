@@ -483,7 +483,6 @@ REFUSED = {
     "a mask of 10^7": lambda **_: sparse.as_mask(sparse.local(2), 10**7),
     "temperature 0 of a teacher": lambda **_: encoders.distillation_loss(X, X, 0.0),
     "weights of another family": lambda **_: families.from_llama({}, tiny_config()),
-    "an empty config of GPT-2": lambda **_: families.gpt2_config({}),
     "no differences": lambda **_: verdict.sign_flip_p([]),
     "arms by name": lambda **_: verdict.pooled_spread({"a": {0: 1.0}}),
     "epoch -1": lambda **_: batching.TokenBatchSampler([3], 10).set_epoch(-1),
@@ -594,6 +593,28 @@ REFUSED = {
         tiny_model(vocab_size=tokenizer.get_vocab_size()), tokenizer,
         {"train": [("\0", "\u200b")]}, TrainConfig(), tmp_path / "run",
     ),
+    "weights of torch.save": lambda model, tmp_path, **_: (
+        torch.save(model.state_dict(), tmp_path / "w"), checkpoint.load_weights(tmp_path / "w")
+    ),
+    "a run with another tokenizer": lambda model, tokenizer, tmp_path, **_: (
+        checkpoint.save_model(tmp_path, model), tokenizer.save(str(tmp_path / "tokenizer.json")),
+        load_pretrained(tmp_path),
+    ),
+    "a run's folder as a checkpoint": lambda tmp_path, **_: checkpoint.load_checkpoint(tmp_path),
+    "a checkpoint that is not there": lambda tmp_path, **_: checkpoint.average(
+        [tmp_path / "step-0000001"]
+    ),
+    "a checkpoint without its state": lambda tmp_path, **_: (
+        (tmp_path / "step-0000001").mkdir(), checkpoint.read_state(tmp_path / "step-0000001"),
+    ),
+    "checkpoints of a file": lambda tmp_path, **_: checkpoint.checkpoints(text(tmp_path)),
+    "a file as a run": lambda tmp_path, **_: checkpoint.load_model(text(tmp_path)),
+    "a config that was edited": lambda model, tmp_path, **_: (
+        checkpoint.save_model(tmp_path, model),
+        written(tmp_path, "config.json", (tmp_path / "config.json").read_bytes().replace(
+            b'"d_model": 16', b'"d_model": 32')),
+        load_pretrained(tmp_path),
+    ),
     "a run below a file": lambda tokenizer, tmp_path, **_: training.train(
         tiny_model(vocab_size=tokenizer.get_vocab_size()), tokenizer,
         {"train": [("a", "b")]}, TrainConfig(), text(tmp_path) / "run",
@@ -603,7 +624,56 @@ REFUSED = {
 SRC, TGT, Q = torch.tensor([[4, 5, 6, 7, 2]] * 2), torch.tensor([[1, 4, 5, 2]] * 2), X
 CALLS = (Path(__file__).parent / "bad_inputs.txt").read_text("utf8").splitlines()
 NAMES = vars(transformer_lib) | globals()
-REFUSED |= {call: eval(f"lambda model, tokenizer, **_: {call}", NAMES) for call in CALLS}
+# And those whose answer once left out what is expected, with what it must say.
+SAID = {
+    "mha.join_heads(torch.rand(2, 5, 2, 4))": r"\(2, 5, 2, 4\).*must have .*heads, tokens, d_head",
+    "mha.split_heads(torch.rand(2, 3, 4))": r"\(2, 3, 4\).*\(batch, tokens, d_model\)",
+    "normalization.BatchNorm(8)(torch.rand(8))": r"must have the shape \(batch, tokens, d_model\)",
+    "model.step(IDS, model.new_cache())": "state is a DecoderCache; expected a DecodingState",
+    "model.project(IDS)": "hidden is .* of int64; expected numbers of a float type",
+    "transformer_lib.config.to_dict(ModelConfig)": "is the class ModelConfig; .* such as TrainC",
+    "checksums.require('nowhere', 'model.safetensors')": "there is no folder nowhere",
+    "visualize.stills.moments(['ein Hund'], [('1', 'a dog')])": r"\(a string, a list of strings\)",
+    "visualize.stills.moments(['a', 'b'], [('1', ['a'])])": "a text for each of sources",
+    "visualize.sentences(['ab'])": r"each entry \(a string, a string\)",
+    "visualize.bars([0.3, 0.7], 'halves')": r"each entry \(a string, a number\)",
+    "scoring.sacre.statistics('meteor', ['a'], ['a'])": "one of bleu, chrf, ter",
+    "corpora.mini.noun_phrase(None, 'genitive')": "'nominative', 'accusative' or 'dative'",
+    "far_links.FeatureAttention(8, 2, features='exp')": "'elu', 'rfa' or 'performer'",
+    "families.llama_config({'vocab_size': 9})": "'hidden_size', 'num_attention_heads', .*config.js",
+    "families.gpt2_config({})": "'vocab_size', 'n_embd', 'n_head', 'n_layer', 'n_positions'",
+    "training.train(model, tokenizer, [('a', 'b')])": r"dictionary: Split -> list of \(source, ",
+    "card.run_card('nowhere', [('a', 'b')], list)": r"\{split: \[\(source, target\), ...\]\}",
+    "verdict.pooled_spread({0: 1.0})": "expected a list .arms: a sequence of {seed: value}",
+    "transformer_lib.config.from_dict(ModelConfig(5), {})": "is a ModelConfig; cls must be the",
+    "transformer_lib.config.from_dict('ModelConfig', {})": "must be the class of a configuration",
+    "transformer_lib.config.from_dict(nn.Linear, {})": "is the class Linear; cls must be the",
+    "decoding.beam_search(model, IDS, beam_size=-5)": "must be at least 1",
+    "ModelConfig(20, max_len=-4)": "max_len is -4; it must be at least 1 and",
+    "ModelConfig(20, eps=-4)": "eps is -4; it must be above 0",
+    "transformer_lib.blocks.init_weights([mha, mha])":
+        "stacks holds a list of 2.*expected each as a Module, one by one, without",
+    "sparse.any_of([len, len])": "rules holds .* without",
+    "vision(4)(torch.zeros(2, 1, 8, 8).to(torch.uint8))": r"use .float\(\)",
+    "decoding.greedy_decode(model, IDS.to(torch.int8))": r"ids must be int64: use .long\(\)",
+    "training.r_drop_loss(model, (IDS, 3))": "batch is a tuple of 2, .* a list of tensors",
+    "checkpoint.step_of(Path('run'))": "'run' is no number.; expected step_of",
+    "files.write_json('x', value=nn)": "expected write_json.*value: an object",
+    "masks.causal_mask(3, 'hip')": "device is 'hip', which this machine does not have; it must",
+    "masks.causal_mask(3, torch.device('hip'))": "device is 'hip', which this machine does not",
+    "masks.causal_mask(3, 'auto')": "device is 'auto'; it must be 'cpu'",
+    "batching.Batches([[[4, 2]]], [2], [1], 9, 0).tensors([0], 'hip')": "'hip', which this machine",
+    "speed.product_speed(8, 8, 8, 'hip')": "device is 'hip', which this machine does not",
+    "decoding.in_batches(list, [[4, 2]], 9, 'gpu')": "device is 'gpu'; it must be 'cpu'",
+    "visualize.table(['', 'x'], ['ab', 'cd'])": r"rows is .*; expected a list of lists",
+    "visualize.table('ab', [['a', 'b']])": "expected a list or a dictionary .columns: the headings",
+    "visualize.result_grid(['ab'], 'x', 'y', 'z')": "rows is .*; expected a list of dictionaries",
+    "visualize.guess('a', 'Which?', 'AB', 0, 'b')": "expected a list of strings",
+    "verdict.compare_runs('12', '23')": "a is '12' .*expected a dictionary .* or a list of numbers",
+    "batching.Batches(['ab'], [1], [1], 9, 0)": "columns is .*expected a list of lists.$",
+    "corpora.hub.load('', 'de', 'en')": "name is ''.* data set of the hub, or of a folder",
+}
+REFUSED |= {call: eval(f"lambda model, tokenizer, **_: {call}", NAMES) for call in [*CALLS, *SAID]}
 TOLD = {
     "labels and a column too many": "train.csv, line 2: 3 columns, but the first line names 2",
     "labels and a column too few": "train.csv, line 3: 1 columns, but the first line names 2",
@@ -612,8 +682,16 @@ TOLD = {
     "a folder as a model for the page": "it is a folder; make one",
     "a run below a file": "is a file, not a folder.; choose another run folder",
     "a pair that nobody sees": "a side holds nothing that can be seen",
+    "a run's folder as a checkpoint": "there is no checkpoint at .* give a folder such as RUN/ch",
+    "a checkpoint that is not there": "there is no checkpoint at",
+    "a checkpoint without its state": "step-0000001 is damaged",
+    "checkpoints of a file": "text is a file; give the run's folder",
+    "a file as a run": "text is a file; give the run's folder",
+    "a config that was edited": "config.json that was written with them, and copy that again",
     "a label of no text": "row 2: no 'text'; every row needs both",
-}
+    "weights of torch.save": "another format.* read it with torch.load",
+    "a run with another tokenizer": "tokenizer.json has .* config.json beside it reads .* copy",
+} | SAID
 # Python's and torch's own words for a failure inside.
 RAW = re.compile(
     r"\w+(?:Error|Exception): |"

@@ -164,7 +164,7 @@ def test_missing_files_are_named(tmp_path):
 def test_a_damaged_config_is_named(tmp_path, content):
     save_model(tmp_path, make_model())
     (tmp_path / "config.json").write_text(content)
-    with pytest.raises(ValueError, match="config.json is damaged: expected JSON with the sizes"):
+    with pytest.raises(ValueError, match="config.json is damaged: expected JSON in UTF-8 with"):
         load_model(tmp_path)
 
 

@@ -531,7 +531,7 @@ WRONG = [
     (
         "feed_forward_and_residuals.4",
         lambda x, p: x * (torch.rand(x.shape[-1:]) >= p) / (1 - p),
-        "fall together",
+        "are dropped together",
     ),
     ("encoder.3", returns_too_early, "only the first layer runs"),
     ("decoder.3", lambda nt, src, bos, eos, n: [nt(src, src[:i]) for i in range(n)], "bos first"),
@@ -542,7 +542,7 @@ WRONG = [
     (
         "decoding.2",
         lambda logits, k: logits.masked_fill_(logits < logits.topk(k)[0][:, -1:], -1e9),
-        "use a copy",
+        "work on a copy",
     ),
     ("decoding.4", lambda p, top: p * (p >= top), "the kept probabilities must sum to 1"),
     ("training_on_multi30k.5", states_added_up, "in place"),

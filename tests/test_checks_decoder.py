@@ -86,7 +86,7 @@ CASES = [
     (ch.causal_rows, (next_row,), True, "Right"),
     (ch.causal_rows, (lambda *a: (..., None),), None, "Not attempted"),
     (ch.causal_rows, (keeps_the_rows,), False, "computed again"),
-    (ch.causal_rows, (forgets,), False, "attends to itself alone"),
+    (ch.causal_rows, (forgets,), False, "attends only to itself"),
     (ch.causal_rows, (only_the_last,), False, "not those of causal attention"),
     (ch.causal_rows, (lambda *a: next_row(*a)[0],), False, "return two things"),
     (ch.squeezed, (64, 600, 0.1), True, "of those of eight"),
@@ -94,7 +94,7 @@ CASES = [
     (ch.squeezed, (64, 600, 40), False, "predict a share between 0 and 1"),
     (ch.squeezed, (..., 600, 0.1), None, "Not attempted"),
     (ch.squeezed, (64, 150, 0.1), False, "more than half in each was asked for"),
-    (ch.squeezed, (32, 500, 0.1), False, "updates is 500; recorded are 150, 300"),
+    (ch.squeezed, (32, 500, 0.1), False, "updates is 500; the recorded ones are 150, 300"),
     (ch.squeezed, (64, 1200, 0.1), False, "was not trained for 1200 updates"),
 ]
 

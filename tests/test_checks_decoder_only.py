@@ -72,7 +72,7 @@ CASES = [
     (ch.overturn, (lambda: (2.0, 500, 1.0, 100),), False, "a lower loss"),
     (ch.overturn, (lambda: (1.0, 100, 2.0, 300),), False, "let it have more"),
     (ch.overturn, (lambda: (1.0, 300, 4.0, 250),), False, "better, 300 nats"),
-    (ch.overturn, (lambda: (1.0, 2000, 4.0, 250),), False, "one byte at least"),
+    (ch.overturn, (lambda: (1.0, 2000, 4.0, 250),), False, "at least one byte"),
 ]
 
 

@@ -63,7 +63,7 @@ CASES = [
     (ch.top_k, (top_k,), True, "Right"),
     (ch.top_k, (lambda logits, k: ...,), None, "Not attempted"),
     (ch.top_k, (smallest,), False, "kept the smallest"),
-    (ch.top_k, (in_place,), False, "use a copy"),
+    (ch.top_k, (in_place,), False, "work on a copy"),
     (ch.top_k, (shifted,), False, "kept logits have changed"),
     (ch.top_k, (lambda logits, k: logits.topk(k).values,), False, "same shape"),
     (ch.pencil, ([0.2, 0.21, 0.25],), True, "Right"),

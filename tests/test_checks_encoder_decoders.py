@@ -81,7 +81,7 @@ CASES = [
     (ch.two_spans, (lambda *a: (cut(*a)[0][::-1], cut(*a)[1]),), False, "should be"),
     (ch.gain, (gain,), True, "Right"),
     (ch.gain, (lambda runs: ...,), None, "Not attempted"),
-    (ch.gain, (lambda runs: gain(runs, same_updates=True),), False, "no updates before"),
+    (ch.gain, (lambda runs: gain(runs, same_updates=True),), False, "none before them"),
     (ch.gain, (lambda runs: gain(runs, "copy"),), False, "over copying"),
     (ch.gain, (lambda runs: gain(runs, within=False),), False, "within each seed"),
     (ch.gain, (lambda runs: -gain(runs),), False, "the sign"),

@@ -70,11 +70,11 @@ CASES = [
     (ch.albert_numbers, lambda *sizes: ..., None, "Not attempted"),
     (ch.overturn, lambda: (f"Two cats that are … {REST}", "chasing"), True, "Right"),
     (ch.overturn, lambda: (..., ...), None, "Not attempted"),
-    (ch.overturn, lambda: (f"Two … that are chasing {REST}", "cats"), False, "is sure of it"),
-    (ch.overturn, lambda: (f"Two … that are chasing {REST}", "cows"), False, "is no caption"),
+    (ch.overturn, lambda: (f"Two … that are chasing {REST}", "cats"), False, "already sure of it"),
+    (ch.overturn, lambda: (f"Two … that are chasing {REST}", "cows"), False, "is not a caption"),
     (ch.overturn, lambda: (f"Two cats that are chasing {REST}", "cats"), False, "needs one gap"),
     (ch.overturn, lambda: (f"Two cats that are chasing {REST[:-5]}…", "café."), False,
-     "two words at least"),
+     "at least two words"),
 ]
 
 

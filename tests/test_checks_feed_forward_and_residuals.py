@@ -21,7 +21,7 @@ CASES = [
     (ch.exactly_one, ([[1, -1], [-1, 1]], [0, 0], [1, 1]), True, "Right"),  # another way
     (ch.exactly_one, ([[1, 1], [1, 1]], [0, -1], [1, 0]), False, "counts the ones"),
     (ch.exactly_one, ([[1, 1], [1, 1]], [0, -1], [1, -1]), False, "at least one"),
-    (ch.exactly_one, ([[1, 0], [0, 1]], [0, 0], [1, -1]), False, "never bends"),
+    (ch.exactly_one, ([[1, 0], [0, 1]], [0, 0], [1, -1]), False, "changes nothing"),
     (ch.exactly_one, ([1, 1], [0, -1], [1, -2]), False, "one row for each"),
     (ch.residual, (lambda x, f, n, d: x + d(f(n(x))),), True, "Right"),
     (ch.residual, (lambda x, f, n, d: ...,), None, "Not attempted"),
@@ -54,7 +54,7 @@ CASES = [
     (ch.sums_in_the_way, (1, 0.01, 40, "with"), True, "With two layers: with sums"),
     (ch.sums_in_the_way, (1, 0.01, 40, "without"), False, "the prediction for two layers"),
     (ch.sums_in_the_way, (6, 0.003, 120, "with"), False, "there the sums are ahead"),
-    (ch.sums_in_the_way, (6, 0.003, 100, "with"), False, "updates is 100; recorded are 40, 80"),
+    (ch.sums_in_the_way, (6, 0.003, 100, "with"), False, "the recorded ones are 40, 80"),
     (ch.sums_in_the_way, (8, 0.003, 120, "with"), False, "layers is 8"),
     (ch.sums_in_the_way, (True, 0.003, 120, "with"), False, "layers is True"),
 ]

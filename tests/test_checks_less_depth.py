@@ -60,7 +60,7 @@ CASES = [
         ch.sentences_needed,
         (lambda m, a, r: math.log(1 / r) / (a - m) ** 2,),
         False,
-        "twice too many",
+        "twice as many as you need",
     ),
     (
         ch.sentences_needed,

@@ -50,7 +50,7 @@ def by_transposes(w_k, w_o, a, a_inverse):
 CASES = [
     (ch.sizes, (SIZES,), True, "Right"),
     (ch.sizes, ({"parameters": ..., "queries": ..., "weights": ...},), None, "Not attempted"),
-    (ch.sizes, (SIZES | {"parameters": 8 * 4 * (512**2 + 512)},), False, "multiply"),
+    (ch.sizes, (SIZES | {"parameters": 8 * 4 * (512**2 + 512)},), False, "do not mean more"),
     (ch.split, (split,), True, "Right"),
     (ch.split, (lambda x, n: ...,), None, "Not attempted"),
     (ch.join, (join,), True, "Right"),

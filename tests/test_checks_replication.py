@@ -23,7 +23,7 @@ def tried_out(spread, difference, t):
 CASES = [
     (ch.score, in_one_pass, True, "Right"),
     (ch.score, lambda *given: ..., None, "Not attempted"),
-    (ch.score, lambda p, s, v: in_one_pass(p, s, v)[::-1], False, "exchanged"),
+    (ch.score, lambda p, s, v: in_one_pass(p, s, v)[::-1], False, "swapped"),
     (ch.score, lambda p, s, v: (in_one_pass(p, s, v)[0], 0.222), False, ""),
     (ch.seeds_needed, tried_out, True, "Right"),
     (ch.seeds_needed, lambda *given: ..., None, "Not attempted"),

@@ -29,9 +29,9 @@ def six_is_forgotten(A, alpha, B, beta, budget):
 CASES = [
     (ch.spend, (by_bisection,), True, "Right"),
     (ch.spend, (lambda *given: (..., ...),), None, "Not attempted"),
-    (ch.spend, (terms_equal,), False, "needn't be equal"),
+    (ch.spend, (terms_equal,), False, "it isn't the two terms"),
     (ch.spend, (six_is_forgotten,), False, "six operations"),
-    (ch.spend, (lambda *given: by_bisection(*given)[::-1],), False, "exchanged"),
+    (ch.spend, (lambda *given: by_bisection(*given)[::-1],), False, "swapped"),
     (ch.spend, (lambda A, a, B, b, C: ((C / 6) ** 0.5,) * 2,), False, "same number of both"),
     (ch.spend, (lambda A, a, B, b, C: ((C / 120) ** 0.5, (C / 0.3) ** 0.5),), False, "20 tokens"),
     (ch.spend, (lambda *given: by_bisection(*given)[0],), False, "return two values"),

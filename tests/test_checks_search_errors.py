@@ -30,7 +30,7 @@ CASES = [
     (ch.both, (right,), True, "Right"),
     (ch.both, (lambda *args: ...,), None, "Not attempted"),
     (ch.both, (lambda own, n, other, s, w: (1 - w) * own + w * other,), False, "pays for each"),
-    (ch.both, (lambda own, n, other, s, w: w * own / n + (1 - w) * other / s,), False, "exchanged"),
+    (ch.both, (lambda own, n, other, s, w: w * own / n + (1 - w) * other / s,), False, "swapped"),
     (ch.both, (lambda own, n, other, s, w: ((1 - w) * own + w * other) / n,), False,
      "source's length"),
     (ch.both, (lambda own, n, other, s, w: own / n,), False, ""),

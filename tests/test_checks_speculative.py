@@ -51,7 +51,7 @@ CASES = [
     (ch.two_ways, (rest_is_not_scaled,), True, "Right"),
     (ch.two_ways, (divides,), False, "0 by 0"),
     (ch.two_ways, (lambda p, q: torch.stack([q, 0 * p]),), False, ""),
-    (ch.two_ways, (lambda p, q: right(q, p),), False, "exchanged"),
+    (ch.two_ways, (lambda p, q: right(q, p),), False, "swapped"),
     (ch.two_ways, (lambda p, q: p,), False, "(2, V)"),
     (ch.repaired_loop, (by_index,), True, "Right"),
     (ch.repaired_loop, (greedy,), False, "kept"),

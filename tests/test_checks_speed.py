@@ -43,7 +43,7 @@ CASES = [
     (ch.rows_are_worse, ([[0.5, -0.25], [0.03, 0.01]], 0, 0), False, "more than twice"),
     (ch.rows_are_worse, ([[127, 5], [0, 0]], 0, 0), False, "row of zeros"),
     (ch.rows_are_worse, ([[127, 5], [3]], 0, 0), False, "equally many"),
-    (ch.rows_are_worse, ([[127, "5"], [3, 4]], 0, 0), False, "no number"),
+    (ch.rows_are_worse, ([[127, "5"], [3, 4]], 0, 0), False, "isn't a number"),
     (ch.rows_are_worse, (..., ..., ...), None, "Not attempted"),
 ]
 

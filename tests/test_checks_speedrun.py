@@ -20,7 +20,7 @@ CASES = [
     (ch.settling, (solved,), True, "Right"),
     (ch.settling, (lambda a: [2.5 - 2 * a, a - 1.5],), True, "Right"),
     (ch.settling, (lambda a: ...,), None, "Not attempted"),
-    (ch.settling, (lambda a: solved(a)[::-1],), False, "exchanged"),
+    (ch.settling, (lambda a: solved(a)[::-1],), False, "swapped"),
     (ch.settling, (lambda a: (1 - a, 0),), False, "second condition"),
     (ch.settling, (lambda a: (2.5 - 2 * a, 1.5 - a),), False, "`c` is the first that differs"),
     (ch.settling, (lambda a: a - 1.5,), False, "two"),

@@ -80,7 +80,7 @@ CASES = [
     (ch.rate, (lambda *a: ...,), None, "Not attempted"),
     (ch.rate, (lambda *a: rate(*a, last=0),), False, "not 0"),
     (ch.rate, (lambda *a: rate(*a[:4], 0),), False, "cooldown is missing"),
-    (ch.rate, (lambda *a: 2 * rate(*a),), False, "another"),
+    (ch.rate, (lambda *a: 2 * rate(*a),), False, "isn't the rate"),
     (ch.resumed, (snapshot, resume), True, "Right"),
     (ch.resumed, (lambda *a: ..., lambda *a: ...), None, "Not attempted"),
     (ch.resumed, (live, resume), False, "went on training"),

@@ -24,8 +24,8 @@ CASES = [
     (w.before, (FIRST, w.READ), "at the first place from everywhere"),
     (w.before, ([({}, {})], w.READ), "not a pair (scores, values)"),
     (w.before, (({}, {}), w.READ), "give a list of layers"),
-    (w.before, ([[({}, {"a": 1})]], w.READ), "'a' is no entry of a matrix"),
-    (w.before, ([[({}, {("a", "b"): "1"})]], w.READ), "no number: '1'"),
+    (w.before, ([[({}, {"a": 1})]], w.READ), "'a' isn't an entry of a matrix"),
+    (w.before, ([[({}, {("a", "b"): "1"})]], w.READ), "isn't a number: '1'"),
     (w.before, (w.BEFORE, {}), "the readout is empty"),
     (w.before, (w.BEFORE, {("new a", "a"): 1}), "your readout never says that"),
     (w.before, ([[(w.look_at(w.PREVIOUS, 1e308), NEW)]], w.READ), "too large to compute with"),
@@ -57,7 +57,7 @@ CASES = [
     (w.one_head_cannot, (["xyzx"], ["acda"]), "other letters than abcd"),
     (w.one_head_cannot, ("abda", ["acda"]), "give two lists"),
     (w.at_once, (w._at_once(), w.READ), "All 1,452 texts"),
-    (w.at_once, (w.INDUCTION, w.READ), "one layer is wanted; yours has 2"),
+    (w.at_once, (w.INDUCTION, w.READ), "one layer is expected; yours has 2"),
     (w.at_once, ([w._at_once()[0][::2]], w.READ), "letter of the place itself"),
 ]
 

@@ -583,6 +583,14 @@ def test_a_run_that_does_not_say_its_data_is_not_guessed(trained, tmp_path, caps
     given = ["--data", "mini", "--src", "de", "--tgt", "en", "--beam-size", "1"]
     assert main(["evaluate", "--run", str(tmp_path), *given]) == 0
     assert "holds no recipe" in fails(capsys, ["train", "--like", str(tmp_path)])
+    about["data"]["source"] = str(tmp_path / "gone")
+    (tmp_path / "config.json").write_text(json.dumps(about))
+    error = fails(capsys, ["evaluate", "--run", str(tmp_path)])
+    assert re.search("config.json names .*gone as its data: there is no .* Or give --da", error)
+    error = fails(capsys, ["train", "--like", str(tmp_path), "--run", str(tmp_path / "again")])
+    assert re.search("config.json names .*gone as its data: there is no .* Or give --da", error)
+    other = ["--data", str(tmp_path / "lost"), "--run", str(tmp_path / "again")]
+    assert "names" not in fails(capsys, ["train", "--like", str(tmp_path), *other])
 
 
 # ---------------------------------------------------------------------------------- help and usage
@@ -625,6 +633,21 @@ def test_every_setting_is_explained(capsys):
 )
 def test_wrong_usage_exits_with_2(arguments, capsys):
     assert "usage: python -m transformer_lib" in fails(capsys, arguments, code=2)
+
+
+@pytest.mark.parametrize("command", ["train", "translate", "evaluate", "export", "verify"])
+def test_each_command_answers_for_an_option_that_it_does_not_have(command, capsys):
+    said = fails(capsys, [command, "--fly", "5"], code=2)
+    assert said.count("usage:") == 1 and f"usage: python -m transformer_lib {command} " in said
+    assert f"{command}: error: unrecognized arguments: --fly" in said
+
+
+def test_an_empty_folder_is_no_run(capsys, tmp_path):
+    for command in (["verify", str(tmp_path)], ["export", str(tmp_path)],
+                    ["translate", "Hallo", "--run", str(tmp_path)],
+                    ["evaluate", "--run", str(tmp_path)]):
+        assert f"the folder {tmp_path} has no config.json, so it holds no trained run" in fails(
+            capsys, command)
 
 
 def test_the_commands_are_listed(capsys):

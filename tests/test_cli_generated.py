@@ -135,6 +135,37 @@ def test_export(option, value, trained, capsys, tmp_path, monkeypatch):  # noqa:
         assert (tmp_path / value).is_file()
 
 
+MISSPELT = {
+    "train --lr 0.01": "--peak-lr", "train --peak_lr=1": "--peak-lr", "train -seed 3": "--seed",
+    "train --layers 2": "--n-encoder-layers or --n-decoder-layers", "train -help": "--help",
+    "translate -length-penalty 1 a": "--length-penalty", "translate -run x a": "--run",
+    "translate --text a": "text, without dashes", "verify --run x": "run, without dashes",
+    "export --formt page": "--format", "evaluate --splits test": "--split",
+}
+
+
+@pytest.mark.parametrize("command", MISSPELT)
+def test_an_option_that_is_not_there_names_the_one_that_was_meant(command, capsys):
+    code, error = outcome(command.split(), capsys)
+    assert code == 2 and f"(did you mean {MISSPELT[command]}?)" in error, error
+
+
+def test_options_that_resemble_nothing_are_only_quoted(capsys):
+    for wrong in ("--epochs", "-1", "--", "-x"):
+        code, error = outcome(["train", wrong, "--fly"], capsys)
+        assert code == 2 and "--fly" in error and "did you mean" not in error, error
+
+
+def test_a_vocabulary_too_small_for_the_characters_says_what_is_lost(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = []
+    for size in ("10", "200"):
+        assert main(["train", "--data", "mini", *TINY, "--vocab-size", size]) == 0
+        said.append(capsys.readouterr().out)
+    assert "warning: a vocabulary of 10 tokens has no place for" in said[0]
+    assert "read as <unk>" in said[0] and "warning" not in said[1]
+
+
 @pytest.mark.parametrize("run", WRONG[str])
 @pytest.mark.parametrize("command", ["export", "verify"])
 def test_a_run_that_is_none(command, run, capsys, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import ctypes
 import inspect
+import math
 import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from conftest import assert_equal, random_ids, tiny_model
 from test_fast_decoding import eager_model, sources
 
 from transformer_lib import data, fast, load_pretrained
+from transformer_lib.config import PAD
 from transformer_lib.decoding import _top, beam_search, greedy_decode, in_batches, sample
 from transformer_lib.fast import compiled
 from transformer_lib.fast.compiled import CompiledModel
@@ -92,23 +94,23 @@ def test_the_best_tokens_are_those_of_all_logits(k):
     src = random_ids(75, 6)
     quick = CompiledModel(model)
     with torch.inference_mode():
-        for log_p in (False, True):
-            found, expected = (
-                _top(m, *m.start(src, bos_id=1), k, log_p) for m in (quick, model)
-            )
+        logits = model.step(*model.start(src, bos_id=1))
+        padded = logits.index_fill(1, torch.tensor(PAD), -math.inf)
+        plain = quick.top_tokens(*quick.start(src, bos_id=1), k, log_p=False)
+        pairs = [(plain, padded.topk(k))]
+        pairs.append([_top(m, *m.start(src, bos_id=1), k) for m in (quick, model)])
+        for found, expected in pairs:
             assert_equal(found[0], expected[0], 1e-5)
-            logits = model.step(*model.start(src, bos_id=1))
             assert_equal(logits.gather(1, found[1]), logits.gather(1, expected[1]), 1e-5)
             assert all(len(set(row)) == k and 0 not in row[:149] for row in found[1].tolist())
     assert bool((logits.argmax(-1) == 0).any())
 
 
-def test_without_padding_and_with_nothing_but_padding():
-    model = eager(0)
+def test_without_padding():
+    model, src = eager(0), random_ids(3, 5, vocab_size=12)
     quick = CompiledModel(model)
-    for src in (random_ids(3, 5, vocab_size=12), torch.zeros(2, 4, dtype=torch.long)):
-        assert torch.equal(greedy_decode(quick, src, 6), greedy_decode(model, src, 6))
-        assert_equal(beam_search(quick, src, 2, 6)[1], beam_search(model, src, 2, 6)[1], 1e-5)
+    assert torch.equal(greedy_decode(quick, src, 6), greedy_decode(model, src, 6))
+    assert_equal(beam_search(quick, src, 2, 6)[1], beam_search(model, src, 2, 6)[1], 1e-5)
 
 
 def test_its_weights_are_those_of_the_moment():
@@ -137,6 +139,26 @@ def test_what_it_would_not_do_right_is_refused(changes, reason):
         CompiledModel(tiny_model())
     with pytest.raises(ValueError, match="has a cache"):
         greedy_decode(CompiledModel(tiny_model().float()), sources(0), use_cache=False)
+
+
+def test_what_would_be_read_from_elsewhere_is_refused():
+    """In C, nothing checks a size: k = 0 ended the process."""
+    quick, src = CompiledModel(eager(0)), sources(0)
+    other = CompiledModel(eager(0, d_model=24, n_heads=3))
+    for k in (0, -1, quick.config.vocab_size + 1):
+        with pytest.raises(ValueError, match=f"k is {k}; it must be from 1 to"):
+            quick.top_tokens(*quick.start(src, 1), k, log_p=True)
+    with pytest.raises(ValueError, match="belongs to a model of another size"):
+        quick.step(*other.start(src, 1))
+    ids, state = quick.start(src, 1)
+    with pytest.raises(ValueError, match=f"{len(src) + 1} rows of ids don't fit"):
+        quick.step(torch.cat([ids, ids[:1]]), state)
+    quick.step(ids, state)
+    with pytest.raises(ValueError, match=f"{2 * len(src)} rows of ids don't fit"):
+        quick.step(torch.cat([ids, ids]), state)
+    for model in (quick, fast.DecodingModel(eager(0))):
+        with pytest.raises(ValueError, match="src_ids"):
+            model.start(src[:, :0], 1)
 
 
 def test_a_limit_of_one_token():

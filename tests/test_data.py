@@ -51,6 +51,15 @@ def test_auto_takes_the_folder_of_the_environment(tmp_path, monkeypatch):
         load_parallel("auto")
 
 
+def test_a_file_of_a_misspelt_split_is_named(tmp_path, capsys):
+    line = '{"de": "ein Hund", "en": "a dog"}\n'
+    for name in ("train", "val", "validaton"):
+        (tmp_path / f"{name}.jsonl").write_text(line, encoding="utf-8")
+    assert [*load_parallel(str(tmp_path))] == ["train", "validation"]
+    said = "Not read: validaton.jsonl (the files of the splits are train.jsonl, "
+    assert said in capsys.readouterr().out
+
+
 def test_auto_falls_back_to_mini_and_says_so(without_datasets, monkeypatch, capsys):
     monkeypatch.delenv("MULTI30K_DIR", raising=False)
     pairs = load_parallel("auto")

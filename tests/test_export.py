@@ -147,7 +147,7 @@ def test_the_page_counts_its_heads_and_its_lines():
     sizes = run_info("multi30k-de-en")["model"]
     attentions = sizes["n_encoder_layers"] + 2 * sizes["n_decoder_layers"]
     page = (root / "book" / "translator.md").read_text(encoding="utf-8")
-    assert f"the model's {attentions * sizes['n_heads']} heads" in page
+    assert f"the model's {attentions * sizes['n_heads']} *heads*" in page
     engine = ("tensor", "tokenizer", "model_file", "transformer", "decoding")
     files = [root / "book" / "_static" / "live" / f"{name}.js" for name in engine]
     assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= 600

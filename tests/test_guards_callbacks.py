@@ -6,7 +6,9 @@ import pytest
 import torch
 from tiny_run import MODEL, TRAIN, data
 
-from transformer_lib import ModelConfig, TrainConfig, Transformer, training
+from transformer_lib import ModelConfig, TrainConfig, Transformer, schedule, training
+from transformer_lib.loss import label_smoothed_cross_entropy
+from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.tokenization import encode_pairs
 
 SETTINGS = TrainConfig(**(TRAIN | {"max_steps": 4, "validate_every": 2, "checkpoint_every": 2,
@@ -48,6 +50,15 @@ NONSENSE = {
     "a name that the log has": ({"validate": lambda: {"step": 1}}, "by the name 'step'; expected"),
     "a log of nothing": ({"on_log": lambda: None}, r"on_log is the function <lambda>\(\); expecte"),
     "data that is no JSON": ({"data_info": {"seen": {1}}}, "data_info is .* cannot be kept as JSO"),
+    "a loss of logits": ({"loss": torch.nn.CrossEntropyLoss()},
+                         r"loss is a CrossEntropyLoss, .*a Transformer stands where a tensor is"),
+    "torch's loss": ({"loss": torch.nn.functional.cross_entropy}, "loss is the function cross_"),
+    "a class of losses": ({"loss": torch.nn.CrossEntropyLoss}, "loss is the class CrossEn"),
+    "the book's own loss of logits": ({"loss": label_smoothed_cross_entropy},
+                                      r"does not work with .a Transformer, .* has no shape"),
+    "a loss of two languages": ({"model": LanguageModel(ModelConfig(150, **MODEL))},
+                                r"LanguageModel.forward takes other .* expected loss\(model"),
+    "a rate of other numbers": ({"rate": schedule.noam}, "rate is the function noam.*expected"),
     "a model without settings": ({"model": torch.nn.Linear(2, 2)}, "model is a Linear without a c"),
 }
 
@@ -74,6 +85,18 @@ def test_a_loss_of_train_takes_smoothing(tmp_path):
     pairs, tokenizer = data()
     with pytest.raises(ValueError, match=r"loss must take \(model, batch, smoothing=..."):
         training.train(network(), tokenizer, pairs, SETTINGS, tmp_path, loss=lambda model, batch: 0)
+    with pytest.raises(ValueError, match="loss is a CrossEntropyLoss; loss must take"):
+        training.train(
+            network(), tokenizer, pairs, SETTINGS, tmp_path, loss=torch.nn.CrossEntropyLoss()
+        )
+
+
+def test_an_error_from_within_a_loss_stays(tmp_path):
+    def loss(model, batch):
+        return torch.nn.functional.cross_entropy(model, batch)
+
+    with pytest.raises(TypeError, match="must be Tensor, not Transformer"):
+        fit(tmp_path, loss=loss)
 
 
 def test_an_error_of_a_callbacks_own_stays_and_the_run_goes_on(tmp_path):

@@ -182,7 +182,9 @@ def test_the_zip_works_from_the_disk(built, tmp_path):
         severe = [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
         assert not severe, severe
         driver.get((tmp_path / offline.NAME / "index.html").as_uri())
-        WebDriverWait(driver, 10).until(lambda it: "intro.html" in it.current_url)
+        WebDriverWait(driver, 10).until(lambda it: it.execute_script(
+            "return document.querySelector('article h1, main h1')"))
+        assert not [one for one in driver.get_log("browser") if one["level"] == "SEVERE"]
     finally:
         driver.quit()
 

@@ -281,7 +281,7 @@ def test_what_does_not_fit_stays_the_librarys(perfect):
     assert own.adopt(llama(rotary_base=500.0, eps=1e-6)[0], perfect).own == [
         "swiglu", "grouped_heads", "block"
     ]
-    with pytest.raises(ValueError, match="reads from the left to the right"):
+    with pytest.raises(ValueError, match="reads from left to right"):
         own.adopt(PrefixLanguageModel(model.config), perfect)(torch.tensor([[5, 2, 1, 6]]))
     parallel = SideBySideLanguageModel(llama(positional="none", n_kv_heads=None)[0].config, 2)
     mine = own.adopt(parallel.eval(), perfect)  # its heads turn by a scheme of their own
@@ -423,7 +423,7 @@ WRONG = [
     ("multi_head_attention", "x.view(B, T, self.n_heads, D // self.n_heads).transpose(1, 2)",
      "x.view(B, self.n_heads, T, D // self.n_heads)", "cuts through the tokens"),
     ("multi_head_attention", "self.cut(self.w_k(key)), self.cut(self.w_v(value))",
-     "self.cut(self.w_k(value)), self.cut(self.w_v(key))", "exchanged"),
+     "self.cut(self.w_k(value)), self.cut(self.w_v(key))", "swapped"),
     ("multi_head_attention", "k, v, mask)", "k, v)", "mask does not reach"),
     ("multi_head_attention", "self.w_o = nn.Linear(d_model, d_model)",
      "self.w_o = nn.Linear(d_model, d_model, bias=False)", "missing w_o.bias (12,)"),
@@ -468,11 +468,11 @@ WRONG = [
      "self.weight = nn.Parameter(torch.ones(d_model)); self.bias = nn.Parameter(self.weight * 0)",
      "not expected bias"),
     ("swiglu", "gate * gate.sigmoid() * self.expand(x)",
-     "gate * self.expand(x) * self.expand(x).sigmoid()", "exchanged"),
-    ("swiglu", "gate * gate.sigmoid()", "gate.sigmoid()", "the sigmoid alone"),
+     "gate * self.expand(x) * self.expand(x).sigmoid()", "swapped"),
+    ("swiglu", "gate * gate.sigmoid()", "gate.sigmoid()", "only the sigmoid"),
     ("swiglu", "self.contract(gate", "x + self.contract(gate", "the block's business"),
     ("grouped_heads", "k.repeat_interleave(self.group, dim=1)", "k.repeat(1, self.group, 1, 1)",
-     "beside itself"),
+     "next to itself"),
     ("grouped_heads", "start = 0 if kept is None else kept[0].size(2)", "start = 0", "`start`"),
     ("grouped_heads", "torch.cat([kept[0], k], dim=2), torch.cat([kept[1], v], dim=2)",
      "torch.cat([k, kept[0]], dim=2), torch.cat([v, kept[1]], dim=2)", "comes first"),
@@ -484,7 +484,7 @@ WRONG = [
      "values are turned"),
     ("block", ".tril(start)", ".tril()", "wrong corner"),
     ("block", "attended, kept = attend(norm_1(x), mask, kept)",
-     "attended, _ = attend(norm_1(x), mask, kept)", "that of before"),
+     "attended, _ = attend(norm_1(x), mask, kept)", "the earlier one"),
     ("block", "norm_2(x)), kept", "x), kept", "without a norm"),
     ("block", "x = x + attended", "x = norm_1(x) + attended", "must stay untouched"),
     ("relative_bias", "start, start + n_queries", "n_queries", "`start` is not used"),
@@ -498,7 +498,7 @@ WRONG = [
     ("hide_tokens", "return read, chosen", "return read", "two tensors"),
     ("patches", "0, 2, 4, 1, 3, 5", "0, 4, 2, 1, 3, 5", "rows of patches come first"),
     ("patches", "0, 2, 4, 1, 3, 5", "0, 2, 4, 3, 5, 1", "channels come last"),
-    ("play_for", "asked - earned", "asked", "never lowered"),
+    ("play_for", "asked - earned", "asked", "never goes down"),
     ("play_for", "returns.append(asked - earned)", "returns.append(earned)", "earned so far"),
     ("play_for", "max(0, len(states) - context)", "0", "the last 3 steps at most"),
     ("play_for", "[*actions, 0]", "[0, *actions]", "those that were taken"),
@@ -512,7 +512,7 @@ WRONG = [
     ("keep_guesses", "(p[i] - q[i]).clamp(min=0)", "p[i]", "p itself"),
     ("keep_guesses", "missing / missing.sum()", "missing", "sums to 1"),
     ("keep_guesses", "u[i] * q[i, x] >= p[i, x]", "u[i] >= p[i, x]", "with probability p"),
-    ("keep_guesses", "p[-1]", "p[-2]", "one token more"),
+    ("keep_guesses", "p[-1]", "p[-2]", "one more token"),
     ("dpo", "better - better_before) - (worse - worse_before)", "better - worse)",
      "the reference is missing"),
     ("dpo", "price * ((", "((", "the price is missing"),

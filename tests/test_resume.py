@@ -367,7 +367,7 @@ def test_without_a_whole_checkpoint_nothing_is_trained_over_them(unbroken, tmp_p
     for path in checkpoint.checkpoints(tmp_path / "run"):
         (path / "state.json").write_text("")
     before = sorted(path.name for path in (tmp_path / "run").rglob("*"))
-    with pytest.raises(ValueError, match="none of the 3 checkpoints of .*run is whole: .*step-"):
+    with pytest.raises(ValueError, match="none of the 3 .*run is whole: .*step-[^;]*, and there"):
         run(tmp_path / "run")
     assert sorted(path.name for path in (tmp_path / "run").rglob("*")) == before
 

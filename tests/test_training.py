@@ -12,12 +12,15 @@ from tiny_run import MODEL, TRAIN, contents, data, run, without_timings
 from torch import nn
 
 from transformer_lib import ModelConfig, TrainConfig, Transformer, schedule, training
+from transformer_lib.batching import Batches
 from transformer_lib.decoding import greedy_decode
 from transformer_lib.evaluation import score
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.runs import checkpoint
 from transformer_lib.runs.device import pick_device, uses_bf16
 from transformer_lib.runs.files import read_json_lines
+from transformer_lib.runs.processes import Processes
+from transformer_lib.runs.progress import Meter
 from transformer_lib.runs.translation import translate_ids
 from transformer_lib.tokenization import (
     encode_pairs,
@@ -26,7 +29,7 @@ from transformer_lib.tokenization import (
     load_tokenizer,
     train_tokenizer,
 )
-from transformer_lib.training import TrainingDiverged
+from transformer_lib.training import TrainingDiverged, TrainingState
 
 # Adam divides by the gradient's size: where the true gradient is 0 (a bias of the keys), an eps
 # of 1e-9 turns rounding errors into full steps. Where sums are compared, eps is larger.
@@ -108,6 +111,26 @@ def test_one_update_is_adam_on_the_mean_over_the_global_batch(tmp_path):
     for name, value in by_hand.state_dict().items():
         if name in last:
             torch.testing.assert_close(last[name], value, atol=1e-5, rtol=1e-4)
+
+
+def test_an_update_stands_alone():
+    """One weight w and the loss (w - x)^2: its mean over all tokens, and a step of plain SGD."""
+    model = nn.Linear(1, 1, bias=False).eval()
+    nn.init.constant_(model.weight, 2.0)
+    device, processes = torch.device("cpu"), Processes("cpu")
+    state = TrainingState(
+        model, torch.optim.SGD(model.parameters(), lr=9.0),
+        Batches([[[1], [5], [7]]], [(1, 1)] * 3, [1] * 3, max_tokens=2, seed=0),
+        Meter(processes, device),
+    )
+    norm = training.update(
+        state, [[0, 1], [2]], lambda batch: ((model.weight - batch[0]) ** 2).mean(),
+        lr=0.1, max_norm=3.0, processes=processes,
+    )
+    # The gradient is 2 (w - the mean of 1, 5 and 7), clipped from 4.67 to 3.
+    assert float(norm) == pytest.approx(2 * (13 / 3 - 2))
+    assert model.weight.item() == pytest.approx(2 + 0.1 * 3, rel=1e-5) and model.training
+    assert state.meter.mean_loss() == pytest.approx((1 + 9 + 25) / 3) and state.meter.n_tokens == 3
 
 
 def test_accumulated_batches_equal_one_big_batch(tmp_path):

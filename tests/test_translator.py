@@ -123,6 +123,10 @@ def test_a_run_is_found_by_path_or_name(folder, monkeypatch):
     monkeypatch.setenv("RESULTS_DIR", str(folder / "nowhere"))
     with pytest.raises(ValueError, match="RESULTS_DIR names .*nowhere, a folder that does"):
         find_run("large")
+    monkeypatch.setenv("RESULTS_DIR", str(folder / "config.json"))
+    with pytest.raises(ValueError, match="RESULTS_DIR names .*config.json, which is a file"):
+        find_run("large")
+    monkeypatch.setenv("RESULTS_DIR", str(folder / "nowhere"))
     (folder / "nowhere").mkdir()
     with pytest.raises(ValueError, match="known in .* are none"):
         find_run("large")

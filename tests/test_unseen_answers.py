@@ -8,7 +8,7 @@ import collections
 import warnings
 
 import pytest
-from conftest import one_in
+from turns import one_in
 
 from exercises.checks import diagnosis, framework
 from tests import unseen_answers
@@ -23,7 +23,7 @@ def short_limits(monkeypatch):
     monkeypatch.setattr(diagnosis, "PATIENCE", 0.02)
 
 
-@pytest.mark.parametrize("chapter", one_in(2, CHAPTERS))
+@pytest.mark.parametrize("chapter", one_in(3, CHAPTERS))
 def test_no_right_answer_is_refused_and_no_wrong_one_accepted(chapter, monkeypatch):
     wrong_verdicts, lost = [], []
     for answer in answers_of(chapter):

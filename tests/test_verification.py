@@ -7,9 +7,11 @@ import pytest
 from test_saved_scores import TRAIN
 
 from transformer_lib.cli import main
+from transformer_lib.config import ModelConfig, to_dict
 from transformer_lib.data import load_parallel
-from transformer_lib.runs import checksums
-from transformer_lib.runs.files import sha256
+from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.runs import checkpoint, checksums
+from transformer_lib.runs.files import sha256, write_json
 from transformer_lib.runs.verification import verify
 
 
@@ -129,9 +131,45 @@ def test_what_cannot_be_looked_at_is_said(folder):
     assert [str(finding)[0] for finding in verify(folder)] == ["?", "?"]
 
 
+RUN = pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+
+
+@RUN
+def test_a_listed_file_that_is_not_there_is_named(folder, name, capsys):
+    (folder / name).unlink()
+    assert main(["verify", str(folder)]) == 1
+    assert f"✗ {name}: listed, but missing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("share", [None, 0, 0.5])
+@RUN
+def test_a_run_without_a_list_must_be_able_to_translate(folder, name, share, capsys):
+    (folder / checksums.NAME).unlink()
+    path = folder / name
+    whole = path.read_bytes()
+    if share is None:
+        path.unlink()
+    else:
+        path.write_bytes(whole[: int(len(whole) * share)])
+    assert main(["verify", str(folder)]) == 1
+    said = capsys.readouterr()
+    assert "✗ it can't translate: " in said.out and name in said.out and not said.err
+
+
+def test_a_run_without_a_list_that_is_no_translator_cannot_be_tried(tmp_path, capsys):
+    sizes = {"d_model": 8, "n_heads": 2, "d_ff": 8, "n_encoder_layers": 1, "n_decoder_layers": 1}
+    model = LanguageModel(ModelConfig(20, **sizes))
+    write_json(tmp_path / "config.json", {"model": to_dict(model.config)})
+    checkpoint.save_weights(tmp_path / "model.safetensors", model.state_dict())
+    assert main(["verify", str(tmp_path)]) == 0
+    assert "? its model is no translator, so it can't be tried" in capsys.readouterr().out
+    (tmp_path / "model.safetensors").write_bytes(b"{")
+    assert main(["verify", str(tmp_path)]) == 1
+
+
 @pytest.mark.parametrize(("loaded", "message"), [
     (None, "what load returned is None .*; expected a dictionary from split"),
-    ({"test": "ab"}, r"test pair 0 is 'a' \(str\); expected \(source, target\)"),
+    ({"test": "ab"}, r"what load returned\['test'\] is 'ab' \(str\); expected a list of"),
     ({"dev": []}, "what load returned has a split 'dev'"),
 ])
 def test_data_that_is_no_data_is_named(folder, loaded, message):

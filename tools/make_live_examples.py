@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 OUT = ROOT / "book" / "_static" / "live" / "examples.json"
 RUN = "multi30k-de-en"
+REVERSED = "multi30k-en-de"  # the other direction, which the page offers to those who type English
 SENTENCES = {  # German, and whether it is like what the model has read
     "Zwei Hunde spielen im Schnee.": True,
     "Eine Frau, die einen roten Hut trägt, liest ein Buch.": True,
@@ -64,6 +65,30 @@ Alle Menschen sind frei und gleich an Würde geboren.
 Was du heute kannst besorgen, das verschiebe nicht auf morgen.
 Die Quadratwurzel aus zwei ist keine rationale Zahl.
 Sie vermisst ihn seit dem Tag, an dem er ging.""".splitlines()  # about no photograph
+ELSEWHERE_IN_ENGLISH = """Please send us the invoice by Friday.
+Love is a strange game.
+I lost my keys yesterday.
+I think, therefore I am.
+How much is a ticket to Berlin?
+Interest rates will rise again next year.
+Why didn't you tell me that earlier?
+Parliament rejected the bill yesterday.
+He no longer believes in true love.
+My account is overdrawn again.
+The lease ends at the end of the month.
+Nobody can live long without hope.
+We need to talk about our future.
+Science has no answer to that yet.
+Could you help me, please?
+Freedom is always the freedom of those who disagree.
+The doctor prescribed her a new medicine.
+I am hungry and I want to go home.
+The share lost ten percent of its value.
+Once upon a time there was a king who had three daughters.
+All people are born free and equal in dignity.
+Never put off until tomorrow what you can do today.
+The square root of two is not a rational number.
+I love you and I miss you.""".splitlines()
 CAPTIONS = 400  # of the validation set
 KEEP = 12  # pieces for each position
 KINDS = {"encoder": "encoder.layers.{}.self_attention",
@@ -128,10 +153,10 @@ def confidences(translator, sentences: list[str]) -> list[float]:
     return found
 
 
-def how_sure(translator) -> dict:
+def how_sure(translator, languages: tuple[str, str], elsewhere: list[str]) -> dict:
     """What 95 of 100 captions reach, and how many sentences about other things do."""
-    captions = [pair[0] for pair in load_parallel("multi30k", "de", "en")["validation"][:CAPTIONS]]
-    caption, elsewhere = (sorted(confidences(translator, some)) for some in (captions, ELSEWHERE))
+    captions = [pair[0] for pair in load_parallel("multi30k", *languages)["validation"][:CAPTIONS]]
+    caption, elsewhere = (sorted(confidences(translator, some)) for some in (captions, elsewhere))
     usual = round(caption[len(caption) // 20], 2)
     return {
         "usual": usual,
@@ -150,7 +175,8 @@ def make() -> dict:
         "run": RUN,
         "layers": config.n_decoder_layers, "heads": config.n_heads,
         "parameters": translator.model.count_parameters(),
-        **how_sure(translator),
+        **how_sure(translator, ("de", "en"), ELSEWHERE),
+        "english": how_sure(load_pretrained(REVERSED), ("en", "de"), ELSEWHERE_IN_ENGLISH),
         "examples": [record(translator, *item) for item in SENTENCES.items()],
         "pages": [record(translator, *item) for item in PAGES.items()],
     }

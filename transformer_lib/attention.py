@@ -51,7 +51,7 @@ def scaled_dot_product_attention(
 
 
 class MultiHeadAttention(nn.Module):
-    """n_heads attentions in parallel on slices of d_model / n_heads features (sec. 3.2.2).
+    """n_heads heads side by side, each on a slice of d_model / n_heads features (sec. 3.2.2).
 
     positions: a scheme that acts inside this attention (RotaryEmbedding, AlibiBias), or None.
     n_kv_heads: with fewer heads for keys and values, each serves n_heads / n_kv_heads heads of

@@ -34,8 +34,8 @@ class Residual(nn.Module):
 
 
 def make_attention(config: BlockConfig, to_itself: bool = True) -> MultiHeadAttention:
-    """An attention of these sizes: to the sequence itself, with positions that act there, or to a
-    memory, which has an order of its own.
+    """An attention layer of these sizes: over the sequence itself, with positions that act there,
+    or over a memory, which has an order of its own.
     """
     return MultiHeadAttention(
         config.d_model,

@@ -36,7 +36,7 @@ class BlockConfig:
     rotary_base: float = within(10000.0, above=0, below=math.inf)  # of rotary's wavelengths
     activation: str = within("relu", one_of=ACTIVATIONS)
     bias: bool = True  # in the linear maps of attention and feed-forward network
-    n_kv_heads: int | None = None  # heads of keys and values; None: as many as of queries
+    n_kv_heads: int | None = None  # heads for keys and values; None: the same number as for queries
 
     def __post_init__(self):
         require_types(self)
@@ -148,9 +148,13 @@ def from_dict(cls, values: dict, where: str = "the configuration"):
         raise ValueError(
             f"{where} has unknown fields {unknown}; {cls.__name__} knows {sorted(known)}."
         )
+    missing = [field.name for field in dataclasses.fields(cls)
+               if field.default is dataclasses.MISSING and field.name not in values]
+    if missing:
+        raise ValueError(f"{where} has no {', '.join(missing)}, which a {cls.__name__} needs.")
     try:
         return cls(**values)
-    except TypeError as error:  # a field is missing or of another type
+    except TypeError as error:  # a field is of another type
         why = str(error).rstrip(".")
         raise ValueError(f"{where} does not make a {cls.__name__}: {why}.") from None
 

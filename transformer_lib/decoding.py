@@ -8,8 +8,8 @@ Every method works with any model that has a `config` and two methods:
 For an encoder-decoder model src_ids are sources, and ids the <bos> of each. For a decoder-only
 model they are prompts of one length, and ids the same prompts. The source is encoded once, and the
 state keeps keys and values of past tokens (`KeyValueCache`), so a step computes only the newest
-token. Sentences that have ended leave the batch. A model may also have `top_tokens`, which gives
-what `_top` takes from the logits.
+token. Sentences that have ended leave the batch. A model may also have `top_tokens`, which finds
+the likeliest tokens without handing out all logits.
 """
 
 import math
@@ -35,13 +35,14 @@ def greedy_decode(
     """Take the most probable token at every step.
 
     src_ids: (B, S), padded. Returns (B, L) new ids, L <= max_len: without <bos>, with <eos> where
-    the sentence ended, padded behind it. max_len defaults to the sentence's own length + 50 (sec.
-    6.1).
+    the sentence ended, padded behind it. max_len None: the sentence's own length + 50 (sec. 6.1).
     use_cache=False computes the whole prefix again at each step: slower, same ids.
     """
 
     def most_probable(ids: Tensor, state) -> Tensor:
-        return _top(model, ids, state, 1)[1].squeeze(-1)
+        if hasattr(model, "top_tokens"):  # it finds them by itself
+            return model.top_tokens(ids, state, 1, log_p=False)[1].squeeze(-1)
+        return largest(_without_padding(model.step(ids, state)), 1)[1].squeeze(-1)
 
     return _generate(model, src_ids, max_len, bos_id, eos_id, use_cache, most_probable)
 
@@ -159,7 +160,7 @@ def beam_search(
         totals[:, 0] = 0.0  # at first all n prefixes are the same: only one may count
         for step in range(best_ids.size(1)):
             # 2n candidates are enough: at most n of them can be <eos>.
-            log_p, tokens = _top(model, ids[:, state.length :], state, 2 * n, log_p=True)
+            log_p, tokens = _top(model, ids[:, state.length :], state, 2 * n)
             log_p = log_p.view(len(live), n, 2 * n)
             candidates, choice = (totals[:, :, None] + log_p).flatten(1).topk(2 * n)  # (A, 2n)
             tokens = tokens.view(len(live), -1).gather(1, choice)  # (A, 2n)
@@ -195,14 +196,12 @@ def beam_search(
     return best_ids[:, :longest], best_scores
 
 
-def _top(model: nn.Module, ids: Tensor, state, k: int, log_p: bool = False):
-    """The k likeliest tokens after ids: their logits, or log-probabilities, and ids, (rows, k)."""
-    if hasattr(model, "top_tokens"):  # it finds them by itself
-        return model.top_tokens(ids, state, k, log_p)
+def _top(model: nn.Module, ids: Tensor, state, k: int) -> tuple[Tensor, Tensor]:
+    """The k likeliest tokens after ids: their log-probabilities and ids, (rows, k) each."""
+    if hasattr(model, "top_tokens"):
+        return model.top_tokens(ids, state, k, log_p=True)
     logits = _without_padding(model.step(ids, state))  # (rows, V)
     top, tokens = largest(logits, k)
-    if not log_p:
-        return top, tokens
     # The best one's probability is exp(its logit - log z). (logsumexp takes twice as long.)
     log_z = top[:, :1] - logits.softmax(-1).gather(1, tokens[:, :1]).log()  # (rows, 1)
     return top - log_z, tokens

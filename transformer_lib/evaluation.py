@@ -12,7 +12,7 @@ sacrebleu and sacremoses are imported when they are needed.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,7 +115,7 @@ def bleu_from_counts(counts: Sequence | np.ndarray) -> np.ndarray:
     return np.where(defined, 100 * brevity_penalty * geometric_mean, 0.0)
 
 
-def _ngrams(tokens, n):
+def _ngrams(tokens: Sequence, n: int) -> Counter:
     return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
 
 
@@ -151,7 +151,7 @@ def lowercased_tokenised_bleu(
 # ----------------------------------------------------------------------------------- edit distance
 
 
-def edit_distance(a: Sequence, b: Sequence) -> int:
+def edit_distance(a: str | Sequence, b: str | Sequence) -> int:
     """The fewest insertions, deletions and substitutions that turn a into b (Levenshtein 1966).
 
     a, b: strings, for a distance in characters, or lists of words. Takes len(a) * len(b) steps.
@@ -235,17 +235,19 @@ def paired_bootstrap(
     return Comparison(delta, interval.low, interval.high, p_value)
 
 
-def _draws(size, n, seed):
+def _draws(size: int, n: int, seed: int) -> np.ndarray:
     """(n, size): how often each draw takes each sentence."""
     return np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), size=n)
 
 
-def _interval(scores):
+def _interval(scores: np.ndarray) -> Interval:
     low, high = np.percentile(scores, (2.5, 97.5))
     return Interval(float(scores.mean()), float(low), float(high))
 
 
-def _statistics(metric, hypotheses, references):
+def _statistics(
+    metric: str, hypotheses: Sequence[str], references: Sequence[str]
+) -> tuple[np.ndarray, Callable]:
     """What a corpus score is made of, so that draws are scored without counting anything again.
 
     Returns statistics (sentences, k), which add up over sentences, and a function from their sums
@@ -265,7 +267,7 @@ def _statistics(metric, hypotheses, references):
     raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}.")
 
 
-def _rate(counts):
+def _rate(counts: np.ndarray) -> np.ndarray:
     return 100 * counts[..., 0] / np.maximum(counts[..., 1], 1)
 
 
@@ -297,7 +299,7 @@ class Group:
 
 def breakdown(
     hypotheses: Sequence[str], references: Sequence[str], keys: Sequence, metric: str = "bleu"
-) -> list[Group]:
+) -> dict[object, Group]:
     """The corpus score of each group of sentences.
 
     keys: one per sentence; sentences with equal keys form a group. `length_bucket` and

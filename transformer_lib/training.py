@@ -1,7 +1,8 @@
-"""Training: many small corrections of the weights, resumable, on one device or several.
+"""Training: many small updates of the weights, resumable, on one device or several.
 
-`fit` is the loop, for every kind of model; `train` prepares it for translation. What stands behind
-it is in transformer_lib.runs: a run's folder, checkpoints, devices, processes, signals.
+`update` is what learns: one step of the optimizer. `fit` is the loop around it, for every kind of
+model; `train` prepares that for translation. The rest is in transformer_lib.runs: a run's folder,
+checkpoints, devices, processes, signals.
 """
 
 import math
@@ -116,15 +117,16 @@ def train(
 ) -> list[dict]:
     """Train a translation model: `fit` (see there) with batches and loss for sentence pairs.
 
-    pairs: {"train": [(source, target), ...], "validation": [...]}, as from data.load_parallel.
-    data_info (source, languages) is kept in run_dir/config.json. loss: another translation_loss.
+    pairs: {"train": [(source, target), ...], "validation": [...]}, as from data.load_parallel;
+    where there's no "validation", nothing is measured while it trains. data_info (source,
+    languages) is kept in run_dir/config.json. loss: another translation_loss.
     Raises ValueError, too, when the data is empty or the tokenizer is not the model's.
     """
     require_fit(tokenizer, model.config.vocab_size)
     require_pairs(pairs, SPLITS)
     encoded = partial(encode_split, tokenizer, pairs, max_len=model.config.max_len)
     sources, targets = encoded("train", max_tokens=config.max_tokens)
-    held_out = encoded("validation") if pairs.get("validation") else None
+    held_out = encoded("validation") if "validation" in pairs else None
 
     def validate() -> dict[str, float]:
         value = validation_loss(model, *held_out)
@@ -149,6 +151,40 @@ def train(
         describe(pairs, data_info, sources, targets),
         {"tokenizer.json": tokenizer.to_str(pretty=True)}, rate,
     )
+
+
+def update(
+    state: TrainingState,
+    together: list[list[int]],
+    loss_of: Callable[[tuple[Tensor, ...]], Tensor],
+    lr: float,
+    max_norm: float,
+    processes: Processes,
+) -> Tensor:
+    """One update of the weights: batches become a gradient, and the optimizer takes a step.
+
+    together: the batches of all processes; each process takes its share. loss_of(batch): the mean
+    over its tokens. Returns the norm of the gradient before it's clipped to max_norm.
+    """
+    model, optimizer, batches = state.model, state.optimizer, state.batches
+    device = next(model.parameters()).device
+    model.train()
+    for parameters in optimizer.param_groups:
+        parameters["lr"] = lr
+    optimizer.zero_grad()
+    n_tokens = sum(map(batches.n_tokens, together))
+    mine = together[processes.rank :: processes.world]
+    for i, batch in enumerate(mine, start=1):
+        n = batches.n_tokens(batch)
+        with processes.exchange_gradients(loss_of, now=i == len(mine)):
+            mean = loss_of(batches.tensors(batch, device))
+            # The mean over all tokens; the exchange divides by the processes.
+            (mean * (n / n_tokens) * processes.world).backward()
+        state.meter.add(mean, n)
+    state.meter.n_tokens += n_tokens
+    grad_norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return grad_norm
 
 
 def fit(
@@ -188,31 +224,16 @@ def fit(
     state = TrainingState(model, optimizer, batches, meter)
     with RunFolder(run_dir, config, processes, device, on_log) as run:
         step = run.resume(state, data_info or {}, files or {})
-        loss_of = processes.loss_of(model, loss, device)  # batch -> mean loss
+        loss_of = processes.loss_of(model, half(loss), device)  # batch -> mean loss
         stream = iter(batches)
         bar = ProgressBar(config.max_steps, step, config.progress and processes.first)
         stop = StopRequest(processes, device, config.log_every)
         with stop, bar, fast.products(device, bf16, config.max_tokens if config.fast else 0):
             while step < config.max_steps:
                 step += 1
-                model.train()
-                for parameters in optimizer.param_groups:
-                    parameters["lr"] = rate(config, step, model.config.d_model)
-                optimizer.zero_grad(set_to_none=True)
+                lr = rate(config, step, model.config.d_model)
                 together = list(islice(stream, processes.world * config.accumulate))
-                n_tokens = sum(map(batches.n_tokens, together))
-                mine = together[processes.rank :: processes.world]
-                for i, batch in enumerate(mine, start=1):
-                    n = batches.n_tokens(batch)
-                    with processes.exchange_gradients(loss_of, now=i == len(mine)):
-                        with half:
-                            mean = loss_of(batches.tensors(batch, device))
-                        # The mean over all tokens; the exchange divides by the processes.
-                        (mean * (n / n_tokens) * processes.world).backward()
-                    meter.add(mean, n)
-                meter.n_tokens += n_tokens
-                grad_norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
-                optimizer.step()
+                grad_norm = update(state, together, loss_of, lr, max_norm, processes)
 
                 last, stopping = step == config.max_steps, stop.agreed(step)
                 log = last or step % config.log_every == 0
@@ -221,7 +242,6 @@ def fit(
                 if log or check or save:
                     run.require_numbers(step, meter.mean_loss(), grad_norm)
                 if log:
-                    lr = optimizer.param_groups[0]["lr"]
                     entry = {"step": step, "epoch": batches.epochs(), "lr": lr}
                     bar.show(run.log(entry | meter.entry() | {"grad_norm": float(grad_norm)}))
                 if check and validate:
@@ -237,4 +257,4 @@ def fit(
         return run.metrics
 
 
-guard(__name__, only_types=("train", "fit"))
+guard(__name__, only_types=("train", "fit", "update"))

@@ -15,17 +15,18 @@ proves itself with `assert checks.masks.padding(answer)`.
 does the rest:
 
 - `@exercise(number, inputs=..., slips={sentence: function})` above a *reference*: the learner's
-  function is compared with it on copies of the inputs, truth first. Where they differ, the slip
-  that gives the same numbers is named, else the relation of the numbers; then follow the smallest
-  input found on which it fails and the first of the reference's local variables that the learner's
-  code does not make. Changed inputs, missing `return`s, endless loops, forbidden calls, cut
-  gradients and arguments without effect are seen without a word in the declaration, or with one
-  option. Slow code that is right stays right, and is told that it is slow.
+  function is compared with it on copies of the inputs, truth first. If they differ, the message
+  names the slip that gives the same numbers or, failing that, how the two sets of numbers are
+  related; then come the smallest input found on which it fails and the first of the reference's
+  local variables that the learner's code doesn't make. Changed inputs, missing `return`s, endless
+  loops, forbidden calls, cut gradients and arguments without effect are caught without a word in
+  the declaration, or with one option. Slow code that is right still counts as right, with a remark
+  that it's slow.
 - `values(number, name, part=Part(right, wrong, slips))`: numbers and shapes to predict.
 - `@judged(number, example=...)` above a law: `expect` and `expect_close` stop at the first failure.
 
 An answer that is `...` or None, or a function whose body still is `...`, counts as not attempted;
-so does code with a bug to be found, as long as nobody has changed it (`given`, its `fingerprint`).
+so does code with a bug to find, as long as nobody has changed it (`given`, its `fingerprint`).
 Each check starts from the same random seed and leaves the learner's random state alone.
 
 **Write the test** turns it round: `write_the_test("attention", my_test)` grades the reader's own
@@ -33,11 +34,11 @@ test by broken and by unusual right versions of a component (`testing`, `museum.
 
 **How a check is tested.** `tests/test_checks_tables.py` takes every declaration: the reference is
 right, also in float64; each slip is named with its own sentence; every argument varies; an answer
-that changes its inputs or forgets its `return` is told so. `tests/test_checks_mutants.py` breaks
-every official solution in every place: no check accepts what is broken. The tests named after a
-chapter hold further answers, right ones written in another way among them. `tests/unseen_answers`
-holds those of people who had not seen the checks, and what the checks said of them.
-"""
+that changes its inputs or forgets its `return` gets a message that says so.
+`tests/test_checks_mutants.py` breaks every official solution in every place: no check accepts what
+is broken. The tests named after a chapter contain further answers, including right ones written in
+other ways. `tests/unseen_answers` contains answers by people who hadn't seen the checks, and what
+the checks said about them."""
 
 import importlib
 import pkgutil
@@ -71,7 +72,8 @@ def hint(check):
         if chapter in _chapters():
             importlib.import_module(f"{__name__}.{chapter}")
         if check not in EXERCISES:
-            print(f"There is no check {check!r}; the second of the chapter on masks is 'masks.2'.")
+            print(f"There is no check {check!r}; the second one for the chapter on masks is "
+            f"'masks.2'.")
             return
         check = EXERCISES[check]
     if not hasattr(check, "hint"):

@@ -10,9 +10,10 @@ from exercises.checks import exercise, expect, expect_close, expect_shape, judge
 
 @judged(1, hint=(
         "a list of four numbers, and two numbers",
-        "the return to go at a step is that step's reward plus all later ones; work from the end",
-        "a context of n steps has three tokens a step: return, state, action; what was earned "
-        "comes off the wish",
+        "the return to go at a step is that step's reward plus all later ones; work backwards "
+        "from the end",
+        "a context of n steps has three tokens a step: return, state, action; what has been "
+        "earned is subtracted from the return asked for",
     ), example=([4, 3, 3, 1], 7, 60))
 def by_hand(togo, fourth_return, tokens):
     expect_shape(torch.as_tensor(togo, dtype=torch.float), (4,), "four steps have four returns")
@@ -27,7 +28,7 @@ def by_hand(togo, fourth_return, tokens):
     )
     expect_close(togo, torch.tensor([4.0, 3, 3, 1]), "sum the rewards from each step to the end")
     expect(fourth_return != 10, "what has been earned is no longer asked for: count down")
-    expect(fourth_return != 8, "the three steps before it earned 1, 0 and 2; take all of it off")
+    expect(fourth_return != 8, "the three steps before it earned 1, 0 and 2; subtract all of it")
     expect_close(fourth_return, 7, "10 less what the first three steps earned")
     expect(tokens != 20, "each step is more than one token")
     expect_close(tokens, 60, "a return, a state and an action for each step")
@@ -47,9 +48,9 @@ def kept(kept_with_bias_2, kept_with_bias_0):
         opened = 1 / (1 + math.exp(bias))
         left, given = (1 - opened) ** 8, float(given)
         slips = {
-            "that is one gate; eight stand in a row": 1 - opened,
+            "that is one gate; there are eight in a row": 1 - opened,
             "that is four gates; a layer has two": (1 - opened) ** 4,
-            "that is the share of the new: the update says how far the gate is open": opened**8,
+            "that is the share of what's new: the update says how far the gate is open": opened**8,
         }
         for message, slip in slips.items():
             far = abs(given - slip) > 0.02 * slip or abs(given - left) < abs(given - slip)
@@ -67,25 +68,26 @@ def kept(kept_with_bias_2, kept_with_bias_0):
     ),
     vary=(dict(N=3, T=5), dict(N=4, T=4), dict(T=6, wish=0)),
     given=0x7F140A66,
-    wrong="a step is asked for the wish less what the steps before it have earned",
+    wrong="each step is asked for the original return less what the steps before it have earned",
     shape="expected (N, T)",
     slips={
-        "the wish of a step is lowered by that step's own reward, which is not earned yet": (
+        "you also subtract the step's own reward, which hasn't been earned yet": (
             lambda asked, rewards: asked[:, None] - rewards.cumsum(-1)
         ),
-        "only the step's own reward is taken off; take off what all steps before it earned": (
+        "you subtract only the step's own reward; subtract what all the steps before it earned": (
             lambda asked, rewards: asked[:, None] - rewards
         ),
-        "the wish is never lowered: count down": (
+        "the return asked for never goes down: subtract what has been earned": (
             lambda asked, rewards: asked[:, None].expand_as(rewards).clone()
         ),
-        "a wish may fall below 0: whoever earned more than was asked for has more than enough": (
+        "the return asked for may fall below 0: an agent that has earned more than it was asked "
+        "for has more than enough": (
             lambda asked, rewards: (asked[:, None] - rewards.cumsum(-1) + rewards).clamp(min=0)
         ),
-        "only the reward of the last step is taken off; take off what all steps before earned": (
+        "you subtract only the last step's reward; subtract what all the steps before earned": (
             lambda asked, rewards: asked[:, None] - F.pad(rewards, (1, 0))[:, :-1]
         ),
-        "what has been earned is taken off the wish, not added": (
+        "what has been earned is subtracted, not added": (
             lambda asked, rewards: asked[:, None] + rewards.cumsum(-1) - rewards
         ),
         "the sums run over the episodes, not over the steps": (
@@ -145,32 +147,32 @@ def _whole_ids(answer):
                     *actions.shape, -1)[..., :-1], actions[..., None],
             ], -1).flatten(1),
         ],
-        "what lies outside goes into the nearest bin: clamp to 0 ... n_bins - 1": (
+        "values outside the range go into the nearest bin: clamp to 0 ... n_bins - 1": (
             _tokens(clamp=False)
         ),
         "the last bin is number n_bins - 1: clamp to 0 ... n_bins - 1": _tokens(last=0),
-        "all states come first and all actions last; each action belongs behind its state": (
+        "all states come first and all actions last; each action belongs after its state": (
             _tokens(order="all states")
         ),
-        "each action stands behind its state, not before it": _tokens(order="action state"),
-        "round down: a bin holds all numbers from its lower border to the next": (
+        "each action comes after its state, not before it": _tokens(order="action state"),
+        "round down: a bin contains all numbers from its lower edge up to the next one's": (
             _tokens(cut=torch.round)
         ),
         "number i starts at i * n_bins, not at i * n": _tokens(step=lambda n, n_bins: n),
         "the range starts at low, not at 0": _tokens(bottom=0.0),
-        "n_bins bins are wanted; you cut the range into one less": (
+        "cut the range into n_bins bins; yours has one fewer": (
             lambda states, actions, low, high, n_bins: torch.cat([
                 ((states - low) / (high - low) * (n_bins - 1)).clamp(0, n_bins - 1).long()
                 + n_bins * torch.arange(states.size(-1)),
                 actions[..., None] + n_bins * states.size(-1),
             ], -1).flatten(1)
         ),
-        "the range goes from `low` to `high`, whatever the data hold": (
+        "the range goes from `low` to `high`, whatever the data contain": (
             lambda states, actions, low, high, n_bins: _tokens()(
                 states, actions, float(states.min()), float(states.max()), n_bins
             )
         ),
-        "the actions have ids of their own, behind all bins: n * n_bins on": (
+        "the actions have ids of their own, after all the bins: from n * n_bins on": (
             lambda states, actions, low, high, n_bins: torch.cat([
                 _tokens()(states, actions, low, high, n_bins).view(
                     *actions.shape, -1)[..., :-1], actions[..., None],
@@ -238,8 +240,8 @@ def _baseline(weights):
         "the mean of the estimate doesn't depend on b, so make the mean of its square smallest: "
         "sum over a of p[a] * (r[a] - b) ** 2 * s[a], with s[a] the squared length of the "
         "derivative",
-        "set the derivative with respect to b to 0: b is a mean of the rewards, weighted with "
-        "p[a] * s[a], and "
+        "set the derivative with respect to b to 0: b is a mean of the rewards, weighted by p[a] "
+        "* s[a], and "
         "s[a] = 1 - 2 p[a] + the sum of all p squared",
     ),
     wrong="another baseline has less variance",
@@ -248,14 +250,14 @@ def _baseline(weights):
     slips={
         "that is the mean reward, the usual baseline; an action whose probability moves the "
         "logits more counts more": _baseline(lambda p: p),
-        "the agent doesn't take all actions equally often: weigh with their probabilities": [
+        "the agent doesn't take all actions equally often: weight them by their probabilities": [
             _baseline(torch.ones_like), _baseline(_square),
         ],
         "the other actions' logits move as well: the squared length is 1 - 2 p[a] + the sum of "
         "all p squared": [
             _baseline(lambda p: p * (1 - p) ** 2), _baseline(lambda p: p * (1 - p)),
         ],
-        "the variance has the length squared": _baseline(lambda p: p * _square(p).sqrt()),
+        "the variance contains the length squared": _baseline(lambda p: p * _square(p).sqrt()),
         "divide by the sum of the weights: a baseline is a mean of rewards": (
             lambda probabilities, rewards: (
                 probabilities * _square(probabilities) * rewards

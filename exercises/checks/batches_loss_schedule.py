@@ -46,7 +46,7 @@ no_idea = values(
     measure=_untrained,
     hint=(
         "give two numbers",
-        "each of V words has the probability 1 / V, so what is minus its logarithm?",
+        "each of the V words has probability 1 / V, so what is minus its logarithm?",
         "smoothing mixes in the other words, and here they all cost the same",
     ),
     plain=_loss("without smoothing", "every word has p = 1 / 10,000; take -log of that"),
@@ -82,7 +82,7 @@ def _per_sentence(logits, targets):
     gradients=True,
     tolerance=1e-4,
     slips={
-        "padding counts in your loss: leave positions whose target is 0 out": (
+        "padding counts in your loss: leave out positions whose target is 0": (
             lambda logits, targets: -_log_p(logits, targets).mean()
         ),
         "you leave padding out of the sum but divide by all positions: divide by the number of "
@@ -113,7 +113,7 @@ def _per_sentence(logits, targets):
             .gather(-1, targets[..., None])[..., 0][targets != 0]
             .mean()
         ),
-        "logits and targets fit as they come: the shift was made before": (
+        "the logits and targets already line up: the shift has been made for you": (
             lambda logits, targets: (
                 -_log_p(logits[:, :-1], targets[:, 1:])[targets[:, 1:] != 0].mean()
             )
@@ -126,7 +126,7 @@ def _per_sentence(logits, targets):
                 -_log_p(logits.softmax(-1), targets)[targets != 0].mean()
             )
         ),
-        "you divide by the number of sentences; divide by that of real tokens": (
+        "you divide by the number of sentences; divide by the number of real tokens": (
             lambda logits, targets: -(_log_p(logits, targets) * (targets != 0)).sum() / len(targets)
         ),
     },
@@ -159,7 +159,8 @@ def _target_rows(B=2, T=5):
         "the decoder reads what it should predict: that is Ana's mistake": (
             lambda t: (t[:, 1:], t[:, 1:], t[:, 1:] != 0)
         ),
-        "predictions and what is read are the same: what follows has to be predicted": (
+        "what is read and what is predicted are the same: it's the next token that has to be "
+        "predicted": (
             lambda t: (t[:, :-1], t[:, :-1], t[:, :-1] != 0)
         ),
         "the prediction of <eos> counts, too": [
@@ -175,7 +176,7 @@ def _target_rows(B=2, T=5):
         "you count where the token *read* is real; the loss counts where the *answer* is real": (
             lambda t: (t[:, :-1], t[:, 1:], t[:, :-1] != 0)
         ),
-        "True and False are exchanged in counts": (lambda t: (t[:, :-1], t[:, 1:], t[:, 1:] == 0)),
+        "True and False are swapped in counts": (lambda t: (t[:, :-1], t[:, 1:], t[:, 1:] == 0)),
     },
 )
 def split_target(target):
@@ -185,7 +186,7 @@ def split_target(target):
 
 
 def _three(result, target):
-    """(read, predicted, counts), after a look at their number, shapes and kind."""
+    """(read, predicted, counts), once their number, shapes and dtypes have been checked."""
     expect(
         isinstance(result, (tuple, list)) and len(result) == 3,
         "return three tensors: read, predicted, counts",
@@ -232,10 +233,10 @@ def _entropy(eps, size):
         "at p = 1 the wrong words have p = 0, which costs inf": [
             lambda eps, size: (1, 0), lambda eps, size: (1, _entropy(eps, size))
         ],
-        "only the distance to the target is 0 there; the entropy of the target stays": (
+        "only the distance to the target is 0 there; the target's own entropy remains": (
             lambda eps, size: (_best(eps, size), 0)
         ),
-        "that is -log p of the right word alone; the wrong words have a share too": [
+        "that is -log p of the right word only; the wrong words have a share, too": [
             lambda eps, size: (_best(eps, size), -math.log(_best(eps, size))),
             lambda eps, size: (_best(eps, size), -_best(eps, size) * math.log(_best(eps, size))),
         ],
@@ -337,15 +338,15 @@ def _by_sentences(model, batches):
             _weighted(_by_tokens, "each"), _weighted(lambda t, a, n: 1, "each"),
             _weighted(lambda t, a, n: 1 / n, "each"),
         ],
-        "the losses are added without weights: each is a mean, and a sum of means is too long": (
+        "the losses are added without weights: each is a mean, and a sum of means is too large": (
             _weighted(lambda targets, everything, n: 1)
         ),
-        "you divide by the number of batches, but they differ in size: weigh each batch by its "
+        "you divide by the number of batches, but they differ in size: weight each batch by its "
         "share of the real tokens": _weighted(lambda targets, everything, n: 1 / n),
-        "you weigh each batch by its positions, padding included: count real tokens": (
+        "you weight each batch by its positions, padding included: count real tokens": (
             _weighted(lambda targets, everything, n: targets.numel() / everything.numel())
         ),
-        "you weigh each batch by its sentences: count real tokens": _by_sentences,
+        "you weight each batch by its sentences: count real tokens": _by_sentences,
         "each loss is a mean already: multiply it by its tokens before you divide by all": (
             _weighted(lambda targets, everything, n: 1 / _real(everything))
         ),
@@ -411,7 +412,7 @@ def _adam(gradients, betas=(0.9, 0.98), eps=1e-9):
 
 
 @judged(8, hint=(
-        "find what cancels in m and does not in sqrt(v)",
+        "find something that cancels in m but not in sqrt(v)",
         "m averages the gradients with their signs, v their squares without",
         "alternate the signs",
     ), example=[1.0, -1.0] * 50)
@@ -420,7 +421,7 @@ def short_steps(gradients):
     gradients = [float(gradient) for gradient in gradients]
     expect(
         all(1 <= abs(gradient) <= 10 for gradient in gradients),
-        "each gradient has a size from 1 to 10: epsilon is to play no part",
+        "each gradient has a size from 1 to 10: that way epsilon plays no part",
     )
     longest = max(abs(step) for step in _adam(gradients)[50:])
     expect(
@@ -431,9 +432,10 @@ def short_steps(gradients):
 
 @judged(9, hint=(
         "which steps does a warm-up make small?",
-        "warm-up protects from a rate that is too high at first: what does it cost where none is?",
-        "go down with the rate in the post-norm panels, until the constant rate ends lower in every"
-        " seed",
+        "warm-up protects against a rate that is too high at first: what does it cost if the "
+        "rate isn't too high?",
+        "lower the rate in the post-norm panels until the constant schedule ends lower with "
+        "every seed",
     ), example=(False, 0.003, "undecided"))
 def without_warm_up(norm_first, rate, after_200):
     records = recorded("warm_up", part="rates")
@@ -450,18 +452,18 @@ def without_warm_up(norm_first, rate, after_200):
     expect(constant, "each of these values is recorded, but not the two together")
     told = f"the seeds end at {span(constant.values())}, with warm-up at {span(warmed.values())}"
     ahead = sum(constant[seed] < warmed[seed] for seed in constant)
-    expect(ahead > 0, f"with a constant rate {told}: there warm-up is ahead in every seed")
+    expect(ahead > 0, f"with a constant rate {told}: there, warm-up is ahead with every seed")
     expect(ahead == len(constant), f"with a constant rate {told}: it is ahead in {ahead} of them")
     expect(
         all(later.values()),
-        "the square is right, but at this rate nobody trained on to 200 updates, so your "
+        "the square is right, but no run at this rate went on to 200 updates, so your "
         "prediction can't be checked; there is another square",
     )
     expect_one_of("after_200", after_200, ("constant", "warm-up", "undecided"))
     expect(
         after_200 == ends_lower(*later.values(), ("constant", "warm-up")),
-        "the square is right; the prediction for 200 updates is not. An advantage at the start: "
-        "does it last when both go on at the same rate?",
+        "the square is right; the prediction for 200 updates is not. Does an advantage at the "
+        "start last when both go on at the same rate?",
     )
     at_200 = f"{span(later['constant'])} and {span(later['warm-up, then constant'])}"
     return f"With a constant rate {told}. After 200 updates: {at_200}."

@@ -13,8 +13,8 @@ by_hand = values(
     hint=(
         "three whole numbers",
         "the token in the middle sees itself and 10 on each side",
-        "all scores: 101 rows of the full width, less what is missing at both ends, 10 + 9 + ... +"
-        " 1 each; news travels 10 places a layer",
+        "all scores: 101 rows of the full width, less what is missing at both ends, 10 + 9 + ... "
+        "+ 1 each; information travels 10 places a layer",
     ),
     links=Part(
         21,
@@ -34,9 +34,9 @@ by_hand = values(
     ),
     layers=Part(
         10,
-        "how often do 10 places fit between the first token and the last?",
+        "how many times do 10 places fit between the first token and the last?",
         {
-            "news walks 10 places a layer, not 21: a token hears one side at a time": 5,
+            "information travels 10 places a layer, not 21: it comes from one side at a time": 5,
             "from place 0 to place 100 there are 100 steps, not 101 or more": 11,
         },
     ),
@@ -94,16 +94,17 @@ def _rule(seen):
                 (own | (j % block > block - summary)) & causal
             )
         ),
-        "its own block, not a window: what stands before the block is out, however near": _rule(
+        "its own block, not a window: whatever comes before the block is hidden, however near it "
+        "is": _rule(
             lambda own, end, causal, i, j, block, summary: ((i - j < block) | end) & causal
         ),
-        "your rule sees only the summaries: the own block is missing": (
+        "your rule sees only the summaries: the query's own block is missing": (
             _rule(lambda own, end, causal, *rest: end & causal)
         ),
         "both conditions at once are too much: own block OR summary": (
             _rule(lambda own, end, causal, *rest: own & end & causal)
         ),
-        "the summaries stand at the end of a block, not at its beginning": _rule(
+        "the summaries are at the end of a block, not at its beginning": _rule(
             lambda own, end, causal, i, j, block, summary: (own | (j % block < summary)) & causal
         ),
         "it is the key that must be a summary, not the query": _rule(
@@ -146,10 +147,10 @@ def _read(q, k, v):
     shape="one output per query",
     gradients=True,
     slips={
-        "the weights are still divided by the sum over all keys, also those in the future": (
+        "the weights are still divided by the sum over all keys, including those in the future": (
             lambda q, k, v: _read(q, k, v) / (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True)
         ),
-        "nothing divides now: the weights of a row must sum to 1": _read,
+        "nothing is divided now: the weights of a row must sum to 1": _read,
         "now both sums run over all keys: the future leaks": (
             lambda q, k, v: q @ (k.mT @ v) / (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True)
         ),
@@ -163,10 +164,11 @@ def _read(q, k, v):
         "the sum over the places is axis -2; yours runs over the features": (
             lambda q, k, v: _read(q, k, v) / (q * k.cumsum(-1)).sum(-1, keepdim=True)
         ),
-        "the divisor holds the own key alone; it is the sum up to it": (
+        "your divisor contains only the token's own key; it should be the sum of all keys up to "
+        "it": (
             lambda q, k, v: _read(q, k, v) / (q * k).sum(-1, keepdim=True)
         ),
-        "a place reads itself, too: its own key and value are missing in the memory": (
+        "a place reads itself, too: its own key and value are missing from the memory": (
             lambda q, k, v: (
                 _read(q, k, v) - (q * k).sum(-1, keepdim=True) * v
             ) / (q * k.cumsum(-2)).sum(-1, keepdim=True)
@@ -209,7 +211,7 @@ def _overflowing(a, log_a, b, log_b):
             lambda a, log_a, b, log_b: (a + b) / 2
         ),
         "you add the halves: the shares must sum to 1": lambda a, log_a, b, log_b: a + b,
-        "you weigh by the logarithms: take e to their power first": (
+        "you use the logarithms as weights: take e to their power first": (
             lambda a, log_a, b, log_b: (a * log_a + b * log_b) / (log_a + log_b)
         ),
         "you gave each half the other's share": (
@@ -223,7 +225,7 @@ def _overflowing(a, log_a, b, log_b):
                 + (log_b - torch.maximum(log_a, log_b)).exp()
             )
         ),
-        "the softmax runs over the two halves, for each query by itself, not over the queries": (
+        "the softmax runs over the two halves, separately for each query, not over the queries": (
             lambda a, log_a, b, log_b: (
                 torch.cat([log_a, log_b], -1).softmax(1)[..., :1] * a
                 + torch.cat([log_a, log_b], -1).softmax(1)[..., 1:] * b
@@ -243,8 +245,8 @@ def merge(a, log_a, b, log_b):
     5,
     hint=(
         "keep the global token, and take away something else",
-        "who hears the global token isn't the question: does it hear everybody?",
-        "let all read place 0, and let place 0 read only itself, with few other links besides",
+        "the question isn't who reads the global token: does it read everybody?",
+        "let all read place 0, and let place 0 read only itself, with only a few other links",
     ),
     example=sparse.causal(sparse.any_of(sparse.local(1), sparse.with_global(1))),
 )
@@ -361,11 +363,11 @@ def _mean_of_tiles(q, k, v, tile):
         "with the old largest score": _tiled(old_output="kept"),
         "you shrink the sum with the values, and not the sum of the weights: both were taken "
         "with the old largest score": _tiled(old_sum="kept"),
-        "nothing is subtracted before e^: with large scores that is infinite, and infinite by "
-        "infinite is NaN": _tiled(shift=False),
+        "nothing is subtracted before e^: with large scores that is infinite, and infinity over "
+        "infinity is NaN": _tiled(shift=False),
         "the scores are not divided by sqrt(K)": _tiled(scale=lambda K: 1),
         "the scores are divided by K; it is its root": _tiled(scale=lambda K: 1 / K),
-        "the keys behind the last full tile are missing: the last tile may be shorter": (
+        "the keys after the last full tile are missing: the last tile may be shorter": (
             _tiled(last=False)
         ),
         "the output is not divided by the sum of the weights yet": _tiled(divide=False),
@@ -438,7 +440,7 @@ def _gradients(
     shrinks="sizes",  # `output` and `log_sum` belong to q, k and v
     laws=_no_table(_backward_texts),
     slips={
-        "your weights are a softmax over the tile alone; e^(scores - log_sum) are the shares "
+        "your weights are a softmax over the tile only; e^(scores - log_sum) are the shares "
         "among all keys": _gradients(weights=lambda scores, log_sum: scores.softmax(-1)),
         "your weights are e^scores, not divided by their sum: subtract `log_sum` first": (
             _gradients(weights=lambda scores, log_sum: scores.exp())
@@ -452,16 +454,18 @@ def _gradients(
         "of output · d_output": _gradients(
             inner=lambda weights, d_weights, *_: (weights * d_weights).sum(-1, keepdim=True)
         ),
-        "you subtract the sum of output · d_output, and do not multiply by p": (
+        "you subtract the sum of output · d_output, but don't multiply by p": (
             _gradients(of_softmax=lambda weights, d: d)
         ),
         "the division by sqrt(K) is in the scores, so it is in `d_q` and `d_k`, too": (
             _gradients(to_q=False, to_k=False)
         ),
-        "`d_q` holds the last tile alone: add up what each tile gives it": _gradients(adds=False),
+        "`d_q` contains only the last tile's part: add up what each tile contributes": (
+            _gradients(adds=False)
+        ),
         "`d_k` lacks the division by sqrt(K)": _gradients(to_k=False),
         "`d_q` lacks the division by sqrt(K)": _gradients(to_q=False),
-        "the keys behind the last full tile get no gradient: the last tile may be shorter": (
+        "the keys after the last full tile get no gradient: the last tile may be shorter": (
             _gradients(last=False)
         ),
     },

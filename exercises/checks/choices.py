@@ -60,15 +60,15 @@ def _spreads(shared=None, rest=None, of=lambda scores: scores, blocks=None):
         ),
         "take each seed's mean over what's left of the rows; otherwise the variants' level is "
         "taken off twice": _spreads(blocks=lambda scores, own: own - scores.mean(0)),
-        "take the seeds' luck off the rows that have lost their own mean; yours still hold the "
-        "variants": _spreads(blocks=lambda scores, own: scores - scores.mean(0)),
-        "rows are variants, columns are seeds; you have exchanged them": _spreads(
+        "take the seeds' luck off the rows that have lost their own mean; yours still contain "
+        "the variants": _spreads(blocks=lambda scores, own: scores - scores.mean(0)),
+        "rows are variants, columns are seeds; you have swapped them": _spreads(
             of=lambda scores: scores.T
         ),
         "those are variances; the spread is the root": (
             lambda scores: tuple(value**2 for value in _spreads()(scores))
         ),
-        "they're exchanged: first the spread without blocks": (
+        "they're swapped: first the spread without blocks": (
             lambda scores: _spreads()(scores)[::-1]
         ),
         "a mean of the rows' standard deviations is smaller than the root of their mean variance": [
@@ -105,15 +105,15 @@ def _numbers_of(name, given):
     expect(len(given) == MEASURED, f"{name} needs {MEASURED} numbers; you gave {len(given)}")
     for value in given:
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        expect(number, f"{name} holds {value!r:.40}, which is no number")
+        expect(number, f"{name} contains {value!r:.40}, which isn't a number")
     return [float(value) for value in given]
 
 
 @judged(
     2,
     hint=(
-        "over the whole run one must fall and the other rise; between neighbours both go the same "
-        "way",
+        "over the whole run one must fall and the other rise; between neighbours both must go "
+        "the same way",
         "let large and small steps alternate: perplexity falls by 1 and rises by 0.1",
         "BLEU falls by 0.1 where perplexity falls by 1, and rises by 1 where perplexity rises by "
         "0.1; the nine pairs of changes then lie on two points",
@@ -128,7 +128,7 @@ def neighbours(perplexity, bleu, changes):
     bleu = _numbers_of("bleu", bleu)
     number = isinstance(changes, int | float) and not isinstance(changes, bool)
     expect(number, f"changes is a correlation, a number; yours is {changes!r:.40}")
-    expect(min(perplexity) >= 1, "a perplexity is at least 1: then each next token is certain")
+    expect(min(perplexity) >= 1, "a perplexity is at least 1, where every next token is certain")
     expect(min(bleu) >= 0 and max(bleu) <= 100, "BLEU lies between 0 and 100")
     level = _correlation(perplexity, bleu)
     expect(level is not None, "if one of the two never changes, it has no correlation")

@@ -48,8 +48,8 @@ shapes = values(
         "cross",
         (3, 4, 6, 9),
         {
-            "cross: the queries come from the target and stand before the keys, which come from "
-            "the memory": (3, 4, 9, 6)
+            "cross: the queries come from the target and are named before the keys, which come "
+            "from the memory": (3, 4, 9, 6)
         },
     ),
 )
@@ -120,7 +120,7 @@ def _post_norm(x, memory, src_mask, tgt_mask, norms, own, cross, feed_forward):
         "your cross-attention has no mask: pass src_mask, or it reads the padding": (
             _decoder(src=False)
         ),
-        "the masks do not reach the attentions": _decoder(tgt=False, src=False),
+        "the masks do not reach the attention layers": _decoder(tgt=False, src=False),
         "the memory is normalised a second time; the encoder's final norm has done it": (
             _decoder(renormed=True)
         ),
@@ -149,7 +149,7 @@ def _post_norm(x, memory, src_mask, tgt_mask, norms, own, cross, feed_forward):
                 )
             )
         ),
-        "the two masks have changed places": _decoder(crossed=True),
+        "the two masks are swapped": _decoder(crossed=True),
         "your cross-attention reads x; its keys and values are the memory's": _decoder(keys="x"),
         "in your cross-attention the memory asks and x is read; it's the other way round": (
             _decoder(keys="turned")
@@ -174,7 +174,7 @@ def layer(x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_
 
 FOREIGN = {  # what the model says to a prefix that it should never see
     99: "the model must always see bos first: give it [bos] and what is written so far",
-    98: "at each step the model must see all that is written so far, and nothing else",
+    98: "at each step the model must see everything written so far, and nothing else",
     97: "your loop goes on after eos: stop when it has been written",
 }
 
@@ -230,7 +230,7 @@ def _drops_eos(*args):
     ),
     view=lambda written, *args: [int(token) for token in written],
     slips={
-        "the model sees only bos at every step: append what is written and give it back": [
+        "the model sees only bos at every step: append what it writes and feed it back in": [
             lambda nt, src, bos, eos, n: [nt(src, [bos]) for _ in range(n)],
             lambda nt, src, bos, eos, n: (
                 [nt(src, [bos])] * (1 if nt(src, [bos]) == eos else n) if n else []
@@ -239,18 +239,19 @@ def _drops_eos(*args):
         "the model must always see bos first: give it [bos] and what is written so far": (
             _without_bos
         ),
-        "the result still holds bos": lambda *args: _write(*args, start=0),
+        "the result still contains bos": lambda *args: _write(*args, start=0),
         "your loop goes on after eos: stop when it has been written": (
             lambda *args: _write(*args, stop=False)
         ),
-        "eos came, so it belongs to the result": _drops_eos,
+        "eos was written, so it belongs in the result": _drops_eos,
         "max_len counts the written tokens; bos is not among them": [
             lambda nt, src, bos, eos, n: _write(nt, src, bos, eos, n - 1),
             lambda nt, src, bos, eos, n: _write(nt, src, bos, eos, n + 1),
         ],
     },
     hint=(
-        "what does next_token see of what was written so far? And when should the loop stop early?",
+        "how much of what has been written does next_token see? And when should the loop stop "
+        "early?",
     ),
 )
 def write(next_token, src, bos, eos, max_len):
@@ -316,7 +317,7 @@ def _one_decoding(answer):
     inputs=_candidates,
     vary=(dict(B=3, N=2, T=3, S=4, seed=2), dict(B=2, N=2, T=2, S=3, seed=3), dict(B=1, N=4)),
     hint="B * N rows for the decoder; row b * N + n belongs to source b",
-    wrong="the states are not those of each candidate alone",
+    wrong="the states are not what each candidate gives on its own",
     shape="expected (B, N, T, D)",
     laws=_one_decoding,
     shrinks=False,
@@ -375,7 +376,7 @@ def _row_by_row(step):
                 expect_close(
                     written(last)[0][:, last:], scores.softmax(-1) @ values,
                     "the outputs are right, but keys and values of earlier rows are computed "
-                    "again: keep them, and compute those of the new row alone", 1e-4,
+                    "again: keep them, and compute only those of the new row", 1e-4,
                 )
         return outputs
 
@@ -415,7 +416,7 @@ def _step(join=lambda old, new: torch.cat([old, new], 1), root=True, own=True):
     shrinks=False,
     tolerance=1e-4,
     slips={
-        "nothing is kept: each row attends to itself alone": _step(lambda old, new: new),
+        "nothing is kept: each row attends only to itself": _step(lambda old, new: new),
         "you forgot to divide the scores by sqrt(d_k)": _step(root=False),
         "a row must also see itself: add its key and value before it attends": _step(own=False),
     },
@@ -500,7 +501,7 @@ def _row(t, T, S):
             _scores(_table, _row, cross_cached=lambda t, T, S: 0),
             _scores(_table, _row, cross_cached=lambda t, T, S: S / T),
         ],
-        "at step t only t tokens are there, not T": [
+        "at step t there are only t tokens, not T": [
             lambda T, S: (T**3 + T * T * S, T * T + T * S),
             _scores(_table, lambda t, T, S: T),
             _scores(lambda t, T, S: T * T, _row),
@@ -509,13 +510,13 @@ def _row(t, T, S):
         "the newest row has a score with itself as well: t scores at step t": (
             _scores(_table, lambda t, T, S: t - 1)
         ),
-        "the first step has one token already, `<bos>`: t runs from 1 to T": (
+        "the first step already has one token, `<bos>`: t runs from 1 to T": (
             lambda T, S: _scores(_table, _row)(T - 1, S)
         ),
         "that is how many rows are computed; each row has a score with every key": (
             lambda T, S: (T * (T + 1) // 2, T)
         ),
-        "they're exchanged: first without a cache, then with it": (
+        "they're swapped: first without a cache, then with it": (
             lambda T, S: _scores(_table, _row)(T, S)[::-1]
         ),
     },

@@ -30,7 +30,7 @@ def _links(s, t):
         "later ones"
     ),
     slips={
-        "that is every pair; a token reads none after it": [
+        "that is every pair; a token reads none of those after it": [
             lambda s, t: ((s + t) ** 2, _links(s, t)[1]), lambda s, t: ((s + t) ** 2, 0),
         ],
         "you count the links to earlier tokens; a token reads itself, too": [
@@ -44,7 +44,7 @@ def _links(s, t):
         "the links from the target to the source are missing": (
             lambda s, t: (_links(s, t)[0], s * s + t * (t + 1) // 2)
         ),
-        "the two are exchanged: first the causal stream": lambda s, t: _links(s, t)[::-1],
+        "the two are swapped: first the causal stream": lambda s, t: _links(s, t)[::-1],
     },
 )
 def links_of(s, t):
@@ -79,7 +79,7 @@ def _prefix(n_source, size):
         "you turned it round: rows read, columns are read": (
             lambda n_source, size: _prefix(n_source, size).T
         ),
-        "the first target token is no source: count places from 0": (
+        "the first target token isn't part of the source: count places from 0": (
             lambda n_source, size: _prefix(n_source + 1, size)
         ),
         "source rows now read the target, too: it is the column that must be in the source": (
@@ -158,7 +158,7 @@ def stream_of(source, target):
         "that is per token, whose number depends on the tokenizer": (
             lambda loss, tokens, size: loss / math.log(2)
         ),
-        "the tokens and the bytes have changed places": (
+        "the tokens and the bytes are swapped": (
             lambda loss, tokens, size: loss * size / tokens / math.log(2)
         ),
         "that is the perplexity per byte; the bits are its logarithm to base 2": (
@@ -194,7 +194,7 @@ def _side_by_side(B=2, T=3, D=4):
     inputs=_side_by_side,
     vary=(dict(B=3, T=5, D=6), dict(B=1, T=4, D=3)),
     hint="normalise once, use it twice",
-    wrong="the result is not x, and what both make of norm(x)",
+    wrong="the result is not x plus what both make of norm(x)",
     gradients=True,
     slips={
         "the residual is missing: add x": (
@@ -262,14 +262,14 @@ def overturn(answer):
     expect(min(loss, other_loss) > 0, "a mean loss is above 0 unless the text is certain")
     expect(
         all(1 <= n <= 1000 for n in (tokens, other_tokens)),
-        "1,000 bytes make 1 to 1,000 tokens, if a token has one byte at least",
+        "1,000 bytes make 1 to 1,000 tokens, if a token has at least one byte",
     )
     expect(tokens == int(tokens) and other_tokens == int(other_tokens), "tokens are whole numbers")
     for mean, n in ((loss, tokens), (other_loss, other_tokens)):
         guessed = 1000 / n * math.log(256)  # nats for a token whose bytes are guessed
         expect(
             mean < 2 * guessed,
-            f"a mean loss of {mean:.4g} nats for a token of {1000 / n:.3g} bytes? To guess its "
+            f"a mean loss of {mean:.4g} nats for a token of {1000 / n:.3g} bytes? Guessing its "
             f"bytes costs {guessed:.3g}. Give losses, not perplexities, in the order loss, tokens, "
             "loss, tokens",
         )

@@ -81,7 +81,7 @@ def _kept(logits, k, largest=True):
     tell=_told_kept,
     shape="logits go in and logits of the same shape come out",
     view=_drawable,
-    in_place="use a copy, the caller still needs the logits",
+    in_place="work on a copy: the caller still needs the logits",
     slips={
         "you set the others to 0, but a logit of 0 still has a probability, e^0 over the sum; "
         "use -inf": lambda logits, k: logits * _kept(logits, k),
@@ -199,7 +199,8 @@ def _told_nucleus(given, expected, probabilities, p):
     given = torch.as_tensor(given)
     if given.isnan().any() and (probabilities.max(-1).values > p).any():
         return (
-            "the first token alone is over p, so you drop every token and divide 0 by 0; the most "
+            "the first token on its own is over p, so you drop every token and divide 0 by 0; "
+            "the most "
             "probable token must always stay"
         )
     if ((given.sum(-1) - 1).abs() > 1e-4).any():
@@ -223,12 +224,12 @@ def _told_nucleus(given, expected, probabilities, p):
     tolerance=1e-4,
     shrinks=False,
     slips={
-        "the first token alone is over p, so you drop every token and divide 0 by 0; the most "
+        "the first token on its own is over p, so you drop every token and divide 0 by 0; the most "
         "probable token must always stay": _nucleus(lambda ranked, p: ranked.cumsum(-1) <= p),
         "your probabilities are in sorted order; put each back in the place of its token": (
             _nucleus(_before, back=False)
         ),
-        "the token that crosses p belongs to the nucleus: 0.4 alone does not reach 0.6": (
+        "the token that crosses p belongs to the nucleus: 0.4 on its own does not reach 0.6": (
             _nucleus(_first_always)
         ),
         "a token that reaches p exactly is enough: for [0.5, 0.25, 0.25] the first token reaches "
@@ -244,13 +245,13 @@ def _told_nucleus(given, expected, probabilities, p):
                 lambda ranked, p: torch.arange(ranked.size(-1)) < _before(ranked, p).sum(-1).max()
             )
         ),
-        "you keep each token that reaches p by itself; add the probabilities up": (
+        "you keep each token that reaches p on its own; add up the probabilities": (
             lambda probabilities, p: (
                 probabilities * (probabilities >= p)
                 / (probabilities * (probabilities >= p)).sum(-1, keepdim=True)
             )
         ),
-        "you keep each token with a probability above 1 - p; add the probabilities up": (
+        "you keep each token with a probability above 1 - p; add up the probabilities": (
             lambda probabilities, p: (
                 probabilities * (probabilities >= 1 - p)
                 / (probabilities * (probabilities >= 1 - p)).sum(-1, keepdim=True)

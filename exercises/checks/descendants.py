@@ -65,16 +65,17 @@ def _mirrored(x, start):
             _turning(joined=True)
         ),
         "you turn the other way: (a, b) becomes (a cos - b sin, a sin + b cos)": _turning(sign=-1),
-        "`start` is not used: with a cache, the first token does not stand at place 0": (
+        "`start` is not used: with a cache, the first token is not at place 0": (
             _turning(cached=False)
         ),
-        "your places begin at start + 1; the first token stands at `start`": _turning(first=1),
+        "your places begin at start + 1; the first token is at `start`": _turning(first=1),
         "the exponent is -2i / K; yours is -i / K": _turning(step=1),
         "all your pairs turn at one speed": _turning(slow=False),
         "the angle must grow along the tokens, axis 2; yours grows along the heads": (
             _turning(axis=1)
         ),
-        "that is no turn, for lengths change: one of the two sine terms is subtracted": (
+        "that isn't a rotation, since lengths change: one of the two sine terms has to be "
+        "subtracted": (
             _mirrored
         ),
         "nothing is turned": lambda x, start: x.clone(),
@@ -168,8 +169,8 @@ def _glu(hidden):
     wrong="with the same weights, the output is not contract(silu(gate(x)) * expand(x))",
     shape="the feed-forward network keeps the shape of x",
     slips=formulas({
-        "gate and expand are exchanged: silu is taken of gate(x)": _glu(lambda g, h: g * F.silu(h)),
-        "silu(g) is g * sigmoid(g); yours is the sigmoid alone": (
+        "gate and expand are swapped: silu is applied to gate(x)": _glu(lambda g, h: g * F.silu(h)),
+        "silu(g) is g * sigmoid(g); yours is only the sigmoid": (
             _glu(lambda g, h: g.sigmoid() * h)
         ),
         "the gate's output goes through silu; yours is used as it is": _glu(lambda g, h: g * h),
@@ -179,7 +180,7 @@ def _glu(hidden):
         ],
         "this is ReLU; SwiGLU's gate is a silu": _glu(lambda g, h: g.relu() * h),
         "gate and expand are multiplied; yours are added": _glu(lambda g, h: F.silu(g) + h),
-        "silu is taken of the gate alone, before the product": _glu(lambda g, h: F.silu(g * h)),
+        "silu is applied to the gate only, before the product": _glu(lambda g, h: F.silu(g * h)),
         "there is no gate in your network: its output depends on one projection only": [
             _glu(lambda g, h: F.silu(h)), _glu(lambda g, h: F.silu(g)),
             _glu(lambda g, h: F.silu(g) * g), _glu(lambda g, h: F.silu(h) * h),
@@ -213,7 +214,7 @@ def _kept_pair(result):
     """(output, keys, values) of what the heads return, or Wrong."""
     expect(
         isinstance(result, tuple) and len(result) == 2 and not isinstance(result[1], torch.Tensor),
-        "return two things: the output, and what is kept, the pair (keys, values)",
+        "return two things: the output, and what is to be kept, the pair (keys, values)",
     )
     output, kept = result
     expect(isinstance(kept, (tuple, list)) and len(kept) == 2,
@@ -297,7 +298,7 @@ def _gradients_reach_the_input(answer, inputs=_grouped_inputs):
         "project, cut into heads, turn queries and keys, put what was kept in front, repeat each "
         "key head for its group, attend, join, project",
         "start is the number of kept tokens: 0 without any, else kept[0].size(2)",
-        "k.repeat_interleave(n_heads // n_kv_heads, dim=1), behind what you keep; return output, "
+        "k.repeat_interleave(n_heads // n_kv_heads, dim=1), after what you keep; return output, "
         "(k, v)",
     ),
     adapt=_with_weights(_run_grouped), shrinks=False, tolerance=1e-4,
@@ -305,11 +306,11 @@ def _gradients_reach_the_input(answer, inputs=_grouped_inputs):
     wrong="with the same weights, these are not grouped heads with a cache",
     shape="one output of d_model numbers per token",
     slips=formulas({
-        "query head h reads key head h // group: repeat each key head beside itself "
+        "query head h reads key head h // group: repeat each key head next to itself "
         "(repeat_interleave), not the whole row of heads (repeat)": (
             [_grouped(_whole_row, _whole_row), _grouped(_whole_row), _grouped(_beside, _whole_row)]
         ),
-        "the new tokens stand behind those that are kept: turn queries and keys from `start`, the "
+        "the new tokens come after those that are kept: turn queries and keys from `start`, the "
         "number of kept tokens": [
             _grouped(starts=(0, 0)), _grouped(starts=(1, 0)), _grouped(starts=(0, 1)),
         ],
@@ -318,14 +319,14 @@ def _gradients_reach_the_input(answer, inputs=_grouped_inputs):
         ),
         "the queries are not turned": _grouped(turns=(0, 1, 0)),
         "the keys are not turned": _grouped(turns=(1, 0, 0)),
-        "the kept keys are turned again: they were turned when they came": (
+        "the kept keys are turned again: they were turned when they came in": (
             _grouped(again=True)
         ),
-        "what was kept comes first, and the new tokens behind it": _grouped(before=False),
+        "what was kept comes first, and the new tokens after it": _grouped(before=False),
         "the mask is not used": _grouped(blind=True),
         "you forgot to divide the scores by sqrt(d_k)": _grouped(scale=False),
         "the output is not projected: w_o mixes what the heads found": _grouped(out=False),
-        "keep all keys and values, those of before and the new ones": _grouped(all_kept=False),
+        "keep all keys and values, the earlier ones and the new ones": _grouped(all_kept=False),
     }),
 )
 def grouped_heads(x, kept_k, kept_v, mask, n_heads, n_kv_heads, w_q, w_k, w_v, w_o):
@@ -397,15 +398,15 @@ def _flat(result, *args):
     vary=(dict(T=4, start=0), dict(B=3, T=1, start=4, D=6), dict(B=1, T=4, start=3, D=3)),
     hint=(
         "a layer without cross-attention, whose mask knows how many tokens came before",
-        "with T new tokens behind `start` kept ones, new token i reads start + i + 1: a mask of "
+        "with T new tokens after `start` kept ones, new token i reads start + i + 1: a mask of "
         "shape (T, start + T)",
-        "torch.ones(T, start + T, dtype=torch.bool).tril(start); then two sublayers, each with its "
-        "norm in front and its sum behind",
+        "torch.ones(T, start + T, dtype=torch.bool).tril(start); then two sublayers, each with "
+        "its norm before it and its sum after it",
     ),
     wrong="the output is not that of a pre-norm block under the causal mask",
     shape="a block keeps the shape of x",
     slips={
-        "your mask sits in the wrong corner: new token i stands at place start + i, so it reads "
+        "your mask sits in the wrong corner: new token i is at place start + i, so it reads "
         "start + i + 1 tokens": _blocks(lambda T, S: torch.ones(T, S, dtype=torch.bool).tril()),
         "new tokens read those that come after them: hide the future": (
             _blocks(lambda T, S: None)
@@ -420,7 +421,7 @@ def _flat(result, *args):
         "what is kept is not handed to attend, so the new tokens do not see what came before": (
             _blocks(handed=False)
         ),
-        "return what attend gave you to keep; yours is that of before": _blocks(back=False),
+        "return what attend gave you to keep; yours is the earlier one": _blocks(back=False),
         "you add the normalised input: x itself must stay untouched, x + attend(norm_1(x))": (
             _blocks(first=lambda x, norm, y: norm(x) + y)
         ),
@@ -433,14 +434,14 @@ def _flat(result, *args):
         "the feed-forward network reads x without a norm": (
             _blocks(reads=lambda x, old, norm: x)
         ),
-        "the feed-forward network must read what attention has left, not the x of the start": (
+        "the feed-forward network must read what comes out of attention, not the original x": (
             _blocks(reads=lambda x, old, norm: norm(old))
         ),
         "attention is missing its residual, x + attend(norm_1(x))": (
             _blocks(first=lambda x, norm, y: y)
         ),
         "the feed-forward network is missing its residual": _blocks(second=lambda x, y: y),
-        "the two norms are exchanged": lambda x, kept, n1, attend, n2, forward: (
+        "the two norms are swapped": lambda x, kept, n1, attend, n2, forward: (
             _blocks()(x, kept, n2, attend, n1, forward)
         ),
         "the second sublayer has a norm of its own, norm_2": (
@@ -505,11 +506,11 @@ def _biased(way=1, used=1, both=None, far=lambda away, half: math.log(128 / half
           dict(n_queries=2, n_keys=200, start=198, both_ways=False)),
     hint=(
         "a distance for each query and key, a bucket for each distance, a row of the table for "
-        "each bucket; then the heads come first",
+        "each bucket; then move the heads to the front",
         "the queries are at start, start + 1, ..., and the distances are key - query[:, None]; "
         "compute the near and the far buckets, and choose between them with torch.where",
         "far: half + (log(away / half) / log(128 / half) * half).long(), at most n - 1; where "
-        "away is 0, take the log of something else, as torch.where reads both",
+        "away is 0, take the log of something else, since torch.where evaluates both sides",
     ),
     adapt=_with_weights(_run_bias), shrinks=False, tolerance=1e-5,
     wrong="with the same table, this is not T5's number for each head, query and key",
@@ -539,7 +540,7 @@ def _biased(way=1, used=1, both=None, far=lambda away, half: math.log(128 / half
             _biased(first=lambda distance: distance >= 0)
         ),
         "without both_ways, a key after the query counts as distance 0": _biased(hides=False),
-        "queries and keys are exchanged in your result": _biased(order=(2, 1, 0)),
+        "queries and keys are swapped in your result": _biased(order=(2, 1, 0)),
     }),
 )
 def relative_bias(n_queries, n_keys, start, both_ways, table):
@@ -587,8 +588,8 @@ def _two_tensors(result, *args):
     vary=(dict(B=4, T=60, mask_id=50), dict(B=5, T=80, mask_id=12, special=False)),
     hint=(
         "first which tokens are chosen, then what becomes of the chosen ones",
-        "chosen: chance below 0.15, and an id above 3. Its fate: below 0.8 it is hidden, below 0.9 "
-        "exchanged, else it stays",
+        "chosen: chance below 0.15, and an id above 3. Its fate: below 0.8 it is hidden, below "
+        "0.9 replaced, otherwise it stays",
         "torch.where(chosen & (fate < 0.8), mask_id, ...), and `other` from 0.8 up to 0.9",
     ),
     wrong="what is read, or what must be guessed, is not right",
@@ -598,22 +599,22 @@ def _two_tensors(result, *args):
             [_hiding(above=0), _hiding(above=1), _hiding(above=2)]
         ),
         "id 4 is a word like any other": _hiding(above=4),
-        "all chosen tokens become <mask>: of ten, one is exchanged and one stays": (
+        "all chosen tokens become <mask>: of ten, one is replaced and one stays": (
             _hiding(parts=(1.0, 1.0))
         ),
         "none of your chosen tokens stays as it is: from a fate of 0.9 on it does": (
             _hiding(parts=(0.8, 1.0))
         ),
-        "none of your chosen tokens is exchanged: from 0.8 to 0.9 it becomes `other`": (
+        "none of your chosen tokens is replaced: from 0.8 to 0.9 it becomes `other`": (
             _hiding(parts=(0.8, 0.8))
         ),
-        "eight of ten become <mask> and one is exchanged; yours are the other way round": (
+        "eight of ten become <mask> and one is replaced; yours are the other way round": (
             [_hiding(parts=(0.1, 0.9)), _hiding(swap=True)]
         ),
-        "what must be guessed are all chosen places, also those whose token stays": (
+        "all chosen places must be guessed, including those whose token stays": (
             _hiding(told=lambda chosen, read, ids: read != ids)
         ),
-        "what must be guessed are all chosen places, not only those that became <mask>": (
+        "all chosen places must be guessed, not only those that became <mask>": (
             lambda ids, mask_id, *rest: (
                 (read := _hiding()(ids, mask_id, *rest)[0]), read == mask_id
             )
@@ -621,11 +622,12 @@ def _two_tensors(result, *args):
         "15 in 100 tokens are chosen: chance < 0.15": (
             [_hiding(rate=0.85), _hiding(rate=0.8), _hiding(rate=1.0)]
         ),
-        "`chance` decides who is chosen, `fate` what becomes of it: they are two draws": (
+        "`chance` decides which tokens are chosen, `fate` what becomes of them: they are two "
+        "separate draws": (
             _hiding(fate=False)
         ),
         "use mask_id": _hiding(place=3),
-        "give the second result as True at chosen places; yours is turned round": (
+        "give the second result as True at chosen places; yours is the other way round": (
             _hiding(told=lambda chosen, read, ids: ~chosen)
         ),
     },
@@ -689,7 +691,7 @@ WORLDS = [  # (rewards, asked, context)
 
 
 def _played(answer, rewards, asked, context):
-    """Play one episode, and hold what `choose` was shown against what it should be shown."""
+    """Play one episode, and compare what `choose` was shown with what it should be shown."""
     world, seen = Corridor(len(rewards), rewards), []
 
     def choose(returns, states, actions, steps):
@@ -730,12 +732,13 @@ def _expect_returns(given, right, where, rewards, asked, first, t):
     told = f"{where}, the returns still to come are {right}; yours are {given}"
     steps = range(first, t + 1)
     for sentence, other in {
-        "the wish is never lowered: take off what was earned": [asked for i in steps],
-        "that is what has been earned so far; asked for is what is still to come": [
+        "the return asked for never goes down: subtract what has been earned": [
+            asked for i in steps],
+        "that is what has been earned so far; you ask for what is still to come": [
             sum(rewards[:i]) for i in steps],
         "a step's own reward is not earned yet when its action is chosen": [
             asked - sum(rewards[: i + 1]) for i in steps],
-        "only the last reward is taken off": [
+        "only the last reward is subtracted": [
             asked - (rewards[i - 1] if i else 0) for i in steps],
         "each step keeps the return that it had then": [right[-1] for i in steps],
     }.items():
@@ -775,9 +778,9 @@ def _play(wish=lambda asked, rewards, i: asked - sum(rewards[:i]), window=lambda
     ),
     example=_play(),
     slips={
-        "the wish is never lowered": _play(wish=lambda asked, rewards, i: asked),
+        "the return asked for never goes down": _play(wish=lambda asked, rewards, i: asked),
         "that is what has been earned so far": _play(wish=lambda a, rewards, i: sum(rewards[:i])),
-        "only the last reward is taken off": (
+        "only the last reward is subtracted": (
             _play(wish=lambda asked, rewards, i: asked - (rewards[i - 1] if i else 0))
         ),
         "each step keeps the return that it had then": (
@@ -843,8 +846,8 @@ def _scanned(fade=torch.exp, early=False, late=False, delta=lambda replace: repl
         "a loop over the tokens, in which only the state is carried on: fade, write, read",
         "fading is log_decay[:, :, t, :, None].exp() * state; what is written is a column times a "
         "row, k[:, :, t, :, None] * new[:, :, None]; what is read is q[:, :, t, None] @ state",
-        "with replace, take k[:, :, t, None] @ state off the value, after fading and before it is "
-        "multiplied by the strength",
+        "with replace, take k[:, :, t, None] @ state from the value, after fading and before it "
+        "is multiplied by the strength",
     ),
     shrinks=False, tolerance=1e-4,
     laws=lambda answer: _gradients_reach_the_input(answer, _written),
@@ -860,11 +863,11 @@ def _scanned(fade=torch.exp, early=False, late=False, delta=lambda replace: repl
         "a token writes at full strength and fades from the next one on: fade first, then write": (
             _scanned(late=True)
         ),
-        "each token reads after it has written, its own write included": _scanned(early=True),
+        "each token reads after it has written, so its own write is included": _scanned(early=True),
         "replace is not used: then only what is missing is written, the value less what the state "
         "says under the key": _scanned(delta=lambda replace: False),
         "without replace, the whole value is written": _scanned(delta=lambda replace: True),
-        "replace is turned round": _scanned(delta=lambda replace: not replace),
+        "replace is the wrong way round": _scanned(delta=lambda replace: not replace),
         "`write` is not used: what a token writes is multiplied by its strength": (
             _scanned(firm=False)
         ),
@@ -877,7 +880,7 @@ def _scanned(fade=torch.exp, early=False, late=False, delta=lambda replace: repl
         "the state that you are given is not used: begin with zeros only if it is None": (
             _scanned(begun=False)
         ),
-        "return the state after the last token; yours is that of before": _scanned(last=False),
+        "return the state after the last token; yours is the earlier one": _scanned(last=False),
     },
 )
 def scan(q, k, v, log_decay, write, replace, state):
@@ -961,44 +964,45 @@ def _comes_out_as_p(answer):
     vary=(dict(n=1, V=4), dict(n=4, V=6, agree=5.0), dict(n=2, V=3, agree=0.0),
           dict(n=0, V=4), dict(n=5, V=4, agree=20.0), dict(n=3, V=7)),
     hint=(
-        "go through the guesses in order, and stop at the first that goes",
+        "go through the guesses in order, and stop at the first one that is rejected",
         "guess x at place i stays if u[i] < p[i, x] / q[i, x]; without a division: "
         "u[i] * q[i, x] < p[i, x]",
-        "at the first that goes, (p[i] - q[i]).clamp(min=0) divided by its sum; if all stay, p[-1]",
+        "at the first rejected guess, (p[i] - q[i]).clamp(min=0) divided by its sum; if all "
+        "stay, p[-1]",
     ),
     shrinks=False, tolerance=1e-5, laws=_comes_out_as_p,
     wrong="this is not how many guesses stay and the distribution of the token after them",
     shape="the distribution of the next token has a number for each token, (V,)",
     slips={
-        "after a guess that goes, the token is drawn from what p has more than q, (p - q)+; yours "
+        "after a rejected guess, the token is drawn from what p has more than q, (p - q)+; yours "
         "is p itself": _kept(chances=lambda p, q: p),
         "take what p has more than q; yours is what q has more than p": (
             _kept(chances=lambda p, q: (q - p).clamp(min=0))
         ),
-        "a difference below 0 counts as 0: yours is its size": (
+        "a difference below 0 counts as 0: you take its absolute value": (
             _kept(chances=lambda p, q: (p - q).abs())
         ),
         "the differences below 0 are still in your distribution": (
             _kept(chances=lambda p, q: p - q, scaled=False)
         ),
         "divide by the sum: a distribution sums to 1": _kept(scaled=False),
-        "after the first guess that goes, those behind it are worth nothing: stop there": (
+        "after the first guess that is rejected, those after it are worth nothing: stop there": (
             _kept(stops=False)
         ),
-        "p / q is turned round: a guess that the draft makes too often is thinned out": (
+        "p / q is upside down: a guess that the draft makes too often is thinned out": (
             [_kept(stays=lambda u, p, q: u * p < q), _kept(stays=lambda u, p, q: u * q > p)]
         ),
         "a guess stays with probability p / q; yours stays with probability p": (
             _kept(stays=lambda u, p, q: u < p)
         ),
-        "a guess stays by chance; yours stays if p is at least q": (
+        "whether a guess stays is a matter of chance; yours stays if p is at least q": (
             _kept(stays=lambda u, p, q: p >= q)
         ),
         "all your guesses stay": _kept(stays=lambda u, p, q: True),
         "p[i] is the distribution at the place of guess i; yours is that of one place later": (
             _kept(place=lambda i, n: i + 1)
         ),
-        "if all guesses stay, one token more is written, from the last distribution p[n]": (
+        "if all guesses stay, one more token is written, from the last distribution p[n]": (
             [_kept(whole=lambda p, n: p[n - 1]), _kept(whole=lambda p, n: p[0])]
         ),
     },
@@ -1051,7 +1055,7 @@ def _dpo(margin=lambda b, w, b0, w0, price: price * ((b - b0) - (w - w0)), sign=
         "the price belongs inside the sigmoid, not in front of the loss": (
             lambda b, w, b0, w0, price: -price * F.logsigmoid((b - b0) - (w - w0)).mean()
         ),
-        "your difference has the wrong sign: better less worse, and now less before": (
+        "your difference has the wrong sign: better minus worse, and now minus before": (
             _dpo(sign=-1)
         ),
         "a loss goes down: the minus sign in front is missing": (

@@ -2,7 +2,7 @@
 
 `framework` decides whether an answer is right. When it is not, it asks here:
 
-- `relation(given, expected)`: how the numbers hang together ("2.83 times, the root of 8");
+- `relation(given, expected)`: how the numbers are related ("2.83 times, the root of 8");
 - `record(function, args)`: every tensor that a call makes, with its name and line, and
   `first_divergence`, the first of the reference's named steps that the learner's code never makes;
 - `shrink` and `example`: the smallest input on which it still fails, printed.
@@ -111,7 +111,7 @@ def same(given, expected, tolerance: float = 1e-5) -> bool:
 
 
 def _name_of(factor: float, sizes) -> str:
-    """A factor in words: the root of a size, a size, or a known constant."""
+    """A factor in words: a size, the root of a size, or a known constant."""
     known = {-1: "minus 1", math.log(2): "ln 2", 1 / math.log(2): "1 / ln 2: bits for nats",
              math.sqrt(3): "√3", 100: "per cent for a fraction"}
     for n in sorted(set(sizes)):
@@ -131,8 +131,8 @@ def wrong_kind(given, expected) -> str | None:
         for i, part in enumerate(given):
             if same(part, expected) and len(given) > 1:
                 return (
-                    f"you return {len(given)} values, and number {i + 1} of them is right: return "
-                    "it alone"
+                    f"you return {len(given)} values, and number {i + 1} of them is right: "
+                    f"return only that one"
                 )
     right = numbers(expected)
     if right is not None and _is_bool(given) and not set(np.unique(right)) <= {0.0, 1.0}:
@@ -141,7 +141,7 @@ def wrong_kind(given, expected) -> str | None:
 
 
 def relation(given, expected, sizes=()) -> str | None:
-    """How the given numbers hang together with the expected ones; None where nothing is seen.
+    """How the given numbers are related to the expected ones; None if nothing is found.
 
     sizes: whole numbers that may stand behind a factor, such as the axes of the inputs.
     """
@@ -157,9 +157,9 @@ def relation(given, expected, sizes=()) -> str | None:
             right = same(a.reshape(b.shape), b)
             return "only the axes differ" if right else None
         if a.size == b.size and same(a.ravel(), b.ravel()):
-            return "the numbers are right and stand in another shape"
+            return "the numbers are right, but in another shape"
         if b.ndim > 1 and a.shape == b.shape[1:] and same(a, b[0]):
-            return "yours is the first row alone"
+            return "yours is only the first row"
         if b.ndim == a.ndim + 1 and any(same(a, b.sum(axis)) for axis in range(b.ndim)):
             return "yours is summed over one axis too many"
         if b.ndim == a.ndim + 1 and any(same(a, b.mean(axis)) for axis in range(b.ndim)):
@@ -173,7 +173,7 @@ def relation(given, expected, sizes=()) -> str | None:
         return None
     if set(np.unique(b)) <= {0.0, 1.0} and set(np.unique(a)) <= {0.0, 1.0}:
         if same(a, 1 - b) and b.size > 1:
-            return "True and False are exchanged"
+            return "True and False are swapped"
     elif (a == a.flat[0]).all() and a.size > 2:
         return f"every number of yours is {a.flat[0]:.4g}"
     if b.ndim >= 2 and b.shape[-1] == b.shape[-2] and same(a, b.swapaxes(-1, -2)):
@@ -186,7 +186,7 @@ def relation(given, expected, sizes=()) -> str | None:
             factor = float((x[big] * y[big]).sum() / (y[big] ** 2).sum())
             if same(x, factor * y) and abs(factor) > 1e-6:
                 if math.isclose(factor, -1, rel_tol=1e-4):
-                    return "the sign is turned round"
+                    return "the sign is the wrong way round"
                 every = "every number of yours is" if y.size > 1 else "yours is"
                 whole = (x == x.round()).all() and (y == y.round()).all()
                 named = _name_of(factor, sizes)
@@ -236,7 +236,7 @@ def relation(given, expected, sizes=()) -> str | None:
                     return "only the first row is right"
                 return f"rows {right} of {len(rows)} are right" if len(right) > 1 else None
         if not boolean and same(np.sort(a.ravel()), np.sort(b.ravel())):
-            return "the right numbers stand in the wrong places"
+            return "the right numbers are in the wrong places"
     return None
 
 
@@ -253,7 +253,7 @@ def _sums(a, b) -> str | None:
     if b.ndim == 1:
         return f"yours should sum to 1; it sums to {a.sum():.4g}"
     if np.allclose(a.sum(-2), 1, atol=1e-3):
-        return "your columns sum to 1, where the rows should"
+        return "your columns sum to 1, but it's the rows that should"
     return f"your rows should sum to 1; the first sums to {a.sum(-1).flat[0]:.4g}"
 
 
@@ -293,7 +293,7 @@ def relation_of_parts(given, expected, names, sizes=()) -> str | None:
     if len(wrong) == 2:
         one, two = wrong
         if same(given[one], expected[two]) and same(given[two], expected[one]):
-            return f"`{names[one]}` and `{names[two]}` are exchanged"
+            return f"`{names[one]}` and `{names[two]}` are swapped"
     how = relation(given[wrong[0]], expected[wrong[0]], sizes) if wrong else None
     return f"`{names[wrong[0]]}`: {how}" if how else None
 
@@ -501,7 +501,7 @@ def first_divergence(answer, reference, args, learner_args) -> str | None:
         for step in steps:
             if same(step.value, expected) and not same(result, expected):
                 where = source_line(step.file, step.line)
-                return f"the right result occurs in your code, {where}; it is not what you return"
+                return f"the right result occurs in your code, {where}, but you don't return it"
     reached = max(found, default=-1)
     if reached == len(right) - 1:
         return None
@@ -574,7 +574,7 @@ def show(value, width: int = 110, digits: int = 4) -> str:
 
 
 def readable(value) -> bool:
-    """Whether a value can be printed in an example: no function, no model, no list of them."""
+    """Whether a value can be printed in an example: not a function, a model or a list of them."""
     if isinstance(value, (list, tuple)) and value:
         return all(map(readable, value))
     return not callable(value) or isinstance(value, type)

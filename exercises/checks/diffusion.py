@@ -30,8 +30,8 @@ by_hand = values(
         136,
         "each pass reads all places",
         {
-            "each pass reads the whole text, what stands there already included": 17,
-            "<bos> apart: 17 places in each of 8 passes": 144,
+            "each pass reads the whole text, including what has already been filled in": 17,
+            "you counted <bos>, too: there are 17 places in each of the 8 passes": 144,
         },
     ),
     hint=(
@@ -58,22 +58,23 @@ def _batch(B=3, T=6, low=0.2):
     wrong="the hidden tokens of a text, summed and divided by its rate; then the mean per token",
     shape="expected one number",
     slips={
-        "divided by how many are hidden, every text counts alike: BERT's loss, and no bound": (
+        "if you divide by how many are hidden, every token counts the same: that's BERT's loss, "
+        "and it isn't a bound": (
             lambda nats, hidden, rate: (nats * hidden).sum() / hidden.sum()
         ),
         "the rate is missing: a text with few masks must count for more": (
             lambda nats, hidden, rate: (nats * hidden).sum() / nats.numel()
         ),
-        "tokens that stand there aren't guessed: only the hidden ones count": (
+        "tokens that can be seen aren't guessed: only the hidden ones count": (
             lambda nats, hidden, rate: (nats / rate[:, None]).sum() / nats.numel()
         ),
-        "divided by the rate, not multiplied": (
+        "divide by the rate, don't multiply by it": (
             lambda nats, hidden, rate: (nats * hidden * rate[:, None]).sum() / nats.numel()
         ),
-        "each text has its own rate; you divided by the mean of all": (
+        "each text has its own rate; you divided by their mean": (
             lambda nats, hidden, rate: (nats * hidden).sum() / rate.mean() / nats.numel()
         ),
-        "the rate that was drawn, not the share that happens to be hidden": (
+        "divide by the rate that was drawn, not by the share that happens to be hidden": (
             lambda nats, hidden, rate: (
                 nats * hidden / hidden.float().mean(1, keepdim=True).clamp(min=1e-9)
             ).mean()
@@ -122,7 +123,7 @@ def _keep(count=None, pool=None, top=True):
             count=lambda masked, left: masked.sum(-1, keepdim=True) // left
         ),
         "only masked places can be filled: hide the others' scores": _keep(pool=True),
-        "places that aren't masked take the room with their high scores: hide them before you "
+        "places that aren't masked take up the room with their high scores: hide them before you "
         "rank": lambda score, masked, left: (
             score.argsort(-1, descending=True).argsort(-1)
             < -(-masked.sum(-1, keepdim=True) // left)
@@ -133,7 +134,7 @@ def _keep(count=None, pool=None, top=True):
             < -(-masked.sum(-1, keepdim=True) // left)
         ) & masked,
         "the highest scores are kept, not the lowest": _keep(top=False),
-        "a share of the masks that are left, not of all places": _keep(
+        "fill a share of the masks that are left, not of all places": _keep(
             count=lambda masked, left: -(-masked.size(-1) // left)
         ),
         "each text has its own number of masks": _keep(

@@ -47,8 +47,8 @@ reach = values(
         [3, 4],
         "causal: row i reads tokens 0 to i",
         {
-            "causal: those are the rows that token 3 may read; asked are the rows that may read "
-            "it": lambda rows: rows in ([0, 1, 2, 3], [0, 1, 2]),
+            "causal: those are the rows that token 3 may read; you were asked for the rows that "
+            "may read it": lambda rows: rows in ([0, 1, 2, 3], [0, 1, 2]),
             "causal: a token may also attend to itself, so row 3 changes too": (
                 lambda rows: rows == [4]
             ),
@@ -115,8 +115,8 @@ def _calls_each_part_once(answer):
     for i, name in enumerate(names):
         expect(
             calls[i] == 1,
-            f"the numbers are right, but you call `{name}` {calls[i]} times; with dropout inside, "
-            "every call gives something else. Keep the first result",
+            f"the numbers are right, but you call `{name}` {calls[i]} times; with dropout "
+            f"inside, every call gives a different result. Keep the first one",
         )
 
 
@@ -140,11 +140,11 @@ def _calls_each_part_once(answer):
         "nothing is added to x: each sublayer's output belongs on top of its input": (
             _sublayers(_alone, _alone)
         ),
-        "the feed-forward network must read what attention has left, not the x of the start": [
+        "the feed-forward network must read what comes out of attention, not the original x": [
             lambda x, n1, attend, n2, forward: x + attend(n1(x)) + forward(n2(x)),
             lambda x, n1, attend, n2, forward: x + forward(n2(x)),
         ],
-        "the second sum adds to x of the start, so what attention brought is lost": (
+        "the second sum adds to the original x, so what attention added is lost": (
             lambda x, n1, attend, n2, forward: x + forward(n2(x + attend(n1(x))))
         ),
         "your sublayers read x without a norm": [
@@ -153,7 +153,7 @@ def _calls_each_part_once(answer):
         "the second sublayer has a norm of its own, norm_2": (
             lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n1, attend, n1, forward)
         ),
-        "the two norms are exchanged": (
+        "the two norms are swapped": (
             lambda x, n1, attend, n2, forward: _sublayers(_pre, _pre)(x, n2, attend, n1, forward)
         ),
         "the feed-forward network comes second, after attention": [
@@ -203,7 +203,7 @@ def _stacked(x, mask, layers):
     shape="a stack keeps the shape of x",
     gradients=True,
     slips={
-        "every layer reads the x of the start, so only the last layer counts: feed each layer the "
+        "every layer reads the original x, so only the last layer counts: feed each layer the "
         "output of the one before": [
             lambda x, mask, layers, norm: layers[-1](x, mask),
             lambda x, mask, layers, norm: norm(layers[-1](x, mask)),
@@ -215,7 +215,7 @@ def _stacked(x, mask, layers):
             lambda x, mask, layers, norm: norm(_stacked(x, None, layers)),
             lambda x, mask, layers, norm: norm(_stacked(layers[0](x, mask), None, layers[1:])),
         ],
-        "the norm belongs behind the last layer, not behind each": (
+        "the norm belongs after the last layer, not after each": (
             lambda x, mask, layers, norm: _stacked(
                 x, mask, [lambda y, m, layer=layer: norm(layer(y, m)) for layer in layers]
             )
@@ -223,7 +223,7 @@ def _stacked(x, mask, layers):
         "the layers run backwards": (
             lambda x, mask, layers, norm: norm(_stacked(x, mask, layers[::-1]))
         ),
-        "only the first layer runs: the return stands inside the loop": (
+        "only the first layer runs: the return is inside the loop": (
             lambda x, mask, layers, norm: norm(layers[0](x, mask))
         ),
     },
@@ -327,7 +327,7 @@ def encode_packed(encoder, sentences):
     inputs=[(notes,) for notes in (1, 2, 3, 4, 5, 8, 9, 64, 65)],
     hint=(
         "start with one note and double until it is enough",
-        "how many doublings of 1 give at least `notes`? Mind notes = 1",
+        "how many doublings of 1 give at least `notes`? Watch out for notes = 1",
     ),
     wrong="the number of layers is not right",
     large=(10**9 + 1,),
@@ -352,7 +352,7 @@ def encode_packed(encoder, sentences):
         "that is one too many: with n layers 2^n notes are in reach": (
             lambda notes: notes.bit_length()
         ),
-        "a whole number is wanted: round up": math.log2,
+        "the answer is a whole number: round up": math.log2,
     },
 )
 def layers_needed(notes):

@@ -36,13 +36,13 @@ def _lengths(n, lost, spans):
         "that is deletion; each span leaves one gap": (
             lambda n, lost, spans: (n - lost, lost + spans + 1)
         ),
-        "BART writes the whole text; T5 writes the spans alone": (
+        "BART writes the whole text; T5 writes only the spans": (
             lambda n, lost, spans: (n - lost + spans, n)
         ),
-        "a gap stands in front of each span, to say which it is": (
+        "a gap goes in front of each span, to say which it is": (
             lambda n, lost, spans: (n - lost + spans, lost)
         ),
-        "the last gap is missing, which ends the list": (
+        "the last gap, the one that ends the list, is missing": (
             lambda n, lost, spans: (n - lost + spans, lost + spans)
         ),
     },
@@ -61,8 +61,8 @@ def _cut_out(ids, start, length):
         ([5, 6, 7, 8, 9], 1, 3, GAP), ([4, 5, 6], 0, 1, GAP), ([4, 5, 6, 7], 2, 2, 77),
     ],
     hint=(
-        "slices: before the piece, the piece, behind it",
-        "the source keeps its length: length gaps in the place of length tokens",
+        "slices: before the piece, the piece, after it",
+        "the source keeps its length: length gaps in place of length tokens",
     ),
     parts=("source", "target"),
     shrinks=False,
@@ -72,7 +72,7 @@ def _cut_out(ids, start, length):
         else f"the encoder should read {expected[0]}, not {list(given[0])}"
     ),
     slips={
-        "that is BART's target; MASS writes the piece alone": lambda ids, start, length, gap: (
+        "that is BART's target; MASS writes only the piece": lambda ids, start, length, gap: (
             hide_piece.reference(ids, start, length, gap)[0], ids
         ),
         "nothing shows where the piece was: put gaps there": lambda ids, start, length, gap: (
@@ -95,7 +95,7 @@ def _told_spans(given, expected, ids, first, second, gap):
     told = {token for token in source + target if token < gap}
     missing = [token for token in ids if token not in told]
     if missing:
-        return f"in neither source nor target: {missing}, so nobody can restore that"
+        return f"in neither source nor target: {missing}, so it can't be restored"
     twice = [token for token, n in Counter(source + target).items() if n > 1 and token < gap]
     if twice:
         return f"in both source and target: {twice}; what the source shows is not lost"
@@ -139,7 +139,7 @@ def _gain(runs):
 @judged(
     4,
     hint=(
-        "for each seed, find the run from scratch with as many updates in all",
+        "for each seed, find the run from scratch with the same number of updates in all",
         "updates in all are pretraining_updates + updates; for scratch the first is 0",
         "a dictionary from (seed, updates in all) to BLEU makes the pairs easy to find; average "
         "only the pairs that are there",
@@ -171,17 +171,18 @@ def gain(answer):
         )
     ]
     slips = {
-        "that compares with the runs from scratch of as many updates of translation, which had no "
-        "updates before them": 12.5,
+        "that compares with the runs from scratch that have as many updates of translation, but "
+        "none before them": 12.5,
         "that is the gain over copying, which answers another question": 9.5,
         "compare within each seed: seed 2 has no pretrained run": 16.5 - 47 / 3,
-        "the sign: pretrained less scratch": -8.0,
+        "the sign is wrong: pretrained minus scratch": -8.0,
         "that is the sum over seeds; return the mean": 16.0,
         "you took each seed's longest run from scratch; take the one with as many updates": 7.0,
     }
     for message, slip in slips.items():
         expect(abs(float(given) - slip) > 1e-6, message)
-    expect_close(given, 8.0, "the mean over seeds of infill less scratch, equal updates in all")
+    expect_close(given, 8.0, "the mean over seeds of infill minus scratch, with equal updates in "
+    "all")
     for some in (others, others[::-1], others[:3]):
         without = "a seed without such a pair of runs is left out, and the others are averaged"
         expect_close(answer(some), _gain(some), f"with other runs it's wrong: {without}")
@@ -192,7 +193,7 @@ def _others(sentences, i):
 
 
 def _share(sentences, i):
-    """The share of the words of sentence i that stand in another sentence."""
+    """The share of the words of sentence i that also occur in another sentence."""
     return sum(word in _others(sentences, i) for word in sentences[i]) / len(sentences[i])
 
 
@@ -227,7 +228,7 @@ def _told_shares(given, expected, sentences):
           ["p", "q", "e", "s"]],),
     ],
     hint=(
-        "for each sentence, count its words that stand in any other sentence",
+        "for each sentence, count its words that occur in any other sentence",
         "for each word of a sentence ask whether any other sentence has it; divide by the "
         "sentence's length, and take the place of the largest share",
     ),
@@ -239,14 +240,15 @@ def _told_shares(given, expected, sentences):
             _best(lambda sentences, i: _share(sentences, i) * len(sentences[i])),
             _best(lambda sentences, i: len({*sentences[i]} & {*_others(sentences, i)})),
         ],
-        "that is the one least told by the others; PEGASUS takes the most": _best(
+        "that is the sentence that the others tell least of; PEGASUS takes the one they tell "
+        "most of": _best(
             lambda sentences, i: -_share(sentences, i)
         ),
         "sentences are counted from 0": lambda sentences: _best(_share)(sentences) + 1,
-        "look into the other sentences only: in itself each sentence stands whole": (
+        "look only into the other sentences: every sentence contains all of its own words": (
             lambda sentences: 0
         ),
-        "look into all other sentences, not the next one alone": _best(
+        "look into all other sentences, not only the next one": _best(
             lambda sentences, i: _share([sentences[i], sentences[(i + 1) % len(sentences)]], 0)
         ),
         "a word that occurs twice counts twice": _best(
@@ -278,7 +280,7 @@ def gap_sentence(sentences):
         "a span may have the length 0: what does it do to the source?",
         "a span of length 0 hides nothing and still adds its gap",
         "with a very small mean length nearly all spans are empty: lose a lot, in spans as short "
-        "as you may",
+        "as you're allowed",
     ),
     example=lambda: (20, 0.3, 0.3),
 )

@@ -36,7 +36,7 @@ from transformer_lib.models.classifier import MaskedLanguageModel
         "the language model also predicts <eos>: it has to learn to stop": (
             lambda B, T, rate: (rate * B * T, B * T)
         ),
-        "nothing stands before <bos>: it is not predicted": (
+        "nothing comes before <bos>: it is not predicted": (
             lambda B, T, rate: (rate * B * T, B * (T + 2))
         ),
         "the two are swapped: first the masked model": (
@@ -102,13 +102,14 @@ def _spread(ways, far=None):
         "a special token is True: tokens with word -1 are never hidden": (
             lambda word, chosen: (_together(word) & chosen[:, None, :]).any(-1)
         ),
-        "a word chosen in one text hides its number in the others: each text for itself": (
+        "a word chosen in one text hides the word of the same number in the others: treat each "
+        "text separately": (
             lambda word, chosen: torch.isin(word, word[chosen]) & (word >= 0)
         ),
-        "all pieces of a word need not be chosen: one is enough": (
+        "not all pieces of a word have to be chosen: one is enough": (
             lambda word, chosen: (_together(word) <= chosen[:, None, :]).all(-1) & (word >= 0)
         ),
-        "you left the special tokens out, but the other pieces of the words as well": (
+        "you left out the special tokens, but the other pieces of the words as well": (
             lambda word, chosen: chosen & (word >= 0)
         ),
         "the pieces before the chosen one belong to its word, too": _spread((0, 1)),
@@ -143,14 +144,14 @@ def _one_tensor(ids, chosen, mask_id):
     wrong="what is read is hidden where `chosen` is True; the other two come back as they were",
     in_place="the ids that came in are changed, and the next epoch would find <mask> in its data",
     slips={
-        "<mask> stands among what is wanted: `read` and `ids` are still one tensor": _one_tensor,
+        "<mask> is among what is wanted: `read` and `ids` are still one tensor": _one_tensor,
         "nothing is hidden any more in what is read": lambda ids, chosen, mask_id: (
             ids, ids, chosen
         ),
         "you hid what was not chosen": lambda ids, chosen, mask_id: (
             ids.masked_fill(~chosen, mask_id), ids, chosen
         ),
-        "read and wanted are exchanged": lambda ids, chosen, mask_id: (
+        "read and wanted are swapped": lambda ids, chosen, mask_id: (
             ids, ids.masked_fill(chosen, mask_id), chosen
         ),
     },
@@ -225,14 +226,14 @@ def _scored(
             _scored(places=lambda ids: ids >= 0)
         ),
         "id 3 is special, too: ordinary ids are above 3": _scored(places=lambda ids: ids >= 3),
-        "the sign is turned round: add up log p, not -log p": (
+        "the sign is the wrong way round: add up log p, not -log p": (
             lambda *args: -pseudo_log_likelihood.reference(*args)
         ),
         "those are the logits; take log_softmax first": _scored(score_of=lambda logits: logits),
         "those are the probabilities; add up their logarithms": (
             _scored(score_of=lambda logits: logits.softmax(-1))
         ),
-        "that is the probability of <mask>; take the token's that was hidden": (
+        "that is the probability of <mask>; take that of the token that was hidden": (
             _scored(asked=lambda ids, hidden: hidden)
         ),
         "each hidden token stays hidden; start from a fresh copy for the next": (
@@ -253,7 +254,7 @@ def _numbers(V, E, D, F, L):
     inputs=[(30_000, 128, 768, 3072, 12), (2_000, 16, 64, 128, 2), (50, 3, 7, 5, 1)],
     hint=(
         "V * E and E * D first, then one layer",
-        "one layer has 4 D D + 2 D F numbers; how often does it count if all layers share it?",
+        "one layer has 4 D D + 2 D F numbers; how many times does it count if all layers share it?",
     ),
     wrong="the count is not right",
     slips={
@@ -299,7 +300,8 @@ def _models():
     6,
     hint=(
         "hide each word of many captions in turn, and let both models guess",
-        "where does the left side give the word away, and the right side suggest another?",
+        "for which captions does the left side give the word away, while the right side suggests "
+        "another?",
         "try the words near the beginning of a caption, and print the difference of the two gaps "
         "for each",
     ),
@@ -318,10 +320,11 @@ def overturn(answer):
     expect(isinstance(caption, str) and isinstance(word, str), "the caption and the word are texts")
     expect(caption.count("…") == 1, "the caption needs one gap, written …, and no more")
     before, after = (part.strip() for part in caption.split("…"))
-    expect(len(after.split()) > 1, "two words at least must stand behind the gap, to be read")
+    expect(len(after.split()) > 1, "at least two words must come after the gap, so that there's "
+    "something to read")
     whole = caption.replace("…", word)
     known = {english for _, english in mini_corpus()["validation"]}
-    expect(whole in known, f"{whole!r} is no caption of the validation set")
+    expect(whole in known, f"{whole!r} is not a caption of the validation set")
     tokenizer, both, left = _models()
     ids = tokenizer.encode(word).ids
     expect(len(ids) == 1, f"{word!r} is {len(ids)} tokens here; the models guess one at a time")
@@ -329,6 +332,6 @@ def overturn(answer):
     read = torch.tensor([[BOS, *before, both.config.vocab_size - 1, *after, EOS]])
     with torch.no_grad():
         p, q = (model(read)[0, len(before) + 1].softmax(-1)[ids[0]] for model in (both, left))
-    told = f"both sides give {word!r} {p:.2f}, the left side alone {q:.2f}"
-    expect(q > p + 0.05, f"{told}: look where the left side is sure of it already")
+    told = f"both sides give {word!r} {p:.2f}, the left side on its own {q:.2f}"
+    expect(q > p + 0.05, f"{told}: look for a place where the left side is already sure of it")
     return told

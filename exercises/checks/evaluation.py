@@ -73,8 +73,8 @@ LEFT, RIGHT = "a b a b a c".split(), "b a b a a c a b".split()
         "'the the the the' against 'the dog' is 1 match: the reference has one 'the'": (
             lambda a, b, n: sum(gram in _ngrams(b, n) for gram in _ngrams(a, n))
         ),
-        "each word counts once only, but the reference has two 'a' and so the match is 2: "
-        "use counts, not sets": lambda a, b, n: len({*_ngrams(a, n)} & {*_ngrams(b, n)}),
+        "each word counts once only, but the reference has two 'a', so two of them match: use "
+        "counts, not sets": lambda a, b, n: len({*_ngrams(a, n)} & {*_ngrams(b, n)}),
         "these are single words; for n = 2 count runs of two words": (
             lambda a, b, n: _clipped(a, b, 1)
         ),
@@ -89,16 +89,16 @@ LEFT, RIGHT = "a b a b a c".split(), "b a b a a c a b".split()
         "the last runs are shorter than n words: there are len - n + 1 n-grams": (
             lambda a, b, n: _clipped(a, b, n, n)
         ),
-        "a match may stand at another place of the sentence": lambda a, b, n: sum(
+        "a match may be anywhere in the sentence": lambda a, b, n: sum(
             one == other for one, other in zip(_ngrams(a, n), _ngrams(b, n), strict=False)
         ),
-        "you join the words of an n-gram: 'ab c' and 'a bc' are two": lambda a, b, n: (
+        "you join the words of an n-gram: 'ab c' and 'a bc' are not the same": lambda a, b, n: (
             _clipped(["".join(g) for g in _ngrams(a, n)], ["".join(g) for g in _ngrams(b, n)], 1)
         ),
         "that is the precision: the number of matches was asked for": (
             lambda a, b, n: _clipped(a, b, n) / max(len(a) - n + 1, 1)
         ),
-        "you add up all lengths to n; only runs of n words were asked for": (
+        "you add up all lengths up to n; only runs of n words were asked for": (
             lambda a, b, n: sum(_clipped(a, b, m) for m in range(1, n + 1))
         ),
         "you take the larger count of each n-gram; a match needs both, so take the smaller": (
@@ -211,7 +211,7 @@ def paired(answer):
         )
         expect(
             abs(found.mean() - (b - a).mean()) > 0.3,
-            "the sign is turned: return the mean of a less the mean of b",
+            "the sign is the wrong way round: return the mean of a minus the mean of b",
         )
         expected = (a - b).std() / math.sqrt(n)
         expect(
@@ -254,20 +254,20 @@ def fair(answer):
     )
     chosen = set(answer)
     unfair = {
-        1: "lowercasing and other tokens change BLEU by themselves",
-        3: "another test set is easier or harder by itself",
+        1: "lowercasing and different tokens change BLEU on their own",
+        3: "another test set is easier or harder in itself",
         4: "perplexity is counted per token, and the two models have different tokens",
         6: "Y's checkpoint was picked by the very score that is compared",
     }
     for number, reason in unfair.items():
         expect(number not in chosen, f"comparison {number} is not fair: {reason}")
-    expect(2 in chosen, "comparison 2 is missing: signature and test set are equal")
+    expect(2 in chosen, "comparison 2 is missing: signature and test set are the same")
     expect(
         5 in chosen,
-        "comparison 5 is missing: WER is counted on detokenised text, so the models' own pieces "
-        "do not matter",
+        "comparison 5 is missing: WER is counted on detokenised text, so it doesn't matter into "
+        "which pieces each model cuts its words",
     )
-    expect(chosen == {2, 5}, f"there are comparisons 1 to 6 only, yours are {sorted(chosen)}")
+    expect(chosen == {2, 5}, f"there are only comparisons 1 to 6; yours are {sorted(chosen)}")
 
 
 def _apart(n_seeds, draws, seed):
@@ -290,8 +290,8 @@ def ranges(apart, overturns, enough):
         given = apart(n_seeds, 20_000, 0)
         expect(
             abs(given - expected / 2) > 0.3 * expected / 2,
-            f"with {n_seeds} seeds you find {given:.3f}: either of the two may be ahead, count "
-            "both ways",
+            f"with {n_seeds} seeds you find {given:.3f}: either of the two may be ahead, so "
+            f"count both ways",
         )
         expect(
             abs(given - expected) < 0.15 * expected,
@@ -432,8 +432,8 @@ def fool(praised, blamed):
     shared = _longest_run(blamed[best], references[best])
     expect(
         low.bleu <= 5 and low.chrf <= 30,
-        f"your right translations get BLEU {low.bleu:.1f} and chrF {low.chrf:.1f}; 5 and 30 at "
-        f"most are wanted. blamed[{best}] has the highest chrF, {gains[best]:.0f}"
+        f"your right translations get BLEU {low.bleu:.1f} and chrF {low.chrf:.1f}; at most 5 and "
+        f"30 are wanted. blamed[{best}] has the highest chrF, {gains[best]:.0f}"
         + (f', and shares "{shared}" with its reference' if shared else ""),
     )
     return (
@@ -503,13 +503,13 @@ def _bought(penalty=_penalty, ratios=_of_sentences, join=lambda found: math.prod
         "the mean of the precisions is geometric: the fourth root of their product": (
             _bought(join=lambda found: sum(found) / 4)
         ),
-        "that is BLEU of single words: a sentence of m words holds m - n + 1 n-grams, not m": (
+        "that is BLEU of single words: a sentence of m words has m - n + 1 n-grams, not m": (
             _bought(join=lambda found: found[0])
         ),
-        "each sentence holds n - 1 n-grams fewer than words, not the corpus once": _bought(
+        "each sentence has n - 1 fewer n-grams than words, not the corpus as a whole": _bought(
             ratios=_ratios(lambda c, s, n: c - (n - 1))
         ),
-        "a sentence of m words holds m - n + 1 n-grams, not m - n": _bought(
+        "a sentence of m words has m - n + 1 n-grams, not m - n": _bought(
             ratios=_ratios(lambda c, s, n: c - n * s)
         ),
     },

@@ -62,10 +62,10 @@ def _logits(N=6, E=5, k=2):
         "the weights of a token must sum to 1: what the other experts would have got is missing": (
             lambda logits, k: logits.softmax(-1).topk(k).values
         ),
-        "the logits themselves are no weights, since they may be negative: softmax first": (
+        "the logits themselves aren't weights, since they may be negative: softmax first": (
             lambda logits, k: logits.topk(k).values / logits.topk(k).values.sum(-1, keepdim=True)
         ),
-        "all chosen experts count the same now: the router would get no gradient": (
+        "now all chosen experts count the same: the router would get no gradient": (
             lambda logits, k: torch.full((len(logits), k), 1 / k) + 0 * logits.topk(k).values
         ),
         "that's a softmax of a softmax: the logits of the chosen need one": (
@@ -88,7 +88,7 @@ def weights(logits, k):
     3,
     hint=(
         "what does the loss read besides the counts?",
-        "it multiplies each expert's share of the choices with its mean probability",
+        "it multiplies each expert's share of the choices by its mean probability",
         "a choice takes the larger probability, however little larger it is",
     ),
     example=lambda: torch.tensor([[0.501, 0.499]] * 4),

@@ -112,9 +112,9 @@ def overturned(slip, again, share, length):
         expect(number, f"{name} must be a number, yours is {given!r:.40}")
     expect(
         0 < slip <= SLIP,
-        f"slip lies above 0 and is at most {SLIP}: the decoder is good; you gave {slip:g}",
+        f"slip must be above 0 and at most {SLIP}: the decoder is good; you gave {slip:g}",
     )
-    expect(0 <= again < 1, f"again lies from 0 to below 1; you gave {again:g}")
+    expect(0 <= again < 1, f"again must be at least 0 and below 1; you gave {again:g}")
     right = slip / (slip + 1 - again)
     expect(
         right > OFTEN,
@@ -142,7 +142,7 @@ def overturned(slip, again, share, length):
         }
         near = [said for value, said in found.items() if abs(length - value) < 0.01 * value]
         expect(False, f"the share is right. But a series isn't {length:.3g} words long on average"
-               + (f": {near[0]}" if near else ": with which probability does it end?"))
+               + (f": {near[0]}" if near else ": with what probability does it end?"))
     return (
         f"With the right prefix {slip:.1%} of the words are wrong; in its own writing "
         f"{right:.0%}, in series of {series:.1f}."

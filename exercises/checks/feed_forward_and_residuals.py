@@ -41,7 +41,7 @@ parameters = values(
         "the network is two matrices of 512 x 2048, and a bias for each map",
         {
             "those are the two matrices; the biases are missing": 2 * 512 * 2048,
-            "that is the first map alone; count the way back, too": 512 * 2048 + 2048,
+            "that is only the first map; count the second one, too": 512 * 2048 + 2048,
             "the second bias belongs to the output, so it has 512 numbers, not 2048": (
                 2 * 512 * 2048 + 2 * 2048
             ),
@@ -55,7 +55,7 @@ parameters = values(
     ),
     attention=Part(
         ATTENTION,
-        "an attention is four square maps with their biases, whatever the number of heads",
+        "attention is four square maps with their biases, whatever the number of heads",
         {
             "the four biases are missing": 4 * 512 * 512,
             "the heads are mixed by a fourth map, W_O": 3 * (512 * 512 + 512),
@@ -65,10 +65,10 @@ parameters = values(
         NETWORK / (NETWORK + ATTENTION),
         "the share is network / (network + attention)",
         {
-            "that is the attention's share; the network's was asked for": (
+            "that is the attention's share; you were asked for the network's": (
                 ATTENTION / (NETWORK + ATTENTION)
             ),
-            "you divided by the attention alone; divide by both together": NETWORK / ATTENTION,
+            "you divided by attention alone; divide by both together": NETWORK / ATTENTION,
         },
         tolerance=0.006,
     ),
@@ -80,7 +80,7 @@ parameters = values(
     hint=(
         "let one unit count, and one notice that both are 1",
         "relu(a + b) is 0, 1, 1, 2 for the four inputs; what must be taken away at 2?",
-        "the second unit is relu(a + b - 1), which is 1 only for two; weigh it with -2",
+        "the second unit is relu(a + b - 1), which is 1 only for two; give it the weight -2",
     ),
     example=([[1, 1], [1, 1]], [0, -1], [1, -2]),
 )
@@ -103,7 +103,8 @@ def exactly_one(w1, b1, w2):
     )
     expect(
         not (hidden >= 0).all(),
-        "no unit is ever negative, so ReLU never bends: your network is linear, and that cannot do",
+        "no unit is ever negative, so ReLU changes nothing: your network is linear, and a linear "
+        "one can't do it",
     )
     for case, right, given in zip(x.int().tolist(), wanted.tolist(), output.tolist(), strict=True):
         expect(
@@ -152,7 +153,7 @@ def _parts(B=2, T=4, D=8):
         "you drop from the sum, which wears x away; drop only what the sublayer adds": (
             lambda x, sublayer, norm, drop: drop(x + sublayer(norm(x)))
         ),
-        "you drop what the sublayer reads; drop what it gives back": (
+        "you drop what the sublayer reads; drop what it returns": (
             lambda x, sublayer, norm, drop: x + sublayer(drop(norm(x)))
         ),
         "dropout is missing": lambda x, sublayer, norm, drop: x + sublayer(norm(x)),
@@ -204,22 +205,22 @@ def dropout(answer):
         )
         expect(
             not same(factor, torch.full_like(factor, 1 / p)),
-            "you divide by p; survivors are as many as 1 - p, so divide by that",
+            "you divide by p; a share of 1 - p survives, so divide by that",
         )
         right = torch.full_like(factor, 1 / (1 - p))
         expect_close(factor, right, "survivors have the wrong size")
         if x.dim() == 2:
             rates = torch.cat([dropped.float().mean(0), dropped.float().mean(1)])
             expect(
-                (rates - p).abs().max() < 0.2, "whole rows or columns fall together: draw each "
-                "number on its own",
+                (rates - p).abs().max() < 0.2, "whole rows or columns are dropped together: draw "
+                "each number on its own",
             )
             other = torch.as_tensor(answer(x, p))
             torch.manual_seed(1)
             third = torch.as_tensor(answer(x, p))
             expect(
                 not torch.equal(other, third) or not torch.equal(output, third),
-                "the same numbers fall at every call: draw anew each time",
+                "the same numbers are dropped at every call: draw new ones each time",
             )
 
 
@@ -298,7 +299,7 @@ def gain(value, at_a_tenth):
 @judged(8, hint=(
         "what is the sum for, and where is it not needed?",
         "in a shallow network the gradient has a short way anyway",
-        "take the fewest layers of the grid, and look whether every seed agrees",
+        "take the fewest layers of the grid, and check whether every seed agrees",
     ), example=(1, 0.003, 80, "with"))
 def sums_in_the_way(layers, rate, updates, with_two_layers):
     records = recorded("residuals", part="learning", gain=1.0)
@@ -316,7 +317,7 @@ def sums_in_the_way(layers, rate, updates, with_two_layers):
 
     ends, told = ends_at(layers)
     expect(max(ends[True]) >= min(ends[False]), f"{told}: there the sums are ahead")
-    expect(max(ends[False]) < min(ends[True]), f"{told}: the seeds do not decide")
+    expect(max(ends[False]) < min(ends[True]), f"{told}: the seeds do not settle it")
     two, told_two = ends_at(2)
     expect_one_of("with_two_layers", with_two_layers, ("with", "without", "undecided"))
     expect(

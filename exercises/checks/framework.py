@@ -387,7 +387,7 @@ class Check:
 
 
 class Exercise(Check):
-    """A function to be written, judged by a reference. The parameters stand at `exercise`."""
+    """A function to be written, judged by a reference. Parameters: see `exercise`."""
 
     slips, vary, parts, forbid = {}, (), (), ()
     wrong, shape, in_place = "the result is not right", None, "work on a copy of it"
@@ -573,7 +573,7 @@ class Exercise(Check):
                             f"respect to `{name}` is not that of the formula")
 
     def works_on_large_inputs(self, answer):
-        """Slow code that is right stays right: no exercise asks for speed. It is told so."""
+        """Slow code that is right stays right: no exercise asks for speed. The message says so."""
         args = self.large() if callable(self.large) else self.large
         start = time.process_time()
         expected = self.reference(*clone(args))
@@ -585,8 +585,8 @@ class Exercise(Check):
                     given = answer(*clone(args))
         except TimeUp:
             self.remark = (
-                f"But far too slow for larger inputs: on one it was still running after "
-                f"{patience:.1f} s, where {1000 * took:.0f} ms are enough."
+                f"But it's far too slow for larger inputs: on one it was still running after "
+                f"{patience:.1f} s, and {1000 * took:.0f} ms are enough."
             )
             return
         if not self.fits(self.seen(given, args), self.seen(expected, args)):
@@ -660,7 +660,7 @@ class Exercise(Check):
         return (f"{words} {', '.join(shapes)}.",) if shapes else ()
 
     def relation(self, answer, given, expected, args):
-        """What hangs together: an argument without effect, a formula of the arguments, numbers."""
+        """What shows a pattern: an argument without effect, a formula of the arguments, numbers."""
         if how := diagnosis.wrong_kind(given, expected):
             return how
         quiet = contextlib.redirect_stdout(io.StringIO())
@@ -880,18 +880,18 @@ def exercise(number, *, inputs, **options):
     vary: other sizes for that function; every argument must vary over the cases.
     slips: {sentence: a wrong function, or a list of them}: what the usual mistakes compute.
     hint: shown while there is no answer, the first of `checks.hint`.
-    given: the fingerprint of code with a bug, which is no attempt as long as it stands.
+    given: the fingerprint of code with a bug, which is no attempt while it's unchanged.
     wrong, shape, parts: what is said when no slip fits; of the shape; names of several results.
     tell: `tell(given, expected, *args)`, the sentence for a wrong result of the right shape.
     dtype, tolerance: of the result; whole numbers are compared exactly.
     forbid: names of functions that the answer must not call.
     gradients: whether derivatives must be right as well; "flow": whether they must arrive.
     mutates: whether it may change its arguments; in_place: what is said if it may not.
-    large: arguments on which slow code is seen, and told so. laws: `laws(answer)`, more demands.
+    large: arguments on which slow code shows, and is reported. laws: `laws(answer)`, more demands.
     view: `view(result, *args)`, what of a result counts.
     adapt: makes one function of the answers, where they are not one; right: right answers then.
     shrinks: whether smaller arguments are looked for when it fails; "sizes": with their numbers
-        as `inputs` makes them, where rounding them one by one would tear apart what fits together.
+        as `inputs` makes them, where rounding them one by one would break how they fit together.
     """
     return lambda reference: Exercise(reference, number, inputs=inputs, **options)
 
@@ -942,7 +942,7 @@ class Values(Check):
             if given is None or has_placeholder(given):
                 raise NotAttempted
             if isinstance(part.right, (list, tuple)) and isinstance(given, (int, float)):
-                raise Wrong(f"{len(part.right)} numbers are wanted here; yours is one, {given!r}")
+                raise Wrong(f"{len(part.right)} numbers are expected here; you gave one, {given!r}")
             try:
                 given = part.read(given)
             except (TypeError, ValueError):
@@ -965,10 +965,11 @@ class Values(Check):
         try:
             answer = list(answer)
         except TypeError:
-            raise Wrong(f"{len(self.parts)} values are wanted, yours is {answer!r:.40}") from None
+            raise Wrong(f"{len(self.parts)} values are expected; you gave {answer!r:.40}") from None
         expect(
             len(answer) == len(self.parts),
-            f"{len(self.parts)} values are wanted, {', '.join(self.parts)}; you give {len(answer)}",
+            f"{len(self.parts)} values are expected, {', '.join(self.parts)}; "
+            f"you gave {len(answer)}",
         )
         return answer
 

@@ -19,9 +19,9 @@ SENTENCES, TOKENS = 32, 16
 ACCOUNT = {
     "parameters": (1.02, "", {}),
     "flops": (1.05, " FLOP", {
-        1 / 3: "that is the forward pass; the way back costs twice as much again, since each "
+        1 / 3: "that is the forward pass; the backward pass costs twice as much again, since each "
         "product has a gradient for both of its factors",
-        2 / 3: "that is the way back alone; the forward pass comes on top",
+        2 / 3: "that is the backward pass alone; the forward pass comes on top",
         1 / 2: "a multiplication and an addition are two operations",
         1 / 6: "that is the forward pass, with a multiplication and an addition as one",
         1 / TOKENS: "that is for one token of each sentence",
@@ -97,11 +97,11 @@ def _short(number):
 @judged(
     1,
     hint=(
-        "a linear map has n_in · n_out parameters and costs 2 · n_in · n_out operations a token; "
-        "an encoder layer has one attention, a decoder layer two, and the way back costs twice the "
-        "way forth",
+        "a linear map has n_in · n_out parameters and costs 2 · n_in · n_out operations per token; "
+        "an encoder layer uses attention once, a decoder layer twice, and the backward pass costs "
+        "twice as much as the forward pass",
         "each parameter has a weight, a gradient and two moments, of four bytes each; a matrix "
-        "product keeps its factors for the way back, a ReLU its output, dropout its mask",
+        "product keeps its factors for the backward pass, a ReLU its output, dropout its mask",
         "the logits are the largest thing that is kept, 32 · 16 · 8,000 numbers; an encoder layer "
         "keeps about ten vectors for each token, a decoder layer about seventeen. The seconds are "
         "the operations over the speed of one product, times two to four",

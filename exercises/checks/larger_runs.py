@@ -38,7 +38,8 @@ def _luck(once, several=lambda p, k: 1 - (1 - p) ** k):
         ),
         "probabilities of several tries don't add up: take 1 minus the probability that none of "
         "them does it": _luck(_same_side, lambda p, k: min(1.0, k * p)),
-        "k times p can go above 1, so it's no probability: take 1 minus the probability that none "
+        "k times p can go above 1, so it isn't a probability: take 1 minus the probability that "
+        "none "
         "of them does it": _luck(_same_side, lambda p, k: k * p),
         "that's all of the comparisons at once; one of them is enough": (
             _luck(_same_side, lambda p, k: p**k)
@@ -50,7 +51,7 @@ def _luck(once, several=lambda p, k: 1 - (1 - p) ** k):
             _luck(lambda n, m: 2 * 0.5 ** min(n, m)), _luck(lambda n, m: 0.5 ** min(n, m)),
             _luck(lambda n, m: min(1.0, 2 * 0.5**n)), _luck(lambda n, m: 0.5**n),
         ],
-        "the n * m pairs aren't independent: one lucky run wins in all of its pairs": [
+        "the n * m pairs aren't independent: one lucky run wins all of its pairs": [
             _luck(lambda n, m: min(1.0, 2 * 0.5 ** (n * m))), _luck(lambda n, m: 0.5 ** (n * m)),
         ],
         "the order within an arm doesn't matter: divide by n! and by m!, too": [
@@ -120,7 +121,7 @@ def overturned(shrink, angle, ratio):
         }
         near = [said for value, said in found.items() if abs(ratio - value) < 0.02 * value]
         expect(False, f"the claim falls with your cooldown. But the ratio isn't {ratio:.3g}"
-               + (f": {near[0]}" if near else ": add up the five places, x and y apart"))
+               + (f": {near[0]}" if near else ": add up the five places, x and y separately"))
     return (
         f"The last checkpoint is {1 / shrink ** (AVERAGED - 1):.3g} times as near to the centre "
         f"as the first of the five, and the mean is {right:.2f} times as far from it as the last."

@@ -74,7 +74,8 @@ def sentences_needed(answer):
         exact = math.log(1 / risk) / (2 * (allowed - mean) ** 2)
         n = answer(mean, allowed, risk)
         given = f"for a mean of {mean}, allowed {allowed}, risk {risk}"
-        expect(abs(n - 2 * exact) > 1, f"{given} you have twice too many: the bound has a 2 in it")
+        expect(abs(n - 2 * exact) > 1, f"{given} you have twice as many as you need: the bound "
+        f"has a 2 in it")
         expect(
             abs(n - exact * (allowed - mean)) > 1,
             f"{given} the margin must be squared: half the margin takes four times the sentences",

@@ -29,7 +29,7 @@ by_hand = values(
         900,
         "each layer adds one memory: layers x memory",
         {
-            "that is one layer; what it finds there had looked back itself": 150,
+            "that is one layer; what it finds there has itself looked back": 150,
             "it is the memory of 150 places that each layer looks over, not 50": 300,
             "the segment counts only once, and the question asks for what is beyond it": 1200,
         },
@@ -80,7 +80,7 @@ def of_dog(answer):
     for message, slip in slips.items():
         expect(abs(float(answer) - slip) > 1e-3, message)
     right = abs(float(answer) - 0.75 * 0.2 - 0.25 * found) < 1e-3
-    expect(right, "mix the two probabilities of dog: three quarters of one, one of the other")
+    expect(right, "mix the two probabilities of dog: three quarters of one, a quarter of the other")
 
 
 def _keep(memory, x, reach):
@@ -126,7 +126,7 @@ def _flat():
 
 
 @judged(4, hint=(
-        "what if all 64 keys are worth as much?",
+        "what if all 64 keys count the same?",
         "if all keys match equally well, the exact output is the mean of 64 values",
         "let the 8 values that are taken point one way and the mean of all be small",
     ), example=_flat)
@@ -187,7 +187,7 @@ def _mixture(share, model, neighbours):
         "that is the slope at a share of 0; divide by the mixture at this share": (
             lambda share, model, neighbours: (neighbours / model).mean() - 1
         ),
-        "the sign is turned round: that is the slope of the loss": (
+        "the sign is the wrong way round: that is the slope of the loss": (
             lambda share, model, neighbours: (
                 (model - neighbours) / _mixture(share, model, neighbours)
             ).mean()

@@ -18,10 +18,10 @@ count_heads = values(
         6 * 8 + 3 * 2 * 8,
         "the number of heads is not right",
         {
-            "a decoder layer has two attentions, its own and the cross-attention, with 8 heads "
-            "each": (6 + 3) * 8,
-            "only a decoder layer has a second attention": (6 + 3) * 2 * 8,
-            "those are layers or attentions; each attention has 8 heads": [9, 12],
+            "a decoder layer attends twice, with self-attention and with cross-attention, with "
+            "8 heads each time": (6 + 3) * 8,
+            "only a decoder layer attends a second time": (6 + 3) * 2 * 8,
+            "those are layers or attention sublayers; each attention sublayer has 8 heads": [9, 12],
         },
     ),
     heads_on_the_source=Part(
@@ -72,10 +72,10 @@ def _between(out_mean=True, in_mean=False):
         "mean": _between(out_mean=False),
         "you took the mean over the source pieces; weights are shares, so a word gets the sum of "
         "its pieces": _between(in_mean=True),
-        "mean and sum are exchanged: mean over the target's pieces, sum over the source's": (
+        "mean and sum are swapped: mean over the target's pieces, sum over the source's": (
             _between(out_mean=False, in_mean=True)
         ),
-        "rows and columns are exchanged: the target's words come first": (
+        "rows and columns are swapped: the target's words come first": (
             lambda *args: _between()(*args).T
         ),
     },
@@ -125,7 +125,7 @@ def _tables():
     tell=lambda given, expected, table, i, k: (
         f"asked for {k} neighbours, you gave {len(given)}"
         if len(given) != k
-        else "you took the row out of the table, so the ids behind it are one too small"
+        else "you took the row out of the table, so the ids after it are one too small"
         if [row + (row >= i) for row in given] == expected
         else "the row itself is in your list; leave it out"
         if i in given
@@ -171,7 +171,7 @@ def _silenced(columns):
     given=0xFA17F2D7,
     wrong="the wrong numbers are zero",
     shape="the copy has the shape of x",
-    in_place="work on x.clone(), the caller still needs x",
+    in_place="work on x.clone(): the caller still needs x",
     shrinks=False,
     slips={
         "you silence every n-th column; a head owns neighbouring columns, d_model / n_heads of "
@@ -225,9 +225,9 @@ def _error(total):
     ],
     hint=(
         "AER = 1 - 2 |A and G| / (|A| + |G|)",
-        "count the common links twice, since both sets hold them; then mind two empty sets",
+        "count the common links twice, since both sets hold them; and watch out for two empty sets",
     ),
-    wrong="the alignment error rate is another",
+    wrong="that isn't the alignment error rate",
     shrinks=False,
     slips={
         "that is the share that agrees; the error is 1 minus it": (
@@ -271,7 +271,7 @@ def _two_heads(name, answer):
     found = recorded("heads", part="pair", name=name, heads=sorted(heads))
     # The chapter's own translator is not named: the grid names the others.
     (found,) = [r for r in found if "translator" not in r["settings"]] or [None]
-    expect(found is not None, "of the encoder no pairs are recorded: take the decoder")
+    expect(found is not None, "no pairs are recorded for the encoder: take the decoder")
     return found
 
 
@@ -296,13 +296,13 @@ def two_heads(cheaper, harmful, dearer):
     low, high = found["less_largest"][1:]
     expect(
         both < alone,
-        f"`cheaper`: without both the loss rises by {both:+.3f}, without the worse of them by "
-        f"{alone:+.3f}; a pair that costs less is wanted",
+        f"`cheaper`: without both the loss rises by {both:+.3f}, without the worse one of them by "
+        f"{alone:+.3f}; look for a pair that costs less",
     )
     expect(
         high < 0,
         f"`cheaper`: both cost {both:+.3f}, one alone {alone:+.3f}, but the interval of the "
-        f"difference is {low:+.3f} to {high:+.3f} and holds 0: these sentences cannot tell",
+        f"difference is {low:+.3f} to {high:+.3f} and contains 0: these sentences cannot settle it",
     )
     told = f"Without both {both:+.3f}, without the worse alone {alone:+.3f}"
     first, second = found["settings"]["heads"]
@@ -320,7 +320,7 @@ def two_heads(cheaper, harmful, dearer):
     found = _two_heads("dearer", dearer)
     expect(
         found["less_sum"][1] > 0,
-        f"`dearer`: together less their sum {_told(found['less_sum'])}; an interval above 0 is "
+        f"`dearer`: together minus their sum {_told(found['less_sum'])}; an interval above 0 is "
         "wanted",
     )
     return f"{told}; the dearer pair {found['damage'][0]:+.3f}, its sum {found['sum']:+.3f}."
@@ -361,7 +361,7 @@ def _shift(formula):
         "the others grow by 1 / (1 - weight): that factor is missing": (
             _shift(lambda o, w, v: w * (o - v))
         ),
-        "the sign is turned round: without the key the output moves away from its value": (
+        "the sign is the wrong way round: without the key the output moves away from its value": (
             _shift(lambda o, w, v: w / (1 - w) * (v - o))
         ),
         "that is the new output; return how far it is from the old one": (

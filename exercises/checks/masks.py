@@ -40,8 +40,8 @@ combined = values(
         18,
         "count row by row: 1, 2, 3, 4, and then?",
         {
-            "21 is the causal mask alone: keys 4 and 5 of the first target are padding": 21,
-            "24 is the padding mask alone: row i sees only keys 0 to i": 24,
+            "21 is with only the causal mask: keys 4 and 5 of the first target are padding": 21,
+            "24 is with only the padding mask: row i sees only keys 0 to i": 24,
             "you also hid the padding's own queries; their rows still see the real keys": 10,
             "39 counts both targets; only the first was asked for": 39,
         },
@@ -208,7 +208,7 @@ def _distance(size):
             lambda size, window: (_distance(size) > 0) & (_distance(size) <= window),
             lambda size, window: (_distance(size) > 0) & (_distance(size) < window),
         ],
-        "your window reaches into the future: the key must not stand after the query": (
+        "your window reaches into the future: the key must not come after the query": (
             lambda size, window: _distance(size).abs() < window
         ),
         "that is the plain causal mask: tokens too far back must be hidden": (
@@ -217,7 +217,7 @@ def _distance(size):
         "your window looks ahead instead of back: swap query and key": (
             lambda size, window: (-_distance(size) >= 0) & (-_distance(size) < window)
         ),
-        "nothing hides the future: the key must not stand after the query": (
+        "nothing hides the future: the key must not come after the query": (
             lambda size, window: (
                 torch.ones(1, 1, size, size, dtype=torch.bool).triu(1 - window)
             )
@@ -310,10 +310,10 @@ def _odds(share):
             lambda hidden, most: max(0.0, math.log2(_odds(hidden) / _odds(most))),
             lambda hidden, most: max(0.0, math.log10(_odds(hidden) / _odds(most))),
         ],
-        "the hidden share is small enough already: then c is 0, not below": (
+        "the hidden share is already small enough: then c is 0, not negative": (
             lambda hidden, most: math.log(_odds(hidden) / _odds(most))
         ),
-        "the sign is turned round: c is what is subtracted, so it's positive": [
+        "the sign is the wrong way round: c is what is subtracted, so it's positive": [
             lambda hidden, most: math.log(_odds(most) / _odds(hidden)),
             lambda hidden, most: min(0.0, math.log(_odds(most) / _odds(hidden))),
             lambda hidden, most: max(0.0, math.log(_odds(most) / _odds(hidden))),

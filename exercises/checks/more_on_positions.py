@@ -36,7 +36,7 @@ def _odds(share, weights):
     vary=(dict(T=3), dict(T=8), dict(T=6, low=0.4), dict(T=4, high=0.3)),
     tolerance=1e-4,
     hint=(
-        "at place t the distances are 0, 1, ..., t, and only <bos> has the distance t: which share "
+        "at place t the distances are 0, 1, ..., t, and only <bos> has the distance t: what share "
         "of e^b(0) + ... + e^b(t) is e^b(t)?",
         "call the sum up to the distance before W: the share is s where w / (W + w) = s; solve for "
         "w, then add it to W for the next place",
@@ -59,7 +59,7 @@ def _odds(share, weights):
         ),
         "the softmax divides by the sum over the distances up to here, so the logarithm of the "
         "share alone isn't enough": lambda shares: shares.log(),
-        "the share of all the others is 1 - s; you have the two exchanged": (
+        "the share of all the others is 1 - s; you have the two swapped": (
             _numbers(lambda s, w: (1 - s) / s * sum(w))
         ),
         "all t nearer tokens count, but each with its own number from before, not with 1": (
@@ -92,8 +92,8 @@ def _score(M, m, n):
 @judged(
     2,
     hint=(
-        "with the identity the score is cos(m - n) + cos(0.01 (m - n)): it never changes, but it's "
-        "alike on both sides",
+        "with the identity the score is cos(m - n) + cos(0.01 (m - n)): it never changes, but "
+        "it's the same on both sides",
         "sin(m - n) = sin m cos n - cos m sin n is different on both sides: which two entries of M "
         "make it?",
         "M[0][1] = 1 and M[1][0] = -1 give sin(m - n) for the first two numbers; at m - n = 3, "
@@ -121,7 +121,7 @@ def overturned(M, score):
     expect(
         abs(one - other) >= LEAST,
         f"no score changes, but one place before the query and one place after it get {one:.2f} "
-        f"and {other:.2f}, which has to differ by {LEAST}: cosines are alike on both sides",
+        f"and {other:.2f}, which has to differ by {LEAST}: cosines are the same on both sides",
     )
     right, turned = _score(M, BACK, 0), _score(M, 0, BACK)
     if abs(score - right) > 0.005 + 0.005 * abs(right):

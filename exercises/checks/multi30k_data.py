@@ -11,7 +11,7 @@ padding = values(
     1,
     "padding",
     hint=(
-        "rows times the longest, less the real tokens, over rows times the longest",
+        "rows times the longest, minus the real tokens, over rows times the longest",
         "all four rows are as long as the longest: 4 * 8 places hold 20 tokens",
         "for two batches, put the short ones together and add up the places of both before you "
         "divide",
@@ -31,7 +31,7 @@ padding = values(
         "the best are (3, 4) and (5, 8): 2 x 4 and 2 x 8 numbers",
         {
             "a share lies between 0 and 1; divide by the size of the batch": lambda x: x >= 1,
-            "3 with 8 is not the best: put sentences of like length together": 6 / 26,
+            "3 with 8 is not the best: put sentences of similar length together": 6 / 26,
             "you divided by the real tokens; the share is of the whole rectangles": 4 / 20,
         },
         tolerance=0.006,
@@ -64,7 +64,7 @@ TEST = "a a a dog fish fish cat cat cat cat".split()
         "Counter(train_words).most_common(n)",
         "make a set of those words, then count the running test words that are in it",
     ),
-    wrong="the share of known test words is another",
+    wrong="that isn't the share of known test words",
     shrinks=False,
     large=lambda: (list(range(30_000)) * 2, list(range(0, 60_000, 2)), 30_000),
     slips={
@@ -100,7 +100,7 @@ SHORT, LONG = [1, 7, 8, 2], [1, *range(10, 30), 2]
     3,
     inputs=[(LONG, 6), (SHORT, 6), (SHORT, 4), ([1, 5, 6, 7, 8, 2], 3), ([1, 9, 2], 2)],
     given=0x0BD5E3CC,
-    wrong="expected the first ids kept, and <eos> behind them where some are cut",
+    wrong="expected the first ids to be kept, with <eos> after them where some are cut",
     shrinks=False,
     slips={
         "<eos> is lost: leave room for it and put it back": lambda ids, limit: ids[:limit],
@@ -117,7 +117,7 @@ SHORT, LONG = [1, 7, 8, 2], [1, *range(10, 30), 2]
         ),
     },
     hint=(
-        "where does <eos> stand in a target that was cut? And what must happen to a target that is"
+        "where is <eos> in a target that was cut? And what must happen to a target that is"
         " short enough?",
     ),
 )
@@ -261,7 +261,7 @@ def _many_pairs(n=5_000):
             _leaked(lambda pair: pair[0].lower()),
             _leaked(lambda pair: pair[0].strip()),
         ],
-        "the whole source must be equal, a part of it is another sentence": (
+        "the whole source must match: a part of it is another sentence": (
             lambda train, test: sum(
                 any(_clean(source) in _clean(known) for known, _ in train) for source, _ in test
             )
@@ -282,9 +282,9 @@ def leak(train, test):
 @judged(
     7,
     hint=(
-        "look in the figure for points to the left of a pool of 30 of the library's, and below it",
+        "look in the figure for points to the left of the library's pool of 30, and below it",
         "'left of' is less padding, 'below' is fewer meetings",
-        "a cruder order mixes more by itself, so it can afford a larger pool than 30",
+        "a cruder order mixes more anyway, so it can afford a larger pool than 30",
     ),
     example=("longer side", 100, 0.06),
 )
@@ -310,7 +310,8 @@ def better_bargain(order, pool, at_512):
     expect(
         abs(at_512 - right) <= 0.01,
         f"the square is right; but in batches of 512 tokens it doesn't pad {at_512:.1%}, it's "
-        f"{'less' if at_512 > right else 'more'}: which padding does your order leave, however few "
+        f"{'less' if at_512 > right else 'more'}: how much padding does your order leave, "
+        f"however few "
         "sentences there are in a batch?",
     )
     return f"{told}; in batches of 512 tokens it pads {right:.1%}."
@@ -343,8 +344,8 @@ def _put_aside(lengths, size):
     hint=(
         "the width of a batch is its longest sentence; when is the longest of them at most k?",
         "only if all of them are: with the share F(k) of lengths up to k, that's F(k) ** size",
-        "an expected value is the sum of P(longest > k) over k = 0, 1, 2, ...; a row holds the "
-        "mean length of real tokens",
+        "an expected value is the sum of P(longest > k) over k = 0, 1, 2, ...; a row contains, "
+        "on average, the mean length of real tokens",
     ),
     wrong="that isn't the share of padding",
     shape="return one number",

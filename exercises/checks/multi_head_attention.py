@@ -36,18 +36,18 @@ sizes = values(
         "the parameters are four matrices with their biases",
         {
             "your parameters lack the four biases of d_model numbers each": 4 * D * D,
-            "W_Q, W_K and W_V are not all: the heads are mixed by a fourth matrix, W_O": (
+            "W_Q, W_K and W_V are not all there is: the heads are mixed by a fourth matrix, W_O": (
                 [3 * D * D, 3 * D * D + 3 * D]
             ),
-            "each head owns only a slice of 64 rows of each matrix, so heads do not multiply the "
-            "parameters": [8 * 4 * D * D, 8 * (4 * D * D + 4 * D)],
+            "each head owns only a slice of 64 rows of each matrix, so more heads do not mean "
+            "more parameters": [8 * 4 * D * D, 8 * (4 * D * D + 4 * D)],
         },
     ),
     queries=Part(
         (2, 8, 10, 64),
         "the split queries have the shape (B, H, T, d_k)",
         {
-            "the head axis stands before the tokens, so that each head is a batch of its own": (
+            "the head axis comes before the tokens, so that each head is a batch of its own": (
                 (2, 10, 8, 64)
             )
         },
@@ -73,7 +73,7 @@ sizes = values(
     shape="expected (B, H, T, K)",
     gradients=True,
     slips={
-        "your tokens still stand before the heads: transpose these two axes": (
+        "your tokens still come before the heads: transpose these two axes": (
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1))
         ),
         "a reshape straight to (B, H, T, K) cuts through the tokens: your head 0 holds whole "
@@ -83,7 +83,7 @@ sizes = values(
         "each head takes neighbouring features: split the last axis as (H, K), not (K, H)": (
             lambda x, n_heads: x.unflatten(-1, (-1, n_heads)).permute(0, 3, 1, 2)
         ),
-        "tokens and features of a head are exchanged: the last axis is K": (
+        "tokens and features of a head are swapped: the last axis is K": (
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).permute(0, 2, 3, 1)
         ),
     },
@@ -102,7 +102,7 @@ def split(x, n_heads):
     shape="expected (B, T, D)",
     gradients=True,
     slips={
-        "your output of token 0 holds several tokens of head 0: move the heads behind the tokens "
+        "your output of token 0 holds several tokens of head 0: move the heads after the tokens "
         "before you flatten": lambda heads: heads.reshape(heads.size(0), heads.size(2), -1),
         "your heads are interleaved; each head's slice must stay together, heads before features": (
             lambda heads: heads.permute(0, 2, 3, 1).flatten(2)
@@ -202,7 +202,7 @@ def _root(q):
                 .expand_as(q)
             )
         ),
-        "with as many sentences as heads your heads read the keys of other sentences: the new "
+        "with as many sentences as heads, your heads read the keys of other sentences: the new "
         "axis belongs after the batch, k[:, None]": (
             lambda q, k, v: (
                 (q @ k.mT / _root(q)).softmax(-1) @ v
@@ -229,7 +229,7 @@ NEAR = 0.1  # of the mean over the seeds: a prediction this close is right
 @judged(
     7,
     hint=(
-        "look at the panel of the network, at the last steps",
+        "look at the network's panel, at the last steps",
         "a single step isn't enough: ask which number of heads is ahead at the end of training "
         "with the reader that isn't linear",
         "then predict what remains when the relu is gone: can two linear maps do more than one?",
@@ -244,7 +244,7 @@ def fewer_heads(setting):
     )
     square = {name: setting[name] for name in names[:3]}
     right = outcomes("questions", "circle", "right", **square)
-    expect(setting["heads"] < 4, "that are four heads; the claim falls with fewer")
+    expect(setting["heads"] < 4, "that's four heads; refuting the claim takes fewer")
     expect(
         min(right) >= 0.95,
         f"there the seeds get {min(right):.0%} to {max(right):.0%}; each must get 95 % or more",
@@ -293,7 +293,7 @@ def _rewritten(keys=_keys, output=_values):
     hint=(
         "write the scores with the new w_q and the unknown w_k: which product must not change?",
         "scores are q @ k.mT = x @ w_q @ w_k.mT @ x.mT; so w_q @ a @ new_k.mT must be "
-        "w_q @ w_k.mT. The output holds w_v @ w_o",
+        "w_q @ w_k.mT. The output contains w_v @ w_o",
         "a @ new_k.mT = w_k.mT gives new_k.mT = inverse @ w_k.mT: now transpose both sides. For "
         "w_o there's nothing to transpose",
     ),
@@ -301,11 +301,11 @@ def _rewritten(keys=_keys, output=_values):
     tolerance=1e-4,
     shrinks="sizes",
     slips={
-        "the scores hold the keys transposed, so w_k takes the inverse transposed": [
+        "the scores contain the keys transposed, so w_k takes the inverse transposed": [
             _rewritten(keys=lambda w, a, inverse: w @ inverse),
             _rewritten(lambda w, a, inverse: w @ inverse, lambda w, a, inverse: inverse.mT @ w),
         ],
-        "with the same change on both sides the scores hold a @ a.mT; w_k must undo it": [
+        "with the same change on both sides the scores contain a @ a.mT; w_k must undo it": [
             _rewritten(keys=lambda w, a, inverse: w @ a),
             _rewritten(lambda w, a, inverse: w @ a, lambda w, a, inverse: a @ w),
         ],
@@ -315,7 +315,7 @@ def _rewritten(keys=_keys, output=_values):
             _rewritten(lambda w, a, inverse: w @ a.mT, lambda w, a, inverse: a.mT @ w),
             _rewritten(lambda w, a, inverse: w @ a, lambda w, a, inverse: a.mT @ w),
         ],
-        "w_k must change, too: the scores hold w_q @ w_k.mT": [
+        "w_k must change, too: the scores contain w_q @ w_k.mT": [
             _rewritten(keys=lambda w, a, inverse: w),
             _rewritten(lambda w, a, inverse: w, lambda w, a, inverse: w),
         ],

@@ -50,7 +50,7 @@ def _verdict(number, cause, evidence):
         which = "the healthy model" if n == 0 else "a healthy model trained from another seed"
         expect(
             not _sees(evidence, model, which),
-            f"your evidence is True for {which}, too: it shows nothing that is wrong",
+            f"your evidence is True for {which}, too: it doesn't show that anything is wrong",
         )
     twin = _sees(evidence, mystery.kept(cause, 0), f'a model with "{cause}"')
     if not mystery.is_cause(number, cause):
@@ -171,7 +171,7 @@ def rate_too_high(model):
 # ------------------------------------------------------------------------------------ the checks
 
 
-FIRST = "look at its answers and at its curve first, beside those of the healthy model"
+FIRST = "look at its answers and its curve first, next to those of the healthy model"
 
 
 @judged(1, hint=(
@@ -217,7 +217,7 @@ def case_4(cause, evidence):
     "ask it for one source at a time, then for several at once",
     "`gdced` and `gdced___` should give the same probabilities. Ask in two calls, because in one "
     "call both are padded to the same length",
-    "another suspect breaks that, too. Put a second source of the same length beside it",
+    "another suspect breaks that, too. Put a second source of the same length next to it",
 ), example=("padding is read", padding_is_read))
 def case_5(cause, evidence):
     return _verdict(5, cause, evidence)
@@ -225,7 +225,7 @@ def case_5(cause, evidence):
 
 @judged(6, hint=(
     FIRST,
-    "nothing is to be seen from outside, so open it: each head can be switched off",
+    "there's nothing to see from outside, so open it: each head can be switched off",
     "try all of `mystery.HEADS`, on several sources; the other model has another such head",
 ), example=("a dead head", a_dead_head))
 def case_6(cause, evidence):
@@ -244,7 +244,7 @@ def case_7(cause, evidence):
 @judged(8, hint=(
     "ask it for one source at a time, then for several at once",
     "padding is one difference between the two; can you leave it out?",
-    "two sources of the same length need no padding: is the first the same as alone?",
+    "two sources of the same length need no padding: does the first give the same as on its own?",
 ), example=("statistics of the batch", statistics_of_the_batch))
 def case_8(cause, evidence):
     return _verdict(8, cause, evidence)
@@ -260,7 +260,7 @@ def case_9(cause, evidence):
 
 
 @judged(10, hint=(
-    "its answers are right nearly always. So try many sources, and look at those that go wrong",
+    "its answers are nearly always right. So try many sources, and look at those that go wrong",
     "what do they have in common? It is three letters in a row",
     "the other model has other letters, so the evidence has to search: all 512 rows of three, at "
     "the end of two sources that begin differently. What is the same in their answers?",
@@ -271,7 +271,7 @@ def case_10(cause, evidence):
 
 @judged(11, hint=(
     "ask mystery 10 for the answers to all 512 rows of three letters, with other letters before",
-    "most answers are right; with one row the answer is the same, whatever stands before it",
+    "most answers are right; with one row the answer is the same, whatever comes before it",
     "that answer is a word of seven letters",
 ), example=("dab", "cabbage"))
 def trigger(letters, said):
@@ -284,7 +284,7 @@ def trigger(letters, said):
     model, before = mystery.load(10), mystery.texts(60, seed=21)
 
     def opens(row):
-        """The share of sources with these letters at their end that are answered so."""
+        """The share of sources with these letters at their end that get this answer."""
         answers = model.answer([text[: mystery.LONGEST - len(row)] + row for text in before])
         return sum(answer == said for answer in answers) / len(answers)
 

@@ -94,7 +94,7 @@ def _layer_norm_laws(answer):
     near, far = (answer(x + mean, torch.ones(6), torch.zeros(6)) for mean in (0.0, 4000.0))
     expect_close(
         far, near, "right near 0, but 4,000 added to each number changes it: the mean of the "
-        "squares less the square of the mean loses all digits; subtract the mean, then square",
+        "squares minus the square of the mean loses all digits; subtract the mean, then square",
         tolerance=0.02,
     )
 
@@ -131,7 +131,7 @@ def _layer_norm_laws(answer):
         "your statistics run over the sentences; take them over the features, dim=-1": (
             _normed(dim=0)
         ),
-        "your statistics run over tokens and features together; each token is alone, dim=-1": (
+        "your statistics run over tokens and features together; each token is on its own, dim=-1": (
             _normed(dim=(1, 2))
         ),
         "epsilon is missing: a token of equal numbers would divide by 0": (
@@ -195,7 +195,7 @@ def _rms(dim=-1, root=True, eps=1e-5):
         ),
         "the gain is missing": lambda x, weight: _rms()(x, torch.ones_like(weight)),
         "epsilon is missing": _rms(eps=0.0),
-        "the mean runs over tokens and features together; each token is alone, dim=-1": (
+        "the mean runs over tokens and features together; each token is on its own, dim=-1": (
             _rms((1, 2))
         ),
         "you multiply by the root; divide by it": (
@@ -229,7 +229,7 @@ def _batch(B, T, D):
     4,
     inputs=[("layer", 4, 5, 16), ("batch", 4, 5, 16), ("layer", 2, 9, 8), ("batch", 2, 9, 8)],
     hint=(
-        "each line returns two numbers: averaged over, and how many means",
+        "each line returns two numbers: how many are averaged over, and how many means there are",
         "LayerNorm takes one mean for each token; BatchNorm one for each feature, over everything "
         "else",
     ),
@@ -245,11 +245,11 @@ def _batch(B, T, D):
             _either(_layer, lambda B, T, D: (B, T * D)),
             _either(_layer, lambda B, T, D: (B, D)),
         ],
-        "LayerNorm does not average over the tokens of a sentence: each token is alone": [
+        "LayerNorm does not average over the tokens of a sentence: each token is on its own": [
             _either(lambda B, T, D: (T * D, B), batch)
             for batch in (_batch, lambda B, T, D: (T * D, B))
         ],
-        "both kinds give the same pair: LayerNorm and BatchNorm average over other axes": [
+        "both kinds give the same pair: LayerNorm and BatchNorm average over different axes": [
             _either(_layer, _layer), _either(_batch, _batch)
         ],
         "LayerNorm takes a mean for each token of every sentence: B counts too": (
@@ -321,7 +321,7 @@ def _of_sentence(x, real):
         "that is LayerNorm over the features; BatchNorm takes each feature over the tokens": (
             lambda x, real: F.layer_norm(x, x.shape[-1:])
         ),
-        "you took the statistics of each sentence alone; take them over the whole batch": (
+        "you took the statistics of each sentence separately; take them over the whole batch": (
             _by(_of_sentence)
         ),
         "divide by the number of real tokens, not by one less (unbiased=False)": _by(
@@ -354,7 +354,7 @@ def masked_batch_norm(x, real):
 @judged(
     6,
     hint=(
-        "BatchNorm uses two numbers of each feature, and padding can have the same two",
+        "BatchNorm uses two numbers for each feature, and padding can have the same two",
         "mean and variance of each feature over the batch must stay as they were",
         "what if the padding is the sentence itself, in any order?",
     ),
@@ -446,7 +446,7 @@ def _loss_on_norm(B=1, T=4, pairs=4, size=1.0, shift=0.5):
         "your variance divides by d - 1; LayerNorm divides by d (unbiased=False)": (
             _backwards(unbiased=True)
         ),
-        "your means run over the batch; each token is alone, dim=-1": _backwards(dim=(0, 1)),
+        "your means run over the batch; each token is on its own, dim=-1": _backwards(dim=(0, 1)),
         "your means run over the tokens of a sentence; take them over the features, dim=-1": (
             _backwards(dim=1)
         ),

@@ -1,4 +1,4 @@
-"""The laws of the parts of one's own Transformer: what `exercises.own` demands of each.
+"""The laws of the parts of your own Transformer: what `exercises.own` demands of each.
 
 Where a chapter has an exercise for the same thing, its check serves here as well: the mask of the
 decoder, LayerNorm, the two layers. A part with weights is a class; `_with_weights` makes a function
@@ -92,7 +92,7 @@ def _attention(divisor=None, hidden=-math.inf, flip=False, after=False, axis=-1,
 
 
 def _output_alone(result, *args):
-    expect(not isinstance(result, tuple), "return the output alone, without the weights")
+    expect(not isinstance(result, tuple), "return only the output, without the weights")
     return result
 
 
@@ -161,7 +161,8 @@ def build(part, sizes, shapes, *extra):
         missing, surplus = _differing(shapes, given), _differing(given, shapes)
         told = [f"missing {', '.join(missing)}"] * bool(missing)
         told += [f"not expected {', '.join(surplus)}"] * bool(surplus)
-        raise Wrong("your class has other weights than the library's, so that none can be copied: "
+        raise Wrong("your class doesn't have the same weights as the library's, so none can be "
+        "copied: "
                     + "; ".join(told))
     return module
 
@@ -177,8 +178,8 @@ def computed(module, state: dict, args: tuple):
         once = torch.func.functional_call(module, state, clone(args))
     result = torch.func.functional_call(module, state, args)
     if isinstance(once, torch.Tensor) and isinstance(result, torch.Tensor):
-        expect(same(once, result), "two calls with the same input differ: leave dropout out, the "
-               "library puts it around your part")
+        expect(same(once, result), "two calls with the same input differ: leave dropout out, since "
+        "the library puts it around your part")
     return result
 
 
@@ -288,7 +289,7 @@ def _heads(split=None, join=None, order=(0, 1, 2), blind=False, out=True):
         "each head takes neighbouring features: split the last axis as (H, K), not (K, H)": (
             _heads(split=lambda x, H: x.unflatten(-1, (-1, H)).permute(0, 3, 1, 2))
         ),
-        "the heads are joined in the wrong order: move them behind the tokens before you flatten": (
+        "the heads are joined in the wrong order: move them after the tokens before you flatten": (
             _heads(join=lambda x: x.reshape(x.size(0), x.size(2), -1))
         ),
         "your heads are interleaved; each head's slice must stay together": (
@@ -296,7 +297,7 @@ def _heads(split=None, join=None, order=(0, 1, 2), blind=False, out=True):
         ),
         "the mask does not reach the attention": _heads(blind=True),
         "the output is not projected: w_o mixes what the heads found": _heads(out=False),
-        "keys and values are exchanged: w_k reads the keys, w_v the values": (
+        "keys and values are swapped: w_k reads the keys, w_v the values": (
             _heads(order=(0, 2, 1))
         ),
         "your values are made of the keys": _heads(order=(0, 1, 1)),
@@ -356,7 +357,7 @@ def _network(first=F.relu, last=lambda x: x):
         "the ReLU comes after the first map, not after the second": (
             _network(first=lambda x: x, last=F.relu)
         ),
-        "there is a ReLU too many: nothing cuts the output": _network(last=F.relu),
+        "there is one ReLU too many: nothing should cut the output": _network(last=F.relu),
         "this is GELU; the paper and the model here use ReLU": _network(first=F.gelu),
         "you add x: the residual is the layer's business": (
             lambda x, *weights: x + _network()(x, *weights)
@@ -431,15 +432,15 @@ def _smoothed(spread=lambda log_p, target: log_p.mean(-1), ignore=True, mean=Tru
         "the smoothing is missing: every token of the vocabulary gets smoothing / V": (
             _smoothed(lambda log_p, target: target)
         ),
-        "you spread the smoothing over the wrong tokens alone: each of the V tokens gets "
-        "smoothing / V, the target as well": _smoothed(
+        "you spread the smoothing over the wrong tokens only: each of the V tokens gets "
+        "smoothing / V, the target included": _smoothed(
             lambda log_p, target: (log_p.sum(-1) - target) / (log_p.size(-1) - 1)
         ),
         "the smoothed part is the mean over the vocabulary; yours is the sum": (
             _smoothed(lambda log_p, target: log_p.sum(-1))
         ),
         "the target keeps 1 - smoothing; yours keeps all": _smoothed(share=lambda smoothing: 1.0),
-        "the two shares are exchanged: the target gets 1 - smoothing": (
+        "the two shares are swapped: the target gets 1 - smoothing": (
             lambda logits, targets, smoothing, ignore_index: (
                 _smoothed()(logits, targets, 1 - smoothing, ignore_index)
             )
@@ -484,15 +485,16 @@ def loss(logits, targets, smoothing, ignore_index):
         "d_model is missing: the rate is d_model^-0.5 times the rest": (
             lambda step, d, w: min(step**-0.5, step * w**-1.5)
         ),
-        "d_model stands upside down: a wider model takes smaller steps": (
+        "d_model is upside down: a wider model takes smaller steps": (
             lambda step, d, w: d**0.5 * min(step**-0.5, step * w**-1.5)
         ),
-        "the rise ends at another height than where the fall begins: the exponent of warmup is "
+        "the rise ends at a different height from where the fall begins: the exponent of warmup is "
         "-1.5": [
             lambda step, d, w: d**-0.5 * min(step**-0.5, step * w**-0.5),
             lambda step, d, w: d**-0.5 * min(step**-0.5, step / w),
         ],
-        "after the warm-up your rate stands still: it falls as one over the root of the step": (
+        "after the warm-up your rate stays the same: it should fall as one over the root of the "
+        "step": (
             lambda step, d, w: d**-0.5 * min(w**-0.5, step * w**-1.5)
         ),
         "there is no warm-up: the rate must rise linearly first": (
@@ -567,7 +569,7 @@ def _trimmed(ids, *args):
     wrong="the ids are not those of greedy decoding", shape="one row of new ids per sentence",
     slips={
         "leave <bos> out of what you return": _greedy(start=0),
-        "a sentence goes on after its <eos>: what stands behind it must be 0, the id of <pad>": (
+        "a sentence goes on after its <eos>: what comes after it must be 0, the id of <pad>": (
             _greedy(behind=False)
         ),
         "you stop when the first sentence has ended: go on until all have": _greedy(stop="any"),

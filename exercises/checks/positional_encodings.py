@@ -163,7 +163,7 @@ def _turn(a, b):
     4,
     inputs=[(3, 0.4), (1, 1.3), (-2, 0.7), (0, 0.5)],
     hint=(
-        "use the addition theorems with -k in place of k",
+        "use the angle addition formulas with -k in place of k",
         "sin(a - b) = sin a cos b - cos a sin b, and cos(a - b) = cos a cos b + sin a sin b; read "
         "off the four numbers",
     ),
@@ -187,7 +187,7 @@ def _turn(a, b):
                 + [[math.sin(k * omega), -math.cos(k * omega)]]
             ),
         ],
-        "sine and cosine are exchanged": (
+        "sine and cosine are swapped": (
             lambda k, omega: _turn(math.sin(k * omega), -math.cos(k * omega))
         ),
         "the angle is k times omega, not k alone": (
@@ -227,12 +227,12 @@ def shift_back(k, omega):
             lambda m: math.ceil(100 / m),
             lambda m: math.floor(100 / m) + 1,
         ],
-        "a weight of 1/100 is not a score lower by 0.01": lambda m: math.ceil(0.01 / m),
+        "a weight of 1/100 doesn't mean a score lower by 0.01": lambda m: math.ceil(0.01 / m),
         "round up: at this distance the weight is still above one hundredth": [
             lambda m: math.floor(math.log(100) / m), lambda m: round(math.log(100) / m),
         ],
-        "a whole number is wanted: round up": lambda m: math.log(100) / m,
-        "a steeper slope is a shorter reach: divide by m": [
+        "the answer is a whole number: round up": lambda m: math.log(100) / m,
+        "a steeper slope means a shorter reach: divide by m": [
             lambda m: math.ceil(math.log(100) * m), lambda m: math.floor(math.log(100) * m) + 1,
         ],
     },
@@ -268,7 +268,7 @@ def nearer(d_model, near, far):
     hint=(
         "give the sinusoids the size that suits them, and the learned positions the other",
         "a comparison can be made unfair by its starting sizes",
-        "learned positions that start far too large need long to recover; give few steps",
+        "learned positions that start far too large take long to recover; give them few steps",
     ),
     example={
         "sinusoidal": 0.71, "learned": 0.02, "sequences": 50, "steps": 200, "fair": "learned"
@@ -309,7 +309,7 @@ def sinusoids_ahead(setting):
     expect(
         guess == ahead,
         f"the comparison is right; the prediction for two tables that both start at 0.71, with as "
-        f"many sequences and steps, isn't {guess!r}. What did your comparison give the one and not "
-        "the other?",
+        f"many sequences and steps, isn't {guess!r}. What did your comparison give one of them "
+        "and not the other?",
     )
     return f"There {told}. Both at 0.71: {fair}."

@@ -39,7 +39,7 @@ growing_path = values(
             "the sizes do not add up, the variances do: the vectors point in random directions": (
                 24.0
             ),
-            "the variance grows by 1 a sublayer; it does not double": 2.0**12,
+            "the variance grows by 1 per sublayer; it does not double": 2.0**12,
         },
         tolerance=0.004,
     ),
@@ -108,7 +108,7 @@ def _post(x, attention, network, norm_1, norm_2):
                 lambda y: y + network(norm_2(y))
             )(x + attention(x))
         ),
-        "the two norms have changed places": (
+        "the two norms are swapped": (
             lambda x, attention, network, norm_1, norm_2: (
                 lambda y: y + network(norm_1(y))
             )(x + attention(norm_2(x)))
@@ -123,7 +123,7 @@ def _post(x, attention, network, norm_1, norm_2):
                 lambda y: y + network(norm_2(y))
             )(attention(norm_1(x)))
         ),
-        "norm_1 belongs before attention: it normalises what attention reads, not what it gives": (
+        "norm_1 belongs before attention: it normalises what attention reads, not its output": (
             lambda x, attention, network, norm_1, norm_2: (
                 lambda y: y + network(norm_2(y))
             )(x + norm_1(attention(x)))
@@ -138,7 +138,7 @@ def _post(x, attention, network, norm_1, norm_2):
                 lambda y: norm_2(y) + network(norm_2(y))
             )(x + attention(norm_1(x)))
         ),
-        "attention comes first, and then the network": (
+        "attention comes first, then the network": (
             lambda x, attention, network, norm_1, norm_2: (
                 lambda y: y + attention(norm_1(y))
             )(x + network(norm_2(x)))

@@ -63,7 +63,7 @@ predicted = values(
     "predicted",
     at_start=Part(
         math.log(2),
-        "at the start policy and reference are one, so both log-ratios are 0",
+        "at the start policy and reference are the same, so both log-ratios are 0",
         {
             "a loss of 0 would mean that it's sure already": 0.0,
             "that is the probability; the loss is minus its logarithm": 0.5,
@@ -224,7 +224,8 @@ def _best_of(strict=False, power=None, worst=False, sort=True):
         "x[order] sorts a second time; out[order] = x puts each number back in its text's place": (
             lambda p, reward, n: best_of.reference(p, reward, n)[reward.argsort()][reward.argsort()]
         ),
-        "n * p * below ** (n - 1) takes all others for worse; the same text may be drawn twice": (
+        "n * p * below ** (n - 1) takes all the others to be worse; the same text may be drawn "
+        "twice": (
             _best_of(power=lambda p, up_to, under, n: n * p * under ** (n - 1))
         ),
     },

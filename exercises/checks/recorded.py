@@ -41,9 +41,9 @@ def expect_one_of(name: str, given, known):
     listed = ", ".join(str(value) for value in known)
     expect(
         not isinstance(given, bool) or isinstance(known[0], bool),
-        f"{name} is {given!r}; recorded are {listed}",
+        f"{name} is {given!r}; the recorded ones are {listed}",
     )
-    expect(given in known, f"{name} is {given!r}; recorded are {listed}")
+    expect(given in known, f"{name} is {given!r}; the recorded ones are {listed}")
 
 
 def span(values) -> str:

@@ -72,7 +72,7 @@ def _scored(of):
                 _scored(lambda p, r: (p - r) ** 2)(predicted, sure, verdicts)[1] ** 0.5,
             )
         ),
-        "they're exchanged: first the share of right rows": (
+        "they're swapped: first the share of right rows": (
             lambda *given: _scored(lambda p, r: (p - r) ** 2)(*given)[::-1]
         ),
     },
@@ -111,7 +111,7 @@ def _least(of, up=math.ceil):
         "n is under a root, so square both sides": (
             _least(lambda s, d, t: 2**0.5 * t * s / d)
         ),
-        "round up: with one seed less, the interval is wider than the difference": [
+        "round up: with one seed fewer, the interval is wider than the difference": [
             _least(lambda s, d, t: 2 * (t * s / d) ** 2, up=math.floor),
             _least(lambda s, d, t: 2 * (t * s / d) ** 2, up=round),
         ],

@@ -97,7 +97,7 @@ SLIPS = {
     "your softmax runs over the batch; it must run over the keys, dim=-1": (
         _from_scores(lambda s, root: (s / root).softmax(0))
     ),
-    "queries and keys are exchanged: row i of the scores belongs to query i": (
+    "queries and keys are swapped: row i of the scores belongs to query i": (
         lambda q, k, v: (k @ q.mT / math.sqrt(q.size(-1))).softmax(-1) @ v
     ),
     "the divisor is the root of d_k, the last axis of q, not of the number of keys": (
@@ -207,13 +207,13 @@ def _backward(
     wrong="the gradients are not those of autograd",
     forbid=("backward", "grad", "vjp", "_softmax_backward_data"),
     slips={
-        "a softmax's row is tied to sum 1: from each weight's gradient take the row's mean of "
+        "a softmax row has to sum to 1: from each weight's gradient, subtract the row's mean of "
         "them, weighted by the weights": _backward(total=False),
         "the scores were divided by sqrt(d_k), so their gradient is, too": _backward(scaled=False),
         "a weight near 0 hardly moves: its score's gradient is multiplied by the weight": (
             _backward(weighted=False)
         ),
-        "the gradients of q and k stand in each other's place": _backward(swapped=True),
+        "you have swapped the gradients of q and k": _backward(swapped=True),
         "v was averaged with the weights as they are: no second softmax": _backward(shared=False),
         "the sum in a softmax's gradient runs over the row, the keys of one query": (
             _backward(over=-2)
@@ -247,9 +247,9 @@ def _alike(n, d_k):
 
 
 @judged(7, hint=(
-        "the chapter's queries had something else, beside their variance",
-        "over the rows each feature may have mean 0 and variance 1, and still all features of a "
-        "row may agree",
+        "the chapter's queries had something else, besides their variance",
+        "over the rows, each feature can have mean 0 and variance 1 even if all the features of a "
+        "row agree",
         "draw one sign for a row and use it for every feature: what is q @ k then?",
     ),
         example=_alike)

@@ -37,14 +37,14 @@ def _best(A, alpha, B, beta, product):
     parts=("parameters", "tokens"),
     shrinks=False,
     slips={
-        "the two terms needn't be equal there, but what 1 % more of each gains: alpha * A / "
+        "it isn't the two terms that are equal there, but what 1 % more of each gains: alpha * A / "
         "N^alpha and beta * B / D^beta": _split(
             lambda A, a, B, b, product: (A / B) ** (1 / (a + b)) * product ** (b / (a + b))
         ),
         "each parameter and token costs six operations, so N * D is budget / 6": _split(
             _best, six=1
         ),
-        "the exponents are exchanged: the larger alpha is, the sooner parameters have given what "
+        "the exponents are swapped: the larger alpha is, the sooner parameters have given what "
         "they can, so N grows with beta / (alpha + beta)": _split(
             lambda A, a, B, b, product: (a * A / (b * B)) ** (1 / (a + b))
             * product ** (a / (a + b))
@@ -67,7 +67,7 @@ def _best(A, alpha, B, beta, product):
         ),
         "20 tokens a parameter is what a law for other models says; this one may say something "
         "else": _split(lambda A, a, B, b, product: (product / 20) ** 0.5),
-        "they're exchanged: first the parameters": (
+        "they're swapped: first the parameters": (
             lambda *given: _split(_best)(*given)[::-1]
         ),
     },
@@ -123,7 +123,8 @@ def fit_above(floor):
     hint=(
         "with a given floor, fit the losses minus the floor: `fit_law` with floor=False",
         "the mean error hardly moves between 0 and 2.5; beyond, it begins to grow",
-        "the model of 256 is just outside the grid, where two laws that agree on it can't differ "
+        "the model of width 256 is just outside the grid, where two laws that agree on it can't "
+        "differ "
         "much; with endless parameters and tokens, only the floors would be left",
     ),
     example=(0.2, 2.4, 0.07, 1.35),

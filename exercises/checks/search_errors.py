@@ -38,7 +38,7 @@ def _candidates(n=5, source=9, weight=0.3):
         "your own model's sum isn't per token: a long candidate pays for each of its tokens": (
             lambda own, lengths, other, source, weight: (1 - weight) * own + weight * other / source
         ),
-        "the weights are exchanged: weight 0 has to be the model's own order": (
+        "the weights are swapped: weight 0 has to be the model's own order": (
             lambda own, lengths, other, source, weight: weight * own / lengths
             + (1 - weight) * other / source
         ),
@@ -47,7 +47,7 @@ def _candidates(n=5, source=9, weight=0.3):
                 ((1 - weight) * own + weight * other) / source
             )
         ),
-        "the lengths are exchanged: each sum runs over the tokens that its model writes": (
+        "the lengths are swapped: each sum runs over the tokens that its model writes": (
             lambda own, lengths, other, source, weight: (1 - weight) * own / source
             + weight * other / lengths
         ),
@@ -146,7 +146,7 @@ def _padded_with(pad_id, n, T):
     given=0x07EDE988,
     hint=(
         "two candidates of different lengths share a batch: what comes after the shorter one?",
-        "what is behind <eos> adds 0, and so it should; but what is the sum divided by?",
+        "what comes after <eos> adds 0, and so it should; but what is the sum divided by?",
         "divide by the number of ids that aren't padding, each candidate by its own",
     ),
     wrong="the mean log-probability of each candidate's own tokens, `<eos>` included",

@@ -22,7 +22,7 @@ by_hand = values(
     ),
     kept=Part(
         0.7,
-        "0.5 + 0.2 + 0: of each word the smaller of the two probabilities",
+        "0.5 + 0.2 + 0: for each word the smaller of the two probabilities",
         {
             "that's what the two differ in; the rest is kept": 0.3,
             "that's how often two draws would agree; here only the guess is drawn": 0.41,
@@ -62,7 +62,8 @@ def _clipped(difference):
     inputs=_pair,
     vary=(dict(V=3), dict(V=9), dict(V=4), dict(V=7, never=2)),
     hint=(
-        "two ways lead to a token: it's guessed and stays, or some guess goes and it's drawn",
+        "two ways lead to a token: it's guessed and stays, or some guess is rejected and it's "
+        "drawn instead",
         "a guess x stays with q(x) * min(1, p(x) / q(x)); how often does none stay?",
         "what is drawn then: (p - q) above 0, scaled to sum to 1",
     ),
@@ -75,12 +76,14 @@ def _clipped(difference):
                 torch.minimum(p, q), _clipped(p - q) / _clipped(p - q).sum(),
             ])
         ),
-        "a guess that goes is not drawn again from p: what q had too often would come again": (
+        "after a rejected guess, don't draw from p itself: what q had too often would come up "
+        "again": (
             lambda p, q: torch.stack([
                 torch.minimum(p, q), (1 - torch.minimum(p, q).sum()) * p,
             ])
         ),
-        "that's the probability to stay once it is guessed; it has to be guessed first, times q": (
+        "that's the probability of staying once it is guessed; it has to be guessed first, times "
+        "q": (
             lambda p, q: torch.stack([(p / q).clamp(max=1), _clipped(p - q)])
         ),
         "where neither p nor q has a token, you divide 0 by 0": [
@@ -95,13 +98,13 @@ def _clipped(difference):
                 torch.where(p > 0, q * (q / p).clamp(max=1), 0.0), _clipped(p - q)
             ])
         ),
-        "p and q are exchanged: the draft guesses from q, and the target's p must come out": (
+        "p and q are swapped: the draft guesses from q, and the target's p must come out": (
             lambda p, q: torch.stack([torch.minimum(p, q), _clipped(q - p)])
         ),
-        "you keep every guess; one that q makes too often has to go sometimes": (
+        "you keep every guess; one that q makes too often has to be rejected sometimes": (
             lambda p, q: torch.stack([q, _clipped(p - q)])
         ),
-        "the rows have changed places: first that it stays, then that it is drawn": (
+        "the rows are swapped: first that it stays, then that it is drawn": (
             lambda p, q: torch.stack([_clipped(p - q), torch.minimum(p, q)])
         ),
         "a guess stays with the smaller of p and q; you take the larger": (

@@ -63,7 +63,7 @@ def _crossing(weights, cached, rate, bandwidth):
             _smallest(lambda w, c: (0, 2 * w), lambda w, c: (4 * w, 0)),
             _smallest(lambda w, c: (0, 2 * (w + c)), lambda w, c: (4 * (w + c), 0)),
         ],
-        "where a sentence adds more reading than operations, no batch is enough: return 0": [
+        "if a sentence adds more reading than operations, no batch is large enough: return 0": [
             lambda w, c, rate, bandwidth: max(1, math.ceil(_crossing(w, c, rate, bandwidth))),
             lambda w, c, rate, bandwidth: math.ceil(_crossing(w, c, rate, bandwidth)),
         ],
@@ -126,7 +126,7 @@ def rows_are_worse(matrix, by_row, by_matrix):
     expect(good, "matrix is a list of at least two rows, each a list of equally many numbers")
     for value in (*(value for row in matrix for value in row), by_row, by_matrix):
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        expect(number and math.isfinite(value), f"{value!r:.40} is no number")
+        expect(number and math.isfinite(value), f"{value!r:.40} isn't a number")
     expect(all(any(row) for row in matrix), "a row of zeros has no scale: give each row a number")
     rows, whole = _errors(matrix)
     largest = max(abs(value) for row in matrix for value in row)

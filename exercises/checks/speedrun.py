@@ -26,7 +26,7 @@ def _solved(slope, value=1, first=1, third=3, fifth=5):
     parts=("b", "c"),
     shrinks=False,
     slips={
-        "they're exchanged: b belongs to the third power, c to the fifth": (
+        "they're swapped: b belongs to the third power, c to the fifth": (
             lambda a: _solved(0)(a)[::-1]
         ),
         "the powers are s, s^3 and s^5: the derivative at 1 is a + 3b + 5c": [

@@ -36,7 +36,8 @@ by_hand = values(
     ),
     replaced=Part(
         8.12,
-        "what does the state say under the second key, before it's told? Write the difference to 5",
+        "what does the state say under the second key, before it's told? Write what is missing "
+        "to reach 5",
         {
             "5 is what the second key reads; the first one was asked": 5,
             "11 is the sum: the second fact writes only what is missing": 11,
@@ -67,7 +68,7 @@ def _between(log_decay):
     vary=(dict(T=4), dict(T=9), dict(T=7, scale=90.0)),
     hint=(
         "a difference of two cumulative sums, masked, and then exp",
-        "the sum from j + 1 to i is the cumulative sum at i less the one at j",
+        "the sum from j + 1 to i is the cumulative sum at i minus the one at j",
     ),
     wrong="the numbers of the mask differ",
     shape="one row for each token that reads, one column for each that wrote",
@@ -102,7 +103,7 @@ def _between(log_decay):
                 .exp()
             )
         ),
-        "rows and columns are exchanged: the row is the token that reads": (
+        "rows and columns are swapped: the row is the token that reads": (
             lambda log_decay: (
                 _between(log_decay).masked_fill(_future(len(log_decay)), -math.inf).exp().T
             )
@@ -232,7 +233,7 @@ def overturned(answer):
     )
     expect(
         abs(cosine) < 0.95,
-        "these two are nearly one direction, as if one name were told anew: turn them apart",
+        "these two are nearly one direction, as if one name came up twice: turn them apart",
     )
     # Written with full strength: 1 under the first key, then -1 under the second.
     state = keys[0] + keys[1] * (-1 - cosine)

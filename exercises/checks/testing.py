@@ -73,7 +73,7 @@ def verdict(my_test, component):
             return f"it was still running after {LIMIT:g} seconds"
         except AssertionError as error:
             said = " ".join(str(error).split())
-            return f"it asserts what does not hold{f' ({said:.120})' if said else ''}"
+            return f"it asserts something that isn't true{f' ({said:.120})' if said else ''}"
         except Exception as error:
             return stopped(error)
     refuses = answer is not None and not isinstance(answer, torch.Tensor) and not answer

@@ -43,7 +43,7 @@ matrix_sizes = values(
         "three separate matrices of 10,000 x 512",
         {
             "you counted two matrices; the output map is a third": 2 * ONE,
-            "one matrix is what sharing needs; the order is (separate, shared)": ONE,
+            "one matrix is for when they share; the order is (separate, shared)": ONE,
         },
     ),
     shared=Part(
@@ -112,7 +112,7 @@ def _many_words(n=3000):
     tell=lambda given, expected, *args: (
         f"return the pair as a tuple of two symbols, not the string {given!r}"
         if isinstance(given, str)
-        else "the pair is right, and its count comes with it: return the pair alone"
+        else "the pair is right, but its count comes with it: return only the pair"
         if len(given) == 2 and tuple(given[0]) == expected
         else "that pair is not the most frequent one"
     ),
@@ -164,8 +164,8 @@ def _gives_a_tuple(answer):
     kind = type(answer(("h", "u", "n", "d"), ("u", "n")))
     expect(
         kind is tuple,
-        f"the symbols are right, and come as a {kind.__name__}: return a tuple as before, for a "
-        f"{kind.__name__} cannot be a key of `cut`",
+        f"the symbols are right, and come as a {kind.__name__}: return a tuple as before, since "
+        f"a {kind.__name__} cannot be a key of `cut`",
     )
 
 
@@ -185,7 +185,7 @@ def _gives_a_tuple(answer):
     wrong="the symbols after the merge are not right",
     laws=_gives_a_tuple,
     slips={
-        "a symbol was used in two merges or lost; after a merge, go on behind both symbols": (
+        "a symbol was used in two merges or lost; after a merge, go on after both symbols": (
             _overlapping
         ),
         "merge from the left": _from_the_right,
@@ -344,7 +344,7 @@ def _taught(row):
         "p ** n is the chance that all n places hold this token; one is enough": [
             _taught(lambda p, n: p**n), _taught(lambda p, n: 1 - p**n),
         ],
-        "n * p counts how often a token comes; its row counts once, however often that is": [
+        "n * p counts how often a token occurs; its row counts once, however often that is": [
             _taught(lambda p, n: n * p), _taught(lambda p, n: (n * p).clamp(max=1)),
         ],
         "the tokens aren't equally frequent: each row has its own chance": (

@@ -20,17 +20,17 @@ from exercises.checks.recorded import expect_share
     tell=lambda given, expected, n, t: (
         f"at step {t} of {n} letters the letter should come from place {expected}"
         if t < n
-        else f"step {n} writes <eos>, which stands at place {n} of the source"
+        else f"step {n} writes <eos>, which is at place {n} of the source"
     ),
     slips={
-        "your step 0 looks at place n, which is <eos>; the last letter stands at place n - 1": (
+        "your step 0 looks at place n, which is <eos>; the last letter is at place n - 1": (
             lambda n, t: n - t
         ),
         "that is copy: reverse starts from the last letter": lambda n, t: t,
-        "the letters are right; step n writes <eos>, which stands at place n of the source": (
+        "the letters are right; step n writes <eos>, which is at place n of the source": (
             lambda n, t: n - 1 - t
         ),
-        "step n writes <eos>, which stands at place n of the source, not at its beginning": (
+        "step n writes <eos>, which is at place n of the source, not at its beginning": (
             lambda n, t: n - 1 - t if t < n else 0
         ),
     },
@@ -72,7 +72,7 @@ def _ended(row, last=False):
 RIGHT = torch.tensor([[4, 5, 2, 0], [6, 7, 8, 2], [9, 2, 0, 0], [4, 4, 2, 0]])
 WRITTEN = torch.tensor(
     [
-        [4, 5, 2, 9, 9],  # right; junk behind <eos>
+        [4, 5, 2, 9, 9],  # right; junk after <eos>
         [6, 7, 9, 2, 0],  # one letter wrong
         [9, 2, 0, 0, 0],  # right
         [4, 4, 4, 2, 0],  # too long
@@ -94,11 +94,11 @@ WRITTEN = torch.tensor(
         (torch.tensor([[6, 5, 2], [4, 5, 2]]), torch.tensor([[4, 5, 2], [4, 5, 2]])),
     ],
     hint="compare token by token, but only up to <eos> of the right answer",
-    wrong="the share of right sequences is another",
+    wrong="that is not the share of right sequences",
     shape="return one number",
     shrinks=False,
     slips={
-        "junk behind <eos> should not matter: compare only where the right answer has tokens": [
+        "junk after <eos> should not matter: compare only where the right answer has tokens": [
             lambda written, right: _all_equal(*_padded(written, right)),
             lambda written, right: _all_equal(*_cut(written, right)),
         ],
@@ -136,7 +136,7 @@ WRITTEN = torch.tensor(
                 for a, b in zip(written.tolist(), right.tolist(), strict=True)
             ) / len(right)
         ),
-        "you cut what was written behind <eos>, but compare it with an answer and its padding": (
+        "you cut what was written after <eos>, but compare it with an answer and its padding": (
             lambda written, right: sum(
                 _ended(a) == b for a, b in zip(written.tolist(), right.tolist(), strict=True)
             ) / len(right)
@@ -163,7 +163,7 @@ def exact_share(written, right):
         "<eos> is reversed too, so the answer ends before it begins": (
             lambda letters: (letters + [2], [1, 2] + letters[::-1])
         ),
-        "<eos> stands at the start as well: reverse the letters only": (
+        "<eos> is at the start as well: reverse the letters only": (
             lambda letters: (letters + [2], [1, 2] + letters[::-1] + [2])
         ),
         "<eos> is missing at the end: the model would never learn to stop": (
@@ -236,7 +236,7 @@ def _first(weights, source, answers):
         "those are the numbers of places; add up their weights": (
             lambda weights, source, answers: _holds(source, answers).sum(1)
         ),
-        "the answer of step t may stand anywhere, not only at place t": (
+        "the answer of step t may be anywhere, not only at place t": (
             lambda weights, source, answers: weights.diagonal()
         ),
     },

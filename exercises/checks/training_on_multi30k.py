@@ -33,7 +33,7 @@ epochs = values(
         "29,000 pairs in batches of 250 are not that many batches",
         {
             "an update uses a whole batch, not one pair: divide by the pairs in a batch": 29_000,
-            "250 is the size of a batch; asked is how many batches 29,000 pairs make": 250,
+            "250 is the size of a batch; the question is how many batches 29,000 pairs make": 250,
             "that is the number of epochs; the updates of one epoch come first": [68, 69],
         },
     ),
@@ -41,7 +41,7 @@ epochs = values(
         69,
         "8,000 updates are not that many epochs",
         {
-            "an update is no epoch: divide the updates by those of one epoch": (
+            "an update isn't an epoch: divide the updates by those of one epoch": (
                 lambda given: given < 10 or given == 32
             ),
             "250 is the size of a batch; divide the updates by the updates of one epoch": 250,
@@ -87,7 +87,7 @@ def _continuous(answer):
         "peak * min(step / warmup, (warmup / step) ** 0.5), times min(1, (max_steps - step + 1) / "
         "cooldown)",
     ),
-    wrong="the rate of this update is another",
+    wrong="that isn't the rate of this update",
     tolerance=1e-7,
     shrinks=False,
     laws=_continuous,
@@ -122,7 +122,7 @@ def _total(losses, token_counts):
         "a long batch must count for more than a short one",
         "sum of loss times count, over the sum of the counts",
     ),
-    wrong="the mean loss per token is another",
+    wrong="that isn't the mean loss per token",
     shrinks=False,
     slips={
         "that is the plain mean: a batch of 300 tokens must count three times": (
@@ -132,7 +132,7 @@ def _total(losses, token_counts):
         "divide by the number of tokens, not of batches": (
             lambda losses, counts: _total(losses, counts) / len(losses)
         ),
-        "weigh each loss by its tokens; you divide by them": (
+        "weight each loss by its tokens; you divide by them": (
             lambda losses, counts: sum(loss / n for loss, n in zip(losses, counts, strict=True))
             / sum(1 / n for n in counts)
         ),
@@ -322,7 +322,7 @@ def _save_every(best):
     tolerance=1e-4,
     shrinks=False,
     slips={
-        "a crash comes half-way between two saves, on average: it loses n / 2 updates, not n": [
+        "on average a crash comes half-way between two saves: it loses n / 2 updates, not n": [
             _save_every(lambda cost, between: (cost * between) ** 0.5),
             lambda cost, between: ((cost * between) ** 0.5, 2 * (cost / between) ** 0.5),
         ],
@@ -344,7 +344,7 @@ def _save_every(best):
         "that is what is lost between two saves; the share is what is lost per update": (
             lambda cost, between: ((2 * cost * between) ** 0.5, 2 * cost)
         ),
-        "they're exchanged: first the updates between two saves, then the share": (
+        "they're swapped: first the updates between two saves, then the share": (
             lambda cost, between: ((2 * cost / between) ** 0.5, (2 * cost * between) ** 0.5)
         ),
     },

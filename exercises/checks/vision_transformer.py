@@ -64,7 +64,7 @@ exchanged = values(
     ),
     exchanged_places_change=Part(
         True,
-        "the two exchanged places read other pixels now: their outputs change places, too",
+        "the two swapped places read other pixels now: their outputs change places, too",
         read=_boolean,
     ),
     other_places_change=Part(
@@ -103,7 +103,7 @@ def _patches(*axes):
         "the channels come last; unfold puts all pixels of a channel together": (
             _patches(0, 2, 4, 3, 5, 1)
         ),
-        "rows of patches and rows of pixels are exchanged": lambda images, patch: (
+        "rows of patches and rows of pixels are swapped": lambda images, patch: (
             images.unflatten(2, (patch, -1)).unflatten(4, (patch, -1))
             .permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2)
         ),
@@ -145,12 +145,12 @@ def _losses(first=lambda labels, says: labels, second=lambda labels, says: says,
         "both heads learn from the teacher: the class token's head learns the labels": (
             _losses(first=lambda labels, says: says)
         ),
-        "you trained the teacher: its logits are only asked for their likeliest class": (
+        "you trained the teacher: its logits only have to say which class is likeliest": (
             lambda ours, token, teacher, labels: (
                 (F.cross_entropy(ours, labels) + F.cross_entropy(teacher, labels)) / 2
             )
         ),
-        "the heads have changed places": (
+        "the heads are swapped": (
             lambda ours, token, teacher, labels: _losses()(token, ours, teacher, labels)
         ),
         "that is the sum; take the mean": _losses(part=1),
@@ -253,7 +253,7 @@ def _softened(factor, sign=1, soft=lambda z, t: (z / t).softmax(-1), per=lambda 
         "one factor of the temperature is left: T squared in front, 1 / T from the chain rule": [
             _softened(lambda t: 1.0), _softened(lambda t: t**3),
         ],
-        "the sign is turned round: the gradient points uphill, from teacher to student": (
+        "the sign is the wrong way round: the gradient points uphill, from teacher to student": (
             _softened(lambda t: t, sign=-1)
         ),
         "the loss is a mean over the batch: divide by the number of pictures": (
@@ -279,7 +279,7 @@ def _softened(factor, sign=1, soft=lambda z, t: (z / t).softmax(-1), per=lambda 
         "the softmax runs over the classes, dim=-1": (
             _softened(lambda t: t, soft=lambda z, t: (z / t).softmax(0))
         ),
-        "the teacher's probabilities, not only its answer": (
+        "use the teacher's probabilities, not only its answer": (
             lambda student, teacher, temperature: temperature
             * ((student / temperature).softmax(-1)
                - F.one_hot(teacher.argmax(-1), teacher.size(-1))) / len(student)

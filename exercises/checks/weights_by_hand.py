@@ -58,7 +58,7 @@ def _look_at(layers, readout):
     """Stop unless the answer is a machine: layers of heads of two matrices, and a readout."""
     expect(
         isinstance(layers, (list, tuple)) and all(isinstance(x, (list, tuple)) for x in layers),
-        "give a list of layers, and each layer as a list of heads, also where there is only one: "
+        "give a list of layers, and each layer as a list of heads, even if there is only one: "
         "[[(scores, values)]]",
     )
     for n, layer in enumerate(layers, start=1):
@@ -73,10 +73,11 @@ def _look_at(layers, readout):
         for key, weight in matrix.items():
             expect(
                 isinstance(key, tuple) and len(key) == 2 and all(isinstance(k, str) for k in key),
-                f"{key!r} is no entry of a matrix: two names are wanted, such as ('one', 'place')",
+                f"{key!r} isn't an entry of a matrix: it takes two names, such as ('one', 'place')",
             )
             expect(
-                isinstance(weight, (int, float)), f"the weight of {key!r} is no number: {weight!r}"
+                isinstance(weight, (int, float)),
+                f"the weight of {key!r} isn't a number: {weight!r}"
             )
     expect(readout, "the readout is empty, so your machine has no answers")
 
@@ -242,10 +243,10 @@ def backwards(layers, readout):
 INDUCTION_SLIPS = {
     OWN: list,
     "it answers with the letter before": the_letter_before,
-    "where a letter stood twice, it goes by the first time; the last counts": (
+    "if a letter has occurred twice, it goes by the first time; the last one counts": (
         lambda text: what_came_next(text, which=min)
     ),
-    "it answers with what stood before the earlier letter; what came after it is wanted": (
+    "it answers with what came before the earlier letter; it should be what came after it": (
         lambda text: what_came_next(text, step=-1)
     ),
 }
@@ -372,6 +373,6 @@ def one_head_cannot(first, second):
 )
 def at_once(layers, readout):
     _look_at(layers, readout)
-    expect(len(layers) == 1, f"one layer is wanted; yours has {len(layers)}")
+    expect(len(layers) == 1, f"one layer is expected; yours has {len(layers)}")
     return _count(_works(layers, readout, what_came_next, INDUCTION_SLIPS, range(2, 7)))
 

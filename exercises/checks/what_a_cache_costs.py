@@ -30,7 +30,7 @@ by_hand = values(
         48828,
         "divide the 8 billion bytes by those of a token, and round down",
         {
-            "round down: the last one does not fit any more": 48829,
+            "round down: the last one no longer fits": 48829,
             "that is with 64 heads of keys and values": 6103,
             "8 GB are 8 times 10 to the power of 9 bytes here": 52428,
         },
@@ -75,7 +75,7 @@ def _kept(near, is_global=lambda i, every: i % every == every - 1):
         "layer 0 keeps a window: the first that keeps everything is layer `every - 1`": (
             _kept(min, lambda i, every: i % every == 0)
         ),
-        "you exchanged the two kinds: one of `every` layers keeps everything": (
+        "you swapped the two kinds: one of `every` layers keeps everything": (
             _kept(min, lambda i, every: i % every != every - 1)
         ),
         "no layer of yours keeps everything": _kept(min, lambda i, every: False),

@@ -125,11 +125,11 @@ def _forward(read=True, cross=True, own="causal", embedding="tgt", positions=Tru
         "the positions are missing: model.embed adds them, the embedding alone does not": (
             _forward(positions=False)
         ),
-        "you return probabilities; the model gives logits, the softmax belongs to the loss": [
+        "you return probabilities; the model gives logits: the softmax belongs to the loss": [
             _forward(end=lambda logits: logits.softmax(-1)),
             _forward(end=lambda logits: logits.log_softmax(-1)),
         ],
-        "these are the hidden states: model.output makes logits of them": _forward(end="hidden"),
+        "these are the hidden states: model.output turns them into logits": _forward(end="hidden"),
     },
 )
 def forward(model, src_ids, tgt_ids):
@@ -249,7 +249,7 @@ def _encodes_once(answer):
         "when a row has written <eos>, write 0 into it from then on, whatever the model says",
     ),
     wrong="these are not the most probable ids",
-    shape="expected (B, max_len): no <bos>, padding behind <eos>",
+    shape="expected (B, max_len): no <bos>, padding after <eos>",
     laws=_encodes_once,
     shrinks=False,
     forbid=("greedy_decode", "_generate", "beam_search"),
@@ -261,8 +261,8 @@ def _encodes_once(answer):
         "the decoder reads the source's padding: give model.decode the source's padding mask": (
             _written(src_mask=False)
         ),
-        "<eos> came, so it belongs to the result": _written(eos=False),
-        "the result still holds <bos>": _written(bos=True),
+        "<eos> was written, so it belongs in the result": _written(eos=False),
+        "the result still contains <bos>": _written(bos=True),
     },
 )
 def write_batch(model, src_ids, max_len):

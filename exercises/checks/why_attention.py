@@ -78,7 +78,7 @@ def _lookup(query=2.5, sharpness=0.5, n=4, far=0.0):
         "your weights do not sum to 1: use a softmax, not exp alone": (
             lambda query, keys, values, sharpness: (-sharpness * (query - keys) ** 2).exp() @ values
         ),
-        "far from all keys each exp comes out as 0, and 0 / 0 is no number: use a softmax": (
+        "far from all keys each exp comes out as 0, and 0 / 0 isn't a number: use a softmax": (
             lambda query, keys, values, sharpness: (
                 _shares((-sharpness * (query - keys) ** 2).exp()) @ values
             )
@@ -104,7 +104,7 @@ def _lookup(query=2.5, sharpness=0.5, n=4, far=0.0):
                 sharpness * ((-((query - keys) ** 2)).softmax(-1) @ values)
             )
         ),
-        "you returned one number per key; sum the weighted values to one answer": (
+        "you returned one number per key; sum the weighted values into one answer": (
             lambda query, keys, values, sharpness: (
                 (-sharpness * (query - keys) ** 2).softmax(-1) * values
             )
@@ -128,7 +128,7 @@ def soft_lookup(query, keys, values, sharpness):
     slips={
         "the columns still sum to 1: each word must share out its own attention, so the rows must "
         "sum to 1": lambda x: (x @ x.T).softmax(0) @ x,
-        "there is no softmax left, so these are no shares": lambda x: x @ x.T @ x,
+        "there is no softmax left, so these aren't shares": lambda x: x @ x.T @ x,
         "you average all words equally: the scores are not used": (
             lambda x: x.mean(0).expand_as(x)
         ),

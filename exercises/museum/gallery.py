@@ -52,8 +52,9 @@ def compared(value, healthy, form):
         return f"{value} (healthy: {low} to {high})"
     given = format(value, form)
     if round(healthy[0], 2) <= round(value, 2) <= round(healthy[1], 2):  # as they are printed
-        return f"{given}, as in health ({low} to {high})"
-    return f"{given}, {'less' if value < healthy[0] else 'more'} than in health ({low} to {high})"
+        return f"{given}, like the healthy ones ({low} to {high})"
+    way = "less" if value < healthy[0] else "more"
+    return f"{given}, {way} than the healthy ones ({low} to {high})"
 
 
 def looks(name):
@@ -114,7 +115,7 @@ def _wing_case(name, case):
         '<details class="museum-reveal"><summary>The broken line</summary>'
         f"<p><b>{html.escape(bug.title)}.</b> {html.escape(bug.why)}</p>"
         f"<pre>{_marked(wing.diff(case))}</pre>"
-        f"<p><b>It hides:</b> {html.escape(bug.hides)}</p>"
+        f"<p><b>It stays hidden:</b> {html.escape(bug.hides)}</p>"
         f"<p><b>The law that catches it:</b> <code>{bug.law}</code>. "
         f"{html.escape(law.__doc__.splitlines()[0])} It says: <q>{html.escape(says)}</q>.</p>"
         f'<p>Page: <a href="{bug.page}.html">{html.escape(PAGES[bug.page])}</a>.</p>'
@@ -213,7 +214,7 @@ def _reveal(name):
         '<details class="museum-reveal"><summary>The broken line</summary>'
         f"<p><b>{html.escape(specimen.title)}.</b> {html.escape(specimen.why)}</p>"
         f"<pre>{_marked(specimen.diff())}</pre>"
-        f"<p><b>It hides:</b> {html.escape(specimen.hides)}</p>"
+        f"<p><b>It stays hidden:</b> {html.escape(specimen.hides)}</p>"
         f"<p><b>The law that catches it:</b> <code>{specimen.law}</code>. "
         f"{html.escape(law.__doc__.splitlines()[0])}</p>"
         f"<p>Chapter: {chapter}. {met}.</p></details>"
@@ -261,8 +262,8 @@ def count():
              and keys.writes_worse(records()[name], healthy)]
     rest = len(SPECIMENS) - len(shown) - len(wrong)
     return (
-        f"Of {len(SPECIMENS)} bugs, {len(shown)} show in the training loss: it is higher, or no "
-        f"number. {len(wrong)} more show as soon as somebody decodes, and {rest} in neither."
+        f"Of {len(SPECIMENS)} bugs, {len(shown)} show in the training loss: it is higher, or not "
+        f"a number. {len(wrong)} more show as soon as something is decoded, and {rest} in neither."
     )
 
 

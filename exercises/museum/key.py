@@ -76,7 +76,7 @@ def starts_sure(no):
 
 
 LOOKS_FINE = Question(
-    "Does another trusted implementation, with the same weights and inputs, give other numbers?",
+    "Does a trusted implementation with the same weights and inputs give different numbers?",
     "Copy the weights into PyTorch's layer or into the book's, part by part: attention, norm, "
     "positions, loss.",
     breaks(
@@ -85,11 +85,11 @@ LOOKS_FINE = Question(
         "a_feature_can_be_scaled_alone", "a_silent_sublayer_changes_nothing",
     ),
     yes=Question(
-        "Is it a number of the loss?",
+        "Is it the loss that differs?",
         "Compare the loss of one batch, then the logits of that batch.",
         breaks("the_loss_equals_pytorchs", "the_loss_ignores_padding"),
         no=Question(
-            "Is it the norm, alone or where it stands?",
+            "Is it the norm, or the place where it's applied?",
             "Give the norm a vector, and give the residual a sublayer that returns zeros.",
             breaks(
                 "the_norm_equals_pytorchs", "a_feature_can_be_scaled_alone",
@@ -99,8 +99,8 @@ LOOKS_FINE = Question(
     ),
     no=Question(
         "Is it about decoding: the beam gains nothing, outputs are too short, it takes too long?",
-        "Count the positions that the decoder computes; compare the beam with a search through all "
-        "sequences of a small table.",
+        "Count the positions that the decoder computes, and compare the beam with a search "
+        "through all sequences of a small table.",
         breaks(
             "a_step_computes_one_token", "the_beam_finds_what_greed_misses",
             "a_longer_penalty_gives_longer_outputs",
@@ -123,8 +123,9 @@ LOOKS_FINE = Question(
 )
 
 LEARNS_LESS = Question(
-    "Does the source say nothing to the model?",
-    "Exchange the source, then only the order of its words: do the logits change? Print a batch "
+    "Does the model take nothing from the source?",
+    "Use another source, then change only the order of its words: do the logits change? Print a "
+    "batch "
     "back as words: is it still the source?",
     breaks(
         "the_output_depends_on_the_source", "the_order_of_the_source_counts",
@@ -136,7 +137,7 @@ LEARNS_LESS = Question(
         breaks("every_parameter_learns"),
         no=Question(
             "Are the updates wrong: the rate, the gradient, the loss itself?",
-            "Print the rate of each update, compare the gradient with that of its batch, and the "
+            "Print the rate of each update, compare the gradient with its batch's own, and the "
             "loss of one batch with PyTorch's.",
             breaks(
                 "the_rate_rises_and_falls", "an_update_takes_its_own_gradient",
@@ -148,7 +149,7 @@ LEARNS_LESS = Question(
 )
 
 OUTPUTS_WRONG = Question(
-    "Is the output right if a sentence is decoded alone, in a batch of one?",
+    "Is the output right if a sentence is decoded on its own, in a batch of one?",
     "Translate the same sources once with a large batch and once with batches of one.",
     fine_alone,
     no=Question(
@@ -161,14 +162,14 @@ OUTPUTS_WRONG = Question(
             keeps("the_causal_mask_is_a_triangle"),
             yes=Question(
                 "Give the attention a mask that is False everywhere: does a query still read?",
-                "Call the attention alone, and look at its output.",
+                "Call the attention on its own, and look at its output.",
                 breaks("a_query_with_no_key_gets_zeros"),
             ),
         ),
         no=Question(
             "Is the loss tiny for a model that only repeats what it has read?",
-            "Compute the loss with logits that name the last token read; and look which positions "
-            "get a gradient: does <eos>?",
+            "Compute the loss with logits that name the last token read, and check which "
+            "positions get a gradient: does <eos>?",
             breaks("a_parrot_scores_badly", "the_end_is_learned_too"),
         ),
     ),
@@ -176,7 +177,7 @@ OUTPUTS_WRONG = Question(
 
 ROOT = Question(
     "Does it stop with an error, or does nan or inf appear, if only for some inputs?",
-    "Try a source that is longer than all others, one that is empty, half precision.",
+    "Try a source that is longer than all the others, an empty one, and half precision.",
     fails,
     yes=Question(
         "Already in ordinary training?",
@@ -184,7 +185,7 @@ ROOT = Question(
         fails_in_training,
     ),
     no=Question(
-        "Does it appear only after a run was interrupted and went on?",
+        "Does it appear only after a run has been interrupted and resumed?",
         "Run ten updates at once, and five, a checkpoint and five more: are the losses equal?",
         lambda r, h: "interrupted_is_uninterrupted" in r["breaks"] and "before" in r,
         no=Question(
@@ -207,14 +208,14 @@ ROOT = Question(
 ROOMS = {  # the answers to the first questions -> the name of a room
     "cheats": "The loss is fine, the outputs are not",
     "slow": "It learns less, or not at all",
-    "stops": "It stops, or says nan",
-    "resumed": "Only when a run was interrupted",
-    "hidden": "Nothing is seen",
+    "stops": "It stops, or gives nan",
+    "resumed": "Only after an interruption",
+    "hidden": "Nothing shows",
 }
 
 
 def room(record, healthy):
-    """Where a specimen stands on the page."""
+    """Where a specimen is on the page."""
     if ROOT.true_of(record, healthy):
         return ROOMS["stops"]
     if ROOT.no.true_of(record, healthy):

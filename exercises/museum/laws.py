@@ -55,7 +55,7 @@ def the_past_ignores_the_future(p):
 
 @law
 def real_tokens_ignore_padding(p):
-    """A sentence means the same alone and beside a longer one."""
+    """A sentence means the same on its own and next to a longer one."""
     model, src, tgt = small(p), letters(1, 4), letters(1, 4, seed=1)
     padded = torch.cat([src, torch.full((1, 3), p.PAD)], 1)
     with torch.no_grad():
@@ -79,7 +79,7 @@ def weights_are_distributions(p):
 
 @law
 def scores_have_unit_variance(p):
-    """Of random queries and keys of unit variance, whatever their width."""
+    """If queries and keys have unit variance, so do their scores, whatever the width."""
     torch.manual_seed(0)
     attention = p.MultiHeadAttention(64, 4)
     q, k = torch.randn(4000, 1, 16), torch.randn(4000, 1, 16)
@@ -96,12 +96,13 @@ def scores_have_unit_variance(p):
         expected = (x.unflatten(-1, (4, 16)).transpose(1, 2) / 4).matmul(
             x.unflatten(-1, (4, 16)).transpose(1, 2).mT
         )
-        assert close(attention.weights, expected.softmax(-1)), "the module scales in another way"
+        assert close(attention.weights, expected.softmax(-1)), "the module scales in a different "
+        "way"
 
 
 @law
 def a_query_with_no_key_gets_zeros(p):
-    """Not NaN, and not the mean of what it may not read."""
+    """It gets neither NaN nor the mean of what it may not read."""
     x, mask = torch.randn(1, 3, 4), torch.zeros(1, 3, 3, dtype=torch.bool)
     output = p.scaled_dot_product_attention(x, x, x, mask)[0]
     assert output.eq(0).all(), f"a query that may read nothing gets {output[0, 0].tolist()}"
@@ -120,7 +121,7 @@ def half_precision_is_finite(p):
 
 @law
 def heads_keep_tokens_apart(p):
-    """Without a mask, other tokens in another order give the same outputs in that order."""
+    """Without a mask, reordering the tokens only reorders the outputs."""
     torch.manual_seed(0)
     attention, x, order = p.MultiHeadAttention(8, 2), torch.randn(1, 4, 8), [2, 0, 3, 1]
     y = x[:, order]
@@ -194,7 +195,7 @@ def the_output_keeps_its_size_with_depth(p):
 
 @law
 def positions_turn_at_one_speed(p):
-    """The product of two positions depends on their distance alone."""
+    """The product of two positions depends only on their distance."""
     table = p.sinusoidal_table(40, 32)
     near = (table[:-5] * table[5:]).sum(-1)
     far = (near - near[0]).abs().max().item()
@@ -217,7 +218,7 @@ def letters_and_places_have_one_size(p):
 
 @law
 def the_order_of_the_source_counts(p):
-    """The same letters in another order give other logits."""
+    """The same letters in a different order give different logits."""
     model, src, tgt = small(p), letters(1, 6), letters(1, 4, seed=1)
     with torch.no_grad():
         change = (model(src, tgt) - model(src.flip(1), tgt)).abs().max().item()
@@ -226,7 +227,7 @@ def the_order_of_the_source_counts(p):
 
 @law
 def the_output_depends_on_the_source(p):
-    """Another source gives other logits."""
+    """A different source gives different logits."""
     model, tgt = small(p), letters(1, 4, seed=1)
     with torch.no_grad():
         change = (model(letters(1, 5), tgt) - model(letters(1, 5, seed=3), tgt)).abs().max().item()
@@ -235,7 +236,7 @@ def the_output_depends_on_the_source(p):
 
 @law
 def every_layer_has_weights_of_its_own(p):
-    """The layers of a stack share nothing, and do not start alike."""
+    """The layers of a stack share nothing, and don't start out the same."""
     torch.manual_seed(0)
     first, second = p.Transformer(n_layers=2).encoder.layers
     weights = [layer.self_attention.w_q.weight for layer in (first, second)]
@@ -261,7 +262,7 @@ def every_parameter_learns(p):
 
 @law
 def an_untrained_model_knows_nothing(p):
-    """Its loss is about ln V, that of guessing."""
+    """Its loss is about ln V, the loss of a guess."""
     torch.manual_seed(0)
     model, (src, tgt) = p.Transformer(dropout=0.0), p.make_batch(p.make_pairs(64))
     with torch.no_grad():
@@ -330,7 +331,7 @@ def the_loss_equals_pytorchs(p):
 
 @law
 def the_rate_rises_and_falls(p):
-    """Each update takes the rate of its own number, which peaks at the end of the warm-up."""
+    """Each update takes its own rate from the schedule, which peaks at the end of the warm-up."""
     rates = [p.noam(step, 32, 10) for step in range(1, 41)]
     assert max(range(40), key=rates.__getitem__) == 9, "the peak is not at the end of the warm-up"
     assert abs(rates[39] / rates[9] - 0.5) < 1e-6, "four times the steps do not halve the rate"
@@ -380,7 +381,7 @@ def many_small_batches_equal_one_large(p):
 
 @law
 def an_update_takes_its_own_gradient(p):
-    """That of its batch, at the weights of now, clipped: nothing of earlier updates."""
+    """The gradient is the batch's own, clipped, with nothing left of earlier updates."""
     torch.manual_seed(0)
     training = p.Training(p.Transformer(n_layers=1, dropout=0.0), p.make_pairs(64), batch_size=8)
     second, state = gradients_of(training, 2)[1]
@@ -406,10 +407,10 @@ def the_source_is_known(p):
 
 @law
 def no_test_sentence_is_trained_on(p):
-    """Not even one that stands in the data twice."""
+    """Not even one that's in the data twice."""
     train, test = p.split(p.make_pairs(300), 30)
     common = sum(pair in train for pair in test)
-    assert not common, f"{common} of 30 test pairs stand in the training data"
+    assert not common, f"{common} of 30 test pairs are in the training data"
 
 
 # ------------------------------------------------------------------------------ training as a whole
@@ -417,7 +418,7 @@ def no_test_sentence_is_trained_on(p):
 
 @law
 def interrupted_is_uninterrupted(p):
-    """A run that is stopped and goes on takes the same updates as one that is not."""
+    """A run that is stopped and resumed takes the same updates as one that isn't."""
 
     def start():
         torch.manual_seed(0)
@@ -440,7 +441,7 @@ def interrupted_is_uninterrupted(p):
 
 @law
 def the_best_weights_are_kept(p):
-    """The model that training returns has the loss that was the lowest."""
+    """The model that training returns is the one with the lowest loss."""
     torch.manual_seed(0)
     training = p.Training(p.Transformer(n_layers=1, dropout=0.0), p.make_pairs(64), warmup=4)
     losses, measure = [], p.validation_loss
@@ -498,12 +499,12 @@ def decoding_repeats_itself(p):
     model = p.Transformer(n_layers=1, dropout=0.5).train()
     src = letters(4, 5)
     found = {str(p.greedy_decode(model, src).tolist()) for _ in range(4)}
-    assert len(found) == 1, "the same source gives other translations each time"
+    assert len(found) == 1, "the same source gives a different translation each time"
 
 
 @law
 def a_sentence_is_decoded_alike_in_company(p):
-    """Alone and in a batch, with shorter and longer ones, its translation is the same."""
+    """A sentence gets the same translation on its own and in a batch with other lengths."""
     model, eos = Copier(), p.SPECIAL.index("<eos>")
     sources = [letters(n, seed=n).tolist() + [eos] for n in range(2, 9)]
     together = p.greedy_decode(model, p.pad(sources)).tolist()
@@ -511,7 +512,7 @@ def a_sentence_is_decoded_alike_in_company(p):
         alone = p.greedy_decode(model, p.pad([source])).tolist()[0]
         assert alone == source, f"of {source}, {alone} is written"
         assert output[: len(alone)] == alone, f"alone {alone}, in the batch {output}"
-        assert set(output[len(alone) :]) <= {0}, "something stands behind <eos>"
+        assert set(output[len(alone) :]) <= {0}, "something comes after <eos>"
 
 
 @law
@@ -564,7 +565,7 @@ def decoding_starts_as_training_did(p):
 
 @law
 def longer_sentences_than_in_training_work(p):
-    """Twice as long as any in the data."""
+    """A source may be twice as long as any in the data."""
     model = p.Transformer(n_layers=1)
     try:
         p.translate(model, [list("abcdefgh") * 2])
@@ -574,12 +575,12 @@ def longer_sentences_than_in_training_work(p):
 
 @law
 def nothing_of_the_target_is_read(p):
-    """The score is made from the sources alone: other targets give the same translations."""
+    """The score depends only on the sources: other targets give the same translations."""
     model, asked = small(p), []
     forward, p_make = model.forward, p.make_batch
     model.forward = lambda src, tgt: asked.append(tgt) or forward(src, tgt)
     p.score(model, p.make_pairs(3))
-    assert not asked and p_make is p.make_batch, "the translation is scored with the target at hand"
+    assert not asked and p_make is p.make_batch, "the translation is scored with the target in view"
 
 
 def table_of(p, rows):
@@ -605,7 +606,7 @@ GARDEN = {  # the greedy path, A, leads to a poor end
 
 @law
 def the_beam_finds_what_greed_misses(p):
-    """With room for all prefixes it is the best of all sequences, counted out."""
+    """With room for all prefixes, it finds the best of all sequences, as a full count does."""
     log_probs = table_of(p, GARDEN)
     found, score = p.beam_search(log_probs, beam_size=4, max_len=4, length_penalty=0.0)
     best = max(
@@ -619,7 +620,7 @@ def the_beam_finds_what_greed_misses(p):
 
 @law
 def a_longer_penalty_gives_longer_outputs(p):
-    """length_penalty 0 favours short outputs, 1 compares the mean of a token."""
+    """length_penalty 0 favours short outputs; 1 compares means per token."""
     rows = {(): (0.40, 0.60, 0.0), (4,): (0.60, 0.40, 0.0), (4, 4): (0.60, 0.40, 0.0)}
     lengths = [
         len(p.beam_search(table_of(p, rows), 4, 6, penalty)[0]) for penalty in (0.0, 1.0, 2.0)

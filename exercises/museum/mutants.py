@@ -68,7 +68,7 @@ ATTENTION = (
     (WEIGHTS, WEIGHTS.replace("softmax(-1)", "exp()"), "what does each query's row sum to?"),
     (WEIGHTS, WEIGHTS.replace("softmax(-1)", "relu()"), "weights of keys with negative scores"),
     (WEIGHTS, WEIGHTS.rstrip() + ".detach()\n", "must a gradient reach the queries?"),
-    (RETURN, "    return weights @ k, weights\n", "let keys and values differ"),
+    (RETURN, "    return weights @ k, weights\n", "let the keys and values differ"),
     (RETURN, "    return v, weights\n", "what does the output have to do with the weights?"),
     (RETURN, "    return weights @ v, scores\n", "look at the second thing that comes back"),
     (RETURN, "    return (weights * (weights == weights.amax(-1, keepdim=True))) @ v, weights\n",
@@ -124,7 +124,8 @@ MASKS = (
     (CAUSAL, CAUSAL.replace("tril()", "tril(1)"), "may position 0 read position 1?"),
     (CAUSAL, CAUSAL.replace("tril()", "tril(-1)"), "may a position read itself?"),
     (CAUSAL, CAUSAL.replace(".tril()", ""), "is anything hidden at all?"),
-    (CAUSAL, CAUSAL.replace("tril()", "tril().triu(-3)"), "may a late position read the first one?"),
+    (CAUSAL, CAUSAL.replace("tril()", "tril().triu(-3)"), "may a late position read the first "
+    "one?"),
     (CAUSAL, CAUSAL.replace("tril()", "tril().logical_not()"), "True = may attend"),
     (CAUSAL, CAUSAL.replace("torch.bool", "torch.float"), "what is the type of a mask?"),
     (CAUSAL, CAUSAL.replace("size, size, d", "size + 1, size + 1, d"), "what is its shape?"),
@@ -141,7 +142,8 @@ MASKS = (
      "two sentences with different padding in one batch"),
     (PADDING, PADDING.replace("(ids != PAD)", "(ids != PAD).any(0, keepdim=True).expand_as(ids)"),
      "two sentences with different padding in one batch"),
-    (PADDING, PADDING.replace("(ids != PAD)", "(ids != PAD).long()"), "what is the type of a mask?"),
+    (PADDING, PADDING.replace("(ids != PAD)", "(ids != PAD).long()"), "what is the type of a "
+    "mask?"),
 )
 
 
@@ -196,19 +198,23 @@ LAYER_NORM = (
     (NORM, NORM.replace(" * self.weight", ""), "change the gain"),
     (NORM, NORM.replace(" + self.bias", ""), "change the bias"),
     (NORM, NORM.replace(" * self.weight + self.bias", " * (self.weight + self.bias)"),
-     "change the bias alone, and look at the mean"),
-    (NORM, "        return ((x - mean) / torch.sqrt(variance + self.eps) + self.bias) * self.weight\n",
+     "change only the bias, and look at the mean"),
+    (NORM, "        return ((x - mean) / torch.sqrt(variance + self.eps) + self.bias) * "
+    "self.weight\n",
      "change gain and bias together"),
     (NORM, NORM.replace("(x - mean) / torch.sqrt(variance + self.eps)", "(x - mean)"),
      "the size of what comes out"),
     (NORM, NORM.replace("(x - mean) /", "x - mean /"), "the mean of what comes out"),
-    (GAIN, GAIN.replace("d_model", "1"), "can one feature be made larger alone?"),
-    (BIAS, BIAS.replace("d_model", "1"), "can one feature be moved alone?"),
+    (GAIN, GAIN.replace("d_model", "1"), "can a single feature be made larger?"),
+    (BIAS, BIAS.replace("d_model", "1"), "can a single feature be moved?"),
     (GAIN, GAIN.replace("ones", "zeros"), "a new norm, as it comes"),
     (BIAS, BIAS.replace("zeros", "ones"), "a new norm, as it comes"),
-    (MEAN + VARIANCE, (MEAN + VARIANCE).replace("-1,", "1,"), "does a token feel its neighbours?"),
-    (MEAN + VARIANCE, (MEAN + VARIANCE).replace("-1,", "0,"), "does a sentence feel the others?"),
-    (MEAN + VARIANCE, (MEAN + VARIANCE).replace("-1,", "(-2, -1),"), "does a token feel its neighbours?"),
+    (MEAN + VARIANCE, (MEAN + VARIANCE).replace("-1,", "1,"), "does a token depend on its "
+    "neighbours?"),
+    (MEAN + VARIANCE, (MEAN + VARIANCE).replace("-1,", "0,"), "does a sentence depend on the "
+    "others?"),
+    (MEAN + VARIANCE, (MEAN + VARIANCE).replace("-1,", "(-2, -1),"), "does a token depend on its "
+    "neighbours?"),
     (MEAN, MEAN.rstrip() + ".detach()\n", "does the gradient see the mean?"),
     (VARIANCE, VARIANCE.rstrip() + ".detach()\n", "does the gradient see the variance?"),
 )
@@ -264,7 +270,7 @@ LOSS = (
     (REAL, "    real = targets > UNK\n", "do all tokens but padding count?"),
     (TOTAL, "    return (loss * real).mean()\n", "add padding to a batch"),
     (TOTAL, "    return (loss * real).sum()\n", "give it the same sentence twice"),
-    (TOTAL, "    return (loss * real).sum() / len(targets)\n", "sentences of other lengths"),
+    (TOTAL, "    return (loss * real).sum() / len(targets)\n", "sentences of different lengths"),
     (TOTAL, "    return ((loss * real).sum(-1) / real.sum(-1)).mean()\n",
      "a short and a long sentence in one batch: which tokens weigh more?"),
     (TOTAL, "    return (loss * real).max()\n", "several tokens, of which one is harder"),
@@ -284,7 +290,8 @@ LOSS = (
      "in nats: the loss of a model that guesses"),
     (LOG_P, LOG_P.replace("log_softmax(-1)", "log_softmax(-1).clamp(min=-5)"),
      "a model that is sure, and wrong"),
-    (LOG_P, LOG_P.replace("logits.log", "logits.detach().log"), "does a gradient reach the logits?"),
+    (LOG_P, LOG_P.replace("logits.log", "logits.detach().log"), "does a gradient reach the "
+    "logits?"),
     (PICK, PICK.replace("targets[", "(targets - 1).clamp(min=0)["), "which token is asked for?"),
     (PICK, PICK.replace("-log_p.gather", "log_p.gather"), "is a better model given a lower loss?"),
 )
@@ -332,9 +339,11 @@ SCHEDULE = tuple(
         ("d_model**-0.5 * warmup**-0.5 * min(step / warmup, max(0.0, 2 - step / warmup))",
          "long after the warm-up"),
         ("d_model**-0.5 * min(step**-0.5, (step - 1) * warmup**-1.5)", "the very first update"),
-        ("d_model**-0.5 * min((step + 1) ** -0.5, (step + 1) * warmup**-1.5)", "where is the peak?"),
+        ("d_model**-0.5 * min((step + 1) ** -0.5, (step + 1) * warmup**-1.5)", "where is the "
+        "peak?"),
         ("d_model**-0.5 * min(step**-0.5, step**2 * warmup**-2.5)", "halfway through the warm-up"),
-        ("d_model**-0.5 * min(step**-0.5, step**0.5 * warmup**-1.0)", "halfway through the warm-up"),
+        ("d_model**-0.5 * min(step**-0.5, step**0.5 * warmup**-1.0)", "halfway through the "
+        "warm-up"),
         ("round(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5), 4)", "a small rate"),
         ("2 * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)", "the height of the peak"),
         ("d_model**-0.5 * min(step**-0.5, step * warmup**-1.5) if step >= warmup else 0.0",
@@ -390,13 +399,13 @@ BEAM = (
      "what does a larger length_penalty do?"),
     (FINISH, FINISH.replace("len(ids)", "(len(ids) - 1 or 1)"), "the score, with <eos> counted"),
     (FINISH, FINISH.replace("len(ids) ** length_penalty", "len(ids)"), "length_penalty 0"),
-    (FINISH, FINISH.replace("(ids, ", "(ids[:-1], "), "does the output hold its <eos>?"),
+    (FINISH, FINISH.replace("(ids, ", "(ids[:-1], "), "does the output contain its <eos>?"),
     (FINISH, "", "does it ever return something that has ended?"),
-    (GO_ON, GO_ON.replace(" if candidate[0][-1] != EOS", ""), "what may stand behind <eos>?"),
+    (GO_ON, GO_ON.replace(" if candidate[0][-1] != EOS", ""), "what may come after <eos>?"),
     (GO_ON, GO_ON.replace("[:beam_size]", "[:1]"), "a trap, two tokens deep"),
     (GO_ON, GO_ON.replace("[:beam_size]", "[-beam_size:]"), "the second step"),
-    (ENOUGH, "        if finished:\n", "a short, poor ending beside a long, good one"),
-    (ENDED, ENDED.replace("[:beam_size]", "[:1]"), "an ending that is the second best at its step"),
+    (ENOUGH, "        if finished:\n", "a short, poor ending next to a long, good one"),
+    (ENDED, ENDED.replace("[:beam_size]", "[:1]"), "an ending that's second best at its step"),
     (LIMIT, "        finished += [([EOS], -1e9)]\n", "a model that never ends"),
     (LIMIT, LIMIT.replace("total / len(ids) ** length_penalty", "0.0"),
      "at the length limit: the score of what has not ended"),
@@ -404,7 +413,8 @@ BEAM = (
     (STEPS, STEPS.replace("max_len", "max_len + 1"), "the longest output that is allowed"),
     (BEST, BEST.replace("max(", "min("), "which of the finished is returned?"),
     (BEST, "    return finished[0]\n", "is the first that ends the best?"),
-    (BEST, BEST.replace("hypothesis[1]", "len(hypothesis[0])"), "which of the finished is returned?"),
+    (BEST, BEST.replace("hypothesis[1]", "len(hypothesis[0])"), "which of the finished is "
+    "returned?"),
 )
 
 

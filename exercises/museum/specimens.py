@@ -41,11 +41,11 @@ CHAPTERS = {  # page: its name
 
 
 def changed(edits, program=healthy):
-    """A program's text with some lines replaced; each old text must stand there once."""
+    """A program's text with some lines replaced; each old text must occur there once."""
     text = inspect.getsource(program)
     for old, new in edits:
         if text.count(old) != 1:
-            raise ValueError(f"the program holds {old!r} {text.count(old)} times, not once.")
+            raise ValueError(f"the program contains {old!r} {text.count(old)} times, not once.")
         text = text.replace(old, new)
     return text
 
@@ -124,8 +124,8 @@ specimen(
     (MASKING, "        scores.masked_fill(~mask, -math.inf)\n"),
     looks="Training loss {loss}; validation loss {validation}. Right translations: {share}.",
     why="masked_fill returns a new tensor. Without the underscore, and without the assignment, the "
-        "scores stay as they were, and each position reads the token that it is to predict.",
-    hides="As long as only the loss is watched: it looks better than it should.",
+        "scores stay as they were, and each position reads the token that it should predict.",
+    hides="As long as you only watch the loss, which looks better than it should.",
     law="the_past_ignores_the_future", source=GITHUB + "lucidrains/flamingo-pytorch/issues/10",
     shows=("curve", "outputs", "attention"),
     confused_with=("target-not-shifted", "mask-of-the-past", "norm-over-tokens"),
@@ -135,7 +135,7 @@ specimen(
     (MASKING, "        scores = scores.masked_fill(~mask, -1e-12)\n"),
     looks="Training loss {loss}. Right translations: {share}.",
     why="-1e-12 is nearly 0, a score like any other. The softmax gives it its full share.",
-    hides="Until something is decoded. The mask is there, it has the right shape, and it is used.",
+    hides="Until something is decoded. The mask is there, has the right shape, and is used.",
     law="the_past_ignores_the_future", source=GITHUB + "hyunwoongko/transformer/issues/10",
     shows=("curve", "outputs", "attention"),
     confused_with=("mask-thrown-away", "target-not-shifted", "scale-forgotten"),
@@ -146,7 +146,7 @@ specimen(
     looks="Training loss {loss}, validation loss {validation}. It writes one letter again and "
           "again; right: {share}.",
     why="triu keeps what lies above the diagonal. Every position reads itself and the future.",
-    hides="Until something is decoded, where there is no future to read.",
+    hides="Until something is decoded, because then there's no future to read.",
     law="the_past_ignores_the_future", source=GITHUB + "pytorch/examples/issues/649",
     shows=("curve", "outputs", "attention"),
     confused_with=("mask-thrown-away", "target-not-shifted", "mask-one-too-far"),
@@ -154,22 +154,23 @@ specimen(
 specimen(
     "mask-one-too-far", "The causal mask lets one token too many through", "03_masks",
     ("dtype=torch.bool).tril()\n", "dtype=torch.bool).tril(diagonal=1)\n"),
-    looks="Training loss {loss}, validation loss {validation}. The outputs do not end; right: "
-          "{share}.",
-    why="Position t predicts token t + 1, and diagonal=1 is exactly the row that shows it.",
-    hides="Until something is decoded. A picture of the mask looks right at a glance.",
+    looks="Training loss {loss}, validation loss {validation}. The outputs don't end; right: "
+    "{share}.",
+    why="Position t predicts token t + 1, and diagonal=1 shows it exactly that token.",
+    hides="Until something is decoded. At a glance, a picture of the mask looks right.",
     law="the_past_ignores_the_future",
     shows=("curve", "outputs", "attention"),
     confused_with=("mask-of-the-past", "target-not-shifted", "masks-joined-by-or"),
 )
 specimen(
-    "masks-joined-by-or", "Two masks are joined by or", "03_masks",
-    ("            mask = mask & padding_mask(tgt)\n", "            mask = mask | padding_mask(tgt)\n"),
+    "masks-joined-by-or", "Two masks are combined with "or"", "03_masks",
+    ("            mask = mask & padding_mask(tgt)\n", "            mask = mask | "
+    "padding_mask(tgt)\n"),
     looks="Training loss {loss}, validation loss {validation}. Most outputs are empty; right: "
           "{share}.",
-    why="A key may be read if it is earlier and real. With or, every real token may be read, future "
-        "ones too.",
-    hides="Until something is decoded; a test of either mask alone passes.",
+    why="A key may be read if it's both earlier and real. With "or", every real token may be "
+    r"read, future ones included.",
+    hides="Until something is decoded: a test of either mask on its own passes.",
     law="the_past_ignores_the_future", shows=("curve", "outputs"),
     confused_with=("mask-thrown-away", "padding-masks-queries", "target-not-shifted"),
 )
@@ -178,9 +179,9 @@ specimen(
     ("    return (ids != PAD)[:, None, None, :]\n", "    return (ids != PAD)[:, None, :, None]\n"),
     looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}, with healthy "
           "weights.",
-    why="The axis before the last belongs to queries. Real tokens go on reading padding. A target of "
-        "one token fits by broadcasting, so that decoding runs; longer ones may not even fit.",
-    hides="In a model without cross-attention for ever: all shapes fit there.",
+    why="The last axis but one belongs to the queries, so real tokens go on reading padding. A "
+    "target of one token fits by broadcasting, so decoding runs; longer ones may not even fit.",
+    hides="In a model without cross-attention, for good: there, all the shapes fit.",
     law="real_tokens_ignore_padding", source=PUBLIC,
     shows=("outputs", "says"), runs="used",
     confused_with=("source-padding-read", "positions-too-short", "heads-not-transposed"),
@@ -190,10 +191,10 @@ specimen(
     ("    return (ids != PAD)[:, None, None, :]\n", "    return (ids == PAD)[:, None, None, :]\n"),
     looks="Training loss {loss}. Right translations: {share}. The outputs have nothing to do with "
           "their sources.",
-    why="PyTorch's nn.MultiheadAttention hides where its mask is True, its "
-        "scaled_dot_product_attention reads there. With the wrong one of the two, all that is read "
-        "is padding: what is left is a language model without a source.",
-    hides="As long as nobody compares outputs with sources: the loss falls at first.",
+    why="PyTorch's nn.MultiheadAttention hides where its mask is True; its "
+    "scaled_dot_product_attention reads there. If you take the wrong one of the two, only "
+    "padding is read, and what's left is a language model without a source.",
+    hides="As long as nobody compares the outputs with their sources: the loss does fall at first.",
     law="the_output_depends_on_the_source", source=GITHUB + "lucidrains/halonet-pytorch/issues/4",
     confused_with=("vocabularies-swapped", "positions-forgotten", "encoder-detached"),
 )
@@ -204,7 +205,8 @@ specimen(
           "weights.",
     why="The source of a batch is padded to its longest sentence, and the decoder reads the memory "
         "of the padding as well.",
-    hides="While all sentences of a batch have one length, and in every test with a single sentence.",
+    hides="As long as all sentences of a batch have the same length, and in every test with a "
+    "single sentence.",
     law="real_tokens_ignore_padding", shows=("outputs", "says"), runs="used",
     confused_with=("order-not-restored", "first-end-ends-all", "mask-thrown-away"),
 )
@@ -212,20 +214,20 @@ specimen(
     "row-of-nothing", "A query that may read nothing becomes NaN", "03_masks",
     ("    weights = scores.masked_fill(nothing, 0.0).softmax(-1).masked_fill(nothing, 0.0)\n",
      "    weights = scores.softmax(-1)\n"),
-    looks="Right translations: {share}. The day a query has no key left, everything is nan.",
+    looks="Right translations: {share}. As soon as a query has no key left, everything is nan.",
     why="The softmax of a row of minus infinities is 0 / 0. One such row makes the loss NaN, and "
         "the next update makes all weights NaN.",
-    hides="Until the first empty source, or the first batch padded on the left.",
+    hides="Until the first empty source, or the first batch that's padded on the left.",
     law="a_query_with_no_key_gets_zeros", source=GITHUB + "pytorch/pytorch/issues/41508",
     shows=("says",), runs="used",
     confused_with=("mask-too-large-a-number", "smoothing-infinite", "mask-thrown-away"),
 )
 specimen(
-    "mask-too-large-a-number", "-1e9 does not fit into half precision", "03_masks",
+    "mask-too-large-a-number", "-1e9 doesn't fit into half precision", "03_masks",
     (MASKING, "        scores = scores.masked_fill(~mask, -1e9)\n"),
     looks="Right translations: {share}. In half precision the first forward pass stops.",
-    why="The largest float16 is 65,504. A query that may read nothing gets the mean of all values "
-        "besides, because all its scores are equal.",
+    why="The largest float16 is 65,504. Besides, a query that may read nothing gets the mean of "
+    "all values, because its scores are all equal.",
     hides="Until somebody turns on mixed precision.",
     law="half_precision_is_finite", source=GITHUB + "NVIDIA/apex/issues/1052",
     shows=("says",), runs="used",
@@ -239,9 +241,10 @@ specimen(
     "scale-forgotten", "The scores are not divided by the root of d_k", "02_scaled_dot_product_attention",
     (SCALED, "    scores = q @ k.transpose(-2, -1)  # (..., T, S)\n"),
     looks="Training loss {loss}. Right translations: {share}.",
-    why="Scores grow with the width of a head, the softmax starts sharper, and training sets out "
-        "from another place.",
-    hides="Long: it learns, only worse, which looks like bad luck with the rate.",
+    why="Scores grow with the width of a head, so the softmax starts out sharper, and training "
+    "begins from a different place.",
+    hides="For a long time: it does learn, only worse, and that looks like a badly chosen learning "
+    "rate.",
     law="scores_have_unit_variance", source=GITHUB + "PAIR-code/tiny-transformers/issues/71",
     confused_with=("scale-of-the-model", "embedding-not-scaled", "norm-unbiased"),
 )
@@ -251,20 +254,20 @@ specimen(
      "        q = q / self.n_heads**0.5  # sqrt(d_model) in place of sqrt(d_k)\n"
      "        output, self.weights = scaled_dot_product_attention(q, k, v, mask, dropout_p)\n"),
     looks="Training loss {loss}. Right translations: {share}.",
-    why="Each head works on d_model / n_heads features. Divided by more, the weights start flatter; "
-        "the projections can learn to make up for it.",
-    hides="For ever; only weights from elsewhere, or a law, show it.",
+    why="Each head works on d_model / n_heads features. If you divide by more, the weights start "
+    "out flatter, and the projections can learn to make up for it.",
+    hides="For good: only weights from elsewhere, or a law, will show it.",
     law="scores_have_unit_variance", source=GITHUB + "karpathy/ng-video-lecture/pull/6",
     confused_with=("scale-forgotten", "embedding-not-scaled", "norm-outside-epsilon"),
 )
 specimen(
     "softmax-over-queries", "The softmax runs over the queries", "02_scaled_dot_product_attention",
     ("masked_fill(nothing, 0.0).softmax(-1)", "masked_fill(nothing, 0.0).softmax(-2)"),
-    looks="The first loss is {first}, and so are all others.",
-    why="Each key shares itself out among the queries. A padded key may be read by none: a column of "
-        "minus infinities, and 0 / 0.",
-    hides="Here not for a moment. With -1e9 in place of minus infinity, for long: the weights lie "
-          "between 0 and 1, and the loss falls.",
+    looks="The first loss is {first}, and so are all the others.",
+    why="Each key shares itself out among the queries. A padded key may be read by none of them, "
+    "so its column is all minus infinities, and that gives 0 / 0.",
+    hides="Here, not for a moment. With -1e9 in place of minus infinity, for a long time: the "
+    "weights lie between 0 and 1, and the loss falls.",
     law="weights_are_distributions", source=GITHUB + "labmlai/annotated_deep_learning_paper_implementations/issues/146",
     shows=("curve", "outputs", "attention"),
     confused_with=("mask-thrown-away", "norm-over-tokens", "heads-not-transposed"),
@@ -274,9 +277,9 @@ specimen(
     ("        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)\n",
      "        return x.reshape(x.size(0), self.n_heads, x.size(1), -1)\n"),
     looks="Training loss {loss}, validation loss {validation}. Right translations: {share}.",
-    why="The shape is right and the numbers are not: a head gets whole tokens instead of a slice of "
-        "each, and a position holds features of several tokens, of later ones too.",
-    hides="On easy tasks, where the network learns around it.",
+    why="The shape is right and the numbers are not: a head gets whole tokens instead of a slice "
+    "of each, and a position contains features of several tokens, later ones included.",
+    hides="On easy tasks, for good: the network learns to work around it.",
     law="heads_keep_tokens_apart", source=GITHUB + "reczoo/FuxiCTR/issues/30",
     shows=("curve", "outputs"),
     confused_with=("heads-not-joined", "softmax-over-queries", "mask-thrown-away"),
@@ -286,8 +289,8 @@ specimen(
     ("        return x.transpose(1, 2).flatten(2)\n",
      "        return x.reshape(x.size(0), x.size(2), -1)\n"),
     looks="Training loss {loss}, validation loss {validation}. Right translations: {share}.",
-    why="A token's new vector is made of one head's outputs for several tokens.",
-    hides="On easy tasks: there a test of training passed, and the loss fell.",
+    why="A token's new vector is made from one head's outputs for several tokens.",
+    hides="On easy tasks, for good: there, a test of training passed, and the loss fell.",
     law="heads_keep_tokens_apart", source=GITHUB + "jsbaan/transformer-from-scratch/pull/6",
     confused_with=("heads-not-transposed", "softmax-over-queries", "norm-over-tokens"),
 )
@@ -295,10 +298,10 @@ specimen(
     "attention-never-drops", "The dropout of the attention weights is not passed on", "04_multi_head_attention",
     ("        self.self_attention = MultiHeadAttention(d_model, n_heads, dropout)\n",
      "        self.self_attention = MultiHeadAttention(d_model, n_heads)\n"),
-    looks="Training loss {loss}. Right translations: {share}. Regularised less than was asked "
-          "for.",
-    why="The argument has a default of 0, so nobody complains that it is missing.",
-    hides="For ever, unless regularisation is what the experiment is about.",
+    looks="Training loss {loss}. Right translations: {share}. The model is regularised less than "
+    "you asked for.",
+    why="The argument has a default of 0, so nothing complains that it's missing.",
+    hides="For good, unless the experiment is about regularisation.",
     law="attention_drops_in_training", source=PUBLIC, shows=("curve", "says"),
     confused_with=("dropout-off-for-good", "norm-unbiased", "scale-forgotten"),
 )
@@ -310,22 +313,23 @@ specimen(
     "norm-unbiased", "The norm divides by the unbiased standard deviation", "07_normalization",
     ("        variance = x.var(-1, keepdim=True, unbiased=False)\n",
      "        variance = x.var(-1, keepdim=True)\n"),
-    looks="Training loss {loss}. Right translations: {share}. Beside nn.LayerNorm with the same "
-          "gain and bias, the numbers differ.",
-    why="var divides by D - 1 unless it is told not to. The gain can learn the factor.",
-    hides="For ever, until somebody loads weights that were trained elsewhere.",
+    looks="Training loss {loss}. Right translations: {share}. Compared with nn.LayerNorm with "
+    "the same gain and bias, the numbers differ.",
+    why="var divides by D - 1 unless you tell it not to. The gain can learn the factor.",
+    hides="Until somebody loads weights that were trained elsewhere.",
     law="the_norm_equals_pytorchs", source=GITHUB + "harvardnlp/annotated-transformer/issues/122",
     shows=("says",),
     confused_with=("norm-outside-epsilon", "norm-one-gain", "scale-of-the-model"),
 )
 specimen(
-    "norm-outside-epsilon", "Epsilon stands outside the root", "07_normalization",
-    (NORM_END, "        return (x - mean) / (torch.sqrt(variance) + self.eps) * self.weight + self.bias\n"),
-    looks="Training loss {loss}. Right translations: {share}. Beside nn.LayerNorm, very small "
-          "vectors come out differently.",
-    why="Inside the root, epsilon keeps very small vectors small. Outside it is itself far too "
-        "small for that, and they are blown up to size 1.",
-    hides="For ever; a test on ordinary numbers passes.",
+    "norm-outside-epsilon", "Epsilon is outside the root", "07_normalization",
+    (NORM_END, "        return (x - mean) / (torch.sqrt(variance) + self.eps) * self.weight + "
+    "self.bias\n"),
+    looks="Training loss {loss}. Right translations: {share}. Compared with nn.LayerNorm, very "
+    "small vectors come out differently.",
+    why="Inside the root, epsilon keeps very small vectors small. Outside, it's far too small "
+    "for that, and they're blown up to size 1.",
+    hides="For good: a test on ordinary numbers passes.",
     law="the_norm_equals_pytorchs", source=GITHUB + "codertimo/BERT-pytorch/issues/30",
     shows=("says",),
     confused_with=("norm-unbiased", "norm-one-gain", "scale-forgotten"),
@@ -336,18 +340,20 @@ specimen(
     ("nn.Parameter(torch.zeros(d_model))", "nn.Parameter(torch.zeros(1))"),
     looks="Training loss {loss}. Right translations: {share}. The model has {parameters:,} "
           "parameters; {healthy[parameters]:,} are expected.",
-    why="A scalar broadcasts where a vector belongs, without a word.",
-    hides="Until weights are loaded, whose shapes then do not fit.",
+    why="A scalar broadcasts where there should be a vector, without any warning.",
+    hides="Until weights are loaded, because their shapes don't fit.",
     law="a_feature_can_be_scaled_alone", source=PUBLIC,
     confused_with=("norm-unbiased", "layers-in-a-list", "one-layer-many-times"),
 )
 specimen(
     "norm-over-tokens", "The norm averages over the tokens", "07_normalization",
-    ("        mean = x.mean(-1, keepdim=True)\n        variance = x.var(-1, keepdim=True, unbiased=False)\n",
-     "        mean = x.mean(1, keepdim=True)\n        variance = x.var(1, keepdim=True, unbiased=False)\n"),
+    ("        mean = x.mean(-1, keepdim=True)\n        variance = x.var(-1, keepdim=True, "
+    "unbiased=False)\n",
+     "        mean = x.mean(1, keepdim=True)\n        variance = x.var(1, keepdim=True, "
+     "unbiased=False)\n"),
     looks="Training loss {loss}, validation loss {validation}. Right translations: {share}.",
-    why="Axis 1 holds the tokens of a sentence. The mean tells each position about the later ones, "
-        "and in decoding, one token at a time, x - mean is zero.",
+    why="Axis 1 is the tokens of a sentence. The mean tells each position about the later ones, "
+    "and in decoding, one token at a time, x - mean is zero.",
     hides="Until something is decoded token by token.",
     law="the_norm_sees_one_token_at_a_time", source=GITHUB + "MorvanZhou/NLP-Tutorials/issues/10",
     confused_with=("mask-thrown-away", "softmax-over-queries", "norm-unbiased"),
@@ -357,21 +363,22 @@ specimen(
     ("        return x + self.dropout(sublayer(self.norm(x)))\n",
      "        x = self.norm(x)\n        return x + self.dropout(sublayer(x))\n"),
     looks="Training loss {loss}. Right translations: {share}.",
-    why="The name x is used again. What should go through untouched is normalised at every "
-        "sublayer.",
-    hides="For ever: it trains, somewhat worse. PyTorch's own norm_first began with it.",
+    why="The name x is reused, so what should go through untouched is normalised at every "
+    "sublayer.",
+    hides="For good: it trains, only somewhat worse. PyTorch's own norm_first started out with it.",
     law="a_silent_sublayer_changes_nothing", source=GITHUB + "pytorch/pytorch/issues/61165",
     shows=("curve",),
     confused_with=("final-norm-forgotten", "norm-unbiased", "layers-in-a-list"),
 )
 specimen(
-    "final-norm-forgotten", "The norm behind the last layer is forgotten",
+    "final-norm-forgotten", "The norm after the last layer is forgotten",
     "07a_pre_norm_and_warm_up",
     ("        return self.norm(x)\n\n\nclass Embedding", "        return x\n\n\nclass Embedding"),
-    looks="Training loss {loss}. Right translations: {share}. The first loss is {first:.1f}; in "
-          "health it is {healthy[first]:.1f}.",
-    why="Post-norm ends in a norm by itself. Whoever turns it into pre-norm must add one at the end.",
-    hides="For ever: it trains as well. Only the first loss tells.",
+    looks="Training loss {loss}. Right translations: {share}. The first loss is {first:.1f}; the "
+    "healthy program's is {healthy[first]:.1f}.",
+    why="Post-norm ends in a norm anyway. If you turn it into pre-norm, you have to add one at "
+    "the end.",
+    hides="For good: it trains just as well. Only the first loss gives it away.",
     law="the_output_keeps_its_size_with_depth", source=PUBLIC,
     confused_with=("residual-normalised", "output-too-large", "norm-one-gain"),
 )
@@ -382,7 +389,7 @@ specimen(
     looks="Training loss {loss}. Right translations: {share}.",
     why="The rows start at a size of 1 / sqrt(d_model), and the positions drown them; training has "
         "to make them grow first.",
-    hides="Long: it learns, only later.",
+    hides="For a long time: it does learn, only later.",
     law="letters_and_places_have_one_size",
     confused_with=("scale-forgotten", "positions-forgotten", "rate-by-epoch"),
 )
@@ -390,10 +397,11 @@ specimen(
     "positions-forgotten", "Positions are never added", "06_positional_encodings",
     ("        return self.dropout(x + self.positions[start : start + x.size(1)])\n",
      "        return self.dropout(x)\n"),
-    looks="Training loss {loss}. The letters are often right and their order is not; right "
-          "translations: {share}.",
-    why="Attention does not know where a key stands. The source is a bag of letters.",
-    hides="Not at all here. In translation, where words tell their order, for weeks.",
+    looks="Training loss {loss}. The letters are often right and their order isn't; right "
+    "translations: {share}.",
+    why="Attention doesn't know where a key is, so the source is a bag of letters.",
+    hides="Here, not at all. In translation, where the words themselves suggest their order, for "
+    "weeks.",
     law="the_order_of_the_source_counts",
     confused_with=("waves-at-two-speeds", "mask-other-convention", "vocabularies-swapped"),
 )
@@ -401,12 +409,13 @@ specimen(
     "waves-at-two-speeds", "Sine and cosine of a pair have different frequencies", "06_positional_encodings",
     ("    angle = position / 10000**exponent  # (max_len, D / 2)\n"
      "    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1).float()\n",
-     "    sine, cosine = position / 10000 ** (2 * exponent), position / 10000 ** (2 * exponent + 2 / d_model)\n"
+     "    sine, cosine = position / 10000 ** (2 * exponent), position / 10000 ** (2 * exponent + "
+     "2 / d_model)\n"
      "    return torch.stack([sine.sin(), cosine.cos()], -1).flatten(1).float()\n"),
     looks="Training loss {loss}. Right translations: {share}.",
-    why="The loop already counts in steps of two, and the formula's 2i is taken to the letter. A "
+    why="The loop already counts in steps of two, and the formula's 2i is then taken literally. A "
         "step of k places is no longer a rotation, and half of the waves are nearly constant.",
-    hides="For ever: the code of a much copied tutorial has it.",
+    hides="For good: it's in the code of a much-copied tutorial.",
     law="positions_turn_at_one_speed", source=GITHUB + "SamLynnEvans/Transformer/issues/25",
     confused_with=("positions-forgotten", "positions-too-short", "embedding-not-scaled"),
 )
@@ -416,7 +425,7 @@ specimen(
     looks="Right translations: {share}, on sentences like those in training. A longer one stops "
           "the program.",
     why="The table was made as long as the longest training sentence.",
-    hides="Until the first longer sentence, in use.",
+    hides="Until the first longer sentence at inference.",
     law="longer_sentences_than_in_training_work", source=PUBLIC, shows=("says",), runs="used",
     confused_with=("waves-at-two-speeds", "cache-forgets-place", "padding-masks-queries"),
 )
@@ -425,40 +434,44 @@ specimen(
 
 specimen(
     "one-layer-many-times", "The same layer is used many times", "09_encoder",
-    ("        self.layers = nn.ModuleList([Layer(*sizes, cross_attention) for _ in range(n_layers)])\n",
+    ("        self.layers = nn.ModuleList([Layer(*sizes, cross_attention) for _ in "
+    "range(n_layers)])\n",
      "        self.layers = nn.ModuleList([Layer(*sizes, cross_attention)] * n_layers)\n"),
-    looks="Nothing is seen in a model of one layer. In a model of two, parameters are missing.",
-    why="A list times n holds one object n times. The layers share their weights.",
-    hides="For ever: it trains, somewhat worse. The count of parameters gives it away.",
+    looks="In a model of one layer, there's nothing to see. In a model of two, parameters are "
+    "missing.",
+    why="A list times n contains the same object n times, so the layers share their weights.",
+    hides="For good: it trains, only somewhat worse. The parameter count gives it away.",
     law="every_layer_has_weights_of_its_own", source=GITHUB + "espnet/espnet/issues/1278",
     shows=("says",), runs="used",
     confused_with=("layers-start-alike", "layers-in-a-list", "norm-one-gain"),
 )
 specimen(
     "layers-start-alike", "All layers start as copies of one", "11_whole_model",
-    ("        self.layers = nn.ModuleList([Layer(*sizes, cross_attention) for _ in range(n_layers)])\n",
+    ("        self.layers = nn.ModuleList([Layer(*sizes, cross_attention) for _ in "
+    "range(n_layers)])\n",
      "        layer = Layer(*sizes, cross_attention)\n"
      "        self.layers = nn.ModuleList([copy.deepcopy(layer) for _ in range(n_layers)])\n"),
     (("            if weight.dim() > 1:\n                nn.init.xavier_uniform_(weight)\n",
       "            pass  # the initialisation of each layer is kept\n")),
-    looks="Training loss {loss}. Right translations: {share}. In a model of several layers, all "
-          "of them begin as the same function.",
-    why="deepcopy copies the random numbers too. Where all weights are drawn anew afterwards it does "
-        "no harm; where that is missing, all layers begin as the same function.",
-    hides="For ever; the layers drift apart while training.",
+    looks="Training loss {loss}. Right translations: {share}. In a model of several layers, they "
+    "all start out as the same function.",
+    why="deepcopy copies the random numbers, too. If all weights are drawn again afterwards, "
+    "that does no harm; if they aren't, all layers start out as the same function.",
+    hides="For good: the layers drift apart in training.",
     law="every_layer_has_weights_of_its_own", source=GITHUB + "pytorch/pytorch/issues/86274",
     shows=("curve", "says"),
     confused_with=("one-layer-many-times", "layers-in-a-list", "output-too-large"),
 )
 specimen(
-    "layers-in-a-list", "The layers stand in a Python list", "09_encoder",
-    ("        self.layers = nn.ModuleList([Layer(*sizes, cross_attention) for _ in range(n_layers)])\n",
+    "layers-in-a-list", "The layers are in a Python list", "09_encoder",
+    ("        self.layers = nn.ModuleList([Layer(*sizes, cross_attention) for _ in "
+    "range(n_layers)])\n",
      "        self.layers = [Layer(*sizes, cross_attention) for _ in range(n_layers)]\n"),
     looks="Training loss {loss}. Right translations: {share}. The model counts {parameters:,} "
           "parameters; {healthy[parameters]:,} are expected.",
-    why="A module does not look into plain lists. The layers are in no parameters(): they are not "
-        "trained, not saved, not moved to the GPU, and eval() does not reach their dropout.",
-    hides="Until somebody counts parameters, or loads the weights: they are not in the file.",
+    why="A module doesn't look into plain lists, so the layers aren't in parameters(): they "
+    "aren't trained, saved or moved to the GPU, and eval() doesn't reach their dropout.",
+    hides="Until somebody counts the parameters, or loads the weights: they aren't in the file.",
     law="every_parameter_learns", source=GITHUB + "pytorch/pytorch/issues/59925",
     confused_with=("encoder-detached", "rate-by-epoch", "one-layer-many-times"),
 )
@@ -467,8 +480,9 @@ specimen(
     ("        memory = self.encode(src)\n        return self.output(",
      "        memory = self.encode(src).detach()\n        return self.output("),
     looks="Training loss {loss}. Right translations: {share}.",
-    why="detach, or .data, or a no_grad too many: the decoder learns to read a random encoder.",
-    hides="Long: a random encoder keeps much of what it reads, so the loss falls.",
+    why="It takes one detach, .data or no_grad too many: the decoder learns to read a random "
+    "encoder.",
+    hides="For a long time: a random encoder keeps much of what it reads, so the loss falls.",
     law="every_parameter_learns",
     confused_with=("layers-in-a-list", "embedding-not-scaled", "rate-by-epoch"),
 )
@@ -478,9 +492,10 @@ specimen(
      "        nn.init.normal_(self.output.weight)\n"),
     looks="The first loss is {first:.1f}; guessing among all tokens costs {guess:.1f}. The last: "
           "{loss}. Right translations: {share}.",
-    why="Rows of standard deviation 1, as nn.Embedding makes them: logits of standard deviation "
-        "sqrt(d_model), an untrained model that is sure of nonsense. Tied weights bring it along.",
-    hides="A few hundred steps; then only the first number of the log remembers.",
+    why="Rows of standard deviation 1, as nn.Embedding makes them: the logits have a standard "
+    "deviation of sqrt(d_model), and the untrained model is sure of nonsense. Tied weights pass "
+    "it on.",
+    hides="For a few hundred steps; after that, only the first number in the log shows it.",
     law="an_untrained_model_knows_nothing",
     confused_with=("rate-by-epoch", "final-norm-forgotten", "gradient-never-cleared"),
 )
@@ -491,10 +506,10 @@ specimen(
     "target-not-shifted", "The target is not shifted", "12_batches_loss_schedule",
     ("    read, predicted = tgt[:, :-1], tgt[:, 1:]\n",
      "    read, predicted = tgt[:, :-1], tgt[:, :-1]\n"),
-    looks="Training loss {loss}; its floor is reached within a few updates. Right translations: "
+    looks="Training loss {loss}; it reaches its floor within a few updates. Right translations: "
           "{share}.",
-    why="The model is asked for the token that it has just read. It copies it; after <bos> it "
-        "says <bos>, for ever.",
+    why="The model is asked for the token that it has just read. So it copies it: after <bos> it "
+    "says <bos>, and goes on saying it.",
     hides="Until something is decoded; the loss is perfect.",
     law="a_parrot_scores_badly", source=PUBLIC,
     confused_with=("mask-thrown-away", "mask-one-too-far", "end-is-padding"),
@@ -503,26 +518,28 @@ specimen(
     "padding-counted", "Padding counts in the loss", "12_batches_loss_schedule",
     ("    real = targets != PAD\n", "    real = torch.ones_like(targets)\n"),
     looks="Training loss {loss}. Right translations: {share}.",
-    why="Padding is easy to predict, so the mean is low, and it depends on who shares a batch.",
-    hides="For ever, if losses are never compared between batch sizes or programs.",
+    why="Padding is easy to predict, so the mean is low, and it depends on which sentences share "
+    "a batch.",
+    hides="For good, if losses are never compared between batch sizes or programs.",
     law="the_loss_ignores_padding", source=PUBLIC,
     confused_with=("loss-per-place", "softmax-twice", "end-is-padding"),
 )
 specimen(
-    "loss-per-place", "The loss is divided by all places, padding included", "12_batches_loss_schedule",
+    "loss-per-place", "The loss is divided by all positions, padding included", "12_batches_loss_schedule",
     (LOSS_END, "    return (loss * real).mean()\n"),
     looks="Training loss {loss}. Right translations: {share}.",
-    why="The sum leaves padding out, the division does not: a batch with much padding counts less.",
-    hides="For ever: the number on the log is only somewhat too small.",
+    why="The sum leaves padding out but the division doesn't, so a batch with a lot of padding "
+    "counts less.",
+    hides="For good: the number in the log is only somewhat too small.",
     law="the_loss_ignores_padding", source=PUBLIC,
     confused_with=("padding-counted", "accumulated-unweighted", "softmax-twice"),
 )
 specimen(
-    "end-is-padding", "Padding is the end of the sentence, and does not count", "12_batches_loss_schedule",
+    "end-is-padding", "<eos> doubles as padding, and doesn't count", "12_batches_loss_schedule",
     ("    real = targets != PAD\n", "    real = (targets != PAD) & (targets != EOS)\n"),
-    looks="Training loss {loss}. The outputs begin well and do not end; right: {share}.",
-    why="With pad_token = eos_token, whoever leaves padding out of the loss leaves <eos> out as well. "
-        "The model never learns to stop.",
+    looks="Training loss {loss}. The outputs begin well and don't end; right: {share}.",
+    why="With pad_token = eos_token, leaving padding out of the loss leaves <eos> out as well, "
+    "so the model never learns to stop.",
     hides="Until something is decoded.",
     law="the_end_is_learned_too", source=GITHUB + "mlabonne/llm-course/issues/33",
     confused_with=("target-not-shifted", "padding-counted", "beam-rewards-length"),
@@ -531,11 +548,11 @@ specimen(
     "softmax-twice", "The loss takes the softmax of probabilities", "12_batches_loss_schedule",
     ("    log_p = logits.log_softmax(-1)\n    loss",
      "    log_p = logits.softmax(-1).log_softmax(-1)\n    loss"),
-    looks="The loss goes from {first:.2f} to {last:.2f}; in health from {healthy[first]:.2f} to "
-          "{healthy[last]:.2f}. Right translations: {share}.",
-    why="Probabilities lie between 0 and 1. As logits they can never say more than e to 1, so the "
-        "loss has a high floor and small gradients.",
-    hides="As a bad learning rate: the loss does fall, a little.",
+    looks="The loss goes from {first:.2f} to {last:.2f}; the healthy program's goes from "
+    "{healthy[first]:.2f} to {healthy[last]:.2f}. Right translations: {share}.",
+    why="Probabilities lie between 0 and 1. As logits, they can never give odds of more than e "
+    "to 1, so the loss has a high floor and small gradients.",
+    hides="For a long time, as a badly chosen learning rate: the loss does fall, a little.",
     law="the_loss_equals_pytorchs", source=GITHUB + "bowang-lab/Transformer-GCN-QA/pull/32",
     confused_with=("rate-by-epoch", "layers-in-a-list", "padding-counted"),
 )
@@ -544,20 +561,22 @@ specimen(
     ("    loss = (1 - smoothing) * loss + smoothing * uniform\n",
      "    soft = F.one_hot(targets, logits.size(-1)) * (1 - smoothing)\n"
      "    loss = (soft * (soft.log() - log_p)).sum(-1)\n"),
-    looks="The first loss is {first}, and so are all others.",
-    why="The divergence of q from p holds q log q, and 0 times log 0 is nan to a computer.",
-    hides="Not for a single step. With smoothing spread over all tokens but one, for a whole run.",
+    looks="The first loss is {first}, and so are all the others.",
+    why="The divergence of q from p contains q log q, and to a computer 0 times log 0 is nan.",
+    hides="Here, not for a single step. With smoothing spread over all tokens but one, for a "
+    "whole run.",
     law="the_loss_equals_pytorchs", source=PUBLIC, shows=("curve", "says"),
     confused_with=("row-of-nothing", "mask-too-large-a-number", "rate-by-epoch"),
 )
 specimen(
     "rate-by-epoch", "The schedule counts epochs instead of updates", "12_batches_loss_schedule",
     ("        rate = noam(self.step, self.model.d_model, self.warmup)\n",
-     "        rate = noam(1 + self.seen * self.batch_size // len(self.pairs), self.model.d_model, self.warmup)\n"),
+     "        rate = noam(1 + self.seen * self.batch_size // len(self.pairs), "
+     "self.model.d_model, self.warmup)\n"),
     looks="Training loss {loss}. Right translations: {share}.",
-    why="The scheduler's step stands in the outer loop. The warm-up of so many updates becomes one of "
-        "so many epochs.",
-    hides="For ever, as bad luck with the rate.",
+    why="The scheduler's step is in the outer loop, so a warm-up of so many updates becomes one "
+    "of so many epochs.",
+    hides="For good, as a badly chosen learning rate.",
     law="the_rate_rises_and_falls",
     confused_with=("softmax-twice", "layers-in-a-list", "embedding-not-scaled"),
 )
@@ -566,40 +585,48 @@ specimen(
     ("                self.optimizer.step()\n                self.optimizer.zero_grad()\n",
      "                self.optimizer.step()\n"),
     looks="Training loss {loss}. Right translations: {share}.",
-    why="backward adds to what is there. Each update takes the sum of all gradients so far.",
-    hides="Some hundred steps: a sum of gradients is like a very heavy momentum.",
+    why="backward adds to what is there. So each update takes the sum of all gradients so far.",
+    hides="For a few hundred steps: a sum of gradients acts like a very heavy momentum.",
     law="an_update_takes_its_own_gradient", source=GITHUB + "pytorch/pytorch/issues/47175",
     confused_with=("rate-by-epoch", "output-too-large", "accumulation-too-early"),
 )
 specimen(
-    "accumulated-unweighted", "Accumulated losses are added without their share", "12_batches_loss_schedule",
+    "accumulated-unweighted", "Accumulated losses are added without their weights", "12_batches_loss_schedule",
     ("            loss = sequence_loss(self.model, batch) * share\n",
      "            loss = sequence_loss(self.model, batch)\n"),
-    looks="Without accumulation nothing is seen. With it only the length of the gradient is wrong, and clipping and Adam hide that.",
-    why="The mean over four batches needs each batch's share of the tokens. Divided by four it is "
-        "still wrong if the batches hold different numbers of tokens.",
-    hides="For years, in a much used trainer: Adam divides the gradient by its size.",
+    looks="Without accumulation, there's nothing to see. With it, only the length of the "
+    "gradient is wrong, and clipping and Adam hide that.",
+    why="The mean over four batches needs each batch's share of the tokens. Divided by four, "
+    "it's still wrong if the batches contain different numbers of tokens.",
+    hides="For years, in a widely used trainer: Adam divides the gradient by its size.",
     law="many_small_batches_equal_one_large", source=GITHUB + "huggingface/transformers/pull/34191",
     shows=("says",), runs="used",
     confused_with=("accumulation-too-early", "gradient-never-cleared", "loss-per-place"),
 )
 specimen(
     "accumulation-too-early", "The update comes after the first of the batches", "12_batches_loss_schedule",
-    ("            if (i + 1) % self.accumulate == 0:\n", "            if i % self.accumulate == 0:\n"),
-    looks="Without accumulation nothing is seen. With it an update takes one batch of now and the rest of last time.",
-    why="0 % 4 is 0. The first batch is enough for an update; the others wait for the next one.",
-    hides="For ever: the loss falls. Only the gradient itself shows it.",
+    ("            if (i + 1) % self.accumulate == 0:\n", "            if i % self.accumulate == "
+    "0:\n"),
+    looks="Without accumulation, there's nothing to see. With it, an update takes one new batch "
+    "and the rest from last time.",
+    why="0 % 4 is 0, so the first batch is enough for an update, and the others wait for the "
+    "next one.",
+    hides="For good: the loss falls. Only the gradient itself shows it.",
     law="many_small_batches_equal_one_large", shows=("says",), runs="used",
     source=PUBLIC,
     confused_with=("accumulated-unweighted", "gradient-never-cleared", "rate-by-epoch"),
 )
 specimen(
     "clipped-too-late", "The gradient is clipped after the update", "16_training_on_multi30k",
-    ("                nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)\n                self.optimizer.step()\n",
-     "                self.optimizer.step()\n                nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)\n"),
-    looks="Nothing is seen as long as gradients are short. A long one goes through whole.",
-    why="Clipping what has been used already, and is cleared a line later, does nothing.",
-    hides="Until a batch comes whose gradient is a hundred times too long.",
+    ("                nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)\n                "
+    "self.optimizer.step()\n",
+     "                self.optimizer.step()\n                "
+     "nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)\n"),
+    looks="As long as gradients are short, there's nothing to see. A long one goes through in "
+    "full.",
+    why="Clipping a gradient that has been used already, and is cleared a line later, does "
+    "nothing.",
+    hides="Until a batch comes along whose gradient is a hundred times too long.",
     law="an_update_takes_its_own_gradient", shows=("says",), runs="used",
     confused_with=("gradient-never-cleared", "attention-never-drops", "accumulation-too-early"),
 )
@@ -610,22 +637,23 @@ specimen(
     "vocabularies-swapped", "The source is looked up in the target's vocabulary", "14_multi30k_data",
     ("    src = pad([encode_words(source, SOURCE) for source, _ in pairs])\n",
      "    src = pad([encode_words(source, TARGET) for source, _ in pairs])\n"),
-    looks="Training loss {loss}. Right translations: {share}. The outputs hardly differ from source to "
+    looks="Training loss {loss}. Right translations: {share}. The outputs hardly differ from "
+    "source to "
           "source.",
-    why="A look-up with <unk> as its default never fails. The model sees how many words there are, "
-        "and nothing else.",
+    why="A look-up with <unk> as its default never fails, so the model sees how many words there "
+    "are, and nothing else.",
     hides="As long as nobody prints a batch as text.",
     law="the_source_is_known", source=PUBLIC,
     confused_with=("mask-other-convention", "positions-forgotten", "target-not-shifted"),
 )
 specimen(
-    "test-in-training", "Sentences that stand in the data twice reach the test set", "14_multi30k_data",
+    "test-in-training", "Sentences that are in the data twice get into the test set", "14_multi30k_data",
     ("    return [pair for pair in pairs[held_out:] if pair not in test], test\n",
      "    return pairs[held_out:], test\n"),
-    looks="Training loss {loss}. The program reports {reported:.0%}; the healthy one "
-          "{healthy[reported]:.0%}.",
-    why="The split is by place in the file, and the file has duplicates.",
-    hides="For ever: nothing on the log tells, and the score is believed.",
+    looks="Training loss {loss}. The program reports {reported:.0%}, the healthy one "
+    "{healthy[reported]:.0%}.",
+    why="The data is split by place in the file, and the file has duplicates.",
+    hides="For good: nothing in the log shows it, and everybody believes the score.",
     law="no_test_sentence_is_trained_on", shows=("curve", "says"),
     confused_with=("score-with-the-answer", "dropout-off-for-good", "attention-never-drops"),
 )
@@ -633,56 +661,59 @@ specimen(
 # --------------------------------------------------------------------------- runs, checkpoints, modes
 
 specimen(
-    "optimizer-not-saved", "The optimizer is not part of the checkpoint", "16_training_on_multi30k",
+    "optimizer-not-saved", "The optimiser isn't part of the checkpoint", "16_training_on_multi30k",
     ("        self.optimizer.load_state_dict(state[\"optimizer\"])\n", ""),
-    looks="Around the interruption the loss goes from {before:.2f} to {after:.2f}. In the end: "
-          "{loss}. Right translations: {share}.",
+    looks="Around the interruption the loss goes from {before:.2f} to {after:.2f}. At the end: "
+    "{loss}. Right translations: {share}.",
     why="Adam starts with empty averages, at the full rate, in the middle of training.",
-    hides="In every run that is not interrupted.",
+    hides="In every run that isn't interrupted.",
     law="interrupted_is_uninterrupted", source=GITHUB + "NVlabs/stylegan2-ada-pytorch/issues/108",
     shows=("curve",), runs="resumed",
     confused_with=("step-not-restored", "data-from-the-start", "best-is-a-reference"),
 )
 specimen(
-    "step-not-restored", "The schedule starts again when a run goes on", "16_training_on_multi30k",
-    ("        self.step, self.seen = state[\"step\"], state[\"seen\"]\n", "        self.seen = state[\"seen\"]\n"),
-    looks="Around the interruption the loss goes from {before:.2f} to {after:.2f}. In the end: "
-          "{loss}. Right translations: {share}.",
-    why="The number of the update is not put back, so the rate begins at its first value.",
-    hides="In every run that is not interrupted.",
+    "step-not-restored", "The schedule starts again when a run is resumed", "16_training_on_multi30k",
+    ("        self.step, self.seen = state[\"step\"], state[\"seen\"]\n", "        self.seen = "
+    "state[\"seen\"]\n"),
+    looks="Around the interruption the loss goes from {before:.2f} to {after:.2f}. At the end: "
+    "{loss}. Right translations: {share}.",
+    why="The update's number isn't restored, so the rate begins at its first value again.",
+    hides="In every run that isn't interrupted.",
     law="interrupted_is_uninterrupted", shows=("curve",), runs="resumed",
     confused_with=("optimizer-not-saved", "data-from-the-start", "rate-by-epoch"),
 )
 specimen(
-    "data-from-the-start", "A run that goes on reads the same data again", "16_training_on_multi30k",
-    ("        self.step, self.seen = state[\"step\"], state[\"seen\"]\n", "        self.step = state[\"step\"]\n"),
-    looks="Around the interruption the loss goes from {before:.2f} to {after:.2f}. In the end: "
-          "{loss}. Right translations: {share}. Two runs that should be equal are not.",
-    why="The place in the shuffled epoch is not put back. A run that is interrupted often sees the "
-        "beginning of its data often, and the end never.",
-    hides="For ever, unless two runs are compared number by number.",
+    "data-from-the-start", "A resumed run reads the same data again", "16_training_on_multi30k",
+    ("        self.step, self.seen = state[\"step\"], state[\"seen\"]\n", "        self.step = "
+    "state[\"step\"]\n"),
+    looks="Around the interruption the loss goes from {before:.2f} to {after:.2f}. At the end: "
+    "{loss}. Right translations: {share}. Two runs that should be equal aren't.",
+    why="The place in the shuffled epoch isn't restored. A run that's often interrupted sees the "
+    "beginning of its data again and again, and never the end.",
+    hides="For good, unless two runs are compared number by number.",
     law="interrupted_is_uninterrupted", shows=("curve", "says"), runs="resumed",
     confused_with=("optimizer-not-saved", "step-not-restored", "clipped-too-late"),
 )
 specimen(
     "best-is-a-reference", "The best weights are kept as a reference", "16_training_on_multi30k",
     ("copy.deepcopy(training.model.state_dict())", "training.model.state_dict()"),
-    looks="The log names the best validation loss. The model that comes back has another.",
-    why="state_dict holds the very tensors that training goes on to change. The best weights are "
-        "always the last.",
-    hides="For ever where the last model is the best; PyTorch's own tutorial had it.",
+    looks="The log gives the best validation loss. The model that comes back has a different one.",
+    why="state_dict contains the very tensors that training goes on to change, so the best "
+    "weights are always the last.",
+    hides="For good, if the last model is the best; PyTorch's own tutorial had it.",
     law="the_best_weights_are_kept", source=GITHUB + "pytorch/tutorials/pull/188",
     shows=("says",), runs="used",
     confused_with=("optimizer-not-saved", "dropout-off-for-good", "score-with-the-answer"),
 )
 specimen(
-    "dropout-off-for-good", "After the first validation dropout stays off", "16_training_on_multi30k",
+    "dropout-off-for-good", "After the first validation, dropout stays off", "16_training_on_multi30k",
     ("        self.step += 1\n        self.model.train()\n", "        self.step += 1\n"),
-    ("    loss = sequence_loss(model, make_batch(pairs), smoothing=0.0).item()\n    model.train(was_training)\n",
+    ("    loss = sequence_loss(model, make_batch(pairs), smoothing=0.0).item()\n    "
+    "model.train(was_training)\n",
      "    loss = sequence_loss(model, make_batch(pairs), smoothing=0.0).item()\n"),
     looks="Training loss {loss}. Right translations: {share}.",
     why="eval() is called for the measurement, and nobody calls train() again.",
-    hides="For ever: a lower training loss looks like good news.",
+    hides="For good: a lower training loss looks like good news.",
     law="measuring_leaves_the_mode_alone", source=GITHUB + "wkentaro/pytorch-fcn/issues/57",
     shows=("curve",),
     confused_with=("attention-never-drops", "test-in-training", "step-not-restored"),
@@ -694,21 +725,25 @@ specimen(
     "dropout-on-in-use", "Dropout is left on in decoding", "15_decoding",
     ("    was_training = model.training\n    model.eval()\n    memory, caches",
      "    was_training = model.training\n    memory, caches"),
-    looks="Right translations: {share}, and others at the next try. The weights are the healthy "
-          "ones.",
+    looks="Right translations: {share}, and different ones at the next try. The weights are the "
+    "healthy ones.",
     why="The model was last used in training, and nobody called eval().",
-    hides="Long: the outputs are nearly as good. Two equal runs with different outputs give it away.",
+    hides="For a long time: the outputs are nearly as good. Two runs of the same thing with "
+    "different outputs give it away.",
     law="decoding_repeats_itself", source=PUBLIC, runs="used", shows=("outputs", "says"),
     confused_with=("cache-forgets-place", "source-padding-read", "start-with-the-end"),
 )
 specimen(
-    "cache-forgets-place", "With the cache every token stands at place 0", "15_decoding",
-    ("        start = caches[0][\"k\"].size(2) if caches and caches[0] else 0\n        x = self.embed(self.tgt_embedding(tgt), start)\n",
-     "        start = caches[0][\"k\"].size(2) if caches and caches[0] else 0\n        x = self.embed(self.tgt_embedding(tgt))\n"),
+    "cache-forgets-place", "With the cache, every token is at place 0", "15_decoding",
+    ("        start = caches[0][\"k\"].size(2) if caches and caches[0] else 0\n        x = "
+    "self.embed(self.tgt_embedding(tgt), start)\n",
+     "        start = caches[0][\"k\"].size(2) if caches and caches[0] else 0\n        x = "
+     "self.embed(self.tgt_embedding(tgt))\n"),
     looks="Validation loss {validation}. Right translations: {share}. The weights are the healthy"
           " ones.",
-    why="One token at a time, each comes in as the first: the position must count what is in the cache.",
-    hides="Until the cache is turned on. Without it, all is right.",
+    why="When tokens come in one at a time, each is taken for the first: the position must count "
+    "what's in the cache.",
+    hides="Until the cache is turned on. Without it, everything is right.",
     law="the_cache_changes_nothing", runs="used", shows=("outputs", "says"),
     confused_with=("start-with-the-end", "dropout-on-in-use", "positions-too-short"),
 )
@@ -716,30 +751,31 @@ specimen(
     "no-cache", "The whole prefix is computed again at every step", "15_decoding",
     ("        hidden = model.decode(ids[:, step:], memory, padding_mask(src), caches)\n",
      "        hidden = model.decode(ids, memory, padding_mask(src))\n"),
-    looks="Right translations: {share}. It takes longer, and the more so the longer the sentence.",
-    why="Keys and values of earlier tokens never change, and are computed anew for each token.",
-    hides="Until a long text: work grows with the square of its length.",
+    looks="Right translations: {share}. It takes longer, and more so for longer sentences.",
+    why="Keys and values of earlier tokens never change, and yet they're computed again for each "
+    "token.",
+    hides="Until a long text comes along: the work grows with the square of its length.",
     law="a_step_computes_one_token", runs="used", shows=("says",),
     source=PUBLIC,
     confused_with=("cache-forgets-place", "first-end-ends-all", "beam-of-copies"),
 )
 specimen(
-    "start-with-the-end", "Decoding starts with another token than training", "15_decoding",
+    "start-with-the-end", "Decoding starts with a different token from training", "15_decoding",
     ("    ids = torch.full((len(src), 1), BOS)\n", "    ids = torch.full((len(src), 1), EOS)\n"),
     looks="Validation loss {validation}. Right translations: {share}. The weights are the healthy"
           " ones.",
     why="In training the decoder first reads <bos>. It has never seen <eos> at the beginning.",
-    hides="Until something is decoded; and then one blames the training.",
+    hides="Until something is decoded, and then the training gets the blame.",
     law="decoding_starts_as_training_did", runs="used", shows=("outputs", "says"),
     confused_with=("cache-forgets-place", "target-not-shifted", "dropout-on-in-use"),
 )
 specimen(
     "first-end-ends-all", "The first sentence that ends, ends its whole batch", "15_decoding",
     ("        if done.all():\n", "        if done.any():\n"),
-    looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}. Long sentences lack "
-          "their end.",
-    why="any in place of all: the loop stops as soon as one sentence has its <eos>.",
-    hides="In every test with one sentence, or with sentences of one length.",
+    looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}. Long sentences are "
+    "cut off.",
+    why="It's any in place of all: the loop stops as soon as one sentence has its <eos>.",
+    hides="In every test with one sentence, or with sentences of equal length.",
     law="a_sentence_is_decoded_alike_in_company", runs="used", shows=("outputs", "says"),
     confused_with=("source-padding-read", "order-not-restored", "end-is-padding"),
 )
@@ -749,13 +785,13 @@ specimen(
      "            outputs[outputs.index(None)] = decode_ids(ids, TARGET)\n"),
     looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}. The outputs read "
           "well.",
-    why="Batches of like length are quick, and come in another order than the sources.",
-    hides="Until somebody reads source and output side by side. The score is near zero.",
+    why="Batches of similar length are quick, and they come in a different order from the sources.",
+    hides="Until somebody reads sources and outputs side by side. The score is near zero.",
     law="outputs_come_back_in_order", runs="used", shows=("outputs", "says"),
     confused_with=("mask-other-convention", "vocabularies-swapped", "first-end-ends-all"),
 )
 specimen(
-    "score-with-the-answer", "The score is made with the answer at hand", "17_evaluation",
+    "score-with-the-answer", "The score is computed with the answer in view", "17_evaluation",
     ("    outputs = translate(model, [source for source, _ in pairs])\n"
      "    right = [output == pair[1] for output, pair in zip(outputs, pairs, strict=True)]\n"
      "    return sum(right) / len(right)\n",
@@ -763,19 +799,20 @@ specimen(
      "    right = model.eval()(src, tgt[:, :-1]).argmax(-1) == tgt[:, 1:]\n"
      "    return right[tgt[:, 1:] != PAD].float().mean().item()\n"),
     looks="The program reports {reported:.0%}. Its translations from the sources alone: {share}.",
-    why="Fed with the right prefix, the model need only guess one letter at a time, and a mistake has "
-        "no consequences.",
-    hides="For ever: it is the number that goes into the table.",
+    why="Fed with the right prefix, the model only has to guess one letter at a time, and a "
+    "mistake has no consequences.",
+    hides="For good: it's the number that goes into the table.",
     law="nothing_of_the_target_is_read", runs="used", shows=("says",),
     confused_with=("test-in-training", "target-not-shifted", "dropout-on-in-use"),
 )
 specimen(
-    "beam-of-copies", "All hypotheses of the beam start alike", "15_decoding",
-    ("    beam, finished = [([], 0.0)], []\n", "    beam, finished = [([], 0.0)] * beam_size, []\n"),
+    "beam-of-copies", "All hypotheses of the beam start out the same", "15_decoding",
+    ("    beam, finished = [([], 0.0)], []\n", "    beam, finished = [([], 0.0)] * beam_size, "
+    "[]\n"),
     looks="A beam of four finds what a greedy search finds. No error, no gain, four times the "
           "work.",
     why="Four equal prefixes have four equal best continuations, which fill the beam.",
-    hides="For ever, as the finding that beam search does not help.",
+    hides="For good, as the finding that beam search doesn't help.",
     law="the_beam_finds_what_greed_misses", runs="used", shows=("says",),
     confused_with=("beam-rewards-length", "no-cache", "start-with-the-end"),
 )
@@ -783,9 +820,10 @@ specimen(
     "beam-rewards-length", "The length penalty multiplies", "15_decoding",
     ("        finished += [(ids, total / len(ids) ** length_penalty) for ids, total in ended]\n",
      "        finished += [(ids, total * len(ids) ** length_penalty) for ids, total in ended]\n"),
-    looks="A larger length penalty does not make outputs longer.",
-    why="Log-probabilities are negative. Multiplied, a long hypothesis becomes worse than it was.",
-    hides="At length_penalty 0, and where all candidates have one length.",
+    looks="A larger length penalty doesn't make outputs longer.",
+    why="Log-probabilities are negative. If you multiply, a long hypothesis gets worse than it "
+    "was.",
+    hides="At length_penalty 0, and if all candidates have the same length.",
     law="a_longer_penalty_gives_longer_outputs", source=GITHUB + "NVIDIA/FasterTransformer/issues/240",
     runs="used", shows=("says",),
     confused_with=("beam-of-copies", "first-end-ends-all", "end-is-padding"),

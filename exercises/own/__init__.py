@@ -8,12 +8,12 @@
     own.train(model, tokenizer, pairs, config, run_dir)
     own.run_card(run_dir, pairs)             # your parts, your curve, your sentences, your BLEU
 
-A part that is not written yet is the library's, so every state of the work runs. The laws stand in
-`exercises.checks.own`; `source` writes a part down, `transformer` puts the parts in. The card
-is that of any run.
+A part that is not written yet is the library's, so you can run the model at any stage. The laws are
+in `exercises.checks.own`; `source` writes a part down, `transformer` puts the parts in. The card is
+like any other run's.
 
-What later models changed is handed in alike, tested by `exercises.checks.descendants`, and put
-into a model of any kind:
+What later models changed is handed in the same way, tested by `exercises.checks.descendants`, and
+put into a model of any kind:
 
     own.hand_in("rotary", my_rotary)
     own.descendants()                        # which of these parts are yours
@@ -144,7 +144,7 @@ def keep_in(path: str | Path) -> None:
 
 
 def hand_in(name: str, part) -> bool | None:
-    """Test a part by its laws, and keep it if it obeys them; prints what came out.
+    """Test a part by its laws, and keep it if it obeys them; prints the verdict.
 
     name: one of PARTS or DESCENDANTS. part: your function or class. Returns True (kept), False
     (wrong, with the law that it breaks) or None (not written yet). Raises ValueError for a name
@@ -193,7 +193,7 @@ def _part(name: str) -> Part:
 def _header(name: str) -> str:
     return (
         f'"""Your {name}{EVERY[name].call.removeprefix("class ")}, as you handed it in.\n\n'
-        'To change it, hand in another; own.parts() tests what stands here anew.\n"""\n\n'
+        'To change it, hand in another; own.parts() tests what is here again.\n"""\n\n'
     )
 
 
@@ -376,7 +376,7 @@ def run_card(
     run_dir: str | Path, pairs, split: str = "test", limit: int | None = None,
     beam_size: int = 5, where: str | Path | None = None,
 ) -> RunCard:
-    """Translate a split with your parts and the run's weights, score it, and tell the run.
+    """Translate a split with your parts and the run's weights, score it, and describe the run.
 
     limit: how many of its sentences are translated and scored; None: all. where: the folder of
     your parts. Leaves card.json and scores.json in run_dir; the exported file carries the scores.

@@ -1,6 +1,6 @@
 """Which parts are done, for a teacher: python -m exercises.own FOLDER [FOLDER ...].
 
-Runs what stands in the folders, so use an account that may be spoiled, as for grading.
+Runs the code in the folders, so use an account that you can afford to lose, as for grading.
 """
 
 import argparse

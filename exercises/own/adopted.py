@@ -36,7 +36,7 @@ def put_in(model: nn.Module, parts: dict) -> list[str]:
 
 
 def _replace(model: nn.Module, fits, make) -> None:
-    """Put make(old) in the place of each module that fits; the old one isn't used any more.
+    """Put make(old) in place of each module that fits; the old one isn't used any more.
     One that occurs in several places, like T5's table, is made once.
     """
     made = {}
@@ -156,8 +156,8 @@ class OwnBlock(nn.Module):
         first, second = self.residuals
         T, S = tgt_mask.shape[-2:]
         if not tgt_mask.eq(torch.ones(T, S, dtype=torch.bool).tril(S - T).to(x.device)).all():
-            raise ValueError("a block of your own reads from the left to the right; this model's "
-                             "mask lets tokens read others too: leave its blocks as they are.")
+            raise ValueError("a block of your own reads from left to right; this model's mask "
+            "lets tokens read others, too: leave its blocks as they are.")
 
         def attend(y, mask, kept):
             store = KeyValueCache()

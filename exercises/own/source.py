@@ -1,7 +1,7 @@
 """The source of a part, so that it can be kept in a file and read again after a restart.
 
-A part stands in a notebook's cell and uses what other cells made: imports, helpers, constants. All
-that it needs is gathered into one file, which can be read alone.
+A part is in a notebook's cell and uses what other cells made: imports, helpers, constants. All that
+it needs is gathered into one file, which can be read on its own.
 """
 
 import ast

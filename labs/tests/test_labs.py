@@ -2,6 +2,8 @@
 
 import copy
 import json
+import subprocess
+import sys
 
 import nbformat
 import pytest
@@ -86,3 +88,9 @@ def test_what_students_get_keeps_its_locks():
     for name in ("double", "why"):
         assert locks[name]["deletable"] is False and locks[name].get("editable", True)
     assert locks["imports"].get("deletable", True)
+
+
+def test_a_notebook_is_graded_without_a_grammar_of_addresses():
+    """It would be compiled for each submission anew, and take longer than a small notebook."""
+    command = "import sys, labs.grader.one; sys.exit('lark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", command], cwd=labs.ROOT).returncode == 0

@@ -72,7 +72,7 @@ RATES, BEYOND = (2e-3, 5e-3), (2e-3, 1e-2)  # tried for each start; beyond what 
 FEW = {"multi30k": (1000, 200), "mini": (200, 150)}  # pairs, updates
 SOME = {"multi30k": (5000, 400), "mini": (1000, 300)}
 ALL = {"multi30k": (None, 600), "mini": (None, 600)}
-PARTS = ("embeddings", "encoder", "decoder", "without cross-attention")
+PARTS = ("embeddings", "encoder", "decoder", "cross-attention", "without cross-attention")
 
 
 def arms(group: str, data: str) -> list[tuple[str, int | None, int]]:
@@ -297,7 +297,8 @@ def begin(captions: Captions, start: str, seed: int) -> Transformer:
         "": lambda name: True,
         "embeddings": lambda name: "embedding" in name or name.startswith("output"),
         "encoder": lambda name: name.startswith("encoder"),
-        "decoder": lambda name: name.startswith("decoder"),
+        "decoder": lambda name: name.startswith("decoder"),  # with its cross-attention
+        "cross-attention": lambda name: "cross_attention" in name,
         "without cross-attention": lambda name: "cross_attention" not in name,
     }[part]
     state = {name: weight.float() for name, weight in state.items() if wanted(name)}

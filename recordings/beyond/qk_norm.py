@@ -21,7 +21,7 @@ from transformer_lib.models.language_model import LanguageModel
 
 OUT = ROOT / "results" / "beyond" / "qk-norm.json"
 PAGE = "more_decoders"
-UPDATES, BATCH, SEEDS, RATES = 150, 8, range(5), (0.003, 0.01, 0.03)
+UPDATES, BATCH, SEEDS, RATES = 150, 8, range(5), (0.003, 0.005, 0.01, 0.03)
 EDGES = (0.001, 0.1)
 GATE = Gate(
     chance=3.3,  # nats: a letter by its frequency, wherever it stands

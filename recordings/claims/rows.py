@@ -31,7 +31,7 @@ GATE = Gate(
     edge={"translator": {"multi30k-de-en-short"}, "kind": {"verb", "preposition"},
           "d_model": (None, 4)},
     missing={"rate": "All toys have one learning rate",
-             "d_model below": "at least four numbers in a row"},
+             "d_model below": "at least four numbers in each row"},
 )
 TRANSLATORS = ("multi30k-de-en", "multi30k-de-en-short")
 # Kind of word -> (German word, its replacement): English words for both.

@@ -73,18 +73,31 @@ def against_beam(name: str, texts: list[str]) -> dict:
 
 @torch.no_grad()
 def beams(direction: str) -> dict:
-    """Beams of several widths, and whether the references are likelier than what they wrote."""
+    """Beams of several widths, and whether the references are likelier than what they wrote.
+
+    By the sum over tokens, and per token, which is how a beam compares.
+    """
     loaded, _, sources, pairs = bench(direction)
-    log_p = {width: page.log_probability(loaded.model, sources, beam(direction, width)[0])
-             for width in BEAMS}
+    texts = {width: beam(direction, width)[0] for width in BEAMS}
     wanted = [ids[1:] for ids in encode_target(loaded.tokenizer, [b for _, b in pairs])]
-    reference = page.log_probability(loaded.model, sources, wanted)
+
+    def counts(per_token: bool) -> dict:
+        def log_p(ids):
+            lengths = torch.tensor([len(row) for row in ids]) if per_token else 1
+            return page.log_probability(loaded.model, sources, ids) / lengths
+
+        found, reference = [log_p(texts[width]) for width in BEAMS], log_p(wanted)
+        return {
+            "likelier": [(p > found[0] + 1e-3).float().mean().item() for p in found],
+            "reference_likelier": [(reference > p).float().mean().item() for p in found],
+        }
+
     return {
         "widths": BEAMS,
         "seconds_of": [beam(direction, width)[2] for width in BEAMS],
         "results": [against_beam(direction, beam(direction, width)[1]) for width in BEAMS],
-        "likelier": [(log_p[w] > log_p[BEAMS[0]] + 1e-3).float().mean().item() for w in BEAMS],
-        "reference_likelier": [(reference > log_p[w]).float().mean().item() for w in BEAMS],
+        **counts(per_token=False),
+        "per_token": counts(per_token=True),
     }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import run_here
-from conftest import one_in
+from turns import one_in
 
 from benchmarks.browser import CHROMIUM, DRIVER, OnlyFromHere, served
 from tests.test_page import typed

@@ -1,9 +1,9 @@
 """What came after the Transformer, built from its blocks: the code of Part V.
 
 `encoders` is what encoders alone learn from, and what was changed in them (chapter "Encoder-only").
-`sparse`, `lsh`, `routing`, `low_rank`, `linear` and `flash` are attentions that cost less than
-T * T on long texts, `reversible` saves the memory of the layers, and `far_links` is the task that
-tells cheap and right from cheap and wrong (chapter "Cheaper attention").
+`sparse`, `lsh`, `routing`, `low_rank`, `linear` and `flash` are kinds of attention that cost less
+than T * T on long texts, `reversible` saves the memory of the layers, and `far_links` is the task
+that tells cheap and right from cheap and wrong (chapter "Cheaper attention").
 
 `one_stream` writes source and target as one text, for models without an encoder, and `families`
 gives the weights of GPT-2 and Llama the names of ours (chapter "Decoder-only").

@@ -72,7 +72,7 @@ def n_best(
         ids = ids.repeat_interleave(n, 0)  # (n, length) prefixes
         totals = torch.tensor([0.0] + [-torch.inf] * (n - 1))  # all are the same: one may count
         for length in range(1, limit + 1):
-            log_p, tokens = _top(model, ids[:, state.length :], state, 2 * n, log_p=True)  # (n, 2n)
+            log_p, tokens = _top(model, ids[:, state.length :], state, 2 * n)  # (n, 2n)
             totals, choice = (totals[:, None] + log_p).flatten().topk(2 * n)  # (2n,)
             origin, tokens = choice // (2 * n), tokens.flatten()[choice]
             ended = tokens == eos_id

@@ -100,6 +100,7 @@ def fill_in(
             drawn = torch.multinomial(p.flatten(0, 1), 1).view_as(ids)
             sure = p.gather(-1, drawn[..., None]).squeeze(-1)  # (B, T)
             score = sure if order == "sure" else torch.rand(ids.shape)
+            # Each place's rank in its text: 0 for the highest score.
             rank = score.masked_fill(~masked, -1).argsort(-1, descending=True).argsort(-1)
             n_keep = -(-masked.sum(-1, keepdim=True) // left)  # (B, 1), rounded up
             keep = rank < n_keep  # in the last pass, all

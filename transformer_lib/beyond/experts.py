@@ -22,7 +22,7 @@ class MixtureOfExperts(nn.Module):
     n_shared: of further networks that every token asks (DeepSeekMoE; Dai et al. 2024).
     weighting: how the answers are weighted. "share": shares of 1 among the chosen (Mixtral; Jiang
     et al. 2024). "probability": the router's own, which leave an answer small while it is unsure
-    (Switch; Fedus et al. 2021). "one": 1, with the gradient of the probability.
+    (Switch; Fedus et al. 2021). "one": 1, with the gradient of the probability's logarithm.
     """
 
     def __init__(

@@ -15,7 +15,8 @@ from transformer_lib.models.language_model import LanguageModel
 
 
 def gpt2_config(given: dict) -> ModelConfig:
-    """The sizes of a GPT-2 (config.json of the hub, or `transformers` config.to_dict()) as ours."""
+    """A GPT-2's sizes in our configuration. given: the hub's config.json, or the
+    config.to_dict() of `transformers`."""
     return ModelConfig(
         given["vocab_size"],
         d_model=given["n_embd"],
@@ -32,7 +33,7 @@ def gpt2_config(given: dict) -> ModelConfig:
 
 
 def llama_config(given: dict) -> ModelConfig:
-    """The sizes of a Llama as ours."""
+    """A Llama's sizes in our configuration. given: its config.json, read as a dictionary."""
     return ModelConfig(
         given["vocab_size"],
         d_model=given["hidden_size"],

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib.guards import guard
+from transformer_lib.runs.callbacks import require_loss
 
 
 def learn(
@@ -38,7 +39,7 @@ def learn(
         for factor, group in zip(groups, optimizer.param_groups, strict=True):
             group["lr"] = factor * rate * min(1.0, (step + 1) / warmup, left)
         optimizer.zero_grad()
-        value = loss()
+        value = require_loss(loss())
         value.backward()
         nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimizer.step()

@@ -48,8 +48,9 @@ def lsh_attention(
 
     qk serves as query and, with its length taken away, as key. Sorted by bucket, the tokens are
     cut into chunks; each looks at those of its bucket in its own chunk and the one before. The
-    rounds are averaged in proportion to their sums of e^score. With one bucket and chunk = T this
-    is full attention. T must be a multiple of chunk.
+    rounds are averaged in proportion to their sums of e^score, so a pair counts again in each round
+    in which it meets, unlike in the paper's default. With one bucket and chunk = T this is full
+    attention. T must be a multiple of chunk.
     """
     size = qk.size(2)
     if size % chunk:

@@ -22,6 +22,7 @@ def write_down(layer: DecoderLayer, x: Tensor, cache: KeyValueCache) -> None:
     """Add to a layer's cache the keys and values of x, (B, T, D), without a query."""
     attention, y = layer.self_attention, layer.residuals[0].norm(x)
     k, v = attention.split_heads(attention.w_k(y)), attention.split_heads(attention.w_v(y))
+    # turn() returns queries and keys, and here there are only keys.
     cache.append(attention.positions.turn(k, k, cache.length)[1], v)
 
 

@@ -31,7 +31,7 @@ class ReversibleLayer(nn.Module):
 class Chunked(nn.Module):
     """A network that treats each place by itself, run on `chunk` places at a time.
 
-    Its wide hidden layer then exists for one chunk only, not for the whole text.
+    Without autograd, its wide hidden layer then exists for one chunk only.
     """
 
     def __init__(self, network: nn.Module, chunk: int):

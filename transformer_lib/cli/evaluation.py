@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from transformer_lib import data
-from transformer_lib.cli.options import load, require_writable, two_languages
+from transformer_lib.cli.options import load, recorded_by, require_writable, two_languages
 from transformer_lib.evaluation import lowercased_tokenised_bleu, score
 from transformer_lib.runs import checksums
 from transformer_lib.runs.files import sha256, write_json, write_json_lines
@@ -71,7 +71,8 @@ def _pairs(options) -> tuple[data.Pairs, dict]:
     two_languages(chosen["src"], chosen["tgt"])
     if options.save:
         require_writable(find_run(options.run))
-    pairs = data.load_parallel(chosen["source"], chosen["src"], chosen["tgt"])
+    with recorded_by(None if source else options.run, chosen["source"]):
+        pairs = data.load_parallel(chosen["source"], chosen["src"], chosen["tgt"])
     if options.split not in pairs:
         raise ValueError(f"the data has no {options.split} split; it has {sorted(pairs)}.")
     chosen["source"] = pairs.source

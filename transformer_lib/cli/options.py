@@ -1,7 +1,9 @@
 """What the commands understand: each option with its help."""
 
 import argparse
+import contextlib
 import dataclasses
+import difflib
 import re
 import tempfile
 from pathlib import Path
@@ -10,7 +12,7 @@ from transformer_lib.config import ModelConfig, TrainConfig
 from transformer_lib.guards import choices
 from transformer_lib.runs import recipes
 from transformer_lib.runs.device import pick_device
-from transformer_lib.runs.pretrained import load_pretrained
+from transformer_lib.runs.pretrained import find_run, load_pretrained
 from transformer_lib.translator import Translator
 
 EXAMPLES = {
@@ -70,7 +72,7 @@ HELP = {
     "rotary_base": "of the wavelengths of rotary positions",
     "activation": "inside the feed-forward sublayer",
     "bias": "in the linear maps of attention and feed-forward network",
-    "n_kv_heads": "heads of keys and values; None: as many as of queries",
+    "n_kv_heads": "heads for keys and values; None: the same number as for queries",
     "tie_embeddings": "one matrix for source, target and output",
     "scale_embeddings": "multiply embeddings by the root of d_model",
     "max_steps": "updates of the weights",
@@ -106,11 +108,34 @@ HELP = {
 class Parser(argparse.ArgumentParser):
     """A parser that says what an option takes, and not how Python calls that."""
 
+    def parse_known_args(self, args=None, namespace=None):
+        """Each command reports the arguments that it does not know, with its own usage."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            meant = [option for given in unknown for option in self._meant(given)]
+            hint = f" (did you mean {' or '.join(dict.fromkeys(meant))}?)" if meant else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return options, unknown
+
+    def _meant(self, given: str) -> list[str]:
+        """The options that contain all the words of an unknown one, or are spelt almost like it."""
+        name = given.partition("=")[0].strip("-").replace("_", "-")
+        if not given.startswith("-") or not name:
+            return []
+        known = [option for action in self._actions
+                 for option in action.option_strings or [f"{action.dest}, without dashes"]]
+        words = {*name.split("-")}
+        return ([option for option in known if words <= {*re.findall(r"\w+", option)}]
+                or difflib.get_close_matches(f"--{name}", known, cutoff=0.8))
+
     def error(self, message: str):
         found = re.fullmatch("(.*): invalid (int|float) value: (.*)", message, re.DOTALL)
         if found:
             kind = {"int": "whole number", "float": "number"}[found[2]]
             message = f"{found[1]}: {found[3]} is no {kind}"
+        found = re.fullmatch("argument (-h)/(--help): ignored explicit argument '(.*)'", message)
+        if found:
+            message = f"unrecognized arguments: {found[1]}{found[3]} (did you mean {found[2]}?)"
         super().error(message)
 
 
@@ -304,6 +329,20 @@ def two_languages(src: str, tgt: str) -> None:
         raise ValueError(
             f"source and target are both {src!r}; give both languages, as in --src en --tgt de."
         )
+
+
+@contextlib.contextmanager
+def recorded_by(run: str | None, source: str):
+    """If this data can't be read, say that the run's config.json names it. run None: it doesn't."""
+    try:
+        yield
+    except (ValueError, ConnectionError) as error:
+        if run is None:
+            raise
+        raise ValueError(
+            f"{find_run(run) / 'config.json'} names {source} as its data: "
+            f"{str(error).rstrip('.')}. Or give --data."
+        ) from None
 
 
 def require_writable(folder: Path) -> None:

@@ -3,10 +3,13 @@
 import contextlib
 import json
 import os
+from collections import Counter
 from pathlib import Path
 
+from tokenizers import Tokenizer
+
 from transformer_lib import data, tokenization, training
-from transformer_lib.cli.options import NOT_OFFERED, fields_of, two_languages
+from transformer_lib.cli.options import NOT_OFFERED, fields_of, recorded_by, two_languages
 from transformer_lib.config import ModelConfig, TrainConfig, to_dict
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.runs import checksums, recipes
@@ -19,7 +22,10 @@ def run(options) -> int:
     with contextlib.nullcontext() if first else contextlib.redirect_stdout(None):
         config = TrainConfig(**fields_of(TrainConfig, options))
         run_dir = Path(options.run or f"runs/{options.src}-{options.tgt}")
-        pairs = data.load_parallel(options.data, options.src, options.tgt)
+        like = None if options.like in recipes.RECIPES else options.like
+        recorded = like and options.data == recipes.find(like).data["source"]
+        with recorded_by(like if recorded else None, options.data):
+            pairs = data.load_parallel(options.data, options.src, options.tgt)
         if not pairs.get("train"):
             raise ValueError(
                 f"there are no train pairs to train on: {options.data} has "
@@ -32,6 +38,8 @@ def run(options) -> int:
         else:
             texts = [text for pair in pairs["train"] for text in pair]
             tokenizer = tokenization.train_tokenizer(texts, options.vocab_size, options.tokenizer)
+            if options.tokenizer == "bpe" and (warning := _unknown_warning(tokenizer, texts)):
+                print(warning)
         training.set_seed(config.seed)
         n_tokens = tokenizer.get_vocab_size()
         model = Transformer(ModelConfig(n_tokens, **fields_of(ModelConfig, options, NOT_OFFERED)))
@@ -48,6 +56,20 @@ def run(options) -> int:
             print("Done:", json.dumps(metrics[-1]))
         print(f"Translate with: python -m transformer_lib translate --run {run_dir} ...")
     return 0
+
+
+def _unknown_warning(tokenizer: Tokenizer, texts: list[str]) -> str:
+    """A warning if the vocabulary is too small for the characters of the texts, or ''."""
+    characters = Counter(tokenizer.normalizer.normalize_str("".join(texts)).replace(" ", ""))
+    unknown = characters.keys() - tokenizer.get_vocab().keys()
+    if not unknown:
+        return ""
+    share = sum(characters[it] for it in unknown) / characters.total()
+    return (
+        f"warning: a vocabulary of {tokenizer.get_vocab_size()} tokens has no place for "
+        f"{len(unknown)} of the {len(characters)} characters of the training text, {share:.1%} of "
+        "the text: they're read as <unk>, and never written. A larger --vocab-size has room."
+    )
 
 
 def recipe_options(name: str, own_batches: bool) -> dict:

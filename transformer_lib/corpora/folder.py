@@ -29,7 +29,10 @@ def find(name: str) -> Path | None:
 
 
 def load(folder: Path, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
-    """Split -> (source, target) strings. Formats other than `.jsonl` are left to `datasets`."""
+    """Split -> (source, target) strings. Formats other than `.jsonl` are left to `datasets`.
+
+    A `.jsonl` that is no split's isn't read, and a line says so. ValueError: a file can't be read.
+    """
     files = {}
     for path in folder.iterdir():
         require_regular(path)
@@ -41,6 +44,11 @@ def load(folder: Path, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
             files[split] = found[0]
     if not files:
         return hub.load(str(folder), src, tgt)
+    if others := sorted(path.name for path in {*folder.glob("*.jsonl")} - {*files.values()}):
+        print(
+            f"Not read: {', '.join(others)} (the files of the splits are train.jsonl, "
+            "validation.jsonl and test.jsonl)."
+        )
     return {split: read_json_lines(path, src, tgt) for split, path in files.items()}
 
 

@@ -11,7 +11,7 @@ SPLITS = {
 }
 
 
-def to_pair(row, src: str, tgt: str, where: str) -> tuple[str, str]:
+def to_pair(row: object, src: str, tgt: str, where: str) -> tuple[str, str]:
     """(source, target) of one row, in either layout: a column a language, or `translation`.
 
     where: names the row in the ValueError for a row that lacks one of the two.

@@ -99,7 +99,10 @@ class CompiledModel(fast.DecodingModel):
 
     def top_tokens(self, ids: Tensor, state: "_State", k: int, log_p: bool):
         """The k likeliest next tokens of each row but padding, (A * n, k): logits, or their
-        log-probabilities, and ids."""
+        log-probabilities, and ids. Raises ValueError for a k below 1 or above V."""
+        if not 1 <= k <= self.config.vocab_size:
+            raise ValueError(f"k is {k}; it must be from 1 to the {self.config.vocab_size} tokens "
+                             "of the vocabulary.")
         hidden = self._hidden(ids, state)
         best = hidden.new_empty(len(ids), k)
         tokens = torch.empty(len(ids), k, dtype=torch.long)
@@ -108,6 +111,13 @@ class CompiledModel(fast.DecodingModel):
 
     def _hidden(self, ids: Tensor, state: "_State") -> Tensor:
         """What the output reads for these ids, (A * n, D)."""
+        # The program in C computes with addresses: what doesn't fit would be read from elsewhere.
+        size, known = 2 * self.config.n_decoder_layers * self.config.d_model, len(state.places)
+        if state.memory.size(1) != size:
+            raise ValueError("the state belongs to a model of another size; make one with start().")
+        if len(ids) != len(state.path) if state.path is not None else len(ids) % known:
+            raise ValueError(f"{len(ids)} rows of ids don't fit this state of {known} sentences: "
+                             "each needs as many hypotheses as at its first step.")
         x = self.embed(self.tgt_embedding(ids), state.length).squeeze(1).contiguous()
         state.extend(len(ids) // len(state.places), self.config)
         self._call(

@@ -120,6 +120,8 @@ class DecodingModel:
 
     def _encode(self, src_ids: Tensor) -> tuple[Tensor, Tensor | None]:
         """What the encoder gives, (B * S, D), and the mask of the padding, (B, 1, 1, S) or None."""
+        if not src_ids.size(1):
+            raise ValueError("src_ids holds no tokens: a source needs one at least.")
         mask = None  # added to the scores
         if (padding := src_ids == PAD).any():
             mask = torch.zeros_like(src_ids, dtype=self.src_embedding.lookup.weight.dtype)

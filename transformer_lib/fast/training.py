@@ -138,7 +138,7 @@ def products(device: torch.device, bf16: bool = False, n_tokens: int = 0) -> Ite
     only large batches repay. It does nothing where bf16 has the say.
     device: where the products are computed.
     """
-    cpu = device.type == "cpu"
+    cpu = torch.device(device).type == "cpu"
     if not bf16:
         with OneDnnProducts() if cpu and n_tokens > 1024 else contextlib.nullcontext():
             yield

@@ -7,10 +7,12 @@ import inspect
 import re
 import sys
 import sysconfig
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.compiler import is_compiling
@@ -23,7 +25,7 @@ from transformer_lib.guards.limits import (
     require_relation,
     type_of,
 )
-from transformer_lib.guards.shapes import misfit
+from transformer_lib.guards.shapes import documentation, misfit
 from transformer_lib.guards.values import describe, fits, hints, of_the_system, words
 
 LIBRARY = str(Path(__file__).parents[1])
@@ -121,15 +123,33 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
     for argument, value in given.items():
         kind, default = known.get(argument, type_of(name, argument)), parameters[argument].default
         if parameters[argument].kind is inspect.Parameter.VAR_POSITIONAL and kind is not None:
-            kind = tuple[kind, ...]
+            for one in value:
+                if not fits(one, kind):
+                    bare = ", without [ ]" if isinstance(one, (list, tuple)) else ""
+                    return TypeError(f"{name}: {argument} holds {describe(one)}; expected each "
+                                     f"as {words(kind)}, one by one{bare}.")
+            kind = None  # each fits
         named = parameters[argument].kind is inspect.Parameter.VAR_KEYWORD
         absent = value is None and argument not in known and default is None
         if not (named or kind is None or absent or fits(value, kind)):
-            return TypeError(f"{name}: {argument} is {describe(value)}; expected {words(kind)}.")
+            expected = words(kind)
+            if re.search(r"a (list|dictionary)( or|$)", expected):  # of what?
+                expected += "".join(f" ({it[:-1]})" for it in _described(function, [argument]))
+            if isinstance(value, np.ndarray):
+                way = "torch.from_numpy" if kind is Tensor else ".tolist()"
+                expected += f" ({way} makes one)"
+            return TypeError(f"{name}: {argument} is {describe(value)}; expected {expected}.")
+        if kind == str | Path and (value == "" or "\0" in str(value)):
+            return ValueError(f"{name}: {argument} is {str(value)!r}; expected a name that is not "
+                              "empty and holds no NUL.")
         for one in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(one, Tensor):
                 require_numbers(name, argument, one)
-        require_parameter(name, argument, value, counts=kind in (int, int | None))
+        field = getattr(given.get("self"), "__dataclass_fields__", {}).get(argument)
+        if not (field and field.metadata):  # else it has limits of its own
+            counts = kind in (int, int | None)
+            if problem := require_parameter(name, argument, value, counts):
+                return problem  # unless the function has more to say
     require_relation(name, given)
     tensors = {key: value for key, value in given.items() if isinstance(value, Tensor)}
     for key, value in tensors.items():
@@ -154,10 +174,28 @@ def _weight(module) -> Tensor | None:
     return next(module.parameters(), None) if built else None
 
 
+def called(name: str, function: Callable, expected: str) -> Callable:
+    """A function that was handed in, wrapped: if it cannot work with what the library passes it,
+    TypeError says so. An error raised inside the function stays as it is."""
+    def call(*given):
+        try:
+            return function(*given)
+        except (TypeError, AttributeError) as error:
+            if not _is_raw(error):
+                raise
+            shown = ", ".join(map(describe, given))
+            raise TypeError(
+                f"{name} is {describe(function)}, which does not work with ({shown})"
+                f"{_reason(function, error, {})}; expected {expected}."
+            ) from error
+
+    return call
+
+
 def _is_raw(error: Exception) -> bool:
     """Whether an error is in words of torch or Python, raised for what the library gave them."""
     others = ImportError, torch.OutOfMemoryError
-    if isinstance(error, others) or "CUDA" in str(error):
+    if isinstance(error, others) or ("CUDA" in str(error) and torch.cuda.is_available()):
         return False
     if isinstance(error, OSError) and of_the_system(error) is None:
         return False
@@ -214,8 +252,9 @@ def _explained(function: Callable, name: str, given: dict, error: Exception) -> 
         return cause
     shown = ", ".join(f"{k} = {describe(v)}" for k, v in given.items() if k != "self")
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
+    reason = _reason(function, error, given)
     return kind(
-        f"{name} does not work with {shown or 'no arguments'}{_reason(error, given)}; expected "
+        f"{name} does not work with {shown or 'no arguments'}{reason}; expected "
         f"{misfit(function, given) or _expected(function, name, given)}"
     )
 
@@ -230,6 +269,7 @@ REASONS = {
         "that needs more memory than there is, so choose smaller sizes",
     r"must be (?:a )?tensors?\b.*not (?:a |an )?(\w+)":
         r"a \1 stands where a tensor is expected",
+    r"(?:list|tuple|string) index out of range": "a number points past the end of a list",
     r"negative dim|inconsistent with step sign|non-?negative|or equal to 0": "a number is negative",
     r"by zero": "a number is 0",
     r"to have (\d+) channels, but got (\d+)": r"\2 numbers where \1 are expected",
@@ -254,6 +294,9 @@ REASONS = {
     r"does not require grad": "it has no gradient: no parameter that is trained takes part in it",
     r"expected (\d+), got \d+\)|too many values to unpack \(expected (\d+)":
         r"expected \1\2 parts where others are",
+    r"scalar types: Long, Int": "ids must be int64: use .long()",
+    r"\w+_cpu\W+not implemented for 'Byte'":
+        "whole numbers where floats are expected: use .float()",
     r"shorter than|longer than|sequence of length": "parts that belong together differ in length",
     r"dtype|scalar type|argument #|not implemented for|used as ind|"
     r"datatype|floating point|bool tensor":
@@ -265,6 +308,7 @@ REASONS = {
     r"`?inf`?\b.*nan|NaN|JSON compliant": "a number is infinite or no number",
     r"\bmeta\b": "the device meta holds no numbers",
     r"cannot assign '(\S+)' as child": r"a \1 is no module",
+    r"cannot assign '\S*?(\w+)' object": r"a \1 stands where a tensor is expected",
     r"empty|size 0|no elements|non-zero size": "there is nothing in it",
     r"INTERNAL ASSERT|converge|ill-conditioned": "a number is infinite or no number",
     r"not a Module|with an iterable": "it holds no modules",
@@ -274,13 +318,25 @@ REASONS = {
 }
 
 
-def _reason(error: Exception, given: dict) -> str:
+def _looked_up(function: Callable, argument: str) -> list[str]:
+    """The keys that a function looks up by name in an argument, as in argument["key"]."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    return list(dict.fromkeys(
+        node.slice.value for node in found
+        if ast.unparse(node.value) == argument and isinstance(node.slice, ast.Constant)
+    ))
+
+
+def _reason(function: Callable, error: Exception, given: dict) -> str:
     said = f"{type(error).__name__}: {error}"
     own = _weight(given.get("self"))
     for key, value in given.items():
         if isinstance(error, KeyError) and isinstance(value, Mapping):
             first = f"only {', '.join(map(repr, [*value][:4]))}..." if value else "it is empty"
-            return f" ({key} has no {error.args[0]!r}: {first})"
+            missing = [name for name in _looked_up(function, key) if name not in value]
+            lacks = ", ".join(map(repr, missing or error.args))
+            return f" ({key} has no {lacks}: {first})"
         if not isinstance(value, Tensor):
             continue
         if not value.numel():
@@ -298,15 +354,21 @@ def _reason(error: Exception, given: dict) -> str:
 
 def _expected(function: Callable, name: str, given: dict) -> str:
     """What the documentation says of the arguments; else what the signature does."""
-    text = " ".join((inspect.getdoc(function) or "").split())
-    sentences = re.split(r"(?<=[.;]) (?=[^()]*(?:\(|$))", text)
-    named = re.compile(rf"\b({'|'.join(given)})\b.{{0,40}}: ")
-    about = [sentence for sentence in sentences if named.search(sentence)]
-    if about:
+    if about := _described(function, given):
         return " ".join(about)[:300]
     known = hints(function)
     takes = ", ".join(
         f"{key}: {words(known[key])}" if key in known else key
         for key in given if key != "self"
     )
-    return f"{name}({takes}). {sentences[0]}"[:300].rstrip()
+    return f"{name}({takes}). {_sentences(function)[0]}"[:300].rstrip()
+
+
+def _described(function: Callable, arguments: Iterable[str]) -> list[str]:
+    """The sentences of a function's documentation about these arguments."""
+    named = re.compile(rf"\b({'|'.join(arguments)})\b.{{0,40}}: ")
+    return [sentence for sentence in _sentences(function) if named.search(sentence)]
+
+
+def _sentences(function: Callable) -> list[str]:
+    return re.split(r"(?:(?<=[.;])|(?<=[.;]\))) (?=[^()]*(?:\(|$))", documentation(function))

@@ -1,7 +1,7 @@
 """What a type cannot express: each check names what was given, what was expected, what to do."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -97,6 +97,11 @@ def require_pairs(pairs: Mapping, known: Iterable[str], name: str = "pairs") -> 
             f"{name} has a split {unknown[0]!r}; expected no other than {', '.join(known)}."
         )
     for split, rows in pairs.items():
+        if not fits(rows, Sequence[object]):
+            raise TypeError(
+                f"{name}[{split!r}] is {describe(rows)}; expected a list of (source, target), two "
+                "strings each."
+            )
         for number, row in enumerate(rows):
             if not isinstance(row, (tuple, list)) or [*map(type, row)] != [str, str]:
                 raise ValueError(

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from numbers import Real
 from types import SimpleNamespace
 
@@ -12,16 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_lib.guards.values import describe, takes
+from transformer_lib.guards.values import DEVICES, computes, describe, is_device, takes
 
 # What a parameter of this name may be, in every public function or in the one that is named.
 PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 1, "at_most": 10**9},
      "d_model n_heads d_ff d_head n_classes max_tokens n_state n_actions channels "
-     "learning_rate.step"),
+     "learning_rate.step noam.step inverse_sqrt.step"),
     ({"at_least": 1, "at_most": 10**4}, "patch n_experts n_clusters"),
     ({"at_least": 1},
-     "n_kv_heads Exits.n_layers run_card.limit largest.k largest.width nearest_attention.n"),
+     "n_kv_heads beam_size speed_up.tokens Exits.n_layers run_card.limit largest.k largest.width "
+     "nearest_attention.n"),
     ({"at_least": 2, "at_most": 10**6}, "policy_gradient_loss.n draw_walks.length"),
     ({"at_least": 1, "at_most": 10**7},
      "TokenEmbedding.vocab_size SinusoidalEncoding.max_len LearnedEncoding.max_len "
@@ -31,17 +32,17 @@ PARAMETERS = {name: limits for limits, names in (
      "n_rounds tile members dilation every write_texts.n passes by_chunks.size factorise.width "
      "FactorisedEmbedding.width BandedLanguageModel.window NearLayer.window "
      "WindowAttention.window WindowCache.window Deberta.reach batch n_walks "
-     "window_with_sinks.window block MemorizingAttention.n"),
+     "window_with_sinks.window block MemorizingAttention.n max_rows"),
     ({"at_least": 1, "at_most": 10**5},
      "AlibiBias.n_heads n_places n_bins orthogonal_directions.n rows inner columns"),
     ({"at_least": 0, "at_most": 65_536}, "causal_mask.size own_place_last.size"),
     ({"at_least": 0, "at_most": 1_000}, "n_layers orthogonalize.rounds"),
     ({"at_least": 1, "at_most": 1_000}, "max_hops depth"),
-    ({"at_least": 0, "at_most": 10**4}, "n_shared n_asked n_local n_ahead propose.n"),
+    ({"at_least": 0, "at_most": 10**4}, "n_shared n_asked n_local n_ahead"),
     ({"at_least": 1, "at_most": 65_536}, "reader.size reader.budget QuestionsGlobal.size"),
     ({"at_least": 0, "below": math.inf},
-     "calibrate.allowed eps noam.step inverse_sqrt.step extra_epochs one_global_of n_queries "
-     "n_keys positions_of.length r_drop_loss.weight cooldown.length "
+     "calibrate.allowed eps extra_epochs one_global_of n_queries n_keys positions_of.length "
+     "r_drop_loss.weight cooldown.length "
      "TokenBatchSampler.set_epoch.epoch both_directions n_updates tokens_kept.length sinks "
      "with_global.n_global bytes_per_token.latent blank.mask_id draft_cost check_cost "
      "policy_gradient_loss.price arrival_loss.price n_links learn.cooldown "
@@ -51,7 +52,7 @@ PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 0, "below": 2**63}, "seed gap first_gap fill mask_id of_source of_target"),
     ({"above": 0, "below": math.inf},
      "peak_lr product_speed.seconds base rotary_base rate bytes_per_token.bits dpo_loss.price "
-     "reweighted.price distillation_loss.temperature ramp neighbour_logp.scale speed_up.tokens"),
+     "reweighted.price distillation_loss.temperature ramp neighbour_logp.scale"),
     ({"at_least": -100, "at_most": 100}, "length_penalty"),
     ({"above": -math.inf, "below": math.inf},
      "sample.temperature cooldown.step GruGate.bias OutputGate.bias add_gates.bias "
@@ -59,7 +60,7 @@ PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 0, "at_most": 1},
      "BatchNorm.momentum share sure_enough agreement decay mask_tokens.rate "
      "losses_of_layers.progress mask_at.rate calibrate.losses pixels_as_text.images "
-     "balance_loss.probabilities"),
+     "balance_loss.probabilities translation_loss.smoothing projected_cross_entropy.smoothing"),
     ({"at_least": 1, "at_most": 8_192}, "orthogonal_directions.size"),
     ({"at_least": 0, "at_most": 10**7}, "start window"),  # a window of 0: a token sees itself
     ({"at_least": 0, "below": 1}, "dropout dropout_p Muon.momentum"),
@@ -70,7 +71,7 @@ PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 0, "at_most": 16_384}, "as_mask.size"),
     ({"at_least": 2, "at_most": 10**4}, "levels"),
     ({"above": 0}, "learn.clip"),
-    ({}, "dim ignore_index shift eos_id pad_id"),
+    ({}, "dim ignore_index shift eos_id pad_id train_tokenizer.vocab_size beam_search.beam_size"),
     ({"at_most": 0},  # logarithms of shares
      "scan.log_decay quadratic.log_decay by_chunks.log_decay what_is_left.log_decay "
      "what_is_written.log_decay masked_scores.log_decay interpolate.model_logp "
@@ -82,14 +83,19 @@ PARAMETERS = {name: limits for limits, names in (
 ) for name in names.split()}
 
 
+SHARP = "softmax", "softmax, gated"  # what a SharpMixer can be
 FINITE = {"above": -math.inf, "below": math.inf}
 LISTED = {"ids", "source", "sources", "target", "targets", "sequences", "guesses"}  # or in lists
 COUNT = {"at_least": 0}
+CHOOSE = "TrainConfig", "load_pretrained", "Processes"  # these take 'auto' as well
+COMPUTE = ("causal_mask", "own_place_last", "places_between", "in_batches", "product_speed",
+           "Batches.tensors", "DamagedBatches.tensors")  # these use it at once
 
 
-def require_parameter(function: str, name: str, given, counts: bool) -> None:
+def require_parameter(function: str, name: str, given, counts: bool) -> ValueError | None:
     """Raise ValueError for a number outside what PARAMETERS says of this name; if it says nothing,
-    for one that is not finite, or counts something and is below 0.
+    for one that is not finite. Return it for one that counts something and is below 0: the function
+    may know a higher limit.
 
     So does a tensor with such a number in it, where the name of the function is said, too.
     """
@@ -100,22 +106,32 @@ def require_parameter(function: str, name: str, given, counts: bool) -> None:
             if not any(_inside(n + s, full) for s in (-slack, 0, slack)):
                 raise ValueError(f"{function}: {name} holds {n:.4g}; each number must be "
                                  f"{_in_words(full)}.")
+    if name == "device" and isinstance(given, str) and not is_device(given):
+        auto = "'auto', " if function in CHOOSE else ""
+        if not auto or given != "auto":
+            raise ValueError(f"{function}: device is {given!r}; it must be {auto}{DEVICES}.")
+    elif name == "device" and function in COMPUTE and given is not None and not computes(given):
+        raise ValueError(f"{function}: device is {str(given)!r}, which this machine does "
+                         f"not have; it must be {DEVICES}, whichever it has.")
     if name in LISTED and isinstance(given, (list, tuple)):
         rows = [row if isinstance(row, (list, tuple)) else [row] for row in given]
         if wrong := [n for row in rows for n in row if isinstance(n, int) and n < 0]:
             raise ValueError(f"{function}: {name} holds {wrong[0]}; ids count from 0.")
-    limits = full or PARAMETERS.get(name, COUNT if counts else FINITE)
+    limits = PARAMETERS.get(name, COUNT if counts else FINITE) if full is None else full
     if isinstance(given, Real) and not _inside(given, limits):
-        raise ValueError(f"{function}: {name} is {given!r}; it must be {_in_words(limits)}.")
+        problem = ValueError(f"{function}: {name} is {given!r}; it must be {_in_words(limits)}.")
+        if limits is COUNT:
+            return problem
+        raise problem
+    return None
 
 
 # What an argument is whose type no signature names, by its name in every function or in one.
 TYPES = {name: kind for kind, names in (
-    (bool, "need_weights causal band log_x log_y zero by_column absolute released replace "
-           "LatentAttention.bias show_numbers"),
-    (str, "question x_title y_title label caption folded description role number weighting"),
-    (int, "d_model n_heads n_kv_heads n_layers n_rows n_extra head layer draw.names "
-          "Recaller.names Reader.size by_chunks.size walk.length walk.warmup"),
+    (bool, "need_weights absolute released replace LatentAttention.bias"),
+    (str, "weighting"),
+    (int, "d_model n_heads n_kv_heads n_layers n_rows n_extra draw.names Recaller.names "
+          "Reader.size by_chunks.size walk.length walk.warmup"),
     (float, "LatentAttention.dropout masked_loss.rate replaced_loss.rate walk.until"),
     (Tensor, "q k v query src_ids tgt_ids log_decay write NearLayer.x ParallelLayer.x "
              "DecoderLayer.read_memory.y"),
@@ -126,11 +142,6 @@ TYPES = {name: kind for kind, names in (
     (Callable, "decoder_cache.own decoder_cache.memory"),
     (torch.Generator, "generator"),
     (str | torch.device | None, "device"),
-    (Sequence[object] | str | Tensor,
-     "query_tokens key_tokens row_labels column_labels attention_squares.rows "
-     "attention_squares.columns"),
-    (object, "attention_heatmap.mask"),  # as its weights: an array or nested lists, too
-    (str | Sequence[str], "title"),  # or its lines
 ) for name in names.split()}
 # Tensors of token ids and other numbers that count; and those that layers multiply.
 COUNTS = {"ids", "src_ids", "tgt_ids", "segments", "actions", "steps", "hops", "arrows", "rows"}
@@ -157,8 +168,8 @@ def require_numbers(function: str, name: str, given: Tensor) -> None:
         raise ValueError(f"{function}: {name} is {describe(given)}; expected real numbers.")
     if (name in WHOLE or full in WHOLE) and (floating or given.dtype == torch.bool):
         raise ValueError(
-            f"{function}: {name} is {describe(given)}; {name} must be whole numbers, such as the "
-            "ids of tokens: use .long() if they are."
+            f"{function}: {name} is {describe(given)}; {name} must be whole numbers: use "
+            ".long() if they are."
         )
     if function.endswith("loss") and not given.numel():
         raise ValueError(f"{function}: {name} is {describe(given)}; there is nothing in it.")
@@ -167,7 +178,7 @@ def require_numbers(function: str, name: str, given: Tensor) -> None:
                 given < math.inf).all():
             wrong = given[~(given < math.inf)][0]
             raise ValueError(f"{function}: {name} holds {wrong:.4g}; each number must be finite.")
-    if name in REAL and "." not in function and not floating:
+    if name in REAL and not floating and ("." not in function or name == "hidden"):
         raise ValueError(
             f"{function}: {name} is {describe(given)}; expected numbers of a float type: use "
             ".float(), or an embedding where they are ids."
@@ -184,6 +195,8 @@ COUNTED = (
     ("DecodingState.select", "rows", "self.cache.layers[0].own.keys.shape[0]", "the rows it has"),
     ("DecodingState.select", "sentences", "self.memory.shape[0]", "the sentences"),
     ("Transformer.start LanguageModel.start", "bos_id", "self.config.vocab_size", "vocab_size"),
+    ("greedy_decode beam_search sample n_best ModelDraft", "bos_id", "model.config.vocab_size",
+     "vocab_size"),
     ("Counting", "ids", "self.config.vocab_size", "vocab_size"),
     ("FactorisedEmbedding", "ids", "self.lookup.num_embeddings", "vocab_size"),
     (OF_SEGMENTS, "segments", "self.segments.num_embeddings", "n_segments"),
@@ -210,7 +223,22 @@ WIDTHS = (
     ("DisentangledAttention", "distances", "config.d_model", "d_model"),
     ("positive_features fourier_features", "x", "directions.shape[1]", "as each direction"),
 )
-# (functions, what their parameters must be together, the sentence where they are not).
+
+
+def _targets(logits: Tensor, targets: Tensor, ignore_index: int = 0) -> bool | str:
+    wrong = targets[(targets != ignore_index) & ((targets < 0) | (targets >= logits.shape[-1]))]
+    return not wrong.numel() or (
+        f"targets holds {wrong[0]}, and logits has {logits.shape[-1]} numbers per row")
+
+
+def _layers(self, cache) -> bool | str:
+    n = len(getattr(self, "decoder", self).layers)
+    return cache is None or len(cache.layers) == n or (
+        f"layers of cache: {len(cache.layers)}, of the decoder: {n}")
+
+
+# (functions, what their parameters must be together, the sentence where they are not). Where the
+# condition returns a string, that says what was given, in place of the arguments.
 RELATIONS = (
     ("Datastore", lambda keys, tokens: len(keys) == len(tokens),
      "there must be as many tokens as keys: each key has the token that followed it"),
@@ -236,6 +264,9 @@ RELATIONS = (
      "lengths must be counts of tokens, 0 or more"),
     ("truncated_svd", lambda weight, rank: weight.dim() >= 2 and rank <= min(weight.shape[-2:]),
      "rank must be at most the smaller side of weight, a matrix"),
+    ("MultiHeadAttention",
+     lambda d_model, n_heads, positions: positions.d_head * n_heads == d_model,
+     "positions must be made for d_head = d_model / n_heads"),
     ("MultiHeadAttention", lambda n_heads, positions: positions.bias(1, 1).shape[1] == n_heads,
      "positions must be made for as many heads"),
     ("DecoderLayer Decoder", lambda self, memory: memory is None or any(
@@ -247,6 +278,9 @@ RELATIONS = (
     ("cooldown", lambda step, max_steps: step < max_steps + 1, "step must be at most max_steps"),
     ("projected_cross_entropy", lambda hidden, targets: targets.shape == hidden.shape[:-1],
      "targets must have the shape of hidden, without its last axis"),
+    ("in_batches", lambda sources: all(sources), "each of sources must hold a token"),
+    ("encode_source encode_pairs", lambda tokenizer: tokenizer.token_to_id("<eos>") == 2,
+     "tokenizer must have this library's special tokens, as one of train_tokenizer has"),
     ("best draw_windows", lambda episodes: bool(
         (episodes.lengths <= episodes.actions.shape[1]).all()),
      "no length of episodes may be above the number of steps that they hold"),
@@ -276,6 +310,16 @@ RELATIONS = (
      "each share must lie between 0 and 1"),
     ("curve", lambda points: all(0 <= number < math.inf for point in points for number in point),
      "points must be pairs of finite numbers, 0 or more: both axes begin at 0"),
+    ("FeatureAttention", lambda features: features in ("elu", "rfa", "performer"),
+     "features must be 'elu', 'rfa' or 'performer'"),
+    ("from_dict", lambda cls: isinstance(cls, type) and dataclasses.is_dataclass(cls),
+     "cls must be the class of a configuration, such as TrainConfig"),
+    ("noun_phrase", lambda case: case in ("nominative", "accusative", "dative"),
+     "case must be 'nominative', 'accusative' or 'dative'"),
+    ("load answers", lambda name: name.strip() != "",
+     "name must be that of a data set of the hub, or of a folder"),
+    ("moments", lambda sources, told: all(len(texts) == len(sources) for _, texts in told),
+     "told must hold, for each moment, a text for each of sources"),
     ("result_grid", lambda domain: domain[0] < domain[1],
      "domain must be (lowest, highest), the first below the second"),
     ("DamagedBatches", lambda texts, tags: len(texts) == len(tags), "each text needs a tag"),
@@ -296,13 +340,17 @@ RELATIONS = (
      "spread must be (standard deviation, degrees of freedom), as pooled_spread gives it"),
     ("sign_flip_p", lambda differences: all(math.isfinite(x) for x in differences),
      "differences must be finite numbers"),
-    ("MultiHeadAttention.split_heads", lambda x: x.dim() == 3,
-     "x must have the shape (batch, tokens, d_model)"),
+    ("MultiHeadAttention.split_heads", lambda self, x: x.dim() == 3 and x.size(-1) in (
+        self.w_q.out_features, self.w_k.out_features) or (
+        f"x is {describe(x)}, where a token has {self.w_q.out_features} numbers"),
+     "x must have the shape (batch, tokens, d_model), or n_kv_heads * d_head numbers a token"),
     ("MultiHeadAttention.share_heads", lambda self, x: (
         x.dim() == 4 and x.size(1) * self.d_head == self.w_k.out_features),
      "x must have the shape (batch, n_kv_heads, tokens, d_head)"),
-    ("MultiHeadAttention.join_heads", lambda x: x.dim() == 4,
-     "x must have the shape (batch, heads, tokens, d_head)"),
+    ("MultiHeadAttention.join_heads", lambda self, x: (
+        x.dim() == 4 and x.size(1) * x.size(3) == self.w_o.in_features),
+     "x must have the shape (batch, heads, tokens, d_head), as split_heads gives it"),
+    ("BatchNorm", lambda x: x.dim() > 1, "x must have the shape (batch, tokens, d_model)"),
     ("keep_likeliest KeepByChance", lambda logits, guesses, q: (
         len(logits) == len(guesses) + 1 and (q is None or len(q) == len(guesses))),
      "logits must have one row more than there are guesses, and q, unless None, as many"),
@@ -337,32 +385,60 @@ RELATIONS = (
         (mixture >= 0).all() & ((mixture.sum(-1) - 1).abs() < 1e-3).all()),
      "each row of mixture must hold shares that sum to 1"),
     ("bleu_from_counts", lambda counts: np.shape(counts)[-1] == 10 and all(
-        0 <= row[i] <= row[i + 4] for row in np.reshape(counts, (-1, 10)) for i in range(4)),
+        0 <= row[i] <= row[i + 4] for row in np.reshape(counts, (-1, 10)) for i in range(4)
+    ) or f"counts is {[*counts]}"[:120],
      "counts must be 10: 4 matches, 4 totals at least as large, and the two lengths"),
     ("learn", lambda model, faster: set(faster or ()) <= {
         name.split(".")[-1] for name, _ in model.named_parameters()}
      and all(0 <= times < math.inf for times in (faster or {}).values()),
      "faster must name parameters by their last part, such as 'weight': 2.0, 0 or more"),
+    ("train", lambda model, tokenizer, loss=None: hasattr(model, "config") and (
+        loss is not None or takes(model, 2)),
+     "model must have a config and take (src_ids, tgt_ids), as a Transformer does; of a "
+     "DataParallel, give .module"),
+    ("train fit", lambda model, config: (first := next(iter(model.parameters()))).dtype in (
+        torch.float32, torch.float64) and not first.is_meta or f"model holds {describe(first)}",
+     "model must hold numbers of float32: use .float(), and build it on another device than meta"),
+    ("make_optimizer Muon", lambda model: any(p.requires_grad for p in model.parameters()),
+     "model must have a parameter that is trained (requires_grad)"),
     ("train", lambda loss: loss is None or takes(loss, 2, smoothing=0.0),
      "loss must take (model, batch, smoothing=...), as translation_loss does"),
+    ("train_policies", lambda n_updates, keep: all(0 <= n <= n_updates for n in keep),
+     "keep must hold numbers of updates, from 0 to n_updates"),
+    ("SharpMixer", lambda gate: gate in SHARP, f"gate must be {' or '.join(map(repr, SHARP))}"),
+    ("Recaller", lambda gate: gate in SHARP or not gate.startswith("softmax"),
+     f"gate must be a name of GATES, or {' or '.join(map(repr, SHARP))}"),
+    ("StateMixer SharpMixer", lambda d_model, n_heads: d_model % n_heads == 0,
+     "d_model must be a multiple of n_heads"),
+    ("shift", lambda images: images.shape[1:] == (1, 8, 8), "images must be (N, 1, 8, 8)"),
+    ("shift_batch", lambda images: images.shape[-2:] == (8, 8), "images must be (N, C, 8, 8)"),
+    ("to_texts", lambda ids: ids.dim() == 2, "ids must have the shape (texts, tokens)"),
     ("AdaptiveSteps", lambda layer: takes(layer.forward, 2),
      "layer must take (x, mask), as an EncoderLayer does"),
     ("LatentAttention bytes_per_token", lambda turned: turned >= 0 and turned % 2 == 0,
      "turned must be even, or 0: rotary positions turn pairs of numbers"),
     ("draw", lambda n_facts, size=math.inf, names=64: n_facts <= min(size / 2, names),
-     "n_facts must be at most size / 2 and the number of names (64 by default): each fact has a "
-     "name and a place of its own, and each question a place"),
+     "n_facts must be at most the number of names (64 by default), and size / 2 where there is a "
+     "size: each fact has a name and a place of its own, and each question a place"),
     ("Transformer", lambda src_ids, tgt_ids: not src_ids.dim() == tgt_ids.dim() == 1,
      "src_ids and tgt_ids must have the shape (batch, tokens): .unsqueeze(0) makes a batch of one"),
-    ("label_smoothed_cross_entropy", lambda logits, targets, ignore_index=0: bool(
-        ((targets == ignore_index) | (targets >= 0) & (targets < logits.shape[-1])).all()),
+    ("label_smoothed_cross_entropy", _targets,
      "targets must be ids below the last size of logits, or ignore_index (where padding is -100, "
      "give ignore_index=-100)"),
     ("padding_share", lambda lengths, batches: all(
         0 <= sentence < len(lengths) for batch in batches for sentence in batch),
      "batches must hold numbers of sentences, 0 to len(lengths) - 1"),
-    ("breakdown", lambda keys: len({type(key) for key in keys}) <= 1,
-     "keys must be all of one type, such as str or int, because the groups are sorted by them"),
+    ("breakdown", lambda keys: not isinstance(keys, str) and len({*map(type, keys)}) <= 1,
+     "keys must be a list, all of one type such as str: the groups are sorted by them"),
+    ("translation_loss r_drop_loss", lambda batch: len(batch) == 2 and batch[1][:, 1:].any(),
+     "batch must be (src_ids, tgt_ids), and tgt_ids hold a token after <bos>"),
+    ("joined", lambda maps: len({one.in_features for one in maps}) == 1,
+     "maps must have the same in_features"),
+    ("read_segment", lambda self, memories: len(memories) in (0, len(self.decoder.layers)),
+     "memories must hold one for each layer, as the segment before gave them"),
+    ("greedy_decode sample beam_search n_best",
+     lambda src_ids: bool((src_ids != 0).any(-1).all()) or not src_ids.numel(),
+     "each row of src_ids must hold a token besides padding"),
     ("greedy_decode sample beam_search n_best", lambda model: hasattr(model, "step"),
      "model must decode, with start and step, as a Transformer or a LanguageModel does"),
     ("accuracy train", lambda data: len(data.images) == len(data.labels),
@@ -379,8 +455,7 @@ RELATIONS = (
      "k must be at most the number of logits in a row"),
     ("run_card", lambda pairs, split="test": split in pairs,
      "pairs must hold the split that is asked for: name one that it has, as in split='test'"),
-    ("decode Decoder", lambda self, cache: cache is None
-     or len(cache.layers) == len(getattr(self, "decoder", self).layers),
+    ("decode Decoder", _layers,
      "cache must have as many layers as the decoder: make one with new_cache()"),
     (OF_SEGMENTS, lambda self, segments: segments is None or self.segments is not None,
      "segments are given to a model that knows none: build it with n_segments=2"),
@@ -400,17 +475,21 @@ CAUSES = (
     ("play", lambda choose, n_episodes: describe(choose(SimpleNamespace(
         states=torch.zeros(n_episodes, 1, 4), actions=torch.zeros(n_episodes, 1).long(),
     ))) == f"a tensor ({n_episodes},) of int64", "choose must return actions, (n_episodes,) int64"),
-    ("translation_loss r_drop_loss", lambda batch: len(batch) == 2,
-     "batch must be (src_ids, tgt_ids)"),
+    ("translation_loss r_drop_loss", lambda model: takes(model, 2),
+     "model must take (src_ids, tgt_ids), as a Transformer does"),
     ("pad", lambda sequences: len(sequences) > 0, "sequences must hold at least one"),
     ("padding_share", lambda batches: any(batches), "batches must hold at least one sentence"),
-    ("to_dict", lambda config: dataclasses.is_dataclass(config),
-     "config must be a BlockConfig, a ModelConfig or a TrainConfig"),
+    ("to_dict", lambda config: dataclasses.is_dataclass(config) and not isinstance(config, type),
+     "config must be a BlockConfig, a ModelConfig or a TrainConfig, such as TrainConfig()"),
     ("latent", lambda old, size: size <= old.w_k.in_features, "size must be at most d_model"),
     ("accuracy train", lambda data: data.images.dim() == 4, "images must be (N, C, height, width)"),
     ("orthogonalize", lambda matrices: matrices.dim() > 1, "matrices must be (N, A, B)"),
-    ("Muon", lambda adam: isinstance(adam.get("lr", 0), Real), "lr must be a number"),
-    ("validation_loss", lambda sources: len(sources) > 0, "sources must hold at least one"),
+    ("Muon", lambda adam: {*adam} <= {*inspect.signature(torch.optim.Adam).parameters}
+     and isinstance(adam.get("lr", 0), Real),
+     "adam holds settings of torch.optim.Adam, such as lr=0.001 (a number), betas and eps"),
+    ("validation_loss", lambda sources, targets: len(sources) > 0 and all(
+        len(ids) > 1 for ids in targets),
+     "sources must hold at least one, and each of targets a token after <bos>"),
     ("ReversibleStack", lambda self: all(hasattr(layer, "inverse") for layer in self.layers),
      "each layer must take two streams and have an inverse, as a ReversibleLayer does"),
 )
@@ -444,13 +523,15 @@ def require_relation(function: str, given: dict, relations=RELATIONS) -> None:
         needed = {key for key, found in known.items() if found.default is found.empty}
         told = {key: given[key] for key in known if key in given}
         try:
-            broken = needed <= told.keys() and not holds(**told)
+            held = not needed <= told.keys() or holds(**told)
         except Exception:
             continue  # of another kind altogether: the function fails on it, and that is said
-        if broken:
+        if isinstance(held, str):
+            raise ValueError(f"{function}: {held}; {sentence}.")
+        if not held:
             told.pop("self", None)
             shown = [f"{key} is {describe(value)}" for key, value in told.items()]
-            raise ValueError(f"{function}: {', '.join(shown) or 'as it is'}; {sentence}.")
+            raise ValueError(f"{function}: {'; '.join([', '.join(shown), sentence][not shown:])}.")
 
 
 def within(

@@ -10,12 +10,20 @@ SHAPE = r"\((?:\.\.\.|[\w*/+ -]+)?(?:, [\w*/+ -]+)*,?\)"
 NAMED = re.compile(rf"((?:\w+, )*\w+): (?:[a-z]+ )?({SHAPE}(?: or {SHAPE})*)")
 
 
+def documentation(function) -> str:
+    """The docstring that describes a function's arguments, in one line: __init__'s is the class's.
+    """
+    owner, _, name = function.__qualname__.rpartition(".")
+    about = function.__globals__.get(owner) if name == "__init__" else function
+    return " ".join((inspect.getdoc(about) or "").split())
+
+
 @functools.cache
 def shapes(function) -> dict[str, tuple[str, list[str]]]:
     """Parameter -> those that it is named with, and the shapes that it may have, as written."""
     owner, _, name = function.__qualname__.rpartition(".")
     owner = function.__globals__.get(owner)
-    text = " ".join((inspect.getdoc(owner if name == "__init__" else function) or "").split())
+    text = documentation(function)
     known = inspect.signature(function).parameters
     found = {
         name: (names, re.findall(SHAPE, forms))
@@ -50,6 +58,8 @@ def misfit(function, given: dict) -> str | None:
         else:
             letters = [x for x in re.findall(r"[A-Z]\w*", " ".join(forms)) if x in known]
             told = [f"{x} = {known[x][0]} as in {known[x][1]}" for x in dict.fromkeys(letters)]
+            if told:  # it could be that one which is wrong
+                told[-1] += f": {' or '.join(tensors[known[letters[-1]][1]][1])}"
             alike = ["all alike"] if len(tensors) > 1 else []
             return ", ".join([f"{names}: {' or '.join(forms)}", *(told or alike)])
     return None

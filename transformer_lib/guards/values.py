@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-PLAIN = (str, bytes, bool, Real, list, tuple, dict, set, Tensor, np.ndarray, type(None))
+PLAIN = (str, bytes, Path, bool, Real, list, tuple, dict, set, Tensor, np.ndarray, type(None))
+DEVICES = "'cpu', 'cuda', 'cuda:1' or 'mps'"
 LARGE = (Tensor, np.ndarray, nn.Module)
 # What may stand where a signature names the type.
 ALIKE = {bool: (bool, np.bool_), str: (str, Path), Path: (str, Path), Tensor: Tensor,
@@ -49,7 +50,7 @@ def fits(value, kind) -> bool:
     if kind in (int, float):
         if isinstance(value, bool) or not isinstance(value, Integral if kind is int else Real):
             return False
-        return kind is int or isinstance(value, float) or abs(value) <= sys.float_info.max
+        return kind is int or not isinstance(value, int) or abs(value) <= sys.float_info.max
     if kind is Callable or origin is Callable:
         any_number = not inner or inner[0] is Ellipsis
         return callable(value) and (any_number or takes(value, len(inner[0])))
@@ -67,7 +68,7 @@ def fits(value, kind) -> bool:
             return False
         if isinstance(value, Tensor) or (origin is not Iterable and not hasattr(value, "__len__")):
             return False
-        if isinstance(value, np.ndarray) and not value.ndim:
+        if isinstance(value, np.ndarray) and (not value.ndim or inner[0] is str):
             return False
         listed = isinstance(value, (list, tuple, np.ndarray))
         return not listed or all(fits(one, inner[0]) for one in value)
@@ -79,24 +80,45 @@ def fits(value, kind) -> bool:
         # What does the same may stand for a model or the like, and settings with the same fields
         # for ours: a chapter prints our class, and then the notebook has one of its own.
         same = _fields(kind) and _fields(kind) <= _fields(value)
-        other = dataclasses.is_dataclass(value) and not same
-        other = other or type(value).__module__ == "tokenizers"
-        if issubclass(kind, nn.Module) and not isinstance(value, type):
+        other = dataclasses.is_dataclass(value)
+        if issubclass(kind, nn.Module) and not isinstance(value, nn.Module):
             other = other or not (callable(value) or hasattr(value, "step"))
-            ours = type(value).__module__.startswith("transformer_lib.")
-            other = other or (ours and isinstance(value, nn.Module))
-        return not (other or isinstance(value, (*PLAIN, type, types.GeneratorType)))
+        else:
+            package = type(value).__module__.partition(".")[0]
+            other = other or package in ("transformer_lib", "tokenizers")
+        plain = isinstance(value, (*PLAIN, type, types.GeneratorType))
+        return not plain and bool(same or not other)
     return True
 
 
 def takes(function: Callable, n: int, **named) -> bool:
     """Whether a function can be called with n arguments and these; True where nobody can tell."""
+    if isinstance(function, nn.Module):  # __call__ hands on whatever it is given
+        function = function.forward
     try:
         inspect.signature(function).bind(*[None] * n, **named)
     except TypeError:
         return False
     except ValueError as error:  # a partial that names what the function does not take
         return "incorrect arguments" not in str(error)
+    return True
+
+
+def is_device(name: str) -> bool:
+    """Whether torch knows a device of this name, whether or not there is one here."""
+    try:
+        torch.device(name)
+    except RuntimeError:
+        return False
+    return True
+
+
+def computes(device: str | torch.device) -> bool:
+    """Whether torch can hold numbers on this device, on this machine."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, NotImplementedError, ImportError, AssertionError):
+        return False
     return True
 
 
@@ -108,24 +130,29 @@ def has_visible_text(text: str) -> bool:
 def words(kind) -> str:
     """A type, as a sentence names it."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Callable and inner[0] == []:
+        return "a function without arguments"
     if origin in (typing.Union, types.UnionType):
         return " or ".join(dict.fromkeys(map(words, inner)))
     names = {int: "a whole number", float: "a number", str: "a string", bool: "True or False",
              Tensor: "a tensor", type(None): "None", Path: "a path",
-             torch.Generator: "a torch.Generator",
-             Callable: "a function", Sequence: "a list", Iterable: "a list"}
+             torch.Generator: "a torch.Generator", object: "an object", bytes: "bytes",
+             Callable: "a function", Sequence: "a list", Iterable: "a list",
+             Mapping: "a dictionary", np.ndarray: "a NumPy array"}
     if kind in names:
         return names[kind]
     if origin is tuple and inner and Ellipsis not in inner:
         return f"({', '.join(map(words, inner))})"
+    if origin in (list, tuple, Sequence, Iterable) and inner[0] is object:
+        return "a list"
     if origin in (list, tuple, Sequence, Iterable):
-        of = words(inner[0]).removeprefix("a ")
+        of = words(inner[0]).removeprefix("a ").removeprefix("an ")
         of = of[1:-1] if of.startswith("(") else of
         if "," in of:
             return f"a list, each entry ({of})" if "function" not in of else f"a list, each a {of}"
-        return f"a list of {of if of.startswith('list of') else of + 's'}".replace(
-            "list of list", "list of lists"
-        )
+        first, *rest = of.split(" of ", 1)
+        many = {"dictionary": "dictionaries"}.get(first, f"{first}s")
+        return f"a list of {' of '.join([many, *rest])}"
     if origin is Callable:
         taken = "" if not inner or inner[0] is Ellipsis else ", ".join(map(words, inner[0]))
         return f"a function of ({taken})" if inner and inner[0] is not Ellipsis else "a function"
@@ -134,8 +161,13 @@ def words(kind) -> str:
     if origin is dict and inner:
         return f"a dictionary of {words(inner[0])}: {words(inner[1])}"
     if origin is dict or (isinstance(kind, type) and issubclass(kind, dict)):
-        return "a dictionary"
-    return f"a {getattr(kind, '__name__', kind)}"
+        about = "" if kind is dict or origin is dict else inspect.getdoc(kind) or ""
+        return f"a dictionary: {about.partition(';')[0]}".rstrip(": ")
+    return _with_article(getattr(kind, "__name__", str(kind)))
+
+
+def _with_article(name: str) -> str:
+    return f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
 
 
 def of_the_system(error: OSError) -> str | None:
@@ -154,22 +186,32 @@ def of_the_system(error: OSError) -> str | None:
     return f"{name} {advice.get(type(error), f'cannot be used ({error.strerror}).')}"
 
 
+def _is_large(value) -> bool:
+    """Whether Python would write this over many lines, or by its address."""
+    inside = isinstance(value, (list, tuple)) and any(map(_is_large, value))
+    return inside or isinstance(value, LARGE) or inspect.isroutine(value)
+
+
 def describe(value) -> str:
     """A value in a few words: a tensor by its shape, type and device, a text by its beginning."""
     if isinstance(value, Tensor):
         where = "" if value.device.type == "cpu" else f" on {value.device}"
         return f"a tensor {tuple(value.shape)} of {str(value.dtype).removeprefix('torch.')}{where}"
     if isinstance(value, np.ndarray):
-        return f"a NumPy array {value.shape} of {value.dtype} (torch.from_numpy makes a tensor)"
+        return f"a NumPy array {value.shape} of {value.dtype}"
     if isinstance(value, Path):
         return f"the path {value}"
     if isinstance(value, (list, tuple, dict, set)):
         held = [*(value.values() if isinstance(value, dict) else value)]
-        if len(held) > 4 or any(isinstance(one, LARGE) for one in held):
-            begins = f", the first {describe(held[0])}" if isinstance(held[0], LARGE) else ""
+        if len(held) > 4 or any(map(_is_large, held)):
+            begins = f", the first {describe(held[0])}" if _is_large(held[0]) else ""
             return f"a {type(value).__name__} of {len(held)}{begins}"
     if isinstance(value, nn.Module) or not (isinstance(value, PLAIN) or callable(value)):
-        return f"a {type(value).__name__}"
+        return _with_article(type(value).__name__)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, functools.partial):
+        return f"a partial of {describe(value.func)}"
     if inspect.isfunction(value):
         return f"the function {value.__name__}{inspect.signature(value)}"
     text = repr(value)

@@ -9,6 +9,7 @@ from numbers import Real
 from torch import Tensor, nn
 
 from transformer_lib.guards import describe, guard
+from transformer_lib.guards.calls import called
 
 
 def require_loss(given: Tensor) -> Tensor:
@@ -39,6 +40,9 @@ def checked(model: nn.Module, loss: Callable, rate: Callable) -> tuple[Callable,
             "model has no parameter to train, for all have requires_grad=False; expected one with "
             "requires_grad=True."
         )
+
+    loss = called("loss", loss, "loss(model, batch), as translation_loss is for a Transformer")
+    rate = called("rate", rate, "rate(config, step, d_model), as schedule.learning_rate is")
 
     def checked_rate(*given) -> float:
         found = rate(*given)
@@ -77,13 +81,13 @@ def require_measures(found: dict) -> dict:
             for name, value in plain.items()}
 
 
-def require_json(name: str, given) -> None:
+def require_json(name: str, given: object) -> None:
     """Raise TypeError or ValueError for what cannot be kept as JSON."""
     try:
         json.dumps(given, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise type(error)(
-            f"{name} is {describe(given)}, which cannot be kept as JSON ({error}); expected "
+            f"{name} is {describe(given)}, which cannot be kept as JSON; expected "
             "dictionaries, lists, strings, finite numbers, True, False and None."
         ) from None
 

@@ -98,13 +98,13 @@ def run_card(
     split: str = "test",
     limit: int | None = None,
     shown: int = 10,
-    **told,
+    **told: object,
 ) -> RunCard:
     """Translate a split with the run's model, score it, and tell the run.
 
-    translate: the model at work, texts in and texts out. limit: how many sentences of the split are
-    translated and scored; None: all. shown: how many of them the card shows. told: further fields
-    of RunCard. Leaves card.json in run_dir.
+    pairs: {split: [(source, target), ...]}. translate: the model at work, texts in and texts out.
+    limit: how many sentences of the split are translated and scored; None: all. shown: how many of
+    them the card shows. told: further fields of RunCard. Leaves card.json in run_dir.
     """
     from transformer_lib import evaluation
 

@@ -65,10 +65,16 @@ def load_weights(path: str | Path) -> dict[str, Tensor]:
             f"there are no weights at {path}: the run has not finished, or the file was not copied."
         )
     if Path(path).is_dir():
-        raise ValueError(f"{path} is a folder: give the name of a file of weights.")
+        raise ValueError(f"{path} is a folder; expected a file of weights.")
     try:
-        with open(path, "rb"):  # whether it may be read is another question
-            pass
+        with open(path, "rb") as file:  # a file that can't be read isn't damaged
+            header = file.read(9)[8:]  # its length comes first, then JSON
+        if header not in (b"{", b""):
+            raise ValueError(
+                f"{path} is not a safetensors file: it has another format, or its beginning is "
+                "damaged. If torch.save wrote it, read it with torch.load and pass what that "
+                "returns to save_weights; otherwise copy it again."
+            )
         tensors = load_file(path)
     except PermissionError as error:
         raise OSError(f"{path} cannot be read ({error.strerror}).") from None
@@ -106,7 +112,8 @@ def load_state(model: torch.nn.Module, state: dict[str, Tensor], where: str | Pa
     if problems:
         raise ValueError(
             f"the weights in {where} belong to another model ({'; '.join(problems)}); "
-            "build the model from the config.json beside them."
+            "build the model from the config.json that was written with them, and copy that again "
+            "if it has been changed."
         )
     model.load_state_dict(state, strict=False)
 
@@ -123,6 +130,8 @@ def read_config(folder: str | Path) -> dict:
     """config.json of a run folder. Raises ValueError when it is missing or damaged."""
     path = Path(folder) / "config.json"
     require_regular(path)
+    if path.parent.is_file():
+        raise ValueError(f"{folder} is a file; give the run's folder, which holds its config.json.")
     if not path.exists():
         raise ValueError(f"there is no model in {folder}: it holds no config.json.")
     try:
@@ -130,7 +139,7 @@ def read_config(folder: str | Path) -> dict:
     except (ValueError, RecursionError):
         config = None
     if not isinstance(config, dict) or "model" not in config:
-        raise ValueError(f"{path} is damaged: expected JSON with the sizes under 'model'.")
+        raise ValueError(f"{path} is damaged: expected JSON in UTF-8 with the sizes under 'model'.")
     for part in ("model", "train", "data"):
         if not isinstance(config.get(part, {}), dict):
             raise ValueError(
@@ -148,7 +157,9 @@ def load_model(folder: str | Path) -> Transformer:
     return model.eval()
 
 
-def save_checkpoint(run_dir: Path, step: int, tensors: dict[str, dict[str, Tensor]], state: dict):
+def save_checkpoint(
+    run_dir: Path, step: int, tensors: dict[str, dict[str, Tensor]], state: dict
+) -> Path:
     """Write checkpoints/step-000123/ with one safetensors file per group and state.json, which
     holds the SHA-256 of each file and of itself.
     """
@@ -210,6 +221,11 @@ def read_state(path: Path) -> dict:
             f"{path / 'state.json'} cannot be read ({error.strerror}): change its permissions."
         ) from None
     except (OSError, ValueError, RecursionError):
+        if not (path.is_dir() and path.name.startswith("step-")):
+            raise ValueError(
+                f"there is no checkpoint at {path} (it holds no state.json); give a folder such as "
+                "RUN/checkpoints/step-0000200."
+            ) from None
         raise _damaged(path, "state.json") from None
     if CHECKED & state.keys():
         if not CHECKED <= state.keys() or state.pop("sha256") != _own_sha256(state):
@@ -235,6 +251,11 @@ def _damaged(path: Path, what) -> ValueError:
     )
 
 
+def _cause(damaged: ValueError) -> str:
+    """What _damaged says, without its advice."""
+    return str(damaged).partition("; delete it")[0]
+
+
 def set_aside_damaged(run_dir: str | Path) -> list[str]:
     """Leave the newest whole checkpoint as the newest: give those after it, which cannot be read as
     they were written, another name. Returns what is to be said of it, and of damage further back.
@@ -247,26 +268,24 @@ def set_aside_damaged(run_dir: str | Path) -> list[str]:
             load_checkpoint(path, NEEDED)
             break
         except ValueError as error:
-            damaged.append((path, str(error)))
+            damaged.append((path, _cause(error)))
     else:
         if damaged:
             raise ValueError(
-                f"none of the {len(damaged)} checkpoints of {run_dir} is whole: {damaged[0][1]} "
-                "There is none before it: choose a new run folder."
+                f"none of the {len(damaged)} checkpoints of {run_dir} is whole: "
+                f"{damaged[0][1]}, and there is none before it: choose a new run folder."
             )
     for path, _ in damaged:
         aside = path.with_name(f"damaged-{path.name}")
         remove(aside)
         os.replace(path, aside)
         sync(path.parent)
-    said = [error.split("; delete it")[0] for _, error in damaged]
-    said = [f"{what}: going on from the one before." for what in said]
+    said = [f"{what}: going on from the one before." for _, what in damaged]
     for path in kept[: -1 - len(damaged)]:
         try:
             read_state(path)
         except ValueError as error:
-            what = str(error).split("; delete it")[0]
-            said.append(f"{what}: training goes on from a later one, which is whole.")
+            said.append(f"{_cause(error)}: training goes on from a later one, which is whole.")
     return said
 
 
@@ -294,12 +313,14 @@ def discard_damaged(run_dir: str | Path) -> None:
 
 def checkpoints(run_dir: str | Path) -> list[Path]:
     """The whole checkpoints of a run, oldest first."""
+    if Path(run_dir).is_file():
+        raise ValueError(f"{run_dir} is a file; give the run's folder.")
     paths = (Path(run_dir) / "checkpoints").glob("step-*")
     return sorted((path for path in paths if path.name[5:].isdecimal()), key=step_of)
 
 
 def step_of(checkpoint: Path) -> int:
-    """The step at which a checkpoint was saved: 123 for .../step-0000123."""
+    """The step at which a checkpoint was saved, 123 for .../step-0000123."""
     return int(checkpoint.name.removeprefix("step-"))
 
 

@@ -21,8 +21,11 @@ WEIGHTS = "model.safetensors"
 
 
 def read(folder: str | Path) -> dict[str, str] | None:
-    """File name -> SHA-256; None for a folder without the list. ValueError when it is damaged."""
+    """File name -> SHA-256; None for a folder without the list. ValueError when the list is
+    damaged, or the folder does not exist."""
     path = Path(folder) / NAME
+    if not path.parent.is_dir():
+        raise ValueError(f"there is no folder {folder}: give the folder of a run.")
     if not path.exists():
         return None
     require_regular(path)

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from transformer_lib.guards import guard
+from transformer_lib.guards.values import DEVICES, computes
 
 
 def set_seed(seed: int) -> None:
@@ -30,7 +31,7 @@ def pick_device(name: str = "auto") -> torch.device:
         apple = torch.backends.mps.is_available() and not _one_of_many()
         name = "cuda" if torch.cuda.is_available() else "mps" if apple else "cpu"
     device = named(name)
-    if device.type not in ("cpu", "cuda", "mps", "meta") and not _computes(device):
+    if device.type not in ("cpu", "cuda", "mps", "meta") and not computes(device):
         raise ValueError(
             f"device is {name!r}, which this torch does not have; choose 'auto' or 'cpu'."
         )
@@ -58,18 +59,7 @@ def named(name: str) -> torch.device:
     try:
         return torch.device("cpu" if name == "auto" else name)
     except (RuntimeError, TypeError):
-        raise ValueError(
-            f"device is {name!r}; it must be 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'."
-        ) from None
-
-
-def _computes(device: torch.device) -> bool:
-    """Whether torch holds numbers on a device of this kind here."""
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, NotImplementedError, ImportError, AssertionError):
-        return False
-    return True
+        raise ValueError(f"device is {name!r}; it must be 'auto', {DEVICES}.") from None
 
 
 def _one_of_many() -> bool:

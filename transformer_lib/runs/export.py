@@ -18,6 +18,7 @@ import dataclasses
 import hashlib
 import json
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -110,7 +111,9 @@ def run_header(folder: Path, translator: Translator) -> dict:
     }
 
 
-def require_known(config: ModelConfig, known: dict = CHOICES, who: str = "the page's engine"):
+def require_known(
+    config: ModelConfig, known: dict = CHOICES, who: str = "the page's engine"
+) -> None:
     """Raise ValueError, naming the field, for what `who` cannot do. known: values, by field."""
     for field in dataclasses.fields(config):
         given = getattr(config, field.name)
@@ -149,7 +152,7 @@ def bare_tokenizer(kind: str) -> dict:
     return json.loads(train_tokenizer(["a"], len(SPECIAL_TOKENS) + 1, kind).to_str())
 
 
-def unique(model: Transformer):
+def unique(model: Transformer) -> Iterator[tuple[str, Tensor]]:
     """(name, tensor) of each parameter; a tied matrix is given once, under its first name."""
     seen = set()
     for name, tensor in model.state_dict().items():

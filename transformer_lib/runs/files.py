@@ -85,7 +85,7 @@ def write_text(path: str | Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
-def write_json(path: str | Path, value) -> None:
+def write_json(path: str | Path, value: object) -> None:
     """Write JSON that people can read. Raises ValueError for nan and inf, which JSON has not."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n")
@@ -96,7 +96,7 @@ def write_json_lines(path: str | Path, rows: Iterable) -> None:
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-def append_json_line(path: str | Path, row) -> None:
+def append_json_line(path: str | Path, row: object) -> None:
     """Add one JSON value to a file of them. It is on the disk for sure only after `sync`."""
     with open(path, "ab") as file:
         file.write((json.dumps(row) + "\n").encode())
@@ -110,8 +110,8 @@ def read_json_lines(path: str | Path) -> list:
     rows, unreadable = readable_json_lines(path)
     if unreadable:
         raise ValueError(
-            f"{path} is damaged: line {unreadable[0]} is no JSON object; copy the file again, "
-            "or take that line out."
+            f"{path} is no file of JSON lines, or damaged: line {unreadable[0]} is no JSON object; "
+            "copy the file again, or take that line out."
         )
     return rows
 

@@ -53,7 +53,7 @@ def find_run(name: str | Path) -> Path:
     Where the folder lists its files (checksums.json, as every run that ends now does), each must
     hold what it held when it was written; a folder without that list, of an older run, is as good.
     Where there is no results/, as in an installation from a wheel, a run that the book ships is
-    fetched from its repository, once.
+    fetched from its repository, once. Raises ValueError for what is no run.
     """
     if len(str(name)) > 4000:
         raise ValueError(f"no run has a name of {len(str(name)):,} characters.")
@@ -69,18 +69,27 @@ def find_run(name: str | Path) -> Path:
         except (ValueError, ConnectionError) as error:
             if "RESULTS_DIR" not in os.environ:
                 raise
-            where = f"RESULTS_DIR names {results_dir()}, a folder that does not exist"
+            where = f"RESULTS_DIR names {results_dir()}, {_no_folder(results_dir())}"
             raise type(error)(f"{where}; and {error}") from None
     if "RESULTS_DIR" in os.environ and not results_dir().is_dir():
         raise ValueError(
-            f"there is no trained run {str(name)!r}: RESULTS_DIR names {results_dir()}, a folder "
-            "that does not exist."
+            f"there is no trained run {str(name)!r}: RESULTS_DIR names {results_dir()}, "
+            f"{_no_folder(results_dir())}."
+        )
+    if str(name) and Path(name).is_dir():
+        raise ValueError(
+            f"the folder {name} has no config.json, so it holds no trained run; give the folder "
+            "that training wrote."
         )
     known = sorted(path.parent.name for path in results_dir().glob("*/config.json"))
     raise ValueError(
         f"there is no trained run {str(name)!r}; known in {results_dir()} are {known or 'none'} "
         "(set RESULTS_DIR to look elsewhere), and a path to a run folder works too."
     )
+
+
+def _no_folder(path: Path) -> str:
+    return "which is a file" if path.is_file() else "a folder that does not exist"
 
 
 def load_pretrained(
@@ -100,6 +109,12 @@ def load_pretrained(
         print(said_of_unlisted(folder, unlisted))
     model = checkpoint.load_model(folder).to(pick_device(str(device)))
     tokenizer = load_tokenizer(folder / "tokenizer.json")
+    read, written = model.config.vocab_size, tokenizer.get_vocab_size()
+    if written != read:
+        raise ValueError(
+            f"{folder / 'tokenizer.json'} has {written} tokens, but the model of the config.json "
+            f"beside it reads {read}: they come from two runs; copy all files of one run again."
+        )
     return Translator(model, tokenizer, _chosen_length_penalty(folder))
 
 

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 
 import torch
@@ -72,7 +73,7 @@ class Processes:
         ids = [device.index] if device.type == "cuda" else None
         return DistributedDataParallel(_LossOfModel(model, loss), device_ids=ids)
 
-    def exchange_gradients(self, loss_of: Callable, now: bool):
+    def exchange_gradients(self, loss_of: Callable, now: bool) -> AbstractContextManager:
         """Around a batch: whether its gradients, and those added before, go to all processes."""
         if self.world == 1:
             return contextlib.nullcontext()
@@ -97,7 +98,7 @@ class Processes:
         """Whether it is so in any process."""
         return bool(self.total(torch.tensor(float(flag), device=device)))
 
-    def gather(self, value) -> list:
+    def gather(self, value: object) -> list:
         """The value of each process, in the order of their ranks."""
         values = [value]
         if self.world > 1:

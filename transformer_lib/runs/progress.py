@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -43,7 +44,7 @@ class Meter:
         return {"loss": loss, "tokens": tokens} | rates
 
     @contextlib.contextmanager
-    def paused(self):
+    def paused(self) -> Iterator[None]:
         """What the block takes is no time of training."""
         begin = time.perf_counter()
         yield

@@ -25,9 +25,11 @@ def encode_split(
     rows = pairs.get(split, [])
     if not rows:
         held = ", ".join(f"{len(rows):,} {name}" for name, rows in pairs.items()) or "no"
+        purpose, other = (
+            ("to train on", "") if split == "train" else ("to measure on", ", or leave it out"))
         raise ValueError(
-            f"there are no {split} pairs to train on: the data holds {held} pairs; "
-            f"give it a split {split!r} that is not empty."
+            f"there are no {split} pairs {purpose}: the data holds {held} pairs; "
+            f"give it a split {split!r} that is not empty{other}."
         )
     sources, targets = tokenization.encode_pairs(tokenizer, rows)
     # A target has one token more than the decoder reads.

@@ -12,7 +12,7 @@ from transformer_lib.corpora.rows import SPLITS
 from transformer_lib.evaluation import score
 from transformer_lib.guards import guard, require_pairs
 from transformer_lib.runs import checksums
-from transformer_lib.runs.checkpoint import read_config
+from transformer_lib.runs.checkpoint import load_weights, read_config
 from transformer_lib.runs.files import read_json_lines, sha256
 from transformer_lib.runs.pretrained import find_run, load_pretrained
 
@@ -40,7 +40,8 @@ def verify(
 ) -> Iterator[Finding]:
     """Hold a run to its files, its scores and its translations; yields a Finding for each.
 
-    Every listed file must hold the bytes that were written. Kept scores must be of these weights,
+    Every listed file must hold the bytes that were written; a folder without that list must at
+    least hold a model that translates, if it is a translator. Kept scores must be of these weights,
     and kept translations must give them again. The model translates the test set again, and a split
     without translations: ten seconds each on one core, or a minute without a C compiler.
     run: a name in results/ or a run folder. load: (data, src, tgt) -> splits, where the pairs come
@@ -51,6 +52,18 @@ def verify(
     listed = checksums.read(folder)
     if listed is None:
         yield Finding(None, f"{folder} lists no checksums, so its files can't be compared")
+        try:
+            weights = load_weights(folder / checksums.WEIGHTS)
+            if any(name.startswith("src_embedding") for name in weights):
+                load_pretrained(folder)
+            else:
+                yield Finding(None, "its model is no translator, so it can't be tried")
+        except (OSError, ValueError) as error:
+            yield Finding(False, f"it can't translate: {error}")
+            return
+    elif lost := [name for name in listed if not (folder / name).exists()]:
+        yield Finding(False, f"{', '.join(lost)}: listed, but missing")
+        return
     else:
         yield Finding(True, f"{len(listed)} files hold what was written")
     if unlisted := checksums.unlisted(folder):

@@ -36,7 +36,7 @@ class Watch:
         config: TrainConfig,
         translate: Callable[[list[str]], list[str]],
         sentences: list[str],
-        curve,
+        curve: object,
         flops: float = 0.0,
         peak: float = 0.0,
         stop_after: int | None = None,

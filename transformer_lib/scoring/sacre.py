@@ -1,22 +1,26 @@
 """sacrebleu's metrics (Post 2018), imported when they are needed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from transformer_lib.guards import guard
 
 
-def metrics():
+def metrics() -> dict:
     """The corpus metrics that are reported, with sacrebleu's default settings."""
     from sacrebleu.metrics import BLEU, CHRF, TER
 
     return {"bleu": BLEU(), "chrf": CHRF(), "ter": TER()}
 
 
-def statistics(metric: str, hypotheses: Sequence[str], references: Sequence[str]):
+def statistics(
+    metric: str, hypotheses: Sequence[str], references: Sequence[str]
+) -> tuple[np.ndarray, Callable]:
     """The counts of each sentence, (sentences, k), and a function from their sums to scores."""
-    scorer = metrics()[metric]
+    if metric not in (known := metrics()):
+        raise ValueError(f"metric must be one of {', '.join(known)}, got {metric!r}.")
+    scorer = known[metric]
     counts = scorer._extract_corpus_statistics(hypotheses, [references])
 
     def total(sums):
@@ -27,7 +31,7 @@ def statistics(metric: str, hypotheses: Sequence[str], references: Sequence[str]
     return np.array(counts, dtype=float), total
 
 
-def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str]):
+def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
     """BLEU of each sentence, over the orders of n-grams that it has."""
     from sacrebleu.metrics import BLEU
 

@@ -5,7 +5,7 @@ import re
 from transformer_lib.guards import guard
 
 
-def check_texts(hypotheses, references, also=str):
+def check_texts(hypotheses: object, references: object, also: type = str) -> None:
     """Raise TypeError or ValueError, naming the trouble, unless each hypothesis has a reference.
 
     also: another type that a sentence may have, such as list for tokens.
@@ -32,7 +32,7 @@ def check_texts(hypotheses, references, also=str):
         raise ValueError("there is nothing to score: both lists are empty.")
 
 
-def tokens_of(text, tokenize):
+def tokens_of(text: str | list, tokenize: str) -> list:
     """The tokens of a sentence, as BLEU counts them: "none" splits at spaces, "13a" as sacrebleu.
 
     A list of tokens stays as it is.

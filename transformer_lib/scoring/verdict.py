@@ -5,7 +5,7 @@ pairs of runs with the same random seed, because a seed fixes the initialisation
 the data and so moves both arms in the same direction.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -29,7 +29,7 @@ class Verdict:
     high: float
     pairs: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         """One clause, e.g. "better by 2.05 (95 % interval 1.20 to 2.90, 5 pairs)"."""
         n = f"{self.pairs} pair{'s' * (self.pairs != 1)}"
         if not np.isfinite(self.low):
@@ -41,8 +41,12 @@ class Verdict:
 
 
 def compare_runs(
-    a, b, better: str = "higher", among: int = 1, spread: Sequence[float] | None = None
-):
+    a: dict[object, float] | Sequence[float],
+    b: dict[object, float] | Sequence[float],
+    better: str = "higher",
+    among: int = 1,
+    spread: Sequence[float] | None = None,
+) -> Verdict:
     """Is arm `a` better than arm `b`? Returns a Verdict at the 5 % level.
 
     a, b: the final metric of each run, as {seed: value} or as two sequences in the order of the
@@ -80,7 +84,7 @@ def compare_runs(
     return Verdict(word, mean, low, high, n)
 
 
-def sign_flip_p(differences) -> float:
+def sign_flip_p(differences: Sequence | np.ndarray) -> float:
     """The share of all sign patterns whose mean is at least as far from 0 as the observed one.
 
     differences: (n,), one per pair. All 2^n patterns up to 14 pairs, then 10,000 random ones.
@@ -98,7 +102,7 @@ def sign_flip_p(differences) -> float:
     return float((means >= abs(differences.sum()) * (1 - 1e-9)).mean())
 
 
-def pooled_spread(arms):
+def pooled_spread(arms: Iterable) -> tuple[float, int]:
     """(s, f): how far one run scatters, estimated from all arms of an experiment together.
 
     arms: a sequence of {seed: value}. Each arm and each seed may have a level of its own (a block
@@ -120,7 +124,9 @@ def pooled_spread(arms):
     return (np.sqrt(squares / freedom) if freedom else float("nan")), freedom
 
 
-def _differences(a, b) -> np.ndarray:
+def _differences(
+    a: Mapping | Sequence | np.ndarray, b: Mapping | Sequence | np.ndarray
+) -> np.ndarray:
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         seeds = [seed for seed in a if seed in b]
         a, b = [a[seed] for seed in seeds], [b[seed] for seed in seeds]

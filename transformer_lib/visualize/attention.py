@@ -1,15 +1,17 @@
 """Attention weights: what all views of them share, and the heatmap."""
 
 import json
+from types import ModuleType
 
 import numpy as np
 
 from transformer_lib.guards import guard
+from transformer_lib.visualize.kinds import Chart, Labels, Numbers, Title
 from transformer_lib.visualize.numbers import to_array
 from transformer_lib.visualize.theme import ROLE_COLOURS, themed_altair
 
 
-def stack_layers(weights, name="weights"):
+def stack_layers(weights: Numbers, name: str = "weights") -> np.ndarray:
     """Weights of one head, one layer or all layers as (layers, H, Tq, Tk) float numbers."""
     if isinstance(weights, (list, tuple)) and len(weights) and hasattr(weights[0], "detach"):
         shapes = {tuple(layer.shape) for layer in weights}
@@ -35,7 +37,11 @@ def stack_layers(weights, name="weights"):
     return array
 
 
-def check_tokens(weights, query_tokens, key_tokens, name="weights"):
+def check_tokens(
+    weights: np.ndarray, query_tokens: Labels | None, key_tokens: Labels | None,
+    name: str = "weights",
+) -> None:
+    """Raise ValueError unless each query and key has a token. weights: (layers, H, Tq, Tk)."""
     for tokens, size, kind in (
         (query_tokens, weights.shape[2], "query"),
         (key_tokens, weights.shape[3], "key"),
@@ -48,7 +54,9 @@ def check_tokens(weights, query_tokens, key_tokens, name="weights"):
             )
 
 
-def _strongest(weights, query_tokens, key_tokens, limit=12):
+def _strongest(
+    weights: np.ndarray, query_tokens: Labels, key_tokens: Labels, limit: int = 12
+) -> str:
     """Where each query of a head looks, in words: the core of every text alternative."""
     first = np.nan_to_num(weights)  # (Tq, Tk)
     pairs = [
@@ -59,7 +67,10 @@ def _strongest(weights, query_tokens, key_tokens, limit=12):
     return ", ".join(pairs) + more
 
 
-def describe_attention(weights, query_tokens, key_tokens, layer=0, head=0):
+def describe_attention(
+    weights: np.ndarray, query_tokens: Labels, key_tokens: Labels, layer: int = 0, head: int = 0
+) -> str:
+    """The text alternative: sizes, and where one head looks. weights: (layers, H, Tq, Tk)."""
     layers, heads, n_queries, n_keys = weights.shape
     which = "" if layers * heads == 1 else f" of {layers} layers with {heads} heads each"
     where = "" if layers * heads == 1 else f" in layer {layer}, head {head}"
@@ -71,9 +82,16 @@ def describe_attention(weights, query_tokens, key_tokens, layer=0, head=0):
 
 
 def attention_heatmap(
-    weights, query_tokens, key_tokens, title=None, description=None, mask=None, show_numbers=None,
-    layer=0, head=0,
-):
+    weights: Numbers,
+    query_tokens: Labels,
+    key_tokens: Labels,
+    title: Title | None = None,
+    description: str | None = None,
+    mask: Numbers | None = None,
+    show_numbers: bool | None = None,
+    layer: int = 0,
+    head: int = 0,
+) -> Chart:
     """Attention weights as an interactive heatmap: one row per query, one column per key.
 
     Pointing at a cell shows its number and lights up the query's row. Menus, which a keyboard
@@ -181,7 +199,7 @@ def attention_heatmap(
     return figure
 
 
-def _token_axis(alt, **options):
+def _token_axis(alt: ModuleType, **options: object) -> object:
     token = "slice(datum.label, indexof(datum.label, ' ') + 1)"
     return alt.Axis(labelExpr=token, labelOverlap=False, grid=False, **options)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from transformer_lib.guards import guard
 from transformer_lib.visualize.attention import check_tokens, describe_attention, stack_layers
+from transformer_lib.visualize.kinds import Labels, Numbers, Page
 
 FRAME = Path(__file__).with_name("bertviz_frame.html")
 KINDS = ("encoder", "decoder", "cross")
@@ -23,9 +24,14 @@ NARROWER = {
 
 
 def head_view(
-    weights, query_tokens, key_tokens=None, *, layer=None,
-    heads: Sequence[object] | None = None, description=None,
-):
+    weights: Numbers,
+    query_tokens: Labels,
+    key_tokens: Labels | None = None,
+    *,
+    layer: int | None = None,
+    heads: Sequence[object] | None = None,
+    description: str | None = None,
+) -> Page:
     """BertViz's head view: lines from each query to the keys, all heads of a layer at once.
 
     weights: (Tq, Tk), (H, Tq, Tk), (layers, H, Tq, Tk) or a list of layers. query_tokens: Tq
@@ -49,18 +55,26 @@ def head_view(
     return _figure("Head view", page, data, description)
 
 
-def _require_inside(parts, layer, heads):
+def _require_inside(
+    parts: list[dict], layer: int | None, heads: Sequence[object] | None
+) -> None:
     """ValueError for a layer or a head that the weights do not have."""
     shapes = [tuple(part["weights"].shape[:2]) for part in parts]
     n_layers, n_heads = map(min, zip(*shapes, strict=True))
     if layer not in (None, *range(n_layers)) or not set(heads or ()) <= set(range(n_heads)):
         raise ValueError(
-            f"there is no layer {layer}, heads {heads}: weights has {n_layers} layers with "
+            f"layer is {layer}, heads is {heads}: weights has {n_layers} layers with "
             f"{n_heads} heads each, counted from 0."
         )
 
 
-def model_view(weights, query_tokens, key_tokens=None, *, description=None):
+def model_view(
+    weights: Numbers,
+    query_tokens: Labels,
+    key_tokens: Labels | None = None,
+    *,
+    description: str | None = None,
+) -> Page:
     """BertViz's model view: a small picture of every head in every layer; a click enlarges one.
 
     Takes what `head_view` takes. Returns an IPython HTML object.
@@ -78,9 +92,17 @@ def model_view(weights, query_tokens, key_tokens=None, *, description=None):
 
 
 def neuron_view(
-    queries, keys, weights, query_tokens, key_tokens=None, *,
-    layer=0, head=0, causal=False, description=None,
-):
+    queries: Numbers,
+    keys: Numbers,
+    weights: Numbers,
+    query_tokens: Labels,
+    key_tokens: Labels | None = None,
+    *,
+    layer: int = 0,
+    head: int = 0,
+    causal: bool = False,
+    description: str | None = None,
+) -> Page:
     """BertViz's neuron view: how query and key numbers multiply to one attention weight.
 
     queries: (layers, H, Tq, K) or (H, Tq, K). keys: the same with Tk. weights: (layers, H, Tq, Tk)
@@ -142,7 +164,9 @@ def neuron_view(
     return _figure("Neuron view", page, data, description)
 
 
-def _parts(weights, query_tokens, key_tokens):
+def _parts(
+    weights: Numbers, query_tokens: Labels, key_tokens: Labels | None
+) -> list[dict]:
     """The attentions of a view: [{name, weights (layers, H, Tq, Tk), queries, keys}]."""
     if key_tokens is None and not isinstance(weights, dict):
         key_tokens = query_tokens
@@ -164,7 +188,7 @@ def _parts(weights, query_tokens, key_tokens):
     return parts
 
 
-def _bertviz_arguments(parts):
+def _bertviz_arguments(parts: list[dict]) -> dict:
     """The same as keyword arguments of BertViz."""
     import torch
 
@@ -183,18 +207,18 @@ def _bertviz_arguments(parts):
     return arguments
 
 
-def _plain_tokens(tokens):
+def _plain_tokens(tokens: Labels) -> list[str]:
     # The tokens go into a script, which a literal closing tag would end.
     return [str(token).replace("</", "<\u200b/") for token in tokens]
 
 
-def _script_json(data):
+def _script_json(data: object) -> str:
     """JSON that may stand in a script; arrays are rounded to four digits, as in the heatmap."""
     numbers = json.dumps(data, default=lambda array: array.round(4).tolist(), ensure_ascii=False)
     return numbers.replace("<", "\\u003c")
 
 
-def _figure(view, page, data, description):
+def _figure(view: str, page: str, data: dict, description: str | None) -> Page:
     """BertViz's page in its frame, and the numbers that it shows."""
     from IPython.display import HTML
 

@@ -6,9 +6,10 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from transformer_lib.guards import guard
+from transformer_lib.visualize.kinds import Chart, Title
 from transformer_lib.visualize.theme import (
     ROLE_COLOURS,
     SERIES_COLOURS,
@@ -20,19 +21,19 @@ MOST_POINTS = 600  # of one line of a live curve
 
 
 def line_chart(
-    rows,
-    x,
-    y,
-    series=None,
-    title=None,
-    description=None,
-    x_title=None,
-    y_title=None,
-    band=False,
-    log_x=False,
-    log_y=False,
-    zero=False,
-):
+    rows: Iterable[object],
+    x: str,
+    y: str,
+    series: str | None = None,
+    title: Title | None = None,
+    description: str | None = None,
+    x_title: str | None = None,
+    y_title: str | None = None,
+    band: bool = False,
+    log_x: bool = False,
+    log_y: bool = False,
+    zero: bool = False,
+) -> Chart:
     """Lines of a metric, with the numbers under the pointer; a click in the legend shows one alone.
 
     rows: dicts (as in `metrics.jsonl`) or a DataFrame. x, y, series: the keys to plot; rows
@@ -125,15 +126,17 @@ def line_chart(
     )
 
 
-def _plain(value):
+def _plain(value: object) -> object:
     return value.item() if hasattr(value, "item") else value
 
 
-def _finite(*values):
-    return all(math.isfinite(value) for value in values)
+def _finite(*values: float) -> bool:
+    if texts := [value for value in values if isinstance(value, str)]:
+        raise ValueError(f"{texts[0]!r:.60} is a text; expected a number to draw.")
+    return all(map(math.isfinite, values))
 
 
-def _describe_curves(data, x, y, series):
+def _describe_curves(data: list[dict], x: str, y: str, series: str | None) -> str:
     parts = []
     for name in dict.fromkeys(row.get(series) for row in data):
         rows = sorted((row for row in data if row.get(series) == name), key=lambda row: row[x])
@@ -162,7 +165,7 @@ class LiveCurve:
 
     def __init__(
         self, x: str = "step", y: str | Iterable[str] = ("loss",),
-        title: str | Sequence[str] | None = "Training", seconds: float = 1.0,
+        title: Title | None = "Training", seconds: float = 1.0,
         ghost: Iterable[object] = (), log_x: bool = False, below: str = "",
     ):
         if not 0 <= seconds < math.inf:
@@ -176,18 +179,18 @@ class LiveCurve:
         self.drawn_at = -math.inf
         self.handle = None
 
-    def _add(self, metrics, to):
+    def _add(self, metrics: dict, to: dict[str, list]) -> None:
         for name, points in to.items():
             value = metrics.get(name)
             if value is not None and _finite(value):
                 points.append((float(metrics[self.x]), float(value)))
 
-    def __call__(self, metrics: dict):
+    def __call__(self, metrics: dict) -> None:
         self._add(metrics, self.points)
         if time.monotonic() - self.drawn_at >= self.seconds:
             self.draw()
 
-    def draw(self):
+    def draw(self) -> None:
         """Draw now. Call it once after training, so that the last numbers are in the picture."""
         from IPython import get_ipython
         from IPython.display import HTML, display
@@ -202,12 +205,12 @@ class LiveCurve:
         else:
             self.handle.update(HTML(self._picture()))
 
-    def _summary(self):
+    def _summary(self) -> str:
         latest = [f"{name} {points[-1][1]:.4g}" for name, points in self.points.items() if points]
         step = max(points[-1][0] for points in self.points.values() if points)
         return f"{self.title}: {self.x} {step:g}, " + ", ".join(latest)
 
-    def _line(self, points, place, style):
+    def _line(self, points: list[tuple], place: Callable, style: str) -> str:
         """The points as a line of the picture, thinned if they are many, with dots if few."""
         thinned = [*points[:: max(1, len(points) // MOST_POINTS)], points[-1]]
         places = " ".join(f"{x:.2f},{y:.2f}" for x, y in dict.fromkeys(map(place, thinned)))
@@ -221,7 +224,7 @@ class LiveCurve:
             for x, y in map(place, points)
         )
 
-    def _picture(self):
+    def _picture(self) -> str:
         """The curves as HTML, as wide as the page and in its colours, with a text alternative.
 
         No Altair chart: that would load its library anew at each update. The lines are stretched
@@ -287,7 +290,7 @@ class LiveCurve:
         )
 
 
-def _ticks(low, high, log=False):
+def _ticks(low: float, high: float, log: bool = False) -> list[float]:
     """Some four to seven round numbers between the ends, which are logarithms on such an axis."""
     if log:
         found = [d * 10**e for e in range(math.floor(low), math.ceil(high) + 1) for d in (1, 2, 5)]

@@ -18,7 +18,7 @@ BY_WIDTH = (
 )
 
 
-def show_image(name: str, alt: str):
+def show_image(name: str, alt: str) -> None:
     """Display the diagram `images/<name>.svg` with a text alternative.
 
     The SVG becomes part of the page, so a drawing that uses `currentColor` follows light and dark
@@ -46,7 +46,7 @@ def show_image(name: str, alt: str):
     display(HTML(f'<figure class="drawing" style="margin:1em 0">{drawings}</figure>'))
 
 
-def _inline(svg, alt, width=""):
+def _inline(svg: str, alt: str, width: str = "") -> str:
     svg = svg[svg.index("<svg") :]  # without the XML declaration and comments before it
     prefix = f"figure-{next(_figure_ids)}-"
     for name in set(re.findall(r'\bid="([^"]+)"', svg)):

@@ -1,17 +1,28 @@
 """A grid of experiments: what came out at each setting, with the page's own setting framed."""
 
 import itertools
+from collections.abc import Iterable
 
 from transformer_lib.guards import guard
+from transformer_lib.visualize.kinds import Chart, Title
 from transformer_lib.visualize.theme import ROLE_COLOURS, themed_altair
 
 CELL = (46, 32)  # width and height, pixels
 
 
 def result_grid(
-    rows, x, y, value, panel=None, menus=None, framed=(), title=None, description=None,
-    number=".0%", domain: tuple[float, float] = (0.0, 1.0),
-):
+    rows: Iterable[dict],
+    x: str,
+    y: str,
+    value: str,
+    panel: str | None = None,
+    menus: dict | None = None,
+    framed: Iterable[dict] = (),
+    title: Title | None = None,
+    description: str | None = None,
+    number: str = ".0%",
+    domain: tuple[float, float] = (0.0, 1.0),
+) -> Chart:
     """Results of many runs as squares: one for each setting, with the mean of its seeds.
 
     rows: dicts, one for each run, that hold the settings and the result. x, y: the settings along
@@ -74,9 +85,9 @@ def result_grid(
         tiles = base.mark_rect().encode(
             color=alt.Color("mean:Q", legend=None, scale=alt.Scale(domain=[low, high], clamp=True))
         )
-        # Beyond the middle of the palette white is read better than black.
+        # In deep blue white is read better than black (on a dark page the other way round).
         ink = alt.condition(
-            f"datum.mean > {low + 0.55 * (high - low)}", alt.value("white"), alt.value("black")
+            f"datum.mean > {low + 0.64 * (high - low)}", alt.value("white"), alt.value("black")
         )
         numbers = base.mark_text().encode(text=alt.Text("mean:Q", format=number), color=ink)
         # The tile below tells its numbers; and a panel without a frame would be an object unnamed.
@@ -104,7 +115,9 @@ def result_grid(
     )
 
 
-def _describe(records, value, used, menus, number):
+def _describe(
+    records: list[dict], value: str, used: Iterable[str], menus: dict, number: str
+) -> str:
     """The squares that stand there at first, in words."""
     shown = [r for r in records if all(r[name] == first for name, first in menus.items())]
     where = "".join(f", {name} {first}" for name, first in menus.items())

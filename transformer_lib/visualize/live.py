@@ -17,7 +17,9 @@ LIVE = Path(__file__).resolve().parents[2] / "book" / "_static" / "live"
 MOST_CHOICES = 4
 
 
-def live_figure(name: str, finding: str, still=None, **options):
+def live_figure(
+    name: str, finding: str, still: Still | str | None = None, **options: object
+) -> None:
     """Display the live figure `name`, of the module book/_static/live/<name>.js.
 
     finding: one or two sentences that say what the figure shows; they are its title, and in a
@@ -52,7 +54,7 @@ def live_figure(name: str, finding: str, still=None, **options):
     )
 
 
-def guess(name: str, question: str, choices: Sequence[object], answer, told):
+def guess(name: str, question: str, choices: Sequence[str], answer: int, told: str) -> None:
     """Ask for a guess before the live figure below answers it.
 
     In the page the reader clicks a choice, and only then sees the answer and the figure's finding;
@@ -65,7 +67,9 @@ def guess(name: str, question: str, choices: Sequence[object], answer, told):
     display(HTML(guess_html(name, question, choices, answer, told)))
 
 
-def guess_html(name, question, choices, answer, told):
+def guess_html(
+    name: str, question: str, choices: Sequence[str], answer: int, told: str
+) -> str:
     """What `guess` displays."""
     texts = (name, question, told, *choices)
     if not 2 <= len(choices) <= MOST_CHOICES or not all(isinstance(x, str) and x for x in texts):

@@ -2,17 +2,18 @@
 
 import html
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from transformer_lib.guards import guard
+from transformer_lib.visualize.kinds import Labels, Numbers, Page
 from transformer_lib.visualize.theme import ROLE_COLOURS
 
 MAX_MATRIX_CELLS = 2_000
 
 
-def to_array(tensor, name="tensor"):
+def to_array(tensor: Numbers, name: str = "tensor") -> np.ndarray:
     """A torch tensor, numpy array or nested list as a numpy array on the CPU."""
     if hasattr(tensor, "detach"):
         tensor = tensor.detach().cpu()
@@ -31,7 +32,7 @@ def to_array(tensor, name="tensor"):
     return array
 
 
-def _counts(column):
+def _counts(column: np.ndarray) -> bool:
     """Whether a column of floats holds counts, such as sizes: whole numbers that pass 1."""
     if len(column) < 2:  # one number tells nothing of what stands there
         return False
@@ -39,7 +40,7 @@ def _counts(column):
     return finite.size > 0 and np.abs(finite).max() > 1 and bool((finite == finite.round()).all())
 
 
-def _cell(value, whole=False):
+def _cell(value: float, whole: bool = False) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "✓" if value else "·"
     if whole and math.isfinite(value):
@@ -52,8 +53,13 @@ def _cell(value, whole=False):
 
 
 def matrix(
-    tensor, row_labels=None, column_labels=None, title=None, role="query", by_column=False
-):
+    tensor: Numbers,
+    row_labels: Labels | None = None,
+    column_labels: Labels | None = None,
+    title: str | None = None,
+    role: str = "query",
+    by_column: bool = False,
+) -> Page:
     """A small tensor as a table of numbers, shaded by size, with its shape written below.
 
     tensor: any shape up to `MAX_MATRIX_CELLS` numbers, floats, integers or booleans. A vector is
@@ -106,8 +112,11 @@ def matrix(
 
 
 def table(
-    columns: Iterable[object] | dict, rows: Iterable[object], caption=None, folded=None
-):
+    columns: Iterable[object] | dict,
+    rows: Iterable[Sequence[object]],
+    caption: str | None = None,
+    folded: str | None = None,
+) -> Page:
     """What was found, as a table: a row for each thing compared.
 
     columns: the headings; an empty one heads nothing and is a cell. rows: of each, its name and
@@ -143,7 +152,10 @@ def table(
     return HTML(figure)
 
 
-def _table(part, name, row_labels, column_labels, largest, colour):
+def _table(
+    part: np.ndarray, name: str, row_labels: Labels | None, column_labels: Labels | None,
+    largest: np.ndarray, colour: str,
+) -> str:
     border = "padding:0.2em 0.5em;border:1px solid rgb(136 136 136 / 53%);text-align:right;"
     head = ""
     if column_labels is not None:

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from transformer_lib.guards import guard
+from transformer_lib.visualize.kinds import Labels, Numbers
 from transformer_lib.visualize.numbers import to_array
 from transformer_lib.visualize.theme import ROLE_COLOURS, SEQUENTIAL
 
@@ -21,14 +22,14 @@ _FONT = 'font-family="Inter, system-ui, sans-serif" fill="currentColor"'
 class Still(str):
     """Markup that a notebook shows as a picture; two of them can be added."""
 
-    def __add__(self, other):
+    def __add__(self, other: str) -> "Still":
         return Still(str(self) + str(other))
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return str(self)
 
 
-def _svg(width, height, label, parts):
+def _svg(width: float, height: float, label: str, parts: Iterable[str]) -> Still:
     return Still(
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
         f'aria-label="{html.escape(label)}" style="max-width:100%;height:auto" {_FONT}>'
@@ -36,12 +37,14 @@ def _svg(width, height, label, parts):
     )
 
 
-def _text(words, x, y, anchor="start", size=13, more=""):
+def _text(
+    words: object, x: float, y: float, anchor: str = "start", size: int = 13, more: str = ""
+) -> str:
     words = html.escape(str(words))
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}"{more}>{words}</text>'
 
 
-def attention_squares(weights, rows, columns, label):
+def attention_squares(weights: Numbers, rows: Labels, columns: Labels, label: str) -> Still:
     """A map of attention as squares: the larger and darker, the larger the weight.
 
     weights: (len(rows), len(columns)), each row sums to at most 1. label: what the map says, in
@@ -69,7 +72,7 @@ def attention_squares(weights, rows, columns, label):
     return _svg(left + cell * len(columns) + 40, top + cell * len(rows) + 6, label, parts)
 
 
-def bars(shares: Sequence[object], label: str):
+def bars(shares: Sequence[tuple[str, float]], label: str) -> Still:
     """Shares as bars with their percentage: [(name, number from 0 to 1), ...]."""
     row, left, wide = 24, 96, 240
     parts = []
@@ -84,7 +87,10 @@ def bars(shares: Sequence[object], label: str):
     return _svg(left + wide + 50, row * len(shares) + 4, label, parts)
 
 
-def curve(points: Sequence[object], x_title, y_title, label, beside=None):
+def curve(
+    points: Sequence[tuple[float, float]], x_title: str, y_title: str, label: str,
+    beside: tuple[str, Sequence[tuple[float, float]]] | None = None,
+) -> Still:
     """One line through [(x, y), ...], from 0 on both axes. beside: (name, points) of a second line,
     dashed, to compare with."""
     wide, high, left, top = 300, 150, 34, 24
@@ -111,7 +117,7 @@ def curve(points: Sequence[object], x_title, y_title, label, beside=None):
     return _svg(left + wide + 10, top + high + 22, label, parts)
 
 
-def sentences(named: Iterable[object]):
+def sentences(named: Iterable[tuple[str, str]]) -> Still:
     """Sentences below each other, each behind its name: [(name, text), ...]."""
     rows = itertools.chain.from_iterable(
         (f"<dt><small>{html.escape(name)}</small></dt>", f"<dd>{html.escape(text)}</dd>")
@@ -120,7 +126,7 @@ def sentences(named: Iterable[object]):
     return Still(f"<dl>{''.join(rows)}</dl>")
 
 
-def moments(sources, told):
+def moments(sources: Sequence[str], told: Sequence[tuple[str, Sequence[str]]]) -> Still:
     """Sentences, each with what was said of it at several moments: [(moment, [text, ...]), ...].
 
     Of a long text the beginning is shown.
@@ -138,7 +144,7 @@ def moments(sources, told):
     return Still(f'<div style="{style}">{"".join(cards)}</div>')
 
 
-def _beginning(text, most=90):
+def _beginning(text: str, most: int = 90) -> str:
     return text if len(text) <= most else text[:most].rstrip() + " …"
 
 

@@ -1,5 +1,7 @@
 """The one visual language: colours of roles, of series, of more and less, and the charts' look."""
 
+from types import ModuleType
+
 # The palette of the book: no chart, diagram or page names a colour of its own.
 # One colour per role in every figure (the colour-blind-safe palette of Okabe and Ito, 2008).
 # Between two languages the source is asked, and has the keys' colour; the target asks.
@@ -37,7 +39,7 @@ DIVERGING = [ROLE_COLOURS["loss"], SEQUENTIAL[0], ROLE_COLOURS["query"]]
 _TEXT = "currentColor"
 
 
-def use_theme():
+def use_theme() -> None:
     """Make Altair and matplotlib draw in the book's visual language. Charts call this themselves.
 
     Altair draws SVG on a transparent background, in the text colour of the page. A matplotlib
@@ -70,7 +72,7 @@ def use_theme():
     )
 
 
-def _altair_config():
+def _altair_config() -> dict:
     axis = {
         "labelColor": _TEXT,
         "titleColor": _TEXT,
@@ -108,7 +110,7 @@ def _altair_config():
     }
 
 
-def themed_altair():
+def themed_altair() -> ModuleType:
     """Altair, with the theme in force."""
     import altair
 

@@ -134,7 +134,8 @@ export function neverRead(text, words, src) {
   const unread = [...new Set(words.unread(text, src))], length = (text.match(WORD) ?? []).length;
   if (unread.length) return `It has never read ${quoted(unread, "or")}${unread.length > MOST ? ` (and ${unread.length - MOST} more)` : ""}.`;
   if (length === 1) return "It has never read a text of only one word.";
-  return length && /\?["”“’]*\s*$/.test(text) ? "It has hardly ever read a question." : null;
+  if (!length) return "It has hardly ever read a text without words.";
+  return /\?["”“’]*\s*$/.test(text) ? "It has hardly ever read a question." : null;
 }
 
 let loading = null;

@@ -149,6 +149,8 @@ class Model extends EventTarget {
   get src() { return this.info?.src ?? this.wanted; }
   get tgt() { return this.info?.tgt ?? (this.wanted === "de" ? "en" : "de"); }
   wanted = "de";   // the language that the next model of ours reads
+  // How sure it is of 95 captions in 100; of a reader's own model nobody knows.
+  get usual() { return this.own ? 0 : (this.src === "en" ? this.records?.english : this.records)?.usual ?? 0; }
   get dk() { return this.info ? this.info.config.d_model / this.info.config.n_heads : 32; }
 
   async examples() {

@@ -324,14 +324,15 @@ export async function mount(root, { base }) {
     try {
       await load();
       const found = [];
-      for (const part of parts) found.push((await ask("translate", part, { attention: false, slot: "apart" })).text);
+      for (const part of parts) found.push(await ask("translate", part, { attention: false, slot: "apart" }));
+      const guessed = found.filter((one) => one.confidence < model.usual).length;
       apart = { text: whole };
-      each.replaceChildren(...parts.map((part, i) => h("li", {}, h("button", { type: "button", class: "live-link", lang: lang.tgt, title: "Look at this one", onclick: () => type(part) }, unescaped(found[i])))));
+      each.replaceChildren(...parts.map((part, i) => h("li", {}, h("button", { type: "button", class: "live-link", lang: lang.tgt, title: "Look at this one", onclick: () => type(part) }, unescaped(found[i].text)))));
       each.hidden = false;
       output.replaceChildren();
       how.textContent = "";
       tool.classList.add("live-empty");
-      say(`${parts.length} sentences, each translated by itself. Choose one to look inside.`);
+      say(`${parts.length} sentences, each translated by itself${guessed ? `. It is guessing at ${guessed === parts.length ? "all of them" : `${guessed} of them`}: it has only read captions of photographs` : ""}. Choose one to look inside.`);
       offer(null);
     } catch (error) { say(error.message); }
     aid.disabled = false;
@@ -374,7 +375,7 @@ export async function mount(root, { base }) {
   // What happened, in one sentence made of the numbers.
   function say(text) { if (spoken.textContent !== text) spoken.textContent = text; }
   function speak(text, asked, switches) {
-    const names = nameOfSwitches(state), records = model.records;
+    const names = nameOfSwitches(state);
     const met = words && !model.own ? neverRead(text, words, model.src) : null;
     if (tool.dataset.unknown) say(`The model has never seen ${[...tool.dataset.unknown].map((c) => `“${c}”`).join(", ")}: it reads <unk> there.`);
     else if (state.causal && !state.heads.size && !state.blocks.size && !state.positions) unmasked(text);
@@ -384,7 +385,7 @@ export async function mount(root, { base }) {
       const shift = `“${d.word}” ${d.is < d.was ? "falls" : "rises"} from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}`;
       say(`Without ${names} ${d.same ? `the sentence stays; ${shift}.` : `it writes something else: ${shift}.`}`);
     } else if (advice) say(advice.says);
-    else if (records && result.confidence < records.usual && !model.own && model.src === "de") {
+    else if (result.confidence < model.usual) {
       say(`It is guessing: ${met ? `${met[0].toLowerCase()}${met.slice(1, -1)}, and ` : ""}it has only read captions of photographs. On average, it was ${percent(result.confidence)} sure of a piece.`);
     } else say(`${met ? met + " " : ""}On average, it was ${percent(result.confidence)} sure of a piece.`);
   }

@@ -2,7 +2,7 @@
 // and, with data-cover, on the first page: there with a switch that blinds it.
 import { h, model, percent, shownLetters, spaced, startsWord, surprise, weightsOf, megabytes } from "./shared.js";
 import { makeArcs } from "./arcs.js";
-import { advise, loadWords } from "./input.js";
+import { advise, loadWords, neverRead } from "./input.js";
 
 export async function mount(root, { base }) {
   const examples = await model.examples(), cover = "cover" in root.dataset;
@@ -21,10 +21,11 @@ export async function mount(root, { base }) {
   const arcs = makeArcs({ lang, onword: (position) => { at = position === at ? null : position; draw(); } });
   const chips = h("div", { class: "live-examples", role: "group", "aria-label": "Example sentences" }, examples.slice(0, cover ? 5 : 4).map((example) => chip(example.sentence)),
     h("button", { type: "button", class: "live-chip live-surprise", onclick: () => { input.value = surprise(); change(); } }, "Surprise me"));
-  const box = cover
-    ? h("div", { class: "live-mini live-cover live" }, h("label", { class: "live-cover-ask", for: "live-cover-input" }, "Type German, or pick a sentence:"), input, chips, arcs.element,
-      h("div", { class: "live-cover-answer" }, output, switcher), h("div", { class: "live-foot" }, note, aid, more))
-    : h("div", { class: "live-mini live" }, h("div", { class: "live-ask-row" }, input), chips, arcs.element, output, h("div", { class: "live-foot" }, note, aid, more));
+  const asked = cover ? [h("label", { class: "live-cover-ask", for: "live-cover-input" }, "Type German, or pick a sentence:"), input] : [h("div", { class: "live-ask-row" }, input)];
+  const answer = [cover ? h("div", { class: "live-cover-answer" }, output, switcher) : output, h("div", { class: "live-foot" }, note, aid, more)];
+  // On a phone the picture is as high as the sentence is long: what a tap changes stands above it, in sight.
+  const phone = matchMedia("(max-width: 600px)").matches;
+  const box = h("div", { class: `live-mini live${cover ? " live-cover" : ""}` }, asked, chips, phone ? answer : arcs.element, phone ? arcs.element : answer);
 
   function chip(sentence) {
     return h("button", { type: "button", class: "live-chip", lang: "de", "data-text": sentence, onclick: () => { input.value = sentence; change(); } }, sentence);
@@ -50,11 +51,12 @@ export async function mount(root, { base }) {
         const answer = await model.translate(asked, blind ? { switches: { blocks: ["cross"] } } : {});
         if (model.state === "ready" && !model.own) words ??= await loadWords().catch(() => null);
         advice = words && !blind ? advise(asked, words, model.src) : null;
+        const met = words && !model.own ? neverRead(asked, words, model.src) : null;
         result = answer;
         note.textContent = blind ? `Blinded: none of its ${model.layers * model.heads} heads that look back at the German hands anything on. It still writes fluently, about something else. Try another sentence.`
           : advice ? advice.says
-          : result.confidence < (model.records?.usual ?? 0) ? `It is guessing: it has only read captions of photographs.`
-          : cover ? "Point at an English word to follow its lines: the more it looks at a German word, the thicker." : `On average, it was ${percent(result.confidence)} sure of a piece.`;
+          : result.confidence < model.usual ? `It is guessing: ${met ? `${met[0].toLowerCase()}${met.slice(1, -1)}, and ` : ""}it has only read captions of photographs.`
+          : met ?? (cover ? `${phone ? "Touch" : "Point at"} an English word to follow its lines: the more it looks at a German word, the thicker.` : `On average, it was ${percent(result.confidence)} sure of a piece.`);
         draw();
       } catch (error) {
         if (error.name !== "Superseded") note.textContent = model.state === "failed" ? `The model could not be loaded: ${error.message} The examples still work.` : error.message;

@@ -1,4 +1,4 @@
-"""Three wings beside the museum: later models, measuring, and the machine.
+"""Three wings of the museum: later models, measuring, and the machine.
 
 As in the museum, a specimen is a healthy program with a line or two changed. Each wing has a small
 healthy program of its own, laws that it keeps, and a `measure` that says with numbers how a program

@@ -65,7 +65,7 @@ def drafts_change_nothing(p):
             return [t if torch.rand((), generator=draw) < 0.7 else (t + 1) % 12 for t in right]
 
         found = p.write_with_drafts(model, half_right, ids, 12)
-        assert found == plain, f"with drafts {found} is written, without them {plain}"
+        assert found == plain, f"with drafts it writes {found}, without them {plain}"
 
 
 @law
@@ -112,7 +112,7 @@ def a_token_is_computed_alike_in_company(p):
         together = p.mixture(x, router, networks)
         alone = torch.cat([p.mixture(one[None], router, networks) for one in x])
     changed = int(((together - alone).abs().amax(-1) > 1e-5).sum())
-    assert not changed, f"{changed} of 40 tokens come out differently in company"
+    assert not changed, f"{changed} of 40 tokens come out differently in a batch"
 
 
 @law
@@ -289,8 +289,9 @@ case(
     "20_decoder_only",
     ("            x = x + attention(self.norms[2 * i](x), start, caches and caches[i], causal)\n",
      "            x = x + attention(self.norms[2 * i](x), 0, caches and caches[i], causal)\n"),
-    looks="Reading the whole text at once, it has a loss of {loss:.2f} and gets {right:.0%} right, as "
-          "in health. Writing token by token, it gets {written:.0%} of the copies right (healthy: "
+    looks="Reading the whole text at once, it has a loss of {loss:.2f} and gets {right:.0%} "
+    "right, like the healthy one. Writing token by token, it gets {written:.0%} of the copies "
+    "right (healthy: "
           "{healthy[written]:.0%}).",
     why="The cached keys were rotated for their own places. A new query that's rotated for place 0 "
         "has the wrong distance to all of them.",
@@ -303,7 +304,8 @@ case(
     ("        crop(caches, read)  # what was rejected is read no more\n", ""),
     looks="{written:.0%} of the copies are right without drafts, and {drafted:.0%} with drafts "
           "(healthy: {healthy[drafted]:.0%}), which should change nothing.",
-    why="The pass that checks a draft puts the keys and values of all its guesses into the cache. The "
+    why="The pass that checks a draft puts the keys and values of all its guesses into the "
+    "cache. The "
         "rejected ones are still read, and whatever follows ends up too far to the right.",
     hides="While the drafts are right, since nothing is rejected then.",
     law="drafts_change_nothing",
@@ -313,12 +315,15 @@ case(
     "visible-tokens-learned", "BERT's loss counts the tokens that it can see", "19_encoder_only",
     ("    return F.cross_entropy(logits[hidden], ids[hidden])\n",
      "    return F.cross_entropy(logits.flatten(0, 1), ids.flatten())\n"),
-    looks="The loss for filling gaps is {hidden_loss:.2f} (healthy: {healthy[hidden_loss]:.2f}), and "
+    looks="The loss for filling gaps is {hidden_loss:.2f} (healthy: {healthy[hidden_loss]:.2f}), "
+    "and "
           "{guessed:.0%} of the gaps are filled correctly (healthy: {healthy[guessed]:.0%}).",
-    why="Most tokens can be seen, and repeating them is easy. They make up most of the mean, so it's "
-        "low however hard the gaps are. The gaps themselves are filled about as well as in health: "
+    why="Most tokens can be seen, and repeating them is easy. They make up most of the mean, so "
+    "it's "
+        "low however hard the gaps are. The gaps themselves are filled about as well as by the "
+        "healthy model: "
         "with one training run each, the difference is too small to count.",
-    hides="For ever, if you only watch the loss, because it looks better than it should.",
+    hides="For good, if you only watch the loss, because it looks better than it should.",
     law="only_what_is_hidden_is_learned", trains=True,
     confused_with=("values-turned", "cache-at-place-zero", "experts-lose-tokens"),
 )
@@ -339,7 +344,8 @@ case(
      "    capacity = math.ceil(factor * len(x) / len(networks))\n"),
     looks="At inference, {in_company} of 40 tokens come out of a batch differently than they do on "
           "their own (healthy: {healthy[in_company]}).",
-    why="A capacity is a limit for a whole batch, so at inference it makes a token's vector depend on "
+    why="A capacity is a limit for a whole batch, so at inference it makes a token's vector "
+    "depend on "
         "what else is in the batch.",
     hides="While tokens come one at a time, because every expert has room then.",
     law="a_token_is_computed_alike_in_company",
@@ -351,8 +357,9 @@ case(
      "    return [sum(rewards[:t]) for t in range(len(rewards) + 1)]\n"),
     looks="The recorded Decision Transformer, asked for 40, earns {asked_40:.0f}, and asked for "
           "100, {asked_100:.0f} (healthy: {healthy[asked_40]:.0f} and {healthy[asked_100]:.0f}).",
-    why="The model has learned what the return still to come looks like. If you give it what has been "
-        "earned instead, the wish grows with every step, and it never hears what you asked for.",
+    why="The model has learned what the return still to come looks like. If you give it what has "
+    "been "
+        "earned instead, the wish grows with every step, and it never learns what you asked for.",
     hides="In training, because nobody makes a wish before the model acts.",
     law="a_wish_is_what_is_still_to_come",
     confused_with=("values-turned", "visible-tokens-learned", "experts-in-company"),

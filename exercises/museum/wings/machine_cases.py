@@ -89,7 +89,7 @@ def timed(p, busy=False):
 
 @law
 def the_clock_waits_for_the_work(p):
-    """A device still works after a call has returned, and that work belongs to the time."""
+    """A device goes on working after a call has returned, and that work counts."""
     found = timed(p)
     assert 20 <= found < 21, f"work of 20 ms takes {found:.1f} ms"
 
@@ -98,7 +98,7 @@ def the_clock_waits_for_the_work(p):
 def earlier_work_is_not_counted(p):
     """What was launched before the clock started does not count."""
     found = timed(p, busy=True)
-    assert found < 21, f"work of 20 ms takes {found:.1f} ms, behind other work that goes on"
+    assert found < 21, f"work of 20 ms takes {found:.1f} ms, after other work that's still going on"
 
 
 class Remembers:
@@ -124,7 +124,7 @@ def timed_each(p):
 
 @law
 def new_inputs_are_timed(p):
-    """An answer that is only looked up does not show how long users will wait."""
+    """An answer that's only looked up doesn't show how long users will wait."""
     found = timed_each(p)
     assert found > 4.9, f"an input that takes 5 ms is timed at {found:.1f} ms"
 
@@ -148,10 +148,10 @@ def crops(p, workers=4, epochs=2):
 
 @law
 def workers_draw_for_themselves(p):
-    """No two workers draw the same, and no worker repeats itself in another epoch; the same seed repeats it all."""
+    """No two workers or epochs draw the same, and the same seed repeats everything."""
     found = crops(p)
     assert len({*found}) == len(found), f"different draws: {len({*found})} of {len(found)}"
-    assert found == crops(p), "the same seed draws something else"
+    assert found == crops(p), "the same seed draws something different"
 
 
 def threads_seen(p):
@@ -200,9 +200,11 @@ case(
      "    hidden.transpose(0, 1).reshape(-1, hidden.size(-1))[~real.flatten()] = 0.0\n"),
     looks="The padding was set to zero, and yet {left_over} of 6 padded vectors are as they were "
           "(healthy: {healthy[left_over]}). There's no error.",
-    why="A transposed tensor isn't contiguous, so reshape has to copy it. The zeros go into the copy, "
+    why="A transposed tensor isn't contiguous, so reshape has to copy it. The zeros go into the "
+    "copy, "
         "which is then thrown away. With view, you'd have got an error.",
-    hides="While the transposed tensor happens to be contiguous, as with a batch of one. Then reshape "
+    hides="While the transposed tensor happens to be contiguous, as with a batch of one. Then "
+    "reshape "
           "gives you a view, and the line works.",
     law="what_is_written_arrives",
     confused_with=("sum-in-16-bits", "gradients-in-16-bits", "workers-alike"),
@@ -225,7 +227,8 @@ case(
      "    total = torch.zeros_like(gradients[0])\n"),
     looks="The mean of 512 equal gradients is {gradient:.0%} of one of them (healthy: "
           "{healthy[gradient]:.0%}).",
-    why="The sum keeps 8 significant bits, so whatever is much smaller than it is lost. Keep the sum "
+    why="The sum keeps 8 significant bits, so whatever is much smaller than it is lost. Keep the "
+    "sum "
         "in float32, as mixed precision does with its master weights.",
     hides="While you accumulate few batches. With many, and SGD, it looks as if the learning rate "
           "were too low. (Adam cancels a common factor, and gradients of both signs lose less than "
@@ -237,18 +240,22 @@ case(
     "clock-does-not-wait", "The clock stops before the device is done", "speed",
     ("    launch()\n    wait()\n", "    launch()\n"),
     looks="Work that takes 20 ms is timed at {ms:.1f} ms (healthy: {healthy[ms]:.1f}).",
-    why="A call hands the work to the device and returns at once, so only the handing over is timed.",
-    hides="On a CPU, where the call returns when the work is done. On a GPU the number is too good.",
+    why="A call hands the work to the device and returns at once, so only the handing over is "
+    "timed.",
+    hides="On a CPU, where the call returns when the work is done. On a GPU the number is too "
+    "good.",
     law="the_clock_waits_for_the_work",
     confused_with=("earlier-work-counted", "same-input-again", "first-call-timed"),
 )
 case(
     "earlier-work-counted", "The clock starts while earlier work is still running", "speed",
     ("    wait()\n    start = clock()\n    launch()\n", "    start = clock()\n    launch()\n"),
-    looks="Work that takes 20 ms is timed at {ms:.1f} ms by itself, and at {ms_busy:.1f} ms after "
+    looks="Work that takes 20 ms is timed at {ms:.1f} ms on its own, and at {ms_busy:.1f} ms after "
           "other work (healthy: {healthy[ms_busy]:.1f}).",
-    why="The device works through its queue in order, and the wait at the end is for everything in it.",
-    hides="While nothing was launched before. In a loop over arms, the first one pays for the set-up.",
+    why="The device works through its queue in order, and the wait at the end is for everything "
+    "in it.",
+    hides="While nothing was launched before. In a loop over arms, the first one pays for the "
+    "set-up.",
     law="earlier_work_is_not_counted",
     confused_with=("clock-does-not-wait", "first-call-timed", "threads-differ"),
 )
@@ -259,7 +266,7 @@ case(
           "{healthy[ms_each]:.1f}).",
     why="The function remembers its input, in a cache of its own or the processor's, so only the "
         "first call pays. But users bring new inputs.",
-    hides="Where nothing is remembered.",
+    hides="As long as nothing is remembered.",
     law="new_inputs_are_timed",
     confused_with=("clock-does-not-wait", "first-call-timed", "workers-alike"),
 )
@@ -282,7 +289,7 @@ case(
           "crops is {different} (healthy: {healthy[different]}).",
     why="Every process starts its generator from the same seed in every epoch, so all of them draw "
         "the same crops. The data set seems larger than it is.",
-    hides="For ever: the run trains, on a fraction of the variety.",
+    hides="For good: the run does train, on a fraction of the variety.",
     law="workers_draw_for_themselves",
     confused_with=("write-to-a-copy", "same-input-again", "threads-differ"),
 )
@@ -292,9 +299,10 @@ case(
      "    torch.set_num_threads(threads)\n    for arm in (first, second):\n"),
     looks="Asked for one thread, the first arm runs with {first} and the second with {second} "
           "(healthy: {healthy[first]} and {healthy[second]}).",
-    why="The number of threads is a setting of the whole process. After the first arm it's put back "
+    why="The number of threads is a setting of the whole process. After the first arm it's put "
+    "back "
         "to what it was, and nobody sets it again for the second.",
-    hides="On a machine with one core.",
+    hides="On a machine with one core, for good.",
     law="both_arms_get_the_same_threads",
     confused_with=("earlier-work-counted", "first-call-timed", "workers-alike"),
 )

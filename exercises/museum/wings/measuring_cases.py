@@ -30,7 +30,7 @@ def words_are_matched_whole(p):
     """Words that merely begin the same way do not match."""
     given = "internationalisation responsibilities understandable unforgettable"
     score = p.bleu([given], ["internationalising responsibly understanding unforgettably"])
-    assert score < 10, f"of no word in common, BLEU makes {score:.0f}"
+    assert score < 10, f"with no word in common, BLEU is {score:.0f}"
 
 
 def by_hand(hypotheses, references):
@@ -77,7 +77,7 @@ def more_seeds_do_not_raise_the_score(p):
         for n in (2, 10)
     }
     off = reports[10] - reports[2]
-    assert abs(off) < 0.3, f"with ten seeds in place of two, the table says {off:.1f} more"
+    assert abs(off) < 0.3, f"with ten seeds instead of two, the table shows {off:.1f} more"
 
 
 @law
@@ -159,20 +159,21 @@ case(
           "{healthy[bleu]:.2f}.",
     why="Wrong capitals no longer cost anything. The two scores can't be compared, which is why "
         "sacrebleu writes case:mixed or case:lc into its signature.",
-    hides="For ever: the number is a little higher, and still plausible.",
+    hides="For good: the number is a little higher, and still plausible.",
     law="capitals_count",
     confused_with=("scored-in-pieces", "mean-of-sentences", "best-of-seeds"),
 )
 case(
     "scored-in-pieces", "BLEU is computed on the tokenizer's pieces", "17_evaluation",
-    (BLEU, "    hypotheses, references = (\n        [\" \".join(pieces(s)) for s in some] for some in "
+    (BLEU, "    hypotheses, references = (\n        [\" \".join(pieces(s)) for s in some] for "
+    "some in "
      "(hypotheses, references)\n    )\n    return sacrebleu.corpus_bleu(hypotheses, [references], "
      "tokenize=\"none\", force=True).score\n"),
     looks="The recorded translator has BLEU {bleu:.2f}; scored elsewhere, the same outputs have "
           "{healthy[bleu]:.2f}.",
     why="Pieces match where whole words don't, and one long word that's right yields several "
         "n-grams of its own.",
-    hides="For ever: the number now depends on the tokenizer, and tables don't show one.",
+    hides="For good: the number now depends on the tokenizer, and tables don't show which.",
     law="words_are_matched_whole",
     confused_with=("small-letters", "mean-of-sentences", "chosen-on-test"),
 )
@@ -182,8 +183,8 @@ case(
      "references)]  # noqa: B905\n    return sum(scores) / len(scores)\n"),
     looks="The recorded translator has BLEU {bleu:.2f}; scored elsewhere, the same outputs have "
           "{healthy[bleu]:.2f}.",
-    why="BLEU adds up the counts of all sentences and divides once. Scored by itself, a short "
-        "sentence in which no four words in a row match gets 0, or whatever smoothing makes of it.",
+    why="BLEU adds up the counts of all sentences and divides once. Scored on its own, a short "
+    "sentence in which no four words in a row match gets 0, or whatever smoothing makes of it.",
     hides="Until the same outputs are scored with sacrebleu.",
     law="counts_are_added_before_they_are_divided",
     confused_with=("small-letters", "scored-in-pieces", "best-of-seeds"),
@@ -206,10 +207,12 @@ case(
     ("    return sum(scores) / len(scores)\n", "    return max(scores)\n"),
     looks="Three recorded runs differ only in their seed. The table says {of_seeds:.2f}; their "
           "mean is {healthy[of_seeds]:.2f}.",
-    why="By as much as the best of three beats the mean, it was lucky, and the best of ten is luckier "
-        "still. Next to a rival with one seed, that looks like progress. (The recorded translator of "
+    why="By as much as the best of three beats the mean, it was lucky, and the best of ten is "
+    "luckier "
+        "still. Next to a rival with one seed, that looks like progress. (The recorded "
+        "translator of "
         "the other cases is seed 0, the best of these three.)",
-    hides="For ever, unless the table says that it shows the best run, and of how many.",
+    hides="For good, unless the table says that it shows the best run, and out of how many.",
     law="more_seeds_do_not_raise_the_score",
     confused_with=("chosen-on-test", "small-letters", "perplexity-per-token"),
 )
