@@ -17,6 +17,8 @@ SITE      = _build/html/index.html
 # Side by side: as many as there are cores, two to four.
 WORKERS  ?= $(shell n=$$(env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 2); [ $$n -gt 4 ] && n=4; [ $$n -lt 2 ] && n=2; echo $$n)
 PYTEST    = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# A full machine can make a browser late. What was waited for in vain is waited for once more, and listed.
+AGAIN     = --reruns 1 --only-rerun 'waited \d+ s for' --only-rerun TimeoutException --only-rerun ReadTimeout
 
 # One thread each where processes run side by side; `make train` may take them all.
 book page test check weekly-tests weekly-labs weekly-site test-site labs grade marks gradescope copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
@@ -76,11 +78,11 @@ weekly-labs: .venv-grade/.ready
 
 test-site: $(READY)  ## build the site if it is missing, then test in headless Chromium every page and live figure
 	@test -f $(SITE) || $(MAKE) book
-	$(PYTEST) -m 'not weekly' tests/browser
+	$(PYTEST) $(AGAIN) -m 'not weekly' tests/browser
 
 weekly-site: $(READY)
 	@test -f $(SITE) || $(MAKE) book
-	$(PYTEST) -m weekly tests/browser
+	$(PYTEST) $(AGAIN) -m weekly tests/browser
 
 lighthouse: $(READY)  ## how fast pages show on a phone; needs npx, Chromium and an idle machine
 	@test -f $(SITE) || $(MAKE) book
