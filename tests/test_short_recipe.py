@@ -127,7 +127,8 @@ def test_a_normalised_model_decodes_with_its_cache_what_it_decodes_without(batch
 
 
 def test_embeddings_are_one_until_the_switch_and_three_after_it(rows, batch, monkeypatch):
-    # In bf16 a product's last bit, which differs between processors, becomes a thousandth of a logit.
+    # In bf16 a product's last bit, which differs between processors, becomes a thousandth of a
+    # logit.
     monkeypatch.setattr(tries.optimizers, "multiplies_bf16", lambda device: False)
     seen = weights_over_time(tries.CHANGES["tied, then untied"], rows)
     for step, weights in enumerate(seen):
