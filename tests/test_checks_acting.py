@@ -6,7 +6,7 @@ import torch
 from exercises.checks import acting as ch
 
 
-def wish(asked, rewards):
+def target(asked, rewards):
     return asked[:, None] - rewards.cumsum(-1) + rewards
 
 
@@ -47,12 +47,12 @@ CASES = [
     (ch.kept, (0.602, 0.0039), False, "four gates"),
     (ch.kept, (0.362, 0.0625), False, "four gates"),
     (ch.kept, (0.9, 0.0039), False, "8th power"),
-    (ch.repaired_wish, (wish,), True, "Right"),
-    (ch.repaired_wish, (lambda asked, rewards: ...,), None, "Not attempted"),
-    (ch.repaired_wish, (lambda a, r: a[:, None] - r.cumsum(-1) + 0,), False, "hasn't been earned"),
-    (ch.repaired_wish, (lambda a, r: a[:, None] - r,), False, "all the steps before"),
-    (ch.repaired_wish, (lambda a, r: a[:, None] + 0 * r,), False, "never goes down"),
-    (ch.repaired_wish, (lambda a, r: (a[:, None] - r)[:, 1:],), False, "(N, T)"),
+    (ch.repaired_target, (target,), True, "Right"),
+    (ch.repaired_target, (lambda asked, rewards: ...,), None, "Not attempted"),
+    (ch.repaired_target, (lambda a, r: a[:, None] - r.cumsum(-1),), False, "hasn't been earned"),
+    (ch.repaired_target, (lambda a, r: a[:, None] - r,), False, "all the steps before"),
+    (ch.repaired_target, (lambda a, r: a[:, None] + 0 * r,), False, "never goes down"),
+    (ch.repaired_target, (lambda a, r: (a[:, None] - r)[:, 1:],), False, "(N, T)"),
     (ch.trajectory_tokens, (tokens(),), True, "Right"),
     (ch.trajectory_tokens, (lambda *given: ...,), None, "Not attempted"),
     (ch.trajectory_tokens, (tokens(whole=False),), False, "whole numbers"),

@@ -95,7 +95,7 @@ def kept(kept_with_bias_2, kept_with_bias_0):
         ),
     },
 )
-def repaired_wish(asked, rewards):
+def repaired_target(asked, rewards):
     earned_before = rewards.cumsum(-1) - rewards  # (N, T)
     return asked[:, None] - earned_before
 

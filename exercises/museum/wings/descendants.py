@@ -1,7 +1,7 @@
 """The healthy program of the wing of descendants: what came after the Transformer, in miniature.
 
 A decoder-only model with rotary positions and a cache, drafts that are checked in one pass, the
-loss of a masked model, a mixture of experts, and the wish of a Decision Transformer.
+loss of a masked model, a mixture of experts, and the target return of a Decision Transformer.
 """
 
 import math
@@ -130,6 +130,6 @@ def mixture(x, router, networks, training=False, factor=1.25):
 # ------------------------------------------------------------------------------------------ acting
 
 
-def wishes(asked, rewards):
+def target_returns(asked, rewards):
     """What is still to be earned before each step, the next one too: len(rewards) + 1 numbers."""
     return [asked - sum(rewards[:t]) for t in range(len(rewards) + 1)]

@@ -116,10 +116,10 @@ def a_token_is_computed_alike_in_company(p):
 
 
 @law
-def a_wish_is_what_is_still_to_come(p):
-    """The wish starts at what is asked for, and each reward is subtracted from it."""
-    found = p.wishes(10.0, [1.0, 2.0, 4.0])
-    assert found == [10.0, 9.0, 7.0, 3.0], f"asked for 10, paid 1, 2, 4, it wishes {found}"
+def a_target_is_what_is_still_to_come(p):
+    """The target starts at what is asked for, and each reward is subtracted from it."""
+    found = p.target_returns(10.0, [1.0, 2.0, 4.0])
+    assert found == [10.0, 9.0, 7.0, 3.0], f"asked for 10, paid 1, 2, 4, its targets are {found}"
 
 
 # ------------------------------------------------------------------------------- how it looks
@@ -238,7 +238,7 @@ def of_experts(p):
 
 @torch.no_grad()
 def played(p, asked):
-    """The mean of what the recorded Decision Transformer earns with a program's wishes."""
+    """The mean of what the recorded Decision Transformer earns with a program's targets."""
     from exercises.own.adopted import Cart
     from transformer_lib.beyond import acting
     from transformer_lib.runs.checkpoint import load_weights
@@ -254,7 +254,7 @@ def played(p, asked):
         while not ended:
             t = len(rewards)
             seen = slice(max(0, t + 1 - acting.CONTEXT), t + 1)
-            returns = torch.tensor(p.wishes(float(asked), rewards))[seen] / acting.LIMIT
+            returns = torch.tensor(p.target_returns(float(asked), rewards))[seen] / acting.LIMIT
             logits = model(
                 returns[None], torch.stack(states)[seen][None],
                 torch.tensor([*actions, 0])[seen][None], torch.arange(t + 1)[seen][None],
@@ -352,16 +352,16 @@ case(
     confused_with=("experts-lose-tokens", "cache-at-place-zero", "draft-not-cropped"),
 )
 case(
-    "wish-counts-up", "The wish counts up what has been earned", "25_acting",
+    "wish-counts-up", "The target return counts up what has been earned", "25_acting",
     ("    return [asked - sum(rewards[:t]) for t in range(len(rewards) + 1)]\n",
      "    return [sum(rewards[:t]) for t in range(len(rewards) + 1)]\n"),
     looks="The recorded Decision Transformer, asked for 40, earns {asked_40:.0f}, and asked for "
           "100, {asked_100:.0f} (healthy: {healthy[asked_40]:.0f} and {healthy[asked_100]:.0f}).",
     why="The model has learned what the return still to come looks like. If you give it what has "
     "been "
-        "earned instead, the wish grows with every step, and it never learns what you asked for.",
-    hides="In training, because nobody makes a wish before the model acts.",
-    law="a_wish_is_what_is_still_to_come",
+        "earned instead, that number grows with every step, and never says what you asked for.",
+    hides="In training, because nobody sets a target before the model acts.",
+    law="a_target_is_what_is_still_to_come",
     confused_with=("values-turned", "visible-tokens-learned", "experts-in-company"),
 )
 
