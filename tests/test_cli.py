@@ -537,6 +537,12 @@ def test_a_language_is_not_translated_into_itself(arguments, trained, tmp_path, 
     assert "source and target are both" in error and "--src en --tgt de" in error
 
 
+@pytest.mark.parametrize("tgt", ["de", "fr"])
+def test_a_run_is_not_scored_on_what_it_writes(trained, capsys, tgt):
+    command = ["evaluate", "--run", str(trained), "--data", "mini", "--src", "en", "--tgt", tgt]
+    assert f"translates de to en, not en to {tgt}: leave out --src" in fails(capsys, command)
+
+
 def test_a_pipe_that_is_not_utf8_is_read_as_utf8(trained, monkeypatch, capsys):
     """As on Windows, where a pipe has the encoding of the country."""
     seen = []

@@ -968,6 +968,34 @@ def own_vocabulary(kind=Transformer, **changes):
     return kind(config(vocab_size=make_tokenizer().get_vocab_size(), **changes))
 
 
+def filled(value, dtype=torch.float32):
+    state = model().state_dict()
+    return {name: torch.full_like(tensor, value, dtype=dtype) for name, tensor in state.items()}
+
+
+def spoil(module, value=math.nan):
+    for parameter in module.parameters():
+        nn.init.constant_(parameter, value)
+
+
+def broken(value=math.nan):
+    network = model()
+    spoil(network, value)
+    return network
+
+
+def muon(network):
+    return transformer_lib.optimizers.Muon(network, lr=0.1)
+
+
+def stepped(network, make=muon):
+    own = make(network)
+    for parameter in network.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    own.step()
+    return own.state_dict()
+
+
 BLIND = [
     (lambda: transformer_lib.decoding.greedy_decode(model(), IDS, max_len=-5),
      "max_len is -5; this model writes between 1 and"),
@@ -1018,6 +1046,41 @@ BLIND = [
     (lambda: transformer_lib.visualize.line_chart([{"x": 1, "y": "high"}], "x", "y"),
      "'high' is a text; expected a number to draw"),
     (lambda: transformer_lib.visualize.LiveCurve()({"step": 1, "loss": "x"}), "'x' is a text"),
+    (lambda: checkpoint.load_state(model(), filled(math.nan), "here"), "finite; expected finite"),
+    (lambda: checkpoint.load_state(model(), filled(math.inf), "here"), "finite; expected finite"),
+    (lambda: checkpoint.load_state(model(), filled(1, torch.int8), "here"), "int8; expected"),
+    (lambda: transformer_lib.decoding.greedy_decode(broken(), IDS), "not finite, in src_embedding"),
+    (lambda: transformer_lib.decoding.sample(broken(), IDS), "not finite, in src_embedding"),
+    (lambda: transformer_lib.decoding.beam_search(broken(math.inf), IDS), "holds numbers that are"),
+    (lambda: Translator(own_vocabulary().apply(spoil), make_tokenizer()).translate(["ein Hund"]),
+     "model holds numbers that are not finite"),
+    (lambda: checkpoint.save_weights("w", {"a": torch.tensor([1e5])}, torch.float16),
+     "'a' holds numbers too large for torch.float16; choose torch.bfloat16 or"),
+    (lambda: checkpoint.save_weights("w", {"a": torch.tensor([math.nan])}), "'a' holds .* not fin"),
+    (lambda: checkpoint.save_weights("w", {"a": torch.ones(1)}, torch.int8), "whole numbers; exp"),
+    (lambda: visualize.line_chart([{"x": 0, "y": 1}], "x", "y", log_x=True),
+     "x is 0 in a row, and a logarithmic axis shows what is above 0: leave .* log_x=False"),
+    (lambda: visualize.line_chart([{"x": 0, "y": -1}], "x", "y", log_y=True), "y is -1 in a row"),
+    (lambda: visualize.LiveCurve(log_x=True)({"step": 0, "loss": 1.0}), "step is 0 in a row"),
+    (lambda: visualize.LiveCurve(y=()), "y names no metric"),
+    (lambda: transformer_lib.runs.device.pick_device("cpu:7"), "device is 'cpu:7'; it must be 'au"),
+    (lambda: TrainConfig(device="cpu:7"), "TrainConfig: device is 'cpu:7'"),
+    (lambda: masks.causal_mask(3, torch.device("cpu:7")), "causal_mask: device is 'cpu:7'"),
+    (lambda: muon(model()).load_state_dict({}), "must be that of a Muon for a model of the same"),
+    (lambda: muon(model()).load_state_dict(None), "state_dict is None"),
+    (lambda: muon(model()).load_state_dict(muon(LanguageModel(config())).state_dict()),
+     "must be that of a Muon for a model of the same sizes"),
+    (lambda: muon(model()).load_state_dict(
+        stepped(model(), lambda network: torch.optim.Adam(network.parameters()))), "of a Muon for"),
+    (lambda: muon(model()).load_state_dict(stepped(Transformer(config(d_model=32)))), "same sizes"),
+    (lambda: batches().restore({"epoch": 0, "next_batch": 10**9}), "at most the batches of"),
+    (lambda: speculative.roll_back(started(), 99), "length is 99 .*at most the tokens in it"),
+    (lambda: speculative.roll_back(DecodingState(None), 0), "state must have a cache"),
+    (lambda: LanguageModel(config()).step(IDS, model().start(IDS, 1)[1]), "what start of this"),
+    (lambda: model().step(IDS, LanguageModel(config()).start(IDS, 1)[1]), "what start of this"),
+    (lambda: model().step(IDS, Transformer(config(d_model=32)).start(IDS, 1)[1]), "what start of"),
+    (lambda: model().step(IDS, Transformer(config(n_decoder_layers=2)).start(IDS, 1)[1]), "what"),
+    (lambda: model().step(IDS, started()), "what start of this model returned for as many rows"),
 ]
 
 

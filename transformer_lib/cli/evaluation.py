@@ -69,6 +69,12 @@ def _pairs(options) -> tuple[data.Pairs, dict]:
             "say which with --data, --src and --tgt."
         )
     two_languages(chosen["src"], chosen["tgt"])
+    if about.get("src") == chosen["tgt"] or about.get("tgt") == chosen["src"]:
+        raise ValueError(
+            f"{options.run} translates {about.get('src')} to {about.get('tgt')}, not "
+            f"{chosen['src']} to {chosen['tgt']}: leave out --src and --tgt, or give a run "
+            "that was trained in that direction."
+        )
     if options.save:
         require_writable(find_run(options.run))
     with recorded_by(None if source else options.run, chosen["source"]):

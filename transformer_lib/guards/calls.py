@@ -50,6 +50,9 @@ def guard(module: str, only_types: Iterable[str] = ()) -> None:
         if inspect.isfunction(value):
             namespace[name] = _guarded(value, name, explain=name not in only_types)
         elif inspect.isclass(value) and not issubclass(value, Exception):
+            if issubclass(value, torch.optim.Optimizer):  # torch's takes whatever it is given
+                load = _guarded(value.load_state_dict, f"{name}.load_state_dict", explain=True)
+                value.load_state_dict = load
             filled = dataclasses.is_dataclass(value) and not hasattr(value, "__post_init__")
             for key, method in list(vars(value).items()):
                 if key.startswith("_") and key != "__call__" and (key != "__init__" or filled):

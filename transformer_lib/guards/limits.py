@@ -106,10 +106,10 @@ def require_parameter(function: str, name: str, given, counts: bool) -> ValueErr
             if not any(_inside(n + s, full) for s in (-slack, 0, slack)):
                 raise ValueError(f"{function}: {name} holds {n:.4g}; each number must be "
                                  f"{_in_words(full)}.")
-    if name == "device" and isinstance(given, str) and not is_device(given):
+    if name == "device" and isinstance(given, (str, torch.device)) and not is_device(given):
         auto = "'auto', " if function in CHOOSE else ""
         if not auto or given != "auto":
-            raise ValueError(f"{function}: device is {given!r}; it must be {auto}{DEVICES}.")
+            raise ValueError(f"{function}: device is {str(given)!r}; it must be {auto}{DEVICES}.")
     elif name == "device" and function in COMPUTE and given is not None and not computes(given):
         raise ValueError(f"{function}: device is {str(given)!r}, which this machine does "
                          f"not have; it must be {DEVICES}, whichever it has.")
@@ -231,6 +231,47 @@ def _targets(logits: Tensor, targets: Tensor, ignore_index: int = 0) -> bool | s
         f"targets holds {wrong[0]}, and logits has {logits.shape[-1]} numbers per row")
 
 
+def _finite(model) -> bool | str:
+    """Whether weights are finite: others give ids as well, and nobody sees that they mean nothing.
+    """
+    for name, weight in model.named_parameters():
+        if weight.numel() and not all(end.isfinite() for end in weight.aminmax()):
+            return f"model holds numbers that are not finite, in {name}"
+    return True
+
+
+def _of_muon(self, state_dict) -> bool:
+    """Whether a state is of a Muon for a model of the same sizes."""
+    inside = {id(p) for matrices in self.matrices.values() for p in matrices}
+    ours = [p for group in self.param_groups for p in group["params"]]
+    try:
+        theirs = [i for group in state_dict["param_groups"] for i in group["params"]]
+        kept = [state_dict["state"].get(i, {}) for i in theirs]
+        return len(ours) == len(theirs) and all(
+            not state or ("momentum" in state) == (id(p) in inside) and all(
+                x.shape in (p.shape, ()) for x in state.values())
+            for p, state in zip(ours, kept, strict=True))
+    except (AttributeError, KeyError, TypeError):
+        return False
+
+
+def _started(self, ids, state) -> bool:
+    """Whether a decoding of as many rows by a model of these sizes can go on from a state."""
+    reads = any(name.endswith("cross_attention") for name, _ in self.named_modules())
+    keys = getattr(state.cache and state.cache.layers[0].own, "keys", None)
+    fits = keys is None or len(keys) == len(ids) and (
+        keys[0, :, 0].numel() == self.decoder.layers[0].self_attention.w_k.out_features)
+    width = None if state.memory is None else state.memory.shape[-1]
+    return width == (self.config.d_model if reads else None) and fits and (
+        _layers(self, state.cache) is True)
+
+
+def _of_epoch(batches, epoch: int) -> list:
+    sampler = batches.with_extra if epoch < batches.extra_epochs else batches.sampler
+    sampler.set_epoch(epoch)
+    return sampler.batches()
+
+
 def _layers(self, cache) -> bool | str:
     n = len(getattr(self, "decoder", self).layers)
     return cache is None or len(cache.layers) == n or (
@@ -260,6 +301,19 @@ RELATIONS = (
         isinstance(state[name], int) and not isinstance(state[name], bool) and state[name] >= 0
         for name in ("epoch", "next_batch")),
      "state must hold epoch and next_batch, whole numbers from 0, as Batches.state gives them"),
+    ("Batches.restore", lambda self, state: (
+        state["next_batch"] <= len(_of_epoch(self, state["epoch"]))),
+     "state must be that of the same Batches: next_batch is at most the batches of an epoch"),
+    ("Muon.load_state_dict", _of_muon,
+     "state_dict must be that of a Muon for a model of the same sizes, as its state_dict() gives"),
+    ("roll_back", lambda state, length: state.cache is not None and length <= state.length,
+     "state must have a cache, and length be at most the tokens in it (state.length)"),
+    ("Transformer.step LanguageModel.step", _started,
+     "state must be what start of this model returned for as many rows, and ids those after them"),
+    ("greedy_decode sample beam_search n_best speculative_decode", _finite,
+     "load weights that are: an earlier checkpoint, or a copy that is not damaged"),
+    ("Translator.translate", lambda self: _finite(self.model),
+     "load weights that are: an earlier checkpoint, or a copy that is not damaged"),
     ("padding_share", lambda lengths: all(n >= 0 for pair in lengths for n in pair),
      "lengths must be counts of tokens, 0 or more"),
     ("truncated_svd", lambda weight, rank: weight.dim() >= 2 and rank <= min(weight.shape[-2:]),

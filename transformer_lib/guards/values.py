@@ -45,6 +45,8 @@ def fits(value, kind) -> bool:
         return value is None
     if origin in (typing.Union, types.UnionType):
         return any(fits(value, one) for one in inner)
+    if kind is typing.Any:
+        return True
     if kind in ALIKE:
         return isinstance(value, ALIKE[kind])
     if kind in (int, float):
@@ -105,12 +107,13 @@ def takes(function: Callable, n: int, **named) -> bool:
 
 
 def is_device(name: str) -> bool:
-    """Whether torch knows a device of this name, whether or not there is one here."""
+    """Whether there can be a device of this name, here or not. There is one CPU, however many
+    torch would count."""
     try:
-        torch.device(name)
-    except RuntimeError:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
         return False
-    return True
+    return device.type not in ("cpu", "mps") or not device.index
 
 
 def computes(device: str | torch.device) -> bool:
@@ -137,7 +140,7 @@ def words(kind) -> str:
     names = {int: "a whole number", float: "a number", str: "a string", bool: "True or False",
              Tensor: "a tensor", type(None): "None", Path: "a path",
              torch.Generator: "a torch.Generator", object: "an object", bytes: "bytes",
-             Callable: "a function", Sequence: "a list", Iterable: "a list",
+             typing.Any: "anything", Callable: "a function", Sequence: "a list", Iterable: "a list",
              Mapping: "a dictionary", np.ndarray: "a NumPy array"}
     if kind in names:
         return names[kind]

@@ -37,6 +37,8 @@ def save_weights(
         raise TypeError(f"state is {describe(state)}; expected a dictionary of named tensors.")
     if dtype is not None and not isinstance(dtype, torch.dtype):
         raise TypeError(f"dtype is {describe(dtype)}; expected one such as torch.bfloat16.")
+    if dtype is not None and not dtype.is_floating_point:
+        raise ValueError(f"dtype is {dtype}, whole numbers; expected one such as torch.bfloat16.")
     tensors, seen = {}, set()
     for name, tensor in state.items():
         if not isinstance(tensor, Tensor) or tensor.layout != torch.strided:
@@ -45,6 +47,11 @@ def save_weights(
             seen.add(tensor.data_ptr())
             keep = tensor.dtype if dtype is None or not tensor.is_floating_point() else dtype
             tensors[name] = tensor.detach().to("cpu", keep).contiguous()
+            can = tensor.is_floating_point() and tensors[name].itemsize > 1  # not float8
+            if can and not tensors[name].isfinite().all():
+                too_large = f"too large for {keep}; choose torch.bfloat16 or torch.float32"
+                why = too_large if tensor.isfinite().all() else "that are not finite; expected none"
+                raise ValueError(f"{name!r} holds numbers {why}.")
     try:
         with replacing(path) as partial:
             return save_file(tensors, partial)
@@ -97,6 +104,13 @@ def load_state(model: torch.nn.Module, state: dict[str, Tensor], where: str | Pa
     own = model.state_dict()
     if wrong := [name for name, value in state.items() if not isinstance(value, Tensor)]:
         raise TypeError(f"{wrong[0]!r} is {describe(state[wrong[0]])}; expected a tensor.")
+    for name, value in state.items():
+        if name in own and own[name].is_floating_point() and not (
+                value.is_floating_point() and value.isfinite().all()):
+            what = "holds numbers that are not finite" if value.is_floating_point() else (
+                f"is {describe(value)}")
+            raise ValueError(f"the weights in {where} cannot be used: {name} {what}; expected "
+                             "finite numbers of a float type: take an earlier checkpoint.")
     shared = {tensor.data_ptr(): name for name, tensor in own.items() if name in state}
     missing = [name for name in own if name not in state and own[name].data_ptr() not in shared]
     surplus = [name for name in state if name not in own]

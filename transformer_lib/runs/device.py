@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from transformer_lib.guards import guard
-from transformer_lib.guards.values import DEVICES, computes
+from transformer_lib.guards.values import DEVICES, computes, is_device
 
 
 def set_seed(seed: int) -> None:
@@ -51,15 +51,17 @@ def pick_device(name: str = "auto") -> torch.device:
         )
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+    if device.type == "cuda" and device.index >= (n := torch.cuda.device_count()):
+        raise ValueError(f"device is {name!r}, but the GPUs here are numbered 0 to {n - 1}.")
     return device
 
 
 def named(name: str) -> torch.device:
     """The device of this name, here or not; "auto" is the CPU. ValueError: there is none such."""
-    try:
-        return torch.device("cpu" if name == "auto" else name)
-    except (RuntimeError, TypeError):
-        raise ValueError(f"device is {name!r}; it must be 'auto', {DEVICES}.") from None
+    name = "cpu" if name == "auto" else name
+    if not is_device(name):
+        raise ValueError(f"device is {name!r}; it must be 'auto', {DEVICES}.")
+    return torch.device(name)
 
 
 def _one_of_many() -> bool:

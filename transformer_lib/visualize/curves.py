@@ -64,6 +64,8 @@ def line_chart(
             + (f" and a {series!r}." if series else ".")
             + (f" Keys of the first row: {', '.join(map(str, rows[0]))}." if rows else "")
         )
+    for axis, field in [("log_x", x)] * log_x + [("log_y", y)] * log_y:
+        _require_positive(axis, field, [row[field] for row in data])
     names = list(dict.fromkeys(row[series] for row in data)) if series else []
 
     x_scale = alt.Scale(type="log", nice=False) if log_x else alt.Scale(zero=False, nice=False)
@@ -136,6 +138,14 @@ def _finite(*values: float) -> bool:
     return all(map(math.isfinite, values))
 
 
+def _require_positive(axis: str, field: str, values: Iterable[float]) -> None:
+    if wrong := [value for value in values if value <= 0]:
+        raise ValueError(
+            f"{field} is {wrong[0]!r} in a row, and a logarithmic axis shows what is above 0: "
+            f"leave such rows out, or take {axis}=False."
+        )
+
+
 def _describe_curves(data: list[dict], x: str, y: str, series: str | None) -> str:
     parts = []
     for name in dict.fromkeys(row.get(series) for row in data):
@@ -171,6 +181,8 @@ class LiveCurve:
         if not 0 <= seconds < math.inf:
             raise ValueError(f"seconds is {seconds!r}; expected those between two drawings.")
         self.x, self.y = x, [y] if isinstance(y, str) else list(y)
+        if not self.y:
+            raise ValueError("y names no metric; expected those to draw, such as ('loss',).")
         self.title, self.seconds, self.log_x, self.below = title, seconds, log_x, below
         self.points = {name: [] for name in self.y}
         self.ghost = {name: [] for name in self.y}
@@ -183,6 +195,8 @@ class LiveCurve:
         for name, points in to.items():
             value = metrics.get(name)
             if value is not None and _finite(value):
+                if self.log_x:
+                    _require_positive("log_x", self.x, [metrics[self.x]])
                 points.append((float(metrics[self.x]), float(value)))
 
     def __call__(self, metrics: dict) -> None:
@@ -231,7 +245,7 @@ class LiveCurve:
         to the width there is, words and strokes are not.
         """
         drawn = [p for kind in (self.points, self.ghost) for line in kind.values() for p in line]
-        along = math.log10 if self.log_x and all(x > 0 for x, _ in drawn) else float
+        along = math.log10 if self.log_x else float
         xs, ys = [along(x) for x, _ in drawn], [y for _, y in drawn]
         left, low = min(xs), min(ys)
         wide, tall = (max(xs) - left) or 1.0, (max(ys) - low) or 1.0
