@@ -150,7 +150,7 @@ def forgets(s, v):
 
 def test_a_finished_function_without_a_return_is_no_missing_answer(capsys):
     verdict, out = told(a_softmax_average(), forgets, capsys)
-    assert verdict is False and "gives nothing back: does every way" in out
+    assert verdict is False and "gives nothing back: does every path" in out
 
 
 def test_what_a_right_answer_prints_is_shown_once(capsys):

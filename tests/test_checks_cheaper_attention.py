@@ -139,7 +139,7 @@ def by_autograd(q, k, v, output, log_sum, d_output, tile):
     (ch.tiled, two_passes, True, "Right"),
     (ch.tiled, merging, True, "Right"),
     (ch.tiled, whole_table, False, "makes a tensor of shape (2, 512, 512), 524,288 numbers"),
-    (ch.tiled, kept_tiles, False, "let go of it"),
+    (ch.tiled, kept_tiles, False, "let it go"),
     (ch.tiled, lambda q, k, v, tile: whole_table(q, k, v, tile)[0], False, "return two values"),
     (ch.tiled_backward, whole_backward, False, "makes a tensor of shape (2, 512, 512)"),
     (ch.tiled_backward, by_autograd, False, "your code calls `grad`"),

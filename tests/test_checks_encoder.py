@@ -66,7 +66,7 @@ CASES = [
     (ch.encode_packed, (lambda *a: packed(*a, torch.ones_like),), False, "expected bool"),
     (ch.encode_packed, (lambda *a: torch.cat(packed(*a)),), False, "return a list"),
     (ch.encode_packed, (lambda e, s: packed(e, s, lambda o: o[:, None] == o[None] * 0),), False,
-     "not those of the sentences alone"),
+     "each sentence on its own"),
 ]
 
 

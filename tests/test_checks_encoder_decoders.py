@@ -93,8 +93,8 @@ CASES = [
     (ch.overturn, (lambda: (..., ..., ...),), None, "Not attempted"),
     (ch.overturn, (lambda: (20, 0.3, 3.0),), False, "shorter spans"),
     (ch.overturn, (lambda: (20, 1.5, 3.0),), False, "between 0 and 1"),
-    (ch.overturn, (lambda: (20, 0.01, 0.3),), False, "no token is lost"),
-    (ch.overturn, (lambda: (2, 0.5, 0.3),), False, "4 to 200"),
+    (ch.overturn, (lambda: (20, 0.01, 0.3),), False, "no tokens are lost"),
+    (ch.overturn, (lambda: (2, 0.5, 0.3),), False, "between 4 and 200"),
 ]
 
 

@@ -54,7 +54,7 @@ REST = "two green balls on the beautiful bridge are jumping in the café."
 CASES = [
     (ch.predictions, lambda B, T, r: (r * B * T, B * (T + 1)), True, "Right"),
     (ch.predictions, lambda B, T, r: ..., None, "Not attempted"),
-    (ch.predictions, lambda B, T, r: (B * T, B * (T + 1)), False, "only for what is hidden"),
+    (ch.predictions, lambda B, T, r: (B * T, B * (T + 1)), False, "only what is hidden"),
     (ch.predictions, lambda B, T, r: r * B * T, False, "two values"),
     (ch.whole_words, whole_words, True, "Right"),
     (ch.whole_words, lambda w, c: ..., None, "Not attempted"),

@@ -93,7 +93,8 @@ CASES = [
     (ch.clip, (clipped,), True, "Right"),
     (ch.clip, (lambda a, b, n: ...,), None, "Not attempted"),
     (ch.clip, (lambda a, b, n: clipped(a, b, 1),), False, "runs of two"),
-    (ch.clip, (lambda a, b, n: clipped(a, b, min(n, 3)),), False, "n-gram matches is not right"),
+    (ch.clip, (lambda a, b, n: clipped(a, b, min(n, 3)),), False, "the right number of n-gram "
+                                                                  "matches"),
     (ch.wer, (wer(),), True, "Right"),
     (ch.wer, (lambda a, b: ...,), None, "Not attempted"),
     (ch.wer, (lambda a, b: sum(map(edits_of, a, b)),), False, "these are the edits"),
@@ -103,7 +104,7 @@ CASES = [
     (ch.paired, (lambda a, b, draws, seed: ...,), None, "Not attempted"),
     (ch.paired, (paired(same_draw=False),), False, "different draws"),
     (ch.paired, (lambda a, b, draws, seed: (a - b).mean(),), False, "one difference per draw"),
-    (ch.paired, (centred,), False, "do not centre"),
+    (ch.paired, (centred,), False, "aren't centred"),
     (ch.paired, (paired(replace=False),), False, "every draw"),
     (ch.paired, (paired(sign=-1),), False, "sign is the wrong way round"),
     (ch.paired, (paired(size=20),), False, "too widely"),

@@ -31,7 +31,7 @@ CASES = [
     (ch.weights, (lambda logits, k: ...,), None, "Not attempted"),
     (ch.overturned, (table(0.501, 0.499),), True, "Right"),
     (ch.overturned, (table(0.9, 0.1),), False, "1.800"),
-    (ch.overturned, (table(0.9, 0.2),), False, "sum 1"),
+    (ch.overturned, (table(0.9, 0.2),), False, "a sum of 1"),
     (ch.overturned, (lambda: torch.eye(2).repeat(2, 1),), False, "same expert"),
     (ch.overturned, (lambda: torch.ones(4),), False, "four tokens"),
 ]

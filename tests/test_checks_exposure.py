@@ -38,7 +38,7 @@ CASES = [
     (ch.overturned, (0.05, 0.9, 0.5, 10), False, "divide by all words"),
     (ch.overturned, (0.05, 0.9, 0.05, 10), False, "right prefix"),
     (ch.overturned, (0.05, 0.9, 0.9, 10), False, "after a wrong word"),
-    (ch.overturned, (0.05, 0.9, 0.475, 10), False, "equally frequent"),
+    (ch.overturned, (0.05, 0.9, 0.475, 10), False, "equally often"),
     (ch.overturned, (0.05, 0.9, 2 / 3, 10), False, "share of right words"),
     (ch.overturned, (0.05, 0.9, 0.095, 10), False, "the first word after a slip"),
     (ch.overturned, (0.05, 0.9, 0.3, 10), False, "how many end"),

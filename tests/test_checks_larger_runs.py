@@ -28,7 +28,7 @@ CASES = [
     (ch.by_luck, (factorials,), True, "Right"),
     (ch.by_luck, (lambda n, m, k: ...,), None, "Not attempted"),
     (ch.by_luck, (lambda n, m, k: 1 - (1 - 1 / math.comb(n + m, n)) ** k,), False, "either arm"),
-    (ch.by_luck, (lambda n, m, k: factorials(n, m, 1),), False, "one comparison"),
+    (ch.by_luck, (lambda n, m, k: factorials(n, m, 1),), False, "a single comparison"),
     (ch.by_luck, (lambda n, m, k: k * factorials(n, m, 1),), False, "above 1"),
     (ch.by_luck, (lambda n, m, k: 1 - (1 - 2 * 0.5 ** (n * m)) ** k,), False, ""),
     (ch.by_luck, (lambda n, m, k: factorials(n, n, k),), False, "whatever `m` is"),

@@ -45,7 +45,7 @@ def above(margin):
 
 CASES = [
     (ch.promised, (partial(promise, above, True),), True, "Right"),
-    (ch.promised, (partial(promise, float, True),), False, "the square forgets"),
+    (ch.promised, (partial(promise, float, True),), False, "squaring loses track"),
     (ch.promised, (partial(promise, above, False),), False, "should have ended the search"),
     (ch.promised, (lambda losses, allowed, risk: 0,), False, "you return 0, expected 4"),
     (ch.shares, (right_shares,), True, "Right"),
@@ -90,7 +90,7 @@ CASES = [
         ch.sentences_needed,
         (lambda m, a, r: right_number(m, a, r) + 9,),
         False,
-        "sentences would do",
+        "sentences would be enough",
     ),
 ]
 

@@ -46,7 +46,7 @@ CASES = [
     (ch.overturned, (matrix((0, 1)), -SIN), False, "three places after it"),
     (ch.overturned, (matrix((0, 1)), 0.05), False, "at radians 3"),
     (ch.overturned, ([[1, 2], [3, 4]], 0.05), False, "four rows"),
-    (ch.overturned, (matrix((0, 1)), "little"), False, "holds numbers"),
+    (ch.overturned, (matrix((0, 1)), "little"), False, "hold numbers"),
     (ch.overturned, (..., ...), None, "Not attempted"),
 ]
 

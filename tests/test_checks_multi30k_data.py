@@ -57,7 +57,7 @@ CASES = [
     (ch.coverage, (lambda a, b, n: covered(b, b, n),), False, "comes from the test words"),
     (ch.shorten, (shorten,), True, "Right"),
     (ch.shorten, (lambda ids, limit: ...,), None, "Not attempted"),
-    (ch.shorten, (lambda ids, limit: ids[:limit],), False, "<eos> is lost"),
+    (ch.shorten, (lambda ids, limit: ids[:limit],), False, "you lost <eos>"),
     (
         ch.shorten,
         (lambda ids, limit: ids if len(ids) < limit else ids[: limit - 2] + [2],),
@@ -77,7 +77,7 @@ CASES = [
     (ch.leak, (either_side,), False, "shared target"),
     (ch.better_bargain, ("longer side", 100, 0.07), True, "Right"),
     (ch.better_bargain, ("the library's", 30, 0.06), False, "it pads more: 8.5%"),
-    (ch.better_bargain, ("the library's", 1000, 0.06), False, "meet again"),
+    (ch.better_bargain, ("the library's", 1000, 0.06), False, "meet the same batch-mates again"),
     (ch.better_bargain, ("longer side", 3, 0.06), False, "it pads more"),
     (ch.better_bargain, ("longest", 100, 0.06), False, "`order` is one of"),
     (ch.better_bargain, ("longer side", 99, 0.06), False, "`pool` is one of"),

@@ -61,7 +61,7 @@ CASES = [
     (ch.multi_query, (multi_query,), True, "Right"),
     (ch.multi_query, (lambda q, k, v: ...,), None, "Not attempted"),
     (ch.multi_query, (wrong_axis,), False, "over the queries"),
-    (ch.multi_query, (averaged,), False, "averaged the heads"),
+    (ch.multi_query, (averaged,), False, "averaged over the heads"),
     (ch.multi_query, (batch_as_heads,), False, "other sentences"),
     (ch.fewer_heads, (OVERTURNED,), True, "without the ReLU, the seeds get"),
     (ch.fewer_heads, (dict.fromkeys(OVERTURNED, ...),), None, "Not attempted"),

@@ -62,7 +62,7 @@ def by_autograd(x, gradient, eps=1e-5):
 CASES = [
     (ch.by_hand, ([NORMAL, NORMAL],), True, "Right"),
     (ch.by_hand, ([..., ...],), None, "Not attempted"),
-    (ch.by_hand, ([NORMAL, [-10, -10, 10, 10]],), False, "ten times the deviation"),
+    (ch.by_hand, ([NORMAL, [-10, -10, 10, 10]],), False, "so is its deviation"),
     (ch.layer_norm, (norm_with(),), True, "Right"),
     (ch.layer_norm, (lambda x, w, b: ...,), None, "Not attempted"),
     (ch.layer_norm, (norm_with(unbiased=True, outside=True),), False, "and your epsilon"),
@@ -90,7 +90,7 @@ CASES = [
         False,
         "Batch",
     ),
-    (ch.masked_batch_norm, (lambda x, real: 2 * masked(x, real),), False, "are not right"),
+    (ch.masked_batch_norm, (lambda x, real: 2 * masked(x, real),), False, "don't come out right"),
     (ch.padding_that_does_nothing, (mirrored,), True, "Right"),
     (ch.padding_that_does_nothing, (lambda x: x.flip(1),), True, "Right"),
     (ch.padding_that_does_nothing, (lambda x: ...,), None, "Not attempted"),
@@ -101,7 +101,7 @@ CASES = [
     (ch.norm_gradient, (lambda x, gradient, eps=1e-5: ...,), None, "Not attempted"),
     (ch.norm_gradient, (lambda x, g: norm_gradient_by_matrix(x, g) + 0.1,), False, "autograd"),
     (ch.norm_gradient, (lambda x, g: norm_gradient_by_matrix(x, g, 1e-5).mT,), False, "shape of x"),
-    (ch.norm_gradient, (lambda x, g, eps=0: norm_gradient_by_matrix(x, g),), False, "take 1e-5"),
+    (ch.norm_gradient, (lambda x, g, eps=0: norm_gradient_by_matrix(x, g),), False, "use 1e-5"),
     (ch.norm_gradient, (by_autograd,), False, "rules out"),
 ]
 

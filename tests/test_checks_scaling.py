@@ -32,7 +32,8 @@ CASES = [
     (ch.spend, (terms_equal,), False, "it isn't the two terms"),
     (ch.spend, (six_is_forgotten,), False, "six operations"),
     (ch.spend, (lambda *given: by_bisection(*given)[::-1],), False, "swapped"),
-    (ch.spend, (lambda A, a, B, b, C: ((C / 6) ** 0.5,) * 2,), False, "same number of both"),
+    (ch.spend, (lambda A, a, B, b, C: ((C / 6) ** 0.5,) * 2,), False, "same number of parameters "
+                                                                      "and tokens"),
     (ch.spend, (lambda A, a, B, b, C: ((C / 120) ** 0.5, (C / 0.3) ** 0.5),), False, "20 tokens"),
     (ch.spend, (lambda *given: by_bisection(*given)[0],), False, "return two values"),
     (ch.floors, (0.2, 2.4, 0.03, 1.28), True, "width 256"),

@@ -38,7 +38,7 @@ CASES = [
     (ch.by_hand, (2, 3, 3), True, "Right"),
     (ch.by_hand, (3, 3, 3), False, "per token"),
     (ch.by_hand, (2, 2, 3), False, "divide by the tokens"),
-    (ch.by_hand, (2, 3, 1), False, "caption by caption"),
+    (ch.by_hand, (2, 3, 1), False, "the captions one by one"),
     (ch.repaired_score, (one_by_one,), True, "Right"),
     (ch.repaired_score, (padding_is_counted,), False, "still counted"),
     (ch.repaired_score, (lambda log_p, ids, pad: log_p.amax(-1).mean(-1),), False, ""),

@@ -60,13 +60,13 @@ def row_by_row(probabilities, n):
 
 CASES = [
     (ch.matrix_sizes, ((3 * V * D, V * D),), True, "Right"),
-    (ch.matrix_sizes, ((3 * V * D, V * D / 3),), False, "does not cut"),
+    (ch.matrix_sizes, ((3 * V * D, V * D / 3),), False, "doesn't cut"),
     (ch.best_pair, (best,), True, "Right"),
     (ch.best_pair, (lambda cut: ...,), None, "Not attempted"),
     (ch.best_pair, (lambda cut: "ab",), False, "as a tuple"),
     (ch.repaired_merge, (merge,), True, "Right"),
     (ch.repaired_merge, (lambda s, p: ...,), None, "Not attempted"),
-    (ch.repaired_merge, (overlapping,), False, "two merges or lost"),
+    (ch.repaired_merge, (overlapping,), False, "lost, or used in two merges"),
     (ch.cut_word, (cut_word,), True, "Right"),
     (ch.cut_word, (lambda w, m: ...,), None, "Not attempted"),
     (ch.cut_word, (lambda w, m: list(w),), False, "no merge"),

@@ -54,7 +54,7 @@ def live(model, optimizer, step):
 CASES = [
     (ch.epochs, (116, 69), True, "Right"),
     (ch.epochs, (29_000, 8000 / 29_000), False, "whole batch"),
-    (ch.epochs, (116, 33), False, "not that many epochs"),
+    (ch.epochs, (116, 33), False, "don't make that many epochs"),
     (
         ch.combine,
         (lambda loss, n: sum(x * k for x, k in zip(loss, n, strict=True)) / sum(n),),
@@ -80,7 +80,7 @@ CASES = [
     (ch.rate, (lambda *a: ...,), None, "Not attempted"),
     (ch.rate, (lambda *a: rate(*a, last=0),), False, "not 0"),
     (ch.rate, (lambda *a: rate(*a[:4], 0),), False, "cooldown is missing"),
-    (ch.rate, (lambda *a: 2 * rate(*a),), False, "isn't the rate"),
+    (ch.rate, (lambda *a: 2 * rate(*a),), False, "isn't the learning rate"),
     (ch.resumed, (snapshot, resume), True, "Right"),
     (ch.resumed, (lambda *a: ..., lambda *a: ...), None, "Not attempted"),
     (ch.resumed, (live, resume), False, "went on training"),

@@ -40,7 +40,7 @@ CASES = [
     (ch.repaired_self_attention, (lambda x: (x @ x.T).softmax(0) @ x,), False, "columns still"),
     (ch.repaired_self_attention, (lambda x: (x @ x.T).softmax(1).T @ x,), False, "columns still"),
     (ch.repaired_self_attention, (lambda x: x @ x.T @ x,), False, "no softmax"),
-    (ch.repaired_self_attention, (lambda x: x.mean(0).expand_as(x),), False, "not used"),
+    (ch.repaired_self_attention, (lambda x: x.mean(0).expand_as(x),), False, "use the scores"),
     (ch.convolution_weights, (band,), True, "Right"),
     (ch.convolution_weights, (lambda k, n: ...,), None, "Not attempted"),
     (ch.convolution_weights, (ring,), False, "wraps around"),
@@ -48,7 +48,7 @@ CASES = [
     (ch.cost_ratio, (lambda n, d: n / d,), True, "Right"),
     (ch.cost_ratio, (lambda n, d: ...,), None, "Not attempted"),
     (ch.cost_ratio, (lambda n, d: n,), False, "each step multiplies"),
-    (ch.cost_ratio, (lambda n, d: n * n * d,), False, "attention alone"),
+    (ch.cost_ratio, (lambda n, d: n * n * d,), False, "only the cost of attention"),
 ]
 
 

@@ -9,14 +9,18 @@ from exercises.checks import exercise, expect, expect_close, expect_shape, judge
 
 
 @judged(1, hint=(
-        "a list of four numbers, and two numbers",
-        "the return to go at a step is that step's reward plus all later ones; work backwards "
-        "from the end",
-        "a context of n steps has three tokens a step: return, state, action; what has been "
-        "earned is subtracted from the return asked for",
+        "the answer is a list of four numbers, then two numbers",
+        "the return to go at a step is that step's reward plus all the later ones, so work "
+        "backwards from the end",
+        "a context of n steps has three tokens a step: return, state and action. What has already "
+        "been earned is subtracted from the return asked for",
     ), example=([4, 3, 3, 1], 7, 60))
 def by_hand(togo, fourth_return, tokens):
-    expect_shape(torch.as_tensor(togo, dtype=torch.float), (4,), "four steps have four returns")
+    expect_shape(
+        torch.as_tensor(togo, dtype=torch.float),
+        (4,),
+        "there are four steps, so you need four returns",
+    )
     togo = torch.as_tensor(togo, dtype=torch.float)
     expect(
         not same(togo, torch.tensor([1.0, 1, 3, 4])),
@@ -27,19 +31,22 @@ def by_hand(togo, fourth_return, tokens):
         "a step's own reward belongs to its return: it is paid for this step's action",
     )
     expect_close(togo, torch.tensor([4.0, 3, 3, 1]), "sum the rewards from each step to the end")
-    expect(fourth_return != 10, "what has been earned is no longer asked for: count down")
-    expect(fourth_return != 8, "the three steps before it earned 1, 0 and 2; subtract all of it")
-    expect_close(fourth_return, 7, "10 less what the first three steps earned")
+    expect(
+        fourth_return != 10,
+        "what has been earned no longer needs asking for, so the number goes down",
+    )
+    expect(fourth_return != 8, "the three steps before it earned 1, 0 and 2; subtract all of that")
+    expect_close(fourth_return, 7, "that's 10 less what the first three steps earned")
     expect(tokens != 20, "each step is more than one token")
-    expect_close(tokens, 60, "a return, a state and an action for each step")
+    expect_close(tokens, 60, "each step is a return, a state and an action")
 
 
 @judged(
     2,
     hint=(
-        "the sigmoid of minus the bias, and eight gates in a row",
-        "each gate keeps 1 - update of x, and the update is sigmoid(-bias)",
-        "so it's sigmoid(bias) to the power of the number of gates",
+        "the update is the sigmoid of minus the bias, and there are eight gates in a row",
+        "each gate keeps the share 1 - update of x, and the update is sigmoid(-bias)",
+        "so what's left is sigmoid(bias) to the power of the number of gates",
     ),
     example=((1 - 1 / (1 + math.exp(2))) ** 8, 0.5**8),
 )
@@ -68,7 +75,7 @@ def kept(kept_with_bias_2, kept_with_bias_0):
     ),
     vary=(dict(N=3, T=5), dict(N=4, T=4), dict(T=6, wish=0)),
     given=0x7F140A66,
-    wrong="each step is asked for the original return less what the steps before it have earned",
+    wrong="at each step, ask for the original return less what the steps before it have earned",
     shape="expected (N, T)",
     slips={
         "you also subtract the step's own reward, which hasn't been earned yet": (
@@ -126,7 +133,10 @@ def _trajectory(B=2, T=3, n=3, low=-1.0, high=1.0, n_bins=10, A=4):
 
 def _whole_ids(answer):
     ids = torch.as_tensor(answer(*_trajectory()))
-    expect(not ids.is_floating_point(), "tokens are ids, whole numbers: .long()")
+    expect(
+        not ids.is_floating_point(),
+        "tokens are ids, so they must be whole numbers: end with .long()",
+    )
 
 
 @exercise(
@@ -136,11 +146,11 @@ def _whole_ids(answer):
         dict(n=4, low=-2.0, high=2.0, n_bins=7), dict(B=1, T=4, n=2, low=1.0, high=5.0, n_bins=8)
     ),
     hint="scale to [0, n_bins), round down, clamp; then add i * n_bins",
-    wrong="some ids differ",
+    wrong="some of the ids aren't right",
     shape="expected (B, T * (n + 1)), the state and the action of each step",
     laws=_whole_ids,
     slips={
-        "every number uses the same ids: the model could not tell a place from a speed": [
+        "every number uses the same ids, so the model couldn't tell a position from a speed": [
             _tokens(step=lambda n, n_bins: 0),
             lambda states, actions, *rest: torch.cat([
                 _tokens(step=lambda n, n_bins: 0)(states, actions, *rest).view(
@@ -167,12 +177,12 @@ def _whole_ids(answer):
                 actions[..., None] + n_bins * states.size(-1),
             ], -1).flatten(1)
         ),
-        "the range goes from `low` to `high`, whatever the data contain": (
+        "the range goes from `low` to `high`, whatever is in the data": (
             lambda states, actions, low, high, n_bins: _tokens()(
                 states, actions, float(states.min()), float(states.max()), n_bins
             )
         ),
-        "the actions have ids of their own, after all the bins: from n * n_bins on": (
+        "the actions have ids of their own, after all the bins: they start at n * n_bins": (
             lambda states, actions, low, high, n_bins: torch.cat([
                 _tokens()(states, actions, low, high, n_bins).view(
                     *actions.shape, -1)[..., :-1], actions[..., None],
@@ -197,7 +207,7 @@ def trajectory_tokens(states, actions, low, high, n_bins):
 def gamble(safe, win, lose, chance):
     safe, win, lose, chance = (float(x) for x in (safe, win, lose, chance))
     expect(0 < chance < 1, f"`chance` is {chance:g}; a probability lies between 0 and 1")
-    expect(win > safe, "nobody asks for `win` if it is not the highest return in the data")
+    expect(win > safe, "nobody would ask for `win` unless it's the highest return in the data")
     expect(lose > 0, "`lose` must be above 0")
     mean = chance * win + (1 - chance) * lose
     expect(
@@ -244,7 +254,7 @@ def _baseline(weights):
         "* s[a], and "
         "s[a] = 1 - 2 p[a] + the sum of all p squared",
     ),
-    wrong="another baseline has less variance",
+    wrong="there's a baseline with less variance",
     shape="return one baseline for each state, (B,)",
     tolerance=1e-4,
     slips={

@@ -17,10 +17,10 @@ def _loss(name, wrong):
         NATS,
         wrong,
         {
-            f"{name} you gave bits; nats use the natural logarithm": (
+            f"{name} that's in bits; for nats, use the natural logarithm": (
                 lambda given: abs(float(given) - math.log2(10_000)) < 0.02
             ),
-            f"{name} you used the logarithm to base 10; nats use the natural one": (
+            f"{name} you used the logarithm to base 10; for nats, use the natural one": (
                 lambda given: abs(float(given) - 4) < 0.02
             ),
             f"{name} the loss is -log p, which is positive for p below 1": (
@@ -76,13 +76,13 @@ def _per_sentence(logits, targets):
     2,
     inputs=_scored,
     vary=(dict(B=2, T=5, V=7, size=1.0), dict(B=4, T=4, V=4, size=2.0), dict(size=600.0)),
-    hint="log_softmax, pick the target's, leave the padding out, divide",
+    hint="take log_softmax, pick out the target's entry, leave out the padding, and divide",
     wrong="the loss differs from F.cross_entropy with ignore_index=0",
     shape="the loss is one number for the batch",
     gradients=True,
     tolerance=1e-4,
     slips={
-        "padding counts in your loss: leave out positions whose target is 0": (
+        "your loss includes padding: leave out the positions whose target is 0": (
             lambda logits, targets: -_log_p(logits, targets).mean()
         ),
         "you leave padding out of the sum but divide by all positions: divide by the number of "
@@ -95,12 +95,13 @@ def _per_sentence(logits, targets):
         "the sign is wrong: the loss is minus log p": (
             lambda logits, targets: _log_p(logits, targets)[targets != 0].mean()
         ),
-        "that is minus the logit alone: the logarithm of the softmax is missing": (
+        "that is just minus the logit: the logarithm of the softmax is missing": (
             lambda logits, targets: (
                 -logits.gather(-1, targets[..., None])[..., 0][targets != 0].mean()
             )
         ),
-        "with large logits your loss is inf or NaN: take log_softmax, not log of softmax": (
+        "with large logits your loss is inf or NaN: use log_softmax instead of the log of a "
+        "softmax": (
             lambda logits, targets: (
                 -logits.softmax(-1)
                 .log()
@@ -153,10 +154,10 @@ def _target_rows(B=2, T=5):
     vary=(dict(B=3, T=6), dict(B=4, T=4)),
     hint="return three tensors of shape (B, T)",
     parts=("read", "predicted", "counts"),
-    wrong="the three are not what the decoder needs",
+    wrong="these three tensors aren't what the decoder needs",
     view=lambda result, target: _three(result, target),
     slips={
-        "the decoder reads what it should predict: that is Ana's mistake": (
+        "your decoder reads the very token it should predict: that is Ana's mistake": (
             lambda t: (t[:, 1:], t[:, 1:], t[:, 1:] != 0)
         ),
         "what is read and what is predicted are the same: it's the next token that has to be "
@@ -233,7 +234,7 @@ def _entropy(eps, size):
         "at p = 1 the wrong words have p = 0, which costs inf": [
             lambda eps, size: (1, 0), lambda eps, size: (1, _entropy(eps, size))
         ],
-        "only the distance to the target is 0 there; the target's own entropy remains": (
+        "it's only the distance to the target that is 0 there; the target's own entropy remains": (
             lambda eps, size: (_best(eps, size), 0)
         ),
         "that is -log p of the right word only; the wrong words have a share, too": [
@@ -243,7 +244,7 @@ def _entropy(eps, size):
         "your loss is in bits; nats use the natural logarithm": (
             lambda eps, size: (_best(eps, size), _entropy(eps, size) / math.log(2))
         ),
-        "there are size - 1 wrong words, not size": (
+        "there are size - 1 wrong words, because one of them is the right one": (
             lambda eps, size: (
                 _best(eps, size), _entropy(eps, size) - eps / size * math.log(eps / size)
             )
@@ -353,8 +354,8 @@ def _by_sentences(model, batches):
         "you multiply by the tokens but never divide by their total": (
             _weighted(lambda targets, everything, n: _real(targets))
         ),
-        "a gradient left over from an earlier update counts too: call zero_grad once, at the "
-        "start": _weighted(_by_tokens, "never"),
+        "a gradient left over from an earlier update is still in there: call zero_grad once, at "
+        "the start": _weighted(_by_tokens, "never"),
     },
 )
 def accumulate(weight, batches, dirty):
@@ -367,7 +368,7 @@ def accumulate(weight, batches, dirty):
 
 def _peak_reached(given, expected, peak, d_model):
     if given <= 0:
-        return "a number of updates is positive"
+        return "the number of updates must be positive"
     reached = noam(max(1, round(given)), d_model, max(1, round(given)))
     return f"for a peak of {peak} and d_model {d_model}, with your warm-up the rate peaks at " + (
         f"{reached:.2e}"
@@ -378,20 +379,21 @@ def _peak_reached(given, expected, peak, d_model):
     6,
     inputs=[(1e-3, 512), (5e-3, 128), (2e-3, 256)],
     hint=(
-        "put step = warmup into equation 3 and solve for warmup",
+        "set step = warmup in equation 3 and solve for warmup",
         "at step = warmup both terms of the minimum are equal: peak = d_model^-0.5 * warmup^-0.5",
     ),
     tolerance=0.005,  # lets whole updates through: 312 or 313 for 312.5
     tell=_peak_reached,
     slips={
-        "the peak is the root of 1 / (d_model * warmup), so its square enters": (
+        "the peak is the square root of 1 / (d_model * warmup), so you need the square of the "
+        "peak": (
             lambda peak, d_model: 1 / (d_model * peak)
         ),
-        "square d_model^-0.5 too when you solve": [
+        "when you square to solve for warmup, d_model^-0.5 is squared too": [
             lambda peak, d_model: 1 / peak**2,
             lambda peak, d_model: 1 / (math.sqrt(d_model) * peak**2),
         ],
-        "that is the peak of a warm-up, turned upside down: solve for warmup": (
+        "that's the right number upside down: solve equation 3 for warmup": (
             lambda peak, d_model: d_model * peak**2
         ),
     },
@@ -413,7 +415,7 @@ def _adam(gradients, betas=(0.9, 0.98), eps=1e-9):
 
 @judged(8, hint=(
         "find something that cancels in m but not in sqrt(v)",
-        "m averages the gradients with their signs, v their squares without",
+        "m averages the gradients with their signs; v averages their squares, which have none",
         "alternate the signs",
     ), example=[1.0, -1.0] * 50)
 def short_steps(gradients):
@@ -421,7 +423,7 @@ def short_steps(gradients):
     gradients = [float(gradient) for gradient in gradients]
     expect(
         all(1 <= abs(gradient) <= 10 for gradient in gradients),
-        "each gradient has a size from 1 to 10: that way epsilon plays no part",
+        "each gradient must have a size between 1 and 10, so that epsilon plays no part",
     )
     longest = max(abs(step) for step in _adam(gradients)[50:])
     expect(
@@ -431,7 +433,7 @@ def short_steps(gradients):
 
 
 @judged(9, hint=(
-        "which steps does a warm-up make small?",
+        "which steps does a warm-up make smaller?",
         "warm-up protects against a rate that is too high at first: what does it cost if the "
         "rate isn't too high?",
         "lower the rate in the post-norm panels until the constant schedule ends lower with "
@@ -449,21 +451,21 @@ def without_warm_up(norm_first, rate, after_200):
             ends[r["settings"]["schedule"]][r["settings"]["seed"]] = r["last"]
             later[r["settings"]["schedule"]] += [r["later"]] if "later" in r else []
     constant, warmed = ends.values()
-    expect(constant, "each of these values is recorded, but not the two together")
+    expect(constant, "each of these values was recorded, but not this combination")
     told = f"the seeds end at {span(constant.values())}, with warm-up at {span(warmed.values())}"
     ahead = sum(constant[seed] < warmed[seed] for seed in constant)
     expect(ahead > 0, f"with a constant rate {told}: there, warm-up is ahead with every seed")
     expect(ahead == len(constant), f"with a constant rate {told}: it is ahead in {ahead} of them")
     expect(
         all(later.values()),
-        "the square is right, but no run at this rate went on to 200 updates, so your "
-        "prediction can't be checked; there is another square",
+        "the square is right, but no run at this rate went on to 200 updates, so your prediction "
+        "can't be checked. Try the other square that fits",
     )
     expect_one_of("after_200", after_200, ("constant", "warm-up", "undecided"))
     expect(
         after_200 == ends_lower(*later.values(), ("constant", "warm-up")),
-        "the square is right; the prediction for 200 updates is not. Does an advantage at the "
-        "start last when both go on at the same rate?",
+        "the square is right, but the prediction for 200 updates isn't. Does a head start last "
+        "when both go on at the same rate?",
     )
     at_200 = f"{span(later['constant'])} and {span(later['warm-up, then constant'])}"
     return f"With a constant rate {told}. After 200 updates: {at_200}."

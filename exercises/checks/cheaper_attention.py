@@ -11,14 +11,14 @@ by_hand = values(
     1,
     "by_hand",
     hint=(
-        "three whole numbers",
-        "the token in the middle sees itself and 10 on each side",
-        "all scores: 101 rows of the full width, less what is missing at both ends, 10 + 9 + ... "
-        "+ 1 each; information travels 10 places a layer",
+        "the answer is three whole numbers",
+        "the token in the middle sees itself and 10 tokens on each side",
+        "for all the scores, take 101 rows of full width and subtract what is missing at each "
+        "end, 10 + 9 + ... + 1. Information travels 10 places per layer",
     ),
     links=Part(
         21,
-        "count the near places to the left, the token, and to the right",
+        "count the places in reach on the left, the token itself, and those on the right",
         {
             "10 is one side only, and the token itself is missing": 10,
             "the token sees itself, too": 20,
@@ -47,7 +47,10 @@ def _as_mask(rule, block, summary):
     """A rule of i and j as a mask of four blocks."""
     place = torch.arange(4 * block)
     mask = rule(place[:, None], place[None, :])
-    expect(isinstance(mask, torch.Tensor), "your rule must return a tensor of booleans")
+    expect(
+        isinstance(mask, torch.Tensor),
+        "your rule must return a tensor of booleans: True where a query may see a key",
+    )
     return mask.expand(4 * block, 4 * block)
 
 
@@ -68,7 +71,8 @@ def _rule(seen):
     2,
     inputs=[(4, 1), (2, 1), (8, 2), (5, 3)],
     hint=(
-        "two conditions joined by |, and one by &; i // block is the block of i",
+        "you need two conditions joined by |, and a third added with &; i // block is the block "
+        "that i is in",
         "the last places of a block are those where j % block >= block - summary; the future is j "
         "> i",
     ),
@@ -83,7 +87,7 @@ def _rule(seen):
         )
     ),
     slips={
-        "your rule looks ahead: the pattern is causal": (
+        "your rule looks ahead, but this pattern is causal": (
             _rule(lambda own, end, causal, *rest: own | end)
         ),
         "your rule sees only its own block: the summaries are missing": (
@@ -94,14 +98,14 @@ def _rule(seen):
                 (own | (j % block > block - summary)) & causal
             )
         ),
-        "its own block, not a window: whatever comes before the block is hidden, however near it "
-        "is": _rule(
+        "a query sees its own block, not a window: everything before the block is hidden, however "
+        "near it is": _rule(
             lambda own, end, causal, i, j, block, summary: ((i - j < block) | end) & causal
         ),
         "your rule sees only the summaries: the query's own block is missing": (
             _rule(lambda own, end, causal, *rest: end & causal)
         ),
-        "both conditions at once are too much: own block OR summary": (
+        "you ask for both conditions at once; one is enough: own block OR summary": (
             _rule(lambda own, end, causal, *rest: own & end & causal)
         ),
         "the summaries are at the end of a block, not at its beginning": _rule(
@@ -112,7 +116,7 @@ def _rule(seen):
                 (own | (i % block >= block - summary)) & causal
             )
         ),
-        "the summaries look ahead: & binds more tightly than |, so put the | into brackets": (
+        "your summaries look ahead: & binds more tightly than |, so put brackets around the |": (
             _rule(lambda own, end, causal, *rest: own & causal | end)
         ),
         "one place too many: only the last `summary` places of a block are summaries": _rule(
@@ -120,7 +124,7 @@ def _rule(seen):
                 (own | (j % block >= block - summary - 1)) & causal
             )
         ),
-        "the summaries are causal, but inside its own block a query sees the future": (
+        "the summaries are causal, but within its own block a query can still see the future": (
             _rule(lambda own, end, causal, *rest: own | end & causal)
         ),
     },
@@ -168,7 +172,7 @@ def _read(q, k, v):
         "it": (
             lambda q, k, v: _read(q, k, v) / (q * k).sum(-1, keepdim=True)
         ),
-        "a place reads itself, too: its own key and value are missing from the memory": (
+        "a token reads itself, too: its own key and value are missing from the memory": (
             lambda q, k, v: (
                 _read(q, k, v) - (q * k).sum(-1, keepdim=True) * v
             ) / (q * k.cumsum(-2)).sum(-1, keepdim=True)
@@ -201,7 +205,7 @@ def _overflowing(a, log_a, b, log_b):
     4,
     inputs=_halves,
     vary=(dict(B=3, T=4, S=6, K=5), dict(shift=500.0), dict(T=3, shift=-500.0), dict(apart=300.0)),
-    hint="shares of the two parts: a softmax over their log sums",
+    hint="you need the shares of the two parts: take a softmax over their log sums",
     wrong="the output differs from attention over all keys",
     shape="one output per query",
     gradients=True,
@@ -211,10 +215,10 @@ def _overflowing(a, log_a, b, log_b):
             lambda a, log_a, b, log_b: (a + b) / 2
         ),
         "you add the halves: the shares must sum to 1": lambda a, log_a, b, log_b: a + b,
-        "you use the logarithms as weights: take e to their power first": (
+        "you use the logarithms as weights: exponentiate them first": (
             lambda a, log_a, b, log_b: (a * log_a + b * log_b) / (log_a + log_b)
         ),
-        "you gave each half the other's share": (
+        "you gave each half the share that belongs to the other": (
             lambda a, log_a, b, log_b: a * (log_b - log_a).sigmoid() + b * (log_a - log_b).sigmoid()
         ),
         "with log sums of 500 you get NaN: e to the power of 500 is infinite, so take the "
@@ -244,9 +248,10 @@ def merge(a, log_a, b, log_b):
 @judged(
     5,
     hint=(
-        "keep the global token, and take away something else",
-        "the question isn't who reads the global token: does it read everybody?",
-        "let all read place 0, and let place 0 read only itself, with only a few other links",
+        "keep the global token, and take something else away",
+        "don't ask who reads the global token; ask whether it reads everybody",
+        "let every token read place 0, let place 0 read only itself, and add just a few other "
+        "links",
     ),
     example=sparse.causal(sparse.any_of(sparse.local(1), sparse.with_global(1))),
 )
@@ -254,7 +259,7 @@ def overturned(answer):
     size = 32
     place = torch.arange(size)
     mask = answer(place[:, None], place[None, :])
-    expect(isinstance(mask, torch.Tensor), "give back a rule: a function of i and j")
+    expect(isinstance(mask, torch.Tensor), "return a rule: a function of i and j")
     mask = mask.expand(size, size)
     expect(mask.diagonal().all(), "every token must see itself")
     expect(
@@ -262,8 +267,14 @@ def overturned(answer):
         "the token at place 0 is not global any more: every other must see it",
     )
     count = sparse.layers_to_hear_all(mask[None, None])
-    expect(count != 1, "one layer reaches everything: that is full attention; drop links, not add")
-    expect(count != 2, "two layers still reach everything; what must the token at place 0 not do?")
+    expect(
+        count != 1,
+        "one layer already reaches everything, so that's full attention: take links away",
+    )
+    expect(
+        count != 2,
+        "two layers still reach everything; what must the token at place 0 be kept from doing?",
+    )
 
 
 def _texts(B=2, T=5, S=7, K=4, V=3, tile=3, sharp=1.0, apart=0.0, rising=0.0):
@@ -293,8 +304,8 @@ def _no_table(make):
         holds(
             answer,
             make(**LONG),
-            (TILES, f"{sizes}, and that is the most you may make at a time"),
-            (16 * TILES, f"{sizes}: add each tile to what you have, and let go of it"),
+            (TILES, f"{sizes}, and that's the most you may hold in one tensor"),
+            (16 * TILES, f"{sizes}: add each tile to what you have, then let it go"),
         )
 
     return law
@@ -359,14 +370,14 @@ def _mean_of_tiles(q, k, v, tile):
         "the larger scores must count more": _mean_of_tiles,
         "a tile that raises the largest score must shrink both sums so far; yours stay as they "
         "were": _tiled(old_sum="kept", old_output="kept"),
-        "you shrink the sum of the weights, and not the sum with the values: both were taken "
-        "with the old largest score": _tiled(old_output="kept"),
-        "you shrink the sum with the values, and not the sum of the weights: both were taken "
-        "with the old largest score": _tiled(old_sum="kept"),
+        "you shrink the sum of the weights, but not the sum with the values: both were taken with "
+        "the old largest score": _tiled(old_output="kept"),
+        "you shrink the sum with the values, but not the sum of the weights: both were taken with "
+        "the old largest score": _tiled(old_sum="kept"),
         "nothing is subtracted before e^: with large scores that is infinite, and infinity over "
         "infinity is NaN": _tiled(shift=False),
         "the scores are not divided by sqrt(K)": _tiled(scale=lambda K: 1),
-        "the scores are divided by K; it is its root": _tiled(scale=lambda K: 1 / K),
+        "you divide the scores by K; the divisor is its square root": _tiled(scale=lambda K: 1 / K),
         "the keys after the last full tile are missing: the last tile may be shorter": (
             _tiled(last=False)
         ),
@@ -374,7 +385,7 @@ def _mean_of_tiles(q, k, v, tile):
         "`log_sum` lacks the largest score, which you took off before e^": (
             _tiled(log_sum=lambda total, largest: total.log())
         ),
-        "`log_sum` is the logarithm of the sum; you give the sum": (
+        "`log_sum` is the logarithm of the sum; you return the sum itself": (
             _tiled(log_sum=lambda total, largest: total * largest.exp())
         ),
         "`log_sum` is your sum and the largest score, added: take the logarithm of the sum first": (

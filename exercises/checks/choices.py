@@ -39,7 +39,7 @@ def _spreads(shared=None, rest=None, of=lambda scores: scores, blocks=None):
         "each spread is the root of a sum of squares divided by its degrees of freedom, "
         "V * (n - 1) and (V - 1) * (n - 1)",
     ),
-    wrong="these aren't the two spreads",
+    wrong="these two numbers aren't the spreads",
     shape="return two numbers, the spread without blocks and with them",
     parts=("s", "s_r"),
     shrinks=False,
@@ -62,13 +62,13 @@ def _spreads(shared=None, rest=None, of=lambda scores: scores, blocks=None):
         "taken off twice": _spreads(blocks=lambda scores, own: own - scores.mean(0)),
         "take the seeds' luck off the rows that have lost their own mean; yours still contain "
         "the variants": _spreads(blocks=lambda scores, own: scores - scores.mean(0)),
-        "rows are variants, columns are seeds; you have swapped them": _spreads(
+        "you have swapped rows and columns: the rows are variants, the columns seeds": _spreads(
             of=lambda scores: scores.T
         ),
         "those are variances; the spread is the root": (
             lambda scores: tuple(value**2 for value in _spreads()(scores))
         ),
-        "they're swapped: first the spread without blocks": (
+        "they're swapped: the spread without blocks comes first": (
             lambda scores: _spreads()(scores)[::-1]
         ),
         "a mean of the rows' standard deviations is smaller than the root of their mean variance": [
@@ -112,8 +112,8 @@ def _numbers_of(name, given):
 @judged(
     2,
     hint=(
-        "over the whole run one must fall and the other rise; between neighbours both must go "
-        "the same way",
+        "over the whole run one must fall while the other rises; between neighbours both must "
+        "move the same way",
         "let large and small steps alternate: perplexity falls by 1 and rises by 0.1",
         "BLEU falls by 0.1 where perplexity falls by 1, and rises by 1 where perplexity rises by "
         "0.1; the nine pairs of changes then lie on two points",
@@ -131,7 +131,7 @@ def neighbours(perplexity, bleu, changes):
     expect(min(perplexity) >= 1, "a perplexity is at least 1, where every next token is certain")
     expect(min(bleu) >= 0 and max(bleu) <= 100, "BLEU lies between 0 and 100")
     level = _correlation(perplexity, bleu)
-    expect(level is not None, "if one of the two never changes, it has no correlation")
+    expect(level is not None, "if one of the two never changes, there is no correlation to compute")
     expect(
         level <= -0.9,
         f"over the run their correlation is {level:.2f}; it must be -0.9 or lower",
@@ -144,18 +144,18 @@ def neighbours(perplexity, bleu, changes):
         expect(
             one * other > 0,
             f"from checkpoint {i} to {i + 1} perplexity changes by {one:+.3g} and BLEU by "
-            f"{other:+.3g}: there the claim still holds, or nothing changes",
+            f"{other:+.3g}: there the claim still holds, or one of the two doesn't change",
         )
     found = _correlation(*steps)
     expect(
         found is not None,
-        "the claim falls at each step; but let the steps differ, or their changes have no "
-        "correlation",
+        "the claim fails at each step, as it should; but make the steps differ, or their changes "
+        "have no correlation",
     )
     expect(-1 <= changes <= 1, f"a correlation lies between -1 and 1; you gave {changes:g}")
     expect(
         abs(changes - found) <= 0.1,
-        f"the claim falls at each step; but the changes' correlation isn't {changes:g}, it's "
-        f"{'lower' if found < changes else 'higher'}",
+        "the claim fails at each step, as it should; but the changes' correlation isn't "
+        f"{changes:g}, it's {'lower' if found < changes else 'higher'}",
     )
     return f"Over the run {level:.2f}, from neighbour to neighbour {found:+.2f}."

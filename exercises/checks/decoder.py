@@ -25,7 +25,7 @@ from transformer_lib.decoder import DecoderLayer
 def _four(name, shape, slips=None):
     return Part(
         shape,
-        f"{name}: these are not (batch, heads, queries, keys); who asks, and what is read?",
+        f"{name}: that isn't (batch, heads, queries, keys); which tokens ask, and which are read?",
         {
             "weights have four axes: batch, heads, queries, keys": lambda given: len(given) != 4,
             **(slips or {}),
@@ -38,8 +38,9 @@ shapes = values(
     "shapes",
     hint=(
         "give three shapes of four numbers each",
-        "the axes are batch, heads, who looks, who is looked at",
-        "in the cross-attention the target looks and the source is looked at",
+        "the axes are the batch, the heads, the tokens that look, and the tokens that are looked "
+        "at",
+        "in cross-attention, the target looks and the source is looked at",
     ),
     packed="names",
     encoder=_four("encoder", (3, 4, 9, 9)),
@@ -109,7 +110,7 @@ def _post_norm(x, memory, src_mask, tgt_mask, norms, own, cross, feed_forward):
     2,
     inputs=_decoder_parts,
     vary=(dict(B=3, S=4, T=4, D=5), dict(B=1, S=3, T=6, D=4)),
-    hint="self-attention, cross-attention, feed-forward, each inside x + ...",
+    hint="write self-attention, cross-attention and feed-forward, each as x + ...",
     wrong="the output is not that of a pre-norm decoder layer",
     shape="one row per target token; are the queries taken from the memory?",
     gradients=True,
@@ -121,7 +122,7 @@ def _post_norm(x, memory, src_mask, tgt_mask, norms, own, cross, feed_forward):
             _decoder(src=False)
         ),
         "the masks do not reach the attention layers": _decoder(tgt=False, src=False),
-        "the memory is normalised a second time; the encoder's final norm has done it": (
+        "you normalise the memory a second time; the encoder's final norm has already done that": (
             _decoder(renormed=True)
         ),
         "the self-attention over the target comes first, then the memory": (
@@ -141,7 +142,7 @@ def _post_norm(x, memory, src_mask, tgt_mask, norms, own, cross, feed_forward):
         "that is post-norm, the norm after the sum; here the norm comes before the sublayer": (
             _post_norm
         ),
-        "the query of the self-attention is normalised, its keys and values are not": (
+        "in your self-attention the queries are normalised, but the keys and values aren't": (
             lambda x, memory, src_mask, tgt_mask, norms, own, cross, forward: (
                 _decoder(order=(1,))(
                     x + own(norms[0](x), x, x, tgt_mask), memory, src_mask, tgt_mask, norms,
@@ -150,7 +151,8 @@ def _post_norm(x, memory, src_mask, tgt_mask, norms, own, cross, feed_forward):
             )
         ),
         "the two masks are swapped": _decoder(crossed=True),
-        "your cross-attention reads x; its keys and values are the memory's": _decoder(keys="x"),
+        "your cross-attention reads x; its keys and values should come from the "
+        "memory": _decoder(keys="x"),
         "in your cross-attention the memory asks and x is read; it's the other way round": (
             _decoder(keys="turned")
         ),
@@ -173,9 +175,9 @@ def layer(x, memory, src_mask, tgt_mask, norms, self_attend, cross_attend, feed_
 
 
 FOREIGN = {  # what the model says to a prefix that it should never see
-    99: "the model must always see bos first: give it [bos] and what is written so far",
+    99: "the model must always see bos first: give it [bos], followed by everything written so far",
     98: "at each step the model must see everything written so far, and nothing else",
-    97: "your loop goes on after eos: stop when it has been written",
+    97: "your loop goes on after eos: stop once eos has been written",
 }
 
 
@@ -236,15 +238,16 @@ def _drops_eos(*args):
                 [nt(src, [bos])] * (1 if nt(src, [bos]) == eos else n) if n else []
             ),
         ],
-        "the model must always see bos first: give it [bos] and what is written so far": (
+        "the model must always see bos first: give it [bos], followed by everything written so "
+        "far": (
             _without_bos
         ),
         "the result still contains bos": lambda *args: _write(*args, start=0),
-        "your loop goes on after eos: stop when it has been written": (
+        "your loop goes on after eos: stop once eos has been written": (
             lambda *args: _write(*args, stop=False)
         ),
         "eos was written, so it belongs in the result": _drops_eos,
-        "max_len counts the written tokens; bos is not among them": [
+        "max_len counts only the tokens that are written, so not bos": [
             lambda nt, src, bos, eos, n: _write(nt, src, bos, eos, n - 1),
             lambda nt, src, bos, eos, n: _write(nt, src, bos, eos, n + 1),
         ],
@@ -309,15 +312,18 @@ def _one_decoding(answer):
         return decode(*args)
 
     answer(counting, x, memory, src_mask)
-    expect(len(calls) == 1, f"right, but the decoder ran {len(calls)} times: once is enough")
+    expect(
+        len(calls) == 1,
+        f"the result is right, but the decoder ran {len(calls)} times: once is enough",
+    )
 
 
 @exercise(
     4,
     inputs=_candidates,
     vary=(dict(B=3, N=2, T=3, S=4, seed=2), dict(B=2, N=2, T=2, S=3, seed=3), dict(B=1, N=4)),
-    hint="B * N rows for the decoder; row b * N + n belongs to source b",
-    wrong="the states are not what each candidate gives on its own",
+    hint="give the decoder B * N rows, where row b * N + n belongs to source b",
+    wrong="the states aren't what the decoder gives for each candidate on its own",
     shape="expected (B, N, T, D)",
     laws=_one_decoding,
     shrinks=False,
@@ -325,7 +331,8 @@ def _one_decoding(answer):
     slips={
         "your sources run 0, 1, 0, 1, but the candidates 0, 0, 1, 1: `repeat` repeats the whole "
         "batch; `repeat_interleave` repeats each row": _flat(_tiled),
-        "the memory fits, the mask does not: each candidate needs the mask of its own source": (
+        "the memory is right, but the mask isn't: each candidate needs the mask of its own "
+        "source": (
             _flat(_each, _tiled)
         ),
         "the mask is missing: the candidates read the source's padding": (
@@ -357,9 +364,9 @@ def _row_by_row(step):
                 w = [w_q, w_k, w_v] if t != new_weights_at else [w_q, w_k + 1, w_v + 1]
                 result = step(x[:, t : t + 1], kept, *w)
                 if not (isinstance(result, (tuple, list)) and len(result) == 2):
-                    raise Wrong("return two things: the output and what you keep")
+                    raise Wrong("return two things: the output, and what you keep for the next row")
                 output, kept = result
-                expect_shape(output, (x.size(0), 1, w_v.size(1)), "the output is one row")
+                expect_shape(output, (x.size(0), 1, w_v.size(1)), "the output should be one row")
                 outputs.append(torch.as_tensor(output))
             return torch.cat(outputs, 1), kept
 
@@ -412,7 +419,7 @@ def _step(join=lambda old, new: torch.cat([old, new], 1), root=True, own=True):
         "keep keys and values, add those of the new row at the end, then attend",
         "no mask is needed: what is kept is all that the newest row may see",
     ),
-    wrong="row by row the outputs are not those of causal attention over all rows",
+    wrong="row by row, the outputs aren't those of causal attention over all rows at once",
     shrinks=False,
     tolerance=1e-4,
     slips={
@@ -426,8 +433,8 @@ def causal_rows(x, w_q, w_k, w_v):
 
 
 @judged(7, hint=(
-        "two things help: more numbers, and more updates",
-        "start with the largest width of the grid and the most updates, then come down",
+        "two things help: wider vectors, and more updates",
+        "start from the largest width and the most updates in the grid, then work down",
         "the figure shows, for each width, how many updates it took",
     ), example=(64, 600, 0.05))
 def squeezed(width, updates, of_eight):
@@ -440,12 +447,12 @@ def squeezed(width, updates, of_eight):
         [r["whole"][r["steps"].index(updates)][symbols] for r in runs] for symbols in ("5", "8")
     )
     told = f"{min(five):.0%} to {max(five):.0%} of the sentences of five symbols are right"
-    expect(min(five) > 0.5, f"there {told}, seed by seed; more than half in each was asked for")
+    expect(min(five) > 0.5, f"there {told}, seed by seed; every seed needs more than half")
     expect_share(of_eight)
     expect(
         abs(of_eight - sum(eight) / len(eight)) <= 0.1,
-        f"the square is right; the prediction of {of_eight:.0%} for eight symbols is more than 10 "
-        "points off. What happened to eight symbols while five were being learned?",
+        f"the square is right, but your prediction for eight symbols, {of_eight:.0%}, is more than "
+        "10 points off. What happened with eight symbols while five were being learned?",
     )
     return f"{told.capitalize()}, and {min(eight):.0%} to {max(eight):.0%} of those of eight."
 
@@ -481,16 +488,18 @@ def _row(t, T, S):
         "step t computes t * t + t * S scores without a cache, and t + S with one; add them up",
         "1 + 2 + ... + T is T(T+1)/2, and 1 + 4 + ... + T² is T(T+1)(2T+1)/6",
     ),
-    wrong="these aren't the numbers of scores",
+    wrong="these aren't the right numbers of scores",
     shape="return two numbers, first without a cache",
     parts=("without", "cached"),
     shrinks=False,
     slips={
-        "the mask hides half of a table, but all of it is computed: t * t at step t": [
+        "the mask hides half of the table, but the whole table is computed: t * t scores at step "
+        "t": [
             _scores(lambda t, T, S: t * (t + 1) // 2, _row),
             _scores(lambda t, T, S: t * (t - 1) // 2, _row),
         ],
-        "that is the last step: add up those before it, too": lambda T, S: (T * T + T * S, T + S),
+        "that is only the last step: add up the ones before it, "
+        "too": lambda T, S: (T * T + T * S, T + S),
         "the cross-attention is missing: each query has a score with each of the S keys, too": (
             _scores(_table, _row, cross=False)
         ),
@@ -510,13 +519,13 @@ def _row(t, T, S):
         "the newest row has a score with itself as well: t scores at step t": (
             _scores(_table, lambda t, T, S: t - 1)
         ),
-        "the first step already has one token, `<bos>`: t runs from 1 to T": (
+        "at the first step there is already one token, `<bos>`: t runs from 1 to T": (
             lambda T, S: _scores(_table, _row)(T - 1, S)
         ),
         "that is how many rows are computed; each row has a score with every key": (
             lambda T, S: (T * (T + 1) // 2, T)
         ),
-        "they're swapped: first without a cache, then with it": (
+        "the two are swapped: first the number without a cache, then with one": (
             lambda T, S: _scores(_table, _row)(T, S)[::-1]
         ),
     },

@@ -76,19 +76,19 @@ def _prefix(n_source, size):
         "that is the causal mask: the source may look ahead within itself": (
             lambda n_source, size: _causal(size)
         ),
-        "you turned it round: rows read, columns are read": (
+        "you have it the wrong way round: the rows do the reading, the columns are read": (
             lambda n_source, size: _prefix(n_source, size).T
         ),
         "the first target token isn't part of the source: count places from 0": (
             lambda n_source, size: _prefix(n_source + 1, size)
         ),
-        "source rows now read the target, too: it is the column that must be in the source": (
+        "source rows now read the target, too: it's the column that must lie in the source": (
             lambda n_source, size: _causal(size) | (_places(size)[0] < n_source)
         ),
-        "True means may read; yours is the opposite": (
+        "True means 'may read'; yours is the opposite": (
             lambda n_source, size: ~_prefix(n_source, size)
         ),
-        "every token reads itself, too: not later, not only earlier": (
+        "every token reads itself, too: ask for keys that are not later, rather than earlier": (
             lambda n_source, size: _causal(size).tril(-1) | (_places(size)[1] < n_source)
         ),
     },
@@ -113,13 +113,14 @@ def prefix_mask(n_source, size):
         else "0 for each source token, then the target without <bos>"
     ),
     slips={
-        "nothing is asked at <bos>, so the first word of a translation is never learned": (
+        "nothing has to be predicted at <bos>, so the first word of a translation is never "
+        "learned": (
             lambda source, target: (source + target[:-1], [0] * (len(source) + 1) + target[2:])
         ),
         "each place predicts the token that it reads; it should be the one after it": (
             lambda source, target: (source + target[:-1], [0] * len(source) + target[:-1])
         ),
-        "the source is to be predicted, too; here only the translation counts": (
+        "you have the model predict the source, too; here only the translation counts": (
             lambda source, target: (source + target[:-1], (source + target)[1:])
         ),
         "the predictions begin one place too early: <bos> is given, not predicted": (
@@ -142,7 +143,7 @@ def stream_of(source, target):
     4,
     inputs=[(2.0, 300, 1000), (0.7, 50, 60), (3.1, 17, 17)],
     hint=(
-        "the total loss, in bits, by the bytes",
+        "take the total loss in bits, and divide it by the number of bytes",
         "nats become bits when you divide by the logarithm of 2; multiply by the tokens before you"
         " divide by the bytes",
     ),
@@ -152,10 +153,10 @@ def stream_of(source, target):
         "that is in nats: one bit is ln 2 nats, so divide by ln 2": (
             lambda loss, tokens, size: loss * tokens / size
         ),
-        "multiplying by ln 2 turns bits into nats: divide": (
+        "multiplying by ln 2 turns bits into nats: you need to divide": (
             lambda loss, tokens, size: loss * tokens / size * math.log(2)
         ),
-        "that is per token, whose number depends on the tokenizer": (
+        "that is per token, and how many tokens there are depends on the tokenizer": (
             lambda loss, tokens, size: loss / math.log(2)
         ),
         "the tokens and the bytes are swapped": (
@@ -193,7 +194,7 @@ def _side_by_side(B=2, T=3, D=4):
     5,
     inputs=_side_by_side,
     vary=(dict(B=3, T=5, D=6), dict(B=1, T=4, D=3)),
-    hint="normalise once, use it twice",
+    hint="normalise once, and use the result twice",
     wrong="the result is not x plus what both make of norm(x)",
     gradients=True,
     slips={
@@ -210,7 +211,7 @@ def _side_by_side(B=2, T=3, D=4):
                 x + attention(norm(x)) + network(norm(attention(norm(x))))
             )
         ),
-        "the network reads attention's output; side by side both read norm(x)": [
+        "the network reads attention's output; side by side, both read norm(x)": [
             lambda x, norm, attention, network: x + network(attention(norm(x))),
             lambda x, norm, attention, network: (
                 x + attention(norm(x)) + network(attention(norm(x)))
@@ -248,7 +249,7 @@ def parallel_layer(x, norm, attention, network):
 @judged(
     6,
     hint=(
-        "make the tokens of the first model small and many",
+        "let the first model have many small tokens",
         "perplexity per token is exp(loss); per byte it's exp(loss * tokens / 1000)",
         "say, 500 tokens at a loss of 1 against 100 tokens at a loss you choose",
     ),
@@ -259,7 +260,10 @@ def overturn(answer):
     expect(isinstance(given, (tuple, list)) and len(given) == 4, "return the four numbers")
     expect(all(value is not ... for value in given), ...)
     loss, tokens, other_loss, other_tokens = map(float, given)
-    expect(min(loss, other_loss) > 0, "a mean loss is above 0 unless the text is certain")
+    expect(
+        min(loss, other_loss) > 0,
+        "a mean loss is above 0, unless the model is certain of every token",
+    )
     expect(
         all(1 <= n <= 1000 for n in (tokens, other_tokens)),
         "1,000 bytes make 1 to 1,000 tokens, if a token has at least one byte",

@@ -77,7 +77,7 @@ def _kept(logits, k, largest=True):
     2,
     inputs=lambda B=4, V=9, k=3: (torch.randn(B, V), k),
     vary=(dict(B=2, V=5, k=1), dict(B=3, V=4, k=4), dict(B=5, V=5, k=2)),
-    hint="find the k-th largest logit of each row, hide what is below",
+    hint="find the k-th largest logit of each row, and hide whatever is below it",
     tell=_told_kept,
     shape="logits go in and logits of the same shape come out",
     view=_drawable,
@@ -91,7 +91,7 @@ def _kept(logits, k, largest=True):
         "each row needs its own k-th value": lambda logits, k: logits.masked_fill(
             logits < logits.flatten().topk(k).values[-1], -torch.inf
         ),
-        "the k-th largest is lost: hide what is smaller, not what is equal": (
+        "the k-th largest is hidden as well: hide what is smaller than it, but not what is equal": (
             lambda logits, k: logits.masked_fill(
                 logits <= logits.topk(k).values[:, -1:], -torch.inf
             )
@@ -106,13 +106,14 @@ def _kept(logits, k, largest=True):
             ],
             dim=-1,
         ),
-        "you take the k-th value of the first row for all": lambda logits, k: logits.masked_fill(
+        "you use the k-th value of the first row for every "
+        "row": lambda logits, k: logits.masked_fill(
             logits < logits[0].topk(k).values[-1], -torch.inf
         ),
-        "you hid the largest and kept the others": (
+        "you hid the largest logits and kept the others": (
             lambda logits, k: logits.masked_fill(_kept(logits, k), -torch.inf)
         ),
-        "one token too many stays in a row: the threshold is the k-th largest": (
+        "each row keeps one token too many: the threshold is the k-th largest": (
             lambda logits, k: logits.masked_fill(
                 ~_kept(logits, min(k + 1, logits.size(1))), -torch.inf
             )
@@ -137,7 +138,7 @@ pencil = values(
     "pencil",
     hint=(
         "multiply along each path, and at each step keep the best n prefixes",
-        "size 1 keeps only A, whose sentences are worth 0.40 * 0.5 each",
+        "size 1 keeps only A, and each of A's sentences has probability 0.40 * 0.5",
         "size 2 keeps A and B, size 3 keeps C as well; take the best product each time",
     ),
     packed=True,
@@ -199,8 +200,7 @@ def _told_nucleus(given, expected, probabilities, p):
     given = torch.as_tensor(given)
     if given.isnan().any() and (probabilities.max(-1).values > p).any():
         return (
-            "the first token on its own is over p, so you drop every token and divide 0 by 0; "
-            "the most "
+            "the first token alone is over p, so you drop every token and divide 0 by 0; the most "
             "probable token must always stay"
         )
     if ((given.sum(-1) - 1).abs() > 1e-4).any():
@@ -224,7 +224,7 @@ def _told_nucleus(given, expected, probabilities, p):
     tolerance=1e-4,
     shrinks=False,
     slips={
-        "the first token on its own is over p, so you drop every token and divide 0 by 0; the most "
+        "the first token alone is over p, so you drop every token and divide 0 by 0; the most "
         "probable token must always stay": _nucleus(lambda ranked, p: ranked.cumsum(-1) <= p),
         "your probabilities are in sorted order; put each back in the place of its token": (
             _nucleus(_before, back=False)

@@ -51,7 +51,7 @@ def _mirrored(x, start):
     vary=(dict(B=1, T=3, start=5), dict(H=1, T=1, K=8, start=9), dict(H=4, T=5, K=4, start=2),
           dict(H=2, T=2, start=400)),
     hint=(
-        "an angle for each place and each pair; then turn each pair by its angle",
+        "compute an angle for each place and each pair, then turn each pair by its angle",
         "the angle of pair i at place p is p * 10000 ** (-2 * i / K), and p begins at `start`",
         "a pair (a, b) becomes (a cos - b sin, a sin + b cos), and goes back to places 2i, 2i + 1",
     ),
@@ -105,7 +105,7 @@ def _rms(of=lambda x: x.pow(2).mean(-1, keepdim=True) + 1e-5, root=torch.sqrt, g
 @exercise(
     "own.rms_norm", inputs=normalization.rms_norm.inputs, vary=normalization.rms_norm.vary,
     hint=(
-        "a vector, divided by the root of the mean of its squares; then the gain",
+        "divide the vector by the root of the mean of its squares, then multiply by the gain",
         "the mean is over the last axis, with keepdim; nothing is subtracted, and there is no bias",
         "x / (x.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt() * weight",
     ),
@@ -161,7 +161,7 @@ def _glu(hidden):
 @exercise(
     "own.swiglu", inputs=_gated, vary=(dict(B=3, D=5, d_ff=8), dict(B=1, T=2, D=4, d_ff=4)),
     hint=(
-        "two projections to d_ff, one of which opens and closes the other",
+        "you need two projections to d_ff, one of which gates the other",
         "silu(g) = g * sigmoid(g), of the gate's output only; then multiply number by number",
         "contract(silu(gate(x)) * expand(x)), with three linear layers without a bias",
     ),
@@ -188,7 +188,7 @@ def _glu(hidden):
         "both projections go through silu; only the gate does": (
             _glu(lambda g, h: F.silu(g) * F.silu(h))
         ),
-        "you add x: the residual is the block's business": (
+        "you add x: the residual connection belongs to the block, not here": (
             lambda x, *weights: x + _glu(lambda g, h: F.silu(g) * h)(x, *weights)
         ),
     }),
@@ -214,7 +214,7 @@ def _kept_pair(result):
     """(output, keys, values) of what the heads return, or Wrong."""
     expect(
         isinstance(result, tuple) and len(result) == 2 and not isinstance(result[1], torch.Tensor),
-        "return two things: the output, and what is to be kept, the pair (keys, values)",
+        "return two things: the output, and the pair (keys, values) to keep",
     )
     output, kept = result
     expect(isinstance(kept, (tuple, list)) and len(kept) == 2,
@@ -295,15 +295,15 @@ def _gradients_reach_the_input(answer, inputs=_grouped_inputs):
     vary=(dict(T=4, start=0, H=6, G=3), dict(B=3, T=1, start=5, H=4, G=1, masked=False),
           dict(T=2, start=3, H=3, G=3, K=6), dict(B=1, start=4, H=8, G=2)),
     hint=(
-        "project, cut into heads, turn queries and keys, put what was kept in front, repeat each "
-        "key head for its group, attend, join, project",
+        "project, cut into heads, turn the queries and keys, put what was kept in front, repeat "
+        "each key head for its group, attend, join the heads, and project again",
         "start is the number of kept tokens: 0 without any, else kept[0].size(2)",
         "k.repeat_interleave(n_heads // n_kv_heads, dim=1), after what you keep; return output, "
         "(k, v)",
     ),
     adapt=_with_weights(_run_grouped), shrinks=False, tolerance=1e-4,
     laws=_gradients_reach_the_input,
-    wrong="with the same weights, these are not grouped heads with a cache",
+    wrong="with the same weights, this isn't the output of grouped heads with a cache",
     shape="one output of d_model numbers per token",
     slips=formulas({
         "query head h reads key head h // group: repeat each key head next to itself "
@@ -397,7 +397,7 @@ def _flat(result, *args):
     "own.block", inputs=_block_parts, parts=("x", "keys", "values"), view=_flat,
     vary=(dict(T=4, start=0), dict(B=3, T=1, start=4, D=6), dict(B=1, T=4, start=3, D=3)),
     hint=(
-        "a layer without cross-attention, whose mask knows how many tokens came before",
+        "you need a layer without cross-attention, whose mask knows how many tokens came before",
         "with T new tokens after `start` kept ones, new token i reads start + i + 1: a mask of "
         "shape (T, start + T)",
         "torch.ones(T, start + T, dtype=torch.bool).tril(start); then two sublayers, each with "
@@ -408,7 +408,7 @@ def _flat(result, *args):
     slips={
         "your mask sits in the wrong corner: new token i is at place start + i, so it reads "
         "start + i + 1 tokens": _blocks(lambda T, S: torch.ones(T, S, dtype=torch.bool).tril()),
-        "new tokens read those that come after them: hide the future": (
+        "your new tokens read those that come after them: hide the future": (
             _blocks(lambda T, S: None)
         ),
         "your mask is upside down: True must mean 'may attend'": (
@@ -505,8 +505,8 @@ def _biased(way=1, used=1, both=None, far=lambda away, half: math.log(128 / half
           dict(n_queries=2, n_keys=260, start=70, H=1), dict(n_queries=6, n_keys=6, start=0),
           dict(n_queries=2, n_keys=200, start=198, both_ways=False)),
     hint=(
-        "a distance for each query and key, a bucket for each distance, a row of the table for "
-        "each bucket; then move the heads to the front",
+        "find a distance for each query and key, a bucket for each distance, and a row of the "
+        "table for each bucket; then move the heads to the front",
         "the queries are at start, start + 1, ..., and the distances are key - query[:, None]; "
         "compute the near and the far buckets, and choose between them with torch.where",
         "far: half + (log(away / half) / log(128 / half) * half).long(), at most n - 1; where "
@@ -514,7 +514,7 @@ def _biased(way=1, used=1, both=None, far=lambda away, half: math.log(128 / half
     ),
     adapt=_with_weights(_run_bias), shrinks=False, tolerance=1e-5,
     wrong="with the same table, this is not T5's number for each head, query and key",
-    shape="give (n_heads, n_queries, n_keys), a number for each head and each pair",
+    shape="return (n_heads, n_queries, n_keys), a number for each head and each pair",
     slips=formulas({
         "the distance is the key's place minus the query's; yours is the other way round": (
             _biased(way=-1)
@@ -530,7 +530,7 @@ def _biased(way=1, used=1, both=None, far=lambda away, half: math.log(128 / half
             [_biased(far=lambda away, half: math.log(128)), _biased(far=lambda away, half: 1.0),
              _biased(far=lambda away, half: math.log(32 / half + 1))]
         ),
-        "the logarithm is cut to a whole number: yours is rounded": (
+        "the logarithm is cut down to a whole number; yours is rounded": (
             [_biased(cut=torch.round), _biased(cut=torch.ceil)]
         ),
         "16 is added for keys after the query; you add it for those before": (
@@ -577,7 +577,7 @@ def _hiding(rate=0.15, parts=(0.8, 0.9), above=3, fate=True, told=lambda chosen,
 
 def _two_tensors(result, *args):
     expect(isinstance(result, (tuple, list)) and len(result) == 2,
-           "return two tensors: what is read, and which places must be guessed")
+           "return two tensors: what the model reads, and which places it must guess")
     expect(getattr(result[1], "dtype", None) == torch.bool,
            "which places must be guessed is a boolean tensor")
     return result
@@ -587,12 +587,12 @@ def _two_tensors(result, *args):
     "own.hide_tokens", inputs=_captions, parts=("read", "chosen"), view=_two_tensors,
     vary=(dict(B=4, T=60, mask_id=50), dict(B=5, T=80, mask_id=12, special=False)),
     hint=(
-        "first which tokens are chosen, then what becomes of the chosen ones",
+        "first decide which tokens are chosen, then what becomes of them",
         "chosen: chance below 0.15, and an id above 3. Its fate: below 0.8 it is hidden, below "
         "0.9 replaced, otherwise it stays",
         "torch.where(chosen & (fate < 0.8), mask_id, ...), and `other` from 0.8 up to 0.9",
     ),
-    wrong="what is read, or what must be guessed, is not right",
+    wrong="either what is read or what must be guessed isn't right",
     slips={
         "special tokens are chosen too: ids 0 to 3 are never hidden": _hiding(above=-1),
         "some special tokens are chosen: ids 0 to 3 are never hidden": (
@@ -602,7 +602,7 @@ def _two_tensors(result, *args):
         "all chosen tokens become <mask>: of ten, one is replaced and one stays": (
             _hiding(parts=(1.0, 1.0))
         ),
-        "none of your chosen tokens stays as it is: from a fate of 0.9 on it does": (
+        "none of your chosen tokens stays as it is: from a fate of 0.9 upwards, it does": (
             _hiding(parts=(0.8, 1.0))
         ),
         "none of your chosen tokens is replaced: from 0.8 to 0.9 it becomes `other`": (
@@ -647,7 +647,7 @@ _given = vision_transformer.repaired_patches
     "own.patches", inputs=_given.inputs, vary=_given.vary, gradients=True, wrong=_given.wrong,
     shape=_given.shape, forbid=("unfold",), slips=_given.slips,
     hint=(
-        "cut both axes in two, put the four in order, and join",
+        "cut both axes in two, put the four parts in order, and join them",
         "images.unflatten(2, (-1, patch)) makes rows of patches, and rows inside a patch; the "
         "same for the columns",
         "six axes: (B, C, rows, patch, columns, patch) become (B, rows, columns, C, patch, patch)",
@@ -678,7 +678,7 @@ class Corridor:
     def step(self, action):
         expect(self.step_ is not None, "reset the world before the first step")
         expect(self.step_ < self.length, "the episode has ended: stop when `ended` is True")
-        expect(isinstance(action, int), "give the world the action of `choose` as it is")
+        expect(isinstance(action, int), "pass the action of `choose` to the world unchanged")
         self.taken.append(action)
         reward = self.rewards[self.step_]
         self.step_, self.place = self.step_ + 1, self.place + action + 0.5
@@ -709,7 +709,7 @@ def _played(answer, rewards, asked, context):
         _expect_returns(given, right, where, rewards, asked, first, t)
         places = [sum(world.taken[:i]) + 0.5 * i for i in range(first, t + 1)]
         expect(torch.as_tensor(states)[:, 0].tolist() == places,
-               f"{where}, the states are not those that the world gave, oldest first")
+               f"{where}, your states aren't those that the world gave, oldest first")
         expect([int(a) for a in actions][:-1] == world.taken[first:],
                f"{where}, the actions before the last are those that were taken: "
                f"{world.taken[first:]}, yours are {[int(a) for a in actions][:-1]}")
@@ -771,7 +771,8 @@ def _play(wish=lambda asked, rewards, i: asked - sum(rewards[:i]), window=lambda
 @judged(
     "own.play_for",
     hint=(
-        "a loop: note the state, say what is still to be earned, choose, step, note the reward",
+        "write a loop: note the state, work out what is still to be earned, choose, take the "
+        "step, and note the reward",
         "the return of step i is asked - sum(rewards[:i]); keep a list for each of the four, and "
         "show the last `context` entries",
         "the newest step has no action yet: put any number in its place, such as 0",
@@ -843,7 +844,8 @@ def _scanned(fade=torch.exp, early=False, late=False, delta=lambda replace: repl
     vary=(dict(replace=True), dict(B=1, T=3, rows=True, begun=False), dict(H=3, T=1, K=4),
           dict(B=3, M=2, K=5, rows=True, replace=True), dict(B=4, T=6, replace=True, begun=False)),
     hint=(
-        "a loop over the tokens, in which only the state is carried on: fade, write, read",
+        "write a loop over the tokens that carries on only the state: let it fade, write to it, "
+        "then read from it",
         "fading is log_decay[:, :, t, :, None].exp() * state; what is written is a column times a "
         "row, k[:, :, t, :, None] * new[:, :, None]; what is read is q[:, :, t, None] @ state",
         "with replace, take k[:, :, t, None] @ state from the value, after fading and before it "
@@ -867,7 +869,7 @@ def _scanned(fade=torch.exp, early=False, late=False, delta=lambda replace: repl
         "replace is not used: then only what is missing is written, the value less what the state "
         "says under the key": _scanned(delta=lambda replace: False),
         "without replace, the whole value is written": _scanned(delta=lambda replace: True),
-        "replace is the wrong way round": _scanned(delta=lambda replace: not replace),
+        "you use replace the wrong way round": _scanned(delta=lambda replace: not replace),
         "`write` is not used: what a token writes is multiplied by its strength": (
             _scanned(firm=False)
         ),
@@ -974,12 +976,12 @@ def _comes_out_as_p(answer):
     wrong="this is not how many guesses stay and the distribution of the token after them",
     shape="the distribution of the next token has a number for each token, (V,)",
     slips={
-        "after a rejected guess, the token is drawn from what p has more than q, (p - q)+; yours "
-        "is p itself": _kept(chances=lambda p, q: p),
-        "take what p has more than q; yours is what q has more than p": (
+        "after a rejected guess, the token is drawn from what p has more than q, (p - q)+; you "
+        "draw from p itself": _kept(chances=lambda p, q: p),
+        "take the part in which p exceeds q; yours is the part in which q exceeds p": (
             _kept(chances=lambda p, q: (q - p).clamp(min=0))
         ),
-        "a difference below 0 counts as 0: you take its absolute value": (
+        "a difference below 0 counts as 0; you take its absolute value": (
             _kept(chances=lambda p, q: (p - q).abs())
         ),
         "the differences below 0 are still in your distribution": (
@@ -989,7 +991,7 @@ def _comes_out_as_p(answer):
         "after the first guess that is rejected, those after it are worth nothing: stop there": (
             _kept(stops=False)
         ),
-        "p / q is upside down: a guess that the draft makes too often is thinned out": (
+        "you have p / q upside down: a guess that the draft makes too often must be thinned out": (
             [_kept(stays=lambda u, p, q: u * p < q), _kept(stays=lambda u, p, q: u * q > p)]
         ),
         "a guess stays with probability p / q; yours stays with probability p": (
@@ -998,7 +1000,8 @@ def _comes_out_as_p(answer):
         "whether a guess stays is a matter of chance; yours stays if p is at least q": (
             _kept(stays=lambda u, p, q: p >= q)
         ),
-        "all your guesses stay": _kept(stays=lambda u, p, q: True),
+        "you keep every guess, even those that should be "
+        "rejected": _kept(stays=lambda u, p, q: True),
         "p[i] is the distribution at the place of guess i; yours is that of one place later": (
             _kept(place=lambda i, n: i + 1)
         ),
@@ -1032,12 +1035,12 @@ def _dpo(margin=lambda b, w, b0, w0, price: price * ((b - b0) - (w - w0)), sign=
     vary=(dict(n=4, price=0.1), dict(n=1, price=2.0), dict(n=7, price=1.0, far=2.0),
           dict(n=3, price=0.25)),
     hint=(
-        "a log-ratio to the reference for each of the two texts, then the loss of a choice "
+        "find a log-ratio to the reference for each of the two texts, then the loss of a choice "
         "between two rewards",
         "a text's reward is price * (its log-probability now - its log-probability before)",
         "minus the mean of logsigmoid(reward of the better one - reward of the worse one)",
     ),
-    shrinks=False, tolerance=1e-5, shape="a loss is one number",
+    shrinks=False, tolerance=1e-5, shape="the loss should be one number",
     wrong="this is not how surprising the choices are, if rewards are price times log-ratios",
     slips={
         "the reference is missing: a reward is how much likelier a text has become": (
@@ -1046,7 +1049,7 @@ def _dpo(margin=lambda b, w, b0, w0, price: price * ((b - b0) - (w - w0)), sign=
         "the worse text is missing: a choice is about the difference of two rewards": (
             _dpo(lambda b, w, b0, w0, price: price * (b - b0))
         ),
-        "the price is missing: it multiplies both log-ratios": (
+        "the price is missing: it should multiply both log-ratios": (
             _dpo(lambda b, w, b0, w0, price: (b - b0) - (w - w0))
         ),
         "the price multiplies the log-ratios; you divide by it": (

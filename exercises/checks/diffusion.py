@@ -9,7 +9,7 @@ by_hand = values(
     "by_hand",
     weight=Part(
         1 / 12,
-        "1 / (k * C(T, k)), with T = 4 and k = 2",
+        "it's 1 / (k * C(T, k)), with T = 4 and k = 2",
         {
             "there are 6 such sets; each hides two tokens, and you take their mean": 1 / 6,
             "that is the share of one set among all 15; rates aren't counts": 1 / 15,
@@ -28,16 +28,16 @@ by_hand = values(
     ),
     read=Part(
         136,
-        "each pass reads all places",
+        "each pass reads all the places",
         {
             "each pass reads the whole text, including what has already been filled in": 17,
             "you counted <bos>, too: there are 17 places in each of the 8 passes": 144,
         },
     ),
     hint=(
-        "one set of hidden tokens, all orders, all passes: three counts",
+        "you need three counts: for one set of hidden tokens, for all orders, and for all passes",
         "two of four tokens are hidden, so k = 2 and T = 4; C(4, 2) is 6",
-        "4!; and 8 passes over 17 places each",
+        "the orders are 4!, and there are 8 passes over 17 places each",
     ),
 )
 
@@ -55,8 +55,9 @@ def _batch(B=3, T=6, low=0.2):
     vary=(dict(B=4, T=5), dict(B=2, T=9), dict(B=5, T=3, low=0.05)),
     gradients=True,
     given=0xBE70BADA,
-    wrong="the hidden tokens of a text, summed and divided by its rate; then the mean per token",
-    shape="expected one number",
+    wrong="sum over the hidden tokens of each text, divide by its rate, then take the mean per "
+          "token",
+    shape="the result should be one number",
     slips={
         "if you divide by how many are hidden, every token counts the same: that's BERT's loss, "
         "and it isn't a bound": (
@@ -115,11 +116,11 @@ def _keep(count=None, pool=None, top=True):
     3,
     inputs=_pass,
     vary=(dict(left=1), dict(B=2, T=9, left=4), dict(B=4, T=5, left=7)),
-    hint="rank the scores of the masked places, and keep the first ceil(masks / left) of each text",
+    hint="rank the scores of the masked places, and keep the top ceil(masks / left) of each text",
     wrong="each text keeps its share of its own masks, the highest scores",
     shape="expected (B, T), booleans",
     slips={
-        "round up, or masks remain after the last pass": _keep(
+        "round up, or some masks will remain after the last pass": _keep(
             count=lambda masked, left: masked.sum(-1, keepdim=True) // left
         ),
         "only masked places can be filled: hide the others' scores": _keep(pool=True),
@@ -140,7 +141,7 @@ def _keep(count=None, pool=None, top=True):
         "each text has its own number of masks": _keep(
             count=lambda masked, left: -(-masked.sum() // masked.size(0) // left)
         ),
-        "one token a pass: only right if there are as many passes as masks": [
+        "you fill one token per pass, which is right only if there are as many passes as masks": [
             _keep(count=lambda masked, left: 1),
             _keep(count=lambda masked, left: masked.sum(-1, keepdim=True) if left == 1 else 1),
         ],

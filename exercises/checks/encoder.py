@@ -29,7 +29,7 @@ reach = values(
     "reach",
     measure=_change_token_3,
     hint=(
-        "give two lists of row numbers, from 0 to 4",
+        "give two lists of row numbers between 0 and 4",
         "without a mask every row looks at every row, so who can be affected?",
         "with the causal mask, a row looks only at itself and at earlier ones",
     ),
@@ -125,7 +125,7 @@ def _calls_each_part_once(answer):
     inputs=_layer_parts,
     vary=(dict(B=3, S=5, D=4), dict(B=1, S=3, D=3)),
     laws=_calls_each_part_once,
-    hint="two sublayers: each normalises, computes, and adds to x",
+    hint="there are two sublayers: each normalises, computes, and adds its result to x",
     wrong="the output is not that of a pre-norm layer",
     shape="a layer keeps the shape of x",
     gradients=True,
@@ -215,15 +215,15 @@ def _stacked(x, mask, layers):
             lambda x, mask, layers, norm: norm(_stacked(x, None, layers)),
             lambda x, mask, layers, norm: norm(_stacked(layers[0](x, mask), None, layers[1:])),
         ],
-        "the norm belongs after the last layer, not after each": (
+        "the norm belongs after the last layer, not after each one": (
             lambda x, mask, layers, norm: _stacked(
                 x, mask, [lambda y, m, layer=layer: norm(layer(y, m)) for layer in layers]
             )
         ),
-        "the layers run backwards": (
+        "you run the layers in reverse order": (
             lambda x, mask, layers, norm: norm(_stacked(x, mask, layers[::-1]))
         ),
-        "only the first layer runs: the return is inside the loop": (
+        "only the first layer runs: your return is inside the loop": (
             lambda x, mask, layers, norm: norm(layers[0](x, mask))
         ),
     },
@@ -283,7 +283,10 @@ def _one_call(answer):
     memories = answer(encoder, sentences)
     given, wanted = ([tuple(x.shape) for x in several] for several in (memories, sentences))
     expect(given == wanted, f"the memories should have the shapes {wanted}, yours have {given}")
-    expect(len(calls) == 1, f"right, but the encoder ran {len(calls)} times: once is enough")
+    expect(
+        len(calls) == 1,
+        f"the result is right, but the encoder ran {len(calls)} times: once is enough",
+    )
     expect(
         calls[0] == (1, 9, 8),
         f"right, but the encoder read {calls[0]}: 9 tokens in one row, (1, 9, 8), are enough",
@@ -294,14 +297,15 @@ def _one_call(answer):
     4,
     inputs=_sentences,
     vary=(dict(lengths=(2, 2), seed=2), dict(lengths=(4,), seed=3), dict(lengths=(1, 2, 6, 3))),
-    hint="one row of all tokens, and a mask that says which belong to the same sentence",
-    wrong="the memories are not those of the sentences alone",
+    hint="you need one row with all the tokens, and a mask that says which belong to the same "
+         "sentence",
+    wrong="the memories aren't those you'd get for each sentence on its own",
     view=_rows_of,
     laws=_one_call,
     shrinks=False,
     tolerance=1e-4,
     slips={
-        "the sentences read each other: without a mask the row is one long sentence": (
+        "the sentences read each other: without a mask, the row is one long sentence": (
             _in_one_row(lambda owner: None)
         ),
         "your mask is inverted: each sentence reads only the others": (
@@ -329,7 +333,7 @@ def encode_packed(encoder, sentences):
         "start with one note and double until it is enough",
         "how many doublings of 1 give at least `notes`? Watch out for notes = 1",
     ),
-    wrong="the number of layers is not right",
+    wrong="that isn't the right number of layers",
     large=(10**9 + 1,),
     slips={
         "that is one layer for each further note; every layer doubles the reach": (
@@ -342,11 +346,11 @@ def encode_packed(encoder, sentences):
         "your reach grows by one number with each layer; every layer doubles it": [
             lambda notes: notes // 2, lambda notes: (notes + 1) // 2
         ],
-        "the doublings are counted by the logarithm to base 2, not by the natural one": [
+        "to count doublings, take the logarithm to base 2, not the natural one": [
             lambda notes: math.ceil(math.log(notes)), lambda notes: int(math.log(notes)),
             lambda notes: round(math.log(notes)),
         ],
-        "for one note no layer is needed: the place knows its own note": (
+        "for one note you need no layer: the place already knows its own note": (
             lambda notes: max(1, (notes - 1).bit_length())
         ),
         "that is one too many: with n layers 2^n notes are in reach": (

@@ -17,7 +17,7 @@ def _lengths(n, lost, spans):
     1,
     inputs=[(12, 2, 1), (20, 6, 3), (9, 4, 2)],
     hint=(
-        "what each span leaves in the source, and what it brings to the target",
+        "ask what each span leaves in the source, and what it adds to the target",
         "in the source, each span becomes one gap; the target names each gap, then its words, and "
         "ends with one more gap",
     ),
@@ -39,7 +39,7 @@ def _lengths(n, lost, spans):
         "BART writes the whole text; T5 writes only the spans": (
             lambda n, lost, spans: (n - lost + spans, n)
         ),
-        "a gap goes in front of each span, to say which it is": (
+        "a gap goes in front of each span, to say which one it is": (
             lambda n, lost, spans: (n - lost + spans, lost)
         ),
         "the last gap, the one that ends the list, is missing": (
@@ -61,8 +61,8 @@ def _cut_out(ids, start, length):
         ([5, 6, 7, 8, 9], 1, 3, GAP), ([4, 5, 6], 0, 1, GAP), ([4, 5, 6, 7], 2, 2, 77),
     ],
     hint=(
-        "slices: before the piece, the piece, after it",
-        "the source keeps its length: length gaps in place of length tokens",
+        "use three slices: what comes before the piece, the piece itself, and what comes after it",
+        "the source keeps its length: put `length` gaps in place of `length` tokens",
     ),
     parts=("source", "target"),
     shrinks=False,
@@ -140,7 +140,8 @@ def _gain(runs):
     4,
     hint=(
         "for each seed, find the run from scratch with the same number of updates in all",
-        "updates in all are pretraining_updates + updates; for scratch the first is 0",
+        "the total number of updates is pretraining_updates + updates; for runs from scratch, the "
+        "first is 0",
         "a dictionary from (seed, updates in all) to BLEU makes the pairs easy to find; average "
         "only the pairs that are there",
     ),
@@ -185,7 +186,7 @@ def gain(answer):
     "all")
     for some in (others, others[::-1], others[:3]):
         without = "a seed without such a pair of runs is left out, and the others are averaged"
-        expect_close(answer(some), _gain(some), f"with other runs it's wrong: {without}")
+        expect_close(answer(some), _gain(some), f"it's wrong for other runs: {without}")
 
 
 def _others(sentences, i):
@@ -208,7 +209,7 @@ def _best(score):
 
 def _told_shares(given, expected, sentences):
     if given not in range(len(sentences)):
-        return "return the number of a sentence"
+        return "return the index of a sentence"
     told = [round(_share(sentences, i), 2) for i in range(len(sentences))]
     return f"the shares are {told}; yours is number {given}"
 
@@ -233,22 +234,22 @@ def _told_shares(given, expected, sentences):
         "sentence's length, and take the place of the largest share",
     ),
     tell=_told_shares,
-    shape="return the number of a sentence",
+    shape="return the index of a sentence",
     shrinks=False,
     slips={
         "a long sentence has many such words; take the share, not the number": [
             _best(lambda sentences, i: _share(sentences, i) * len(sentences[i])),
             _best(lambda sentences, i: len({*sentences[i]} & {*_others(sentences, i)})),
         ],
-        "that is the sentence that the others tell least of; PEGASUS takes the one they tell "
-        "most of": _best(
+        "that is the sentence that shares least with the others; PEGASUS takes the one that "
+        "shares most": _best(
             lambda sentences, i: -_share(sentences, i)
         ),
         "sentences are counted from 0": lambda sentences: _best(_share)(sentences) + 1,
-        "look only into the other sentences: every sentence contains all of its own words": (
+        "look only in the other sentences: every sentence contains all of its own words": (
             lambda sentences: 0
         ),
-        "look into all other sentences, not only the next one": _best(
+        "look in all the other sentences, not only in the next one": _best(
             lambda sentences, i: _share([sentences[i], sentences[(i + 1) % len(sentences)]], 0)
         ),
         "a word that occurs twice counts twice": _best(
@@ -265,7 +266,7 @@ def _told_shares(given, expected, sentences):
                 for j, other in enumerate(sentences) if j != i
             )
         ),
-        "you measure how much of the others it tells; how much of it do the others tell?": _best(
+        "you measure how much of the others is in it; ask how much of it is in the others": _best(
             lambda sentences, i: _told_by(sentences, i)
         ),
     },
@@ -289,10 +290,10 @@ def overturn(answer):
     expect(isinstance(given, (tuple, list)) and len(given) == 3, "return the three numbers")
     expect(all(value is not ... for value in given), ...)
     n, share, span = int(given[0]), float(given[1]), float(given[2])
-    expect(4 <= n <= 200, f"a text of 4 to 200 tokens, not {n}")
-    expect(0 < share < 1, f"a share between 0 and 1, not {share}")
-    expect(0.05 <= span <= 10, f"a mean length between 0.05 and 10, not {span}")
-    expect(round(n * share) > 0, "no token is lost at all: take a larger share")
+    expect(4 <= n <= 200, f"the text should have between 4 and 200 tokens, not {n}")
+    expect(0 < share < 1, f"the share should lie between 0 and 1; yours is {share}")
+    expect(0.05 <= span <= 10, f"the mean length should lie between 0.05 and 10; yours is {span}")
+    expect(round(n * share) > 0, "no tokens are lost at all: take a larger share")
     rng, ids = random.Random(0), list(range(n))
     found = [len(text_infilling(ids, 1000, rng, share, span)) for _ in range(200)]
     average = sum(found) / len(found)

@@ -16,18 +16,18 @@ from transformer_lib.models.classifier import MaskedLanguageModel
     1,
     inputs=[(64, 14, 0.15), (8, 20, 0.3), (1, 10, 0.5)],
     hint=(
-        "count the tokens that each model is asked for",
-        "the masked model is asked for rate * T tokens a caption, and the language model for "
-        "everything after <bos>",
+        "count the tokens that each model has to predict",
+        "the masked model has to predict rate * T tokens a caption, the language model everything "
+        "after <bos>",
     ),
     parts=("masked model", "language model"),
     tell=lambda given, expected, B, T, rate: (
-        "the masked model's number is not right"
+        "the number for the masked model isn't right"
         if abs(float(given[0]) - expected[0]) > 1e-6
-        else "the language model's number is not right"
+        else "the number for the language model isn't right"
     ),
     slips={
-        "the masked model is asked only for what is hidden": (
+        "the masked model has to predict only what is hidden": (
             lambda B, T, rate: (B * T, B * (T + 1))
         ),
         "<bos> and <eos> are never hidden, so only the ordinary tokens count": (
@@ -39,7 +39,7 @@ from transformer_lib.models.classifier import MaskedLanguageModel
         "nothing comes before <bos>: it is not predicted": (
             lambda B, T, rate: (rate * B * T, B * (T + 2))
         ),
-        "the two are swapped: first the masked model": (
+        "the two are swapped: the masked model comes first": (
             lambda B, T, rate: (B * (T + 1), rate * B * T)
         ),
         "the loss averages over the whole batch, not over one caption": (
@@ -95,7 +95,7 @@ def _spread(ways, far=None):
     hint="compare each token's word with the words of the chosen tokens",
     dtype=torch.bool,
     wrong="the mask is not right",
-    shape="return one bool per token",
+    shape="return one Boolean per token",
     shrinks=False,
     slips={
         "that is `chosen` itself: take in the other pieces of words": lambda word, chosen: chosen,
@@ -109,7 +109,8 @@ def _spread(ways, far=None):
         "not all pieces of a word have to be chosen: one is enough": (
             lambda word, chosen: (_together(word) <= chosen[:, None, :]).all(-1) & (word >= 0)
         ),
-        "you left out the special tokens, but the other pieces of the words as well": (
+        "you were right to leave out the special tokens, but you lost the other pieces of the "
+        "words as well": (
             lambda word, chosen: chosen & (word >= 0)
         ),
         "the pieces before the chosen one belong to its word, too": _spread((0, 1)),
@@ -142,10 +143,10 @@ def _one_tensor(ids, chosen, mask_id):
     given=0x6CC37002,
     parts=("read", "wanted", "where"),
     wrong="what is read is hidden where `chosen` is True; the other two come back as they were",
-    in_place="the ids that came in are changed, and the next epoch would find <mask> in its data",
+    in_place="the caller needs those ids, and the next epoch would find <mask> in its data",
     slips={
         "<mask> is among what is wanted: `read` and `ids` are still one tensor": _one_tensor,
-        "nothing is hidden any more in what is read": lambda ids, chosen, mask_id: (
+        "in what is read, nothing is hidden any more": lambda ids, chosen, mask_id: (
             ids, ids, chosen
         ),
         "you hid what was not chosen": lambda ids, chosen, mask_id: (
@@ -205,13 +206,13 @@ def _scored(
         "stack T copies, hide one place in each, run guess once, take log_softmax, and pick the "
         "true token at the hidden place",
     ),
-    wrong="the sum is not right",
+    wrong="that isn't the right sum",
     shape="return one number",
     slips={
-        "nothing is hidden: the model reads each token that it is asked for": (
+        "nothing is hidden: the model reads each token that it's meant to guess": (
             _scored(lambda place, places: None)
         ),
-        "all tokens are hidden at once; hide one and leave the others": (
+        "you hide all the tokens at once; hide one at a time and leave the others": (
             _scored(lambda place, places: places)
         ),
         "that is the mean; add the logarithms up": _scored(mean=True),
@@ -256,7 +257,7 @@ def _numbers(V, E, D, F, L):
         "V * E and E * D first, then one layer",
         "one layer has 4 D D + 2 D F numbers; how many times does it count if all layers share it?",
     ),
-    wrong="the count is not right",
+    wrong="that isn't the right count",
     slips={
         "the layers share their weights: count one of them": (
             lambda V, E, D, F, L: V * E + E * D + L * (4 * D * D + 2 * D * F)
@@ -302,8 +303,8 @@ def _models():
         "hide each word of many captions in turn, and let both models guess",
         "for which captions does the left side give the word away, while the right side suggests "
         "another?",
-        "try the words near the beginning of a caption, and print the difference of the two gaps "
-        "for each",
+        "try the words near the beginning of a caption, and for each one print the difference "
+        "between the two gaps",
     ),
     example=lambda: (
         "Two cats that are … two green balls on the beautiful bridge are jumping in the café.",

@@ -12,9 +12,9 @@ brevity = values(
     1,
     "brevity",
     hint=(
-        "put r = 10 and c into the formula, and mind the minimum",
+        "put r = 10 and c into the formula, and don't forget the minimum",
         "the penalty is exp(1 - r / c) where c is below r",
-        "for 12 words against 10 there's nothing to punish",
+        "for 12 words against 10, there's nothing to penalise",
     ),
     for_8=Part(
         math.exp(1 - 10 / 8),
@@ -31,10 +31,11 @@ brevity = values(
         1.0,
         "the penalty for 12 words is not right",
         {
-            "a penalty is never above 1: a long output is punished by its precision": (
+            "a penalty is never above 1: what costs a long output is its precision": (
                 lambda given: given > 1
             ),
-            "12 words are more than 10, so there is no brevity to punish": lambda given: given < 1,
+            "12 words are more than 10, so there is no brevity to "
+            "penalise": lambda given: given < 1,
         },
         tolerance=1e-2,
     ),
@@ -65,7 +66,7 @@ LEFT, RIGHT = "a b a b a c".split(), "b a b a a c a b".split()
         "count the n-grams of both sides with Counter, then take the smaller counts",
         "Counter & Counter takes the smaller count of each n-gram; sum its values",
     ),
-    wrong="the number of n-gram matches is not right",
+    wrong="that isn't the right number of n-gram matches",
     large=lambda: (
         [f"w{i % 9973}" for i in range(20_000)], [f"w{i % 7919}" for i in range(20_000)], 2
     ),
@@ -95,10 +96,10 @@ LEFT, RIGHT = "a b a b a c".split(), "b a b a a c a b".split()
         "you join the words of an n-gram: 'ab c' and 'a bc' are not the same": lambda a, b, n: (
             _clipped(["".join(g) for g in _ngrams(a, n)], ["".join(g) for g in _ngrams(b, n)], 1)
         ),
-        "that is the precision: the number of matches was asked for": (
+        "that is the precision: return the number of matches": (
             lambda a, b, n: _clipped(a, b, n) / max(len(a) - n + 1, 1)
         ),
-        "you add up all lengths up to n; only runs of n words were asked for": (
+        "you add up all lengths up to n; count only runs of n words": (
             lambda a, b, n: sum(_clipped(a, b, m) for m in range(1, n + 1))
         ),
         "you take the larger count of each n-gram; a match needs both, so take the smaller": (
@@ -146,7 +147,7 @@ def _mean(divide="reference"):
         (["x y z"], ["a"]), (["a b", "c"], ["a", "b c"]), (["The cat"], ["the cat"]),
     ],
     given=0x364C52BC,
-    wrong="over these sentences the rate is not right",
+    wrong="for these sentences, the rate isn't right",
     shrinks=False,
     slips={
         "this is the mean of the sentences' rates, so one word counts as much as eight: "
@@ -158,14 +159,14 @@ def _mean(divide="reference"):
         "you join the sentences, so that words of one match those of another": lambda a, b: (
             _rate()([" ".join(a)], [" ".join(b)])
         ),
-        "'The' and 'the' are two words: nobody asked for lower case": lambda a, b: (
+        "'The' and 'the' are two different words: don't convert to lower case": lambda a, b: (
             _rate()([text.lower() for text in a], [text.lower() for text in b])
         ),
         "you divide by the longer of the two; the reference's words count": _rate("longer"),
         "you compare characters, not words: one edit in nine is a word": lambda a, b: (
             sum(map(edit_distance, a, b)) / sum(map(len, b))
         ),
-        "the rate may be above 1, if there are more edits than words: don't cut it off": (
+        "the rate may be above 1, when there are more edits than words: don't cap it": (
             lambda a, b: min(1.0, _rate()(a, b))
         ),
     },
@@ -216,21 +217,21 @@ def paired(answer):
         expected = (a - b).std() / math.sqrt(n)
         expect(
             abs(found.mean() / n - (a - b).mean()) > 0.3,
-            "you add the scores of the drawn sentences up; take their mean",
+            "you add up the scores of the drawn sentences; take their mean",
         )
         expect(
             found.std() < 1.25 * expected,
-            "the differences spread too widely: draw as many sentences as there are, for both "
-            "alike",
+            "your differences spread too widely: draw as many sentences as there are, the same "
+            "ones for both",
         )
         expect(
             found.std() > 0.8 * expected,
-            "the differences spread too little: draw as many sentences as there are, with "
+            "your differences spread too little: draw as many sentences as there are, with "
             "replacement, and compare the two systems on the same sentences, in their order",
         )
         expect(
             abs(found.mean() - (a - b).mean()) < 0.3,
-            "the differences do not centre on the difference of the two means",
+            "your differences aren't centred on the difference between the two means",
         )
         again = np.asarray(answer(a, b, 2000, 1), dtype=float)
         expect(np.array_equal(again, found), "the same seed must give the same differences")
@@ -257,7 +258,7 @@ def fair(answer):
         1: "lowercasing and different tokens change BLEU on their own",
         3: "another test set is easier or harder in itself",
         4: "perplexity is counted per token, and the two models have different tokens",
-        6: "Y's checkpoint was picked by the very score that is compared",
+        6: "Y's checkpoint was picked by the very score that you'd compare",
     }
     for number, reason in unfair.items():
         expect(number not in chosen, f"comparison {number} is not fair: {reason}")
@@ -307,8 +308,8 @@ def ranges(apart, overturns, enough):
     share = 2 / math.comb(2 * overturns, overturns)
     expect(
         share > 0.2,
-        f"with {overturns} seeds equal systems are apart in {share:.0%} of the comparisons; more "
-        "than one in five was asked for",
+        f"with {overturns} seeds equal systems are apart in {share:.0%} of the comparisons; it "
+        "should be more than one in five",
     )
     expect(
         2 / math.comb(2 * enough, enough) < 0.05 <= 2 / math.comb(2 * enough - 2, enough - 1),
@@ -396,17 +397,20 @@ def fool(praised, blamed):
         )
         expect(
             len(texts) == len(references),
-            f"one sentence for each of the {len(references)} references is wanted; `{name}` has "
+            f"give one sentence for each of the {len(references)} references; `{name}` has "
             f"{len(texts)}",
         )
     for i, (text, (reference, facts)) in enumerate(zip(praised, REFERENCES.items(), strict=True)):
-        expect(text != reference, f"praised[{i}] is the reference itself: a person praises it, too")
+        expect(
+            text != reference,
+            f"praised[{i}] is the reference itself: a person would praise it, too",
+        )
         found = _places(text, facts)
         kept = [place for place in found if place is not None]
         expect(
             None in found or kept != sorted(kept) or _negated(text) != _negated(reference),
-            f"praised[{i}] still says what the reference says, as far as the check can read: "
-            "another number, colour, person or place would be wrong, or a `not`",
+            f"praised[{i}] still says what the reference says, as far as the check can tell; to "
+            "make it wrong, change a number, a colour, a person or a place, or add a `not`",
         )
     for i, (text, (reference, facts)) in enumerate(zip(blamed, REFERENCES.items(), strict=True)):
         lost = [fact for fact, place in zip(facts, _places(text, facts), strict=True)
@@ -425,7 +429,7 @@ def fool(praised, blamed):
     expect(
         high.bleu >= 75 and high.chrf >= 85,
         f"your wrong translations get BLEU {high.bleu:.1f} and chrF {high.chrf:.1f}; 75 and 85 are "
-        f"wanted. praised[{worst}] has the lowest chrF, {costs[worst]:.0f}: change less of it",
+        f"needed. praised[{worst}] has the lowest chrF, {costs[worst]:.0f}: change less of it",
     )
     gains = sentence_scores(blamed, references)
     best = max(range(len(gains)), key=gains.__getitem__)
@@ -475,7 +479,7 @@ def _bought(penalty=_penalty, ratios=_of_sentences, join=lambda found: math.prod
         "a sentence of m words has m - n + 1 n-grams, so all sentences have c - (n - 1) * "
         "sentences; every added word makes one more of each kind",
     ),
-    wrong="that isn't the factor",
+    wrong="that isn't the right factor",
     shape="return one number",
     shrinks=False,
     slips={

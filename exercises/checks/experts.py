@@ -9,33 +9,34 @@ by_hand = values(
     1,
     "by_hand",
     hint=(
-        "three numbers; divide by the sum of the two that are chosen",
-        "for the loss: four choices in all, so what share of them does each expert get?",
+        "give three numbers; divide by the sum of the two that are chosen",
+        "for the loss, there are four choices in all; what share of them does each expert get?",
         "3 times (1/2 of 0.55, 1/4 of 0.2 and 1/4 of 0.25, added up)",
     ),
     larger=Part(
         0.625,
-        "0.5 of 0.5 and 0.3 together",
+        "it's 0.5 as a share of 0.5 + 0.3",
         {
             "that's the probability; the two shares must sum to 1": 0.5,
-            "that's the smaller one of the first token": 0.375,
-            "that's the second token": 0.6 / 0.9,
+            "that's the smaller of the first token's two weights": 0.375,
+            "that's the weight of the second token": 0.6 / 0.9,
         },
         tolerance=1e-3,
     ),
     smaller=Part(
         0.375,
-        "0.3 of 0.5 and 0.3 together",
+        "it's 0.3 as a share of 0.5 + 0.3",
         {"that's the probability; the two shares must sum to 1": 0.3},
         tolerance=1e-3,
     ),
     loss=Part(
         1.1625,
-        "3 times the sum of share asked times mean probability, for each of the three experts",
+        "for each of the three experts, multiply its share of the choices by its mean "
+        "probability; the loss is 3 times the sum",
         {
             "that's without the factor 3, the number of experts": 0.3875,
             "the counts are shares of all four choices, so they sum to 1": 2.325,
-            "only the first choice counts here, but each token asks two": 1.65,
+            "you count only each token's first choice, but each token asks two experts": 1.65,
         },
         tolerance=1e-3,
     ),
@@ -52,11 +53,11 @@ def _logits(N=6, E=5, k=2):
     vary=(dict(N=3, E=4, k=3), dict(N=4, E=6, k=2), dict(N=2, E=3, k=3)),
     given=0xF541635B,
     hint=(
-        "what do the weights of one token sum to?",
+        "what should the weights of one token sum to?",
         "they should sum to 1, whatever the experts that weren't chosen would have got",
     ),
-    wrong="the weights differ",
-    shape="one weight for each chosen expert",
+    wrong="those aren't the right weights",
+    shape="return one weight for each chosen expert",
     gradients=True,
     slips={
         "the weights of a token must sum to 1: what the other experts would have got is missing": (
@@ -68,7 +69,7 @@ def _logits(N=6, E=5, k=2):
         "now all chosen experts count the same: the router would get no gradient": (
             lambda logits, k: torch.full((len(logits), k), 1 / k) + 0 * logits.topk(k).values
         ),
-        "that's a softmax of a softmax: the logits of the chosen need one": (
+        "that's a softmax of a softmax: take it once, over the logits of the chosen experts": (
             lambda logits, k: logits.softmax(-1).topk(k).values.softmax(-1)
         ),
         "the sum runs over the tokens; each token has a sum of its own": (
@@ -95,18 +96,18 @@ def weights(logits, k):
 )
 def overturned(answer):
     probabilities = answer()
-    expect(isinstance(probabilities, torch.Tensor), "give back a tensor of probabilities")
+    expect(isinstance(probabilities, torch.Tensor), "return a tensor of probabilities")
     expect(
         probabilities.shape == (4, 2),
-        f"four tokens and two experts are needed, yours is {tuple(probabilities.shape)}",
+        f"the tensor needs four tokens and two experts; yours is {tuple(probabilities.shape)}",
     )
     probabilities = probabilities.float()
     expect(
         bool((probabilities >= 0).all()) and bool(((probabilities.sum(-1) - 1).abs() < 1e-3).all()),
-        "each row must hold probabilities: none below 0, sum 1",
+        "each row must be a distribution: no probability below 0, and a sum of 1",
     )
     chosen = probabilities.argmax(-1, keepdim=True)
-    expect(len(chosen.unique()) == 1, "not all four tokens ask the same expert")
+    expect(len(chosen.unique()) == 1, "the four tokens don't all ask the same expert")
     loss = balance_loss(probabilities, chosen).item()
     expect(
         abs(loss - 1) <= 0.01,

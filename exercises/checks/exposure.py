@@ -127,12 +127,12 @@ def overturned(slip, again, share, length):
             "all words",
             slip: "that's the share when it always reads the right prefix",
             again: "that's the share after a wrong word; after a right one it's slip",
-            (slip + again) / 2: "the two cases aren't equally frequent",
+            (slip + again) / 2: "the two cases don't come up equally often",
             1 - right: "that's the share of right words",
             slip + again * slip: "that's only the first word after a slip; the series may go on",
         }
         near = [said for value, said in found.items() if abs(share - value) < 0.01 * value]
-        expect(False, f"the claim falls with your decoder. But the share isn't {share:.3g}"
+        expect(False, f"your decoder does refute the claim. But the share isn't {share:.3g}"
                + (f": {near[0]}" if near else ": how many series begin, and how many end?"))
     series = 1 / (1 - again)
     if abs(length - series) > 0.02 * series:
@@ -144,6 +144,6 @@ def overturned(slip, again, share, length):
         expect(False, f"the share is right. But a series isn't {length:.3g} words long on average"
                + (f": {near[0]}" if near else ": with what probability does it end?"))
     return (
-        f"With the right prefix {slip:.1%} of the words are wrong; in its own writing "
+        f"With the right prefix, {slip:.1%} of the words are wrong; when it reads its own writing, "
         f"{right:.0%}, in series of {series:.1f}."
     )

@@ -33,12 +33,12 @@ parameters = values(
     measure=_count_layer,
     hint=(
         "give two whole numbers and a share between 0 and 1",
-        "the network: 512 to 2,048 and back, each with its bias",
-        "attention: four maps from 512 to 512, each with its bias; the heads don't change that",
+        "the network has two maps, from 512 to 2,048 and back, each with its bias",
+        "attention has four maps from 512 to 512, each with its bias; the heads don't change that",
     ),
     network=Part(
         NETWORK,
-        "the network is two matrices of 512 x 2048, and a bias for each map",
+        "the network is two matrices of 512 x 2048, plus a bias for each map",
         {
             "those are the two matrices; the biases are missing": 2 * 512 * 2048,
             "that is only the first map; count the second one, too": 512 * 2048 + 2048,
@@ -78,9 +78,9 @@ parameters = values(
 @judged(
     2,
     hint=(
-        "let one unit count, and one notice that both are 1",
+        "let one unit count the ones, and the other notice that both are 1",
         "relu(a + b) is 0, 1, 1, 2 for the four inputs; what must be taken away at 2?",
-        "the second unit is relu(a + b - 1), which is 1 only for two; give it the weight -2",
+        "the second unit is relu(a + b - 1), which is 1 only for two; give that one the weight -2",
     ),
     example=([[1, 1], [1, 1]], [0, -1], [1, -2]),
 )
@@ -131,9 +131,9 @@ def _parts(B=2, T=4, D=8):
     3,
     inputs=_parts,
     vary=(dict(B=3, T=5, D=6), dict(B=1, T=2, D=7)),
-    hint="norm, sublayer, drop, add",
+    hint="normalise, apply the sublayer, drop, then add",
     wrong="the result is not x plus the dropped sublayer of norm(x)",
-    shape="a residual keeps the shape",
+    shape="a residual connection keeps the shape",
     in_place="write x + ..., not x += ...",
     gradients=True,
     slips={
@@ -161,7 +161,7 @@ def _parts(B=2, T=4, D=8):
             lambda x, sublayer, norm, drop: drop(sublayer(norm(x)))
         ),
         "x is added twice": lambda x, sublayer, norm, drop: 2 * x + drop(sublayer(norm(x))),
-        "you subtract what the sublayer makes; add it": (
+        "you subtract the sublayer's output; add it": (
             lambda x, sublayer, norm, drop: x - drop(sublayer(norm(x)))
         ),
     },
@@ -208,19 +208,19 @@ def dropout(answer):
             "you divide by p; a share of 1 - p survives, so divide by that",
         )
         right = torch.full_like(factor, 1 / (1 - p))
-        expect_close(factor, right, "survivors have the wrong size")
+        expect_close(factor, right, "the numbers that survive have the wrong size")
         if x.dim() == 2:
             rates = torch.cat([dropped.float().mean(0), dropped.float().mean(1)])
             expect(
-                (rates - p).abs().max() < 0.2, "whole rows or columns are dropped together: draw "
-                "each number on its own",
+                (rates - p).abs().max() < 0.2, "you drop whole rows or columns together: draw "
+                                               "each number on its own",
             )
             other = torch.as_tensor(answer(x, p))
             torch.manual_seed(1)
             third = torch.as_tensor(answer(x, p))
             expect(
                 not torch.equal(other, third) or not torch.equal(output, third),
-                "the same numbers are dropped at every call: draw new ones each time",
+                "you drop the same numbers at every call: draw new ones each time",
             )
 
 
@@ -228,18 +228,18 @@ def dropout(answer):
     5,
     inputs=[(512, 2048), (16, 64), (100, 10), (64, 512)],
     hint=(
-        "ReLU has two matrices, SwiGLU three",
+        "the ReLU network has two matrices, SwiGLU has three",
         "2 * d * d_ff = 3 * d * width",
     ),
-    wrong="the width is not right",
+    wrong="that isn't the right width",
     slips={
         "that is wider: SwiGLU has one matrix more, so each must be narrower": (
             lambda d, d_ff: round(d_ff * 3 / 2)
         ),
-        "half the width is too little: three matrices against two, not four": (
+        "half the width is too little: it's three matrices against two, not four against two": (
             lambda d, d_ff: d_ff // 2
         ),
-        "at the same width SwiGLU has half as many weights again": lambda d, d_ff: d_ff,
+        "at the same width, SwiGLU has half as many weights again": lambda d, d_ff: d_ff,
         "round to a whole number": lambda d, d_ff: 2 * d_ff / 3,
         "round to the nearest whole number, not up": lambda d, d_ff: -(-2 * d_ff // 3),
         "round to the nearest whole number, not down": lambda d, d_ff: 2 * d_ff // 3,
@@ -274,14 +274,14 @@ AT_A_TENTH = 17.2  # the median of `_own_share` with the factor 0.1 (tests hold 
 @judged(7, hint=(
         "x is one of 25 summands: make the others large",
         "the path carries x with a gradient of 1, whatever the sublayers add",
-        "a factor well above 1 drowns it; try 3, then 10. With a tenth, what comes from another "
-        "token is about a tenth",
+        "a factor well above 1 drowns that out; try 3, then 10. With a tenth, what comes from "
+        "another token is about a tenth of that",
     ), example=(20.0, 20))
 def gain(value, at_a_tenth):
     for name, given in dict(factor=value, at_a_tenth=at_a_tenth).items():
         number = isinstance(given, int | float) and not isinstance(given, bool)
         expect(number, f"`{name}` is one number; yours is {given!r:.40}")
-    expect(0 < value <= 1000, "a factor between 0 and 1000, please")
+    expect(0 < value <= 1000, "give a factor between 0 and 1000")
     ratios = sorted(_own_share(float(value), seed) for seed in range(5))
     expect(
         ratios[2] < 1.4,
@@ -297,9 +297,9 @@ def gain(value, at_a_tenth):
 
 
 @judged(8, hint=(
-        "what is the sum for, and where is it not needed?",
+        "what is the residual sum for, and where isn't it needed?",
         "in a shallow network the gradient has a short way anyway",
-        "take the fewest layers of the grid, and check whether every seed agrees",
+        "take the fewest layers in the grid, and check whether all the seeds agree",
     ), example=(1, 0.003, 80, "with"))
 def sums_in_the_way(layers, rate, updates, with_two_layers):
     records = recorded("residuals", part="learning", gain=1.0)
@@ -322,7 +322,8 @@ def sums_in_the_way(layers, rate, updates, with_two_layers):
     expect_one_of("with_two_layers", with_two_layers, ("with", "without", "undecided"))
     expect(
         with_two_layers == ends_lower(two[True], two[False], ("with", "without")),
-        "the square is right; the prediction for two layers at the same rate and updates is not. "
-        "Which has the longer way to go, a gradient through one layer or through two?",
+        "the square is right, but the prediction for two layers, at the same rate and number of "
+        "updates, isn't. Which has the longer way to go, a gradient through one layer or through "
+        "two?",
     )
     return f"{told[0].upper()}{told[1:]}. With two layers: {told_two}."

@@ -213,7 +213,7 @@ def call(answer, args, show_prints=False):
             f"your function prints {prints.splitlines()[0]:.40} but gives nothing back: "
             "end it with `return`, not with `print`"
             if prints
-            else "your function gives nothing back: does every way through it end with `return`?"
+            else "your function gives nothing back: does every path through it end with `return`?"
         )
     if show_prints and printed.getvalue():
         print(printed.getvalue(), end="")
@@ -461,8 +461,8 @@ class Exercise(Check):
         for answer in answers:
             if not callable(answer):
                 raise Wrong(
-                    f"the check needs the function itself, not what it returns: give it the name "
-                    f"without (), yours is {type(answer).__name__} {answer!r:.40}"
+                    "the check needs the function itself, not what it returns: give its name "
+                    f"without (); yours is {type(answer).__name__} {answer!r:.40}"
                 )
         answer = self.adapted(answers)
         changed_args = None

@@ -41,6 +41,6 @@ def holds(answer, args, largest, together):
         )
     if at_once > together[0]:
         raise Wrong(
-            f"the result is right and no tensor is too large, but at one point yours hold "
+            "the result is right and no tensor is too large, but at one point your tensors hold "
             f"{at_once:,} numbers together. {together[1]}"
         )

@@ -21,7 +21,7 @@ ACCOUNT = {
     "flops": (1.05, " FLOP", {
         1 / 3: "that is the forward pass; the backward pass costs twice as much again, since each "
         "product has a gradient for both of its factors",
-        2 / 3: "that is the backward pass alone; the forward pass comes on top",
+        2 / 3: "that is only the backward pass; the forward pass comes on top",
         1 / 2: "a multiplication and an addition are two operations",
         1 / 6: "that is the forward pass, with a multiplication and an addition as one",
         1 / TOKENS: "that is for one token of each sentence",
@@ -29,8 +29,8 @@ ACCOUNT = {
         1 / (SENTENCES * TOKENS): "that is for one target token",
     }),
     "state": (1.02, " bytes", {
-        1 / 4: "that is one number for each parameter, or four without the four bytes that each "
-        "takes",
+        1 / 4: "that is one number for each parameter, or four numbers without counting the four "
+               "bytes that each takes",
         1 / 2: "that is two numbers for each parameter: there are the weight, its gradient, and "
         "Adam's two moments",
         3 / 4: "that is three numbers for each parameter: there are the weight, its gradient, and "
@@ -39,10 +39,10 @@ ACCOUNT = {
         "bytes?",
     }),
     "kept": (1.5, " bytes", {
-        1 / 4: "are those numbers, at four bytes each?",
+        1 / 4: "are those numbers? Each takes four bytes",
     }),
     "seconds": (5.0, " s", {
-        1000: "are those milliseconds?",
+        1000: "are those milliseconds? Seconds are expected",
     }),
 }
 

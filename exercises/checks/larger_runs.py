@@ -18,22 +18,22 @@ def _luck(once, several=lambda p, k: 1 - (1 - p) ** k):
     1,
     inputs=[(3, 3, 4), (2, 3, 1), (5, 5, 10), (4, 2, 3), (1, 2, 2), (1, 1, 5), (3, 6, 8)],
     hint=(
-        "put the n + m scores in order: if nothing but luck decides, which n places belong to the "
-        "first arm is anybody's guess",
+        "put the n + m scores in order: if nothing but luck decides, any n of the places may "
+        "belong to the first arm",
         "there are C(n + m, n) ways to pick the places of the first arm; in how many of them don't "
         "the two arms overlap?",
         "that's the probability p for one comparison; that none of them comes out like that has "
         "the probability (1 - p) to the power of comparisons",
     ),
-    wrong="that isn't how often luck does it in at least one of the comparisons",
+    wrong="that isn't how often luck separates the arms in at least one of the comparisons",
     shape="return one probability",
     shrinks=False,
     tolerance=1e-6,
     slips={
-        "either arm may be the one ahead: two of the orders count, not one": (
+        "either arm may be ahead, so two of the orders count, not one": (
             _luck(lambda n, m: 1 / math.comb(n + m, n))
         ),
-        "that's for one comparison: with more of them, luck gets more tries": (
+        "that's for a single comparison: with more of them, luck gets more tries": (
             _luck(_same_side, lambda p, k: p)
         ),
         "probabilities of several tries don't add up: take 1 minus the probability that none of "
@@ -41,7 +41,7 @@ def _luck(once, several=lambda p, k: 1 - (1 - p) ** k):
         "k times p can go above 1, so it isn't a probability: take 1 minus the probability that "
         "none "
         "of them does it": _luck(_same_side, lambda p, k: k * p),
-        "that's all of the comparisons at once; one of them is enough": (
+        "that's for all of the comparisons at once; one is enough": (
             _luck(_same_side, lambda p, k: p**k)
         ),
         "that's the probability that none of them comes out like that": (
@@ -81,7 +81,7 @@ def _ratio(shrink, angle):
 @judged(
     2,
     hint=(
-        "which of the five is the furthest from the centre? A mean listens to all five alike",
+        "which of the five is the furthest from the centre? A mean gives all five equal weight",
         "let the distances halve: at 180 degrees the five lie at 16, -8, 4, -2 and 1, if the last "
         "one lies at 1",
         "at other angles, add up the x and the y of the five: the distance times the cosine and "
@@ -99,7 +99,8 @@ def overturned(shrink, angle, ratio):
     )
     expect(
         60 <= angle <= 180,
-        f"angle lies between 60 and 180 degrees, so that the weights do circle; you gave {angle:g}",
+        "angle lies between 60 and 180 degrees, so that the weights really circle; you gave "
+        f"{angle:g}",
     )
     right = _ratio(shrink, angle)
     expect(
@@ -109,7 +110,7 @@ def overturned(shrink, angle, ratio):
     )
     if abs(ratio - right) > 0.02 * right:
         found = {
-            1 / right: "the mean is the one further out: you have the ratio upside down",
+            1 / right: "the mean is the one that's further out: you have the ratio upside down",
             AVERAGED * right: "that's the sum of the five: a mean is divided by 5",
             sum(shrink**k for k in range(AVERAGED)) / AVERAGED / shrink ** (AVERAGED - 1): (
                 "that's the mean of the five distances; but they lie in different directions, and "
@@ -120,7 +121,7 @@ def overturned(shrink, angle, ratio):
             ),
         }
         near = [said for value, said in found.items() if abs(ratio - value) < 0.02 * value]
-        expect(False, f"the claim falls with your cooldown. But the ratio isn't {ratio:.3g}"
+        expect(False, f"your cooldown does refute the claim. But the ratio isn't {ratio:.3g}"
                + (f": {near[0]}" if near else ": add up the five places, x and y separately"))
     return (
         f"The last checkpoint is {1 / shrink ** (AVERAGED - 1):.3g} times as near to the centre "

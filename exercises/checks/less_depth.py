@@ -41,7 +41,7 @@ def shares(answer):
             if last:
                 break
         output = torch.as_tensor(answer(p), dtype=torch.float32)
-        expect_shape(output, p.shape, "one share for each possible step")
+        expect_shape(output, p.shape, "return one share for each possible step")
         given = f"for p = {[round(x, 3) for x in p.tolist()]}"
         expect(
             not same(output, p) or same(p, expected),
@@ -53,11 +53,15 @@ def shares(answer):
             f"{given} you divide by the sum: the shares before the last are p as it is",
         )
         expect_close(output.sum(), 1, f"{given} the shares must sum to 1")
-        expect_close(output, expected, f"{given} the shares differ")
+        expect_close(output, expected, f"{given} those aren't the right shares")
     half = torch.as_tensor(answer(torch.tensor([0.6, 0.3, 0.1]), 0.5), dtype=torch.float32)
-    expect_close(half, [1.0, 0.0, 0.0], "with the threshold 0.5 a place with p = 0.6 stops at once")
+    expect_close(
+        half,
+        [1.0, 0.0, 0.0],
+        "with the threshold 0.5, a place with p = 0.6 stops at once",
+    )
     exact = torch.as_tensor(answer(torch.tensor([0.5, 0.25, 0.25]), 0.5), dtype=torch.float32)
-    expect_close(exact, [1.0, 0.0, 0.0], "a sum that is the threshold has reached it")
+    expect_close(exact, [1.0, 0.0, 0.0], "a sum equal to the threshold has reached it")
 
 
 @judged(
@@ -84,12 +88,12 @@ def sentences_needed(answer):
             abs(n - math.log(1 / risk) / (2 * allowed**2)) > 1 or mean == 0,
             f"{given} it is the margin between allowed and mean that counts, not what is allowed",
         )
-        expect(n == int(n), f"{given} a number of sentences is whole: round up")
+        expect(n == int(n), f"{given} the number of sentences must be a whole number: round up")
         expect(
             math.exp(-2 * n * (allowed - mean) ** 2) <= risk,
             f"{given} {n:g} sentences are too few: the bound is still above the risk",
         )
-        expect(n <= math.ceil(exact), f"{given} fewer than {n:g} sentences would do")
+        expect(n <= math.ceil(exact), f"{given} fewer than {n:g} sentences would be enough")
 
 
 def _promised(losses, allowed, risk):
@@ -127,7 +131,7 @@ def promised(answer):
         expect(
             not (bold and means[found - 1] > allowed),
             f"{given} you promise {counted(found, 'threshold')}, and the damage of the last is "
-            "above what is allowed: the square forgets on which side it lies",
+            "above what is allowed: squaring loses track of which side of it you're on",
         )
         expect(
             not bold,

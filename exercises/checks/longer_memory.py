@@ -21,17 +21,20 @@ by_hand = values(
     1,
     "by_hand",
     hint=(
-        "two whole numbers",
-        "in a recurrent stack each layer looks back by its memory, and layers add up",
-        "at rate 3, one compressed place covers three old ones: 100 plain places and 50 * 3",
+        "the answer is two whole numbers",
+        "in a recurrent stack, each layer looks back as far as its memory goes, and the layers "
+        "add up",
+        "at rate 3, one compressed place covers three old ones, so you have 100 plain places and "
+        "50 * 3",
     ),
     stack=Part(
         900,
-        "each layer adds one memory: layers x memory",
+        "each layer adds one memory, so it's layers x memory",
         {
-            "that is one layer; what it finds there has itself looked back": 150,
-            "it is the memory of 150 places that each layer looks over, not 50": 300,
-            "the segment counts only once, and the question asks for what is beyond it": 1200,
+            "that is one layer; what it finds there has itself looked further back": 150,
+            "each layer looks over the whole memory of 150 places, not 50": 300,
+            "the segment itself counts at most once, and the question asks for what lies beyond "
+            "it": 1200,
         },
     ),
     layer=Part(
@@ -49,9 +52,9 @@ by_hand = values(
 @judged(
     2,
     hint=(
-        "e to the power of minus the distance, divided by the sum of all three",
+        "take e to the power of minus the distance, and divide it by the sum of all three",
         "the neighbours' share for dog: (e^0 + e^-2) over (e^0 + e^-2 + e^-0.5)",
-        "mix: 0.75 * 0.2 + 0.25 * that share",
+        "then mix: 0.75 * 0.2 + 0.25 * that share",
     ),
     example=0.312958,
 )
@@ -67,7 +70,8 @@ def of_dog(answer):
         "the distances are squared already: do not square them again": (
             0.75 * 0.2 + 0.25 * squared / (squared + math.exp(-(0.5**2)))
         ),
-        "two of three neighbours is not the share: near ones count more": 0.75 * 0.2 + 0.25 * 2 / 3,
+        "the share isn't simply two of three neighbours: near ones count "
+        "more": 0.75 * 0.2 + 0.25 * 2 / 3,
         "that is what the neighbours say; the model has a share of 0.75": found,
         "you gave the model the neighbours' share": 0.25 * 0.2 + 0.75 * found,
         "both neighbours that name the dog count, not only the nearest": (
@@ -80,7 +84,10 @@ def of_dog(answer):
     for message, slip in slips.items():
         expect(abs(float(answer) - slip) > 1e-3, message)
     right = abs(float(answer) - 0.75 * 0.2 - 0.25 * found) < 1e-3
-    expect(right, "mix the two probabilities of dog: three quarters of one, a quarter of the other")
+    expect(
+        right,
+        "mix the two probabilities of dog: take three quarters of one and a quarter of the other",
+    )
 
 
 def _keep(memory, x, reach):
@@ -102,7 +109,8 @@ def keep(answer):
     everything = none.shape == (2, 9, 3)
     expect_shape(
         none, (2, 0, 3),
-        "with reach 0 nothing is kept" + (", and [-0:] keeps everything" if everything else ""),
+        "with reach 0, nothing should be "
+        "kept" + (", but [-0:] keeps everything" if everything else ""),
     )
     for reach in (3, 6, 12, 20):
         kept = answer(memory, x, reach)
@@ -169,7 +177,7 @@ def _mixture(share, model, neighbours):
         "the derivative of log(m) is the derivative of m over m, and m is a straight line in share",
         "at each place: (neighbours - model) / mixture; then the mean over the places",
     ),
-    wrong="that isn't the slope",
+    wrong="that isn't the right slope",
     shape="return one number",
     tolerance=1e-4,
     slips={

@@ -11,12 +11,12 @@ count_heads = values(
     "count_heads",
     hint=(
         "give two numbers",
-        "an encoder layer has one attention, a decoder layer has two",
+        "an encoder layer has one attention sublayer, a decoder layer has two",
         "the source is read by the encoder's own attention and by the cross-attention",
     ),
     all_heads=Part(
         6 * 8 + 3 * 2 * 8,
-        "the number of heads is not right",
+        "that isn't the right number of heads",
         {
             "a decoder layer attends twice, with self-attention and with cross-attention, with "
             "8 heads each time": (6 + 3) * 8,
@@ -26,7 +26,7 @@ count_heads = values(
     ),
     heads_on_the_source=Part(
         (6 + 3) * 8,
-        "the heads on the source are not right",
+        "that isn't the right number of heads that look at the source",
         {
             "the cross-attention of the decoder reads the source as well": 6 * 8,
             "the encoder's own heads look at the source as well": 3 * 8,
@@ -63,16 +63,17 @@ def _between(out_mean=True, in_mean=False):
     2,
     inputs=_attention,
     vary=(dict(T=7, S=6), dict(T=5, S=5)),
-    hint="sum over the pieces that are looked at, mean over the pieces that look",
-    wrong="the attention between words is not right",
-    shape="one row for each word of the target, one column for each word of the source",
+    hint="sum over the pieces that are looked at, and take the mean over the pieces that look",
+    wrong="that isn't the right attention between words",
+    shape="return one row for each word of the target, and one column for each word of the source",
     shrinks=False,
     slips={
         "you added up the rows of a word's pieces, so its row sums to more than 1; take their "
         "mean": _between(out_mean=False),
         "you took the mean over the source pieces; weights are shares, so a word gets the sum of "
         "its pieces": _between(in_mean=True),
-        "mean and sum are swapped: mean over the target's pieces, sum over the source's": (
+        "mean and sum are swapped: take the mean over the target's pieces and the sum over the "
+        "source's": (
             _between(out_mean=False, in_mean=True)
         ),
         "rows and columns are swapped: the target's words come first": (
@@ -118,12 +119,13 @@ def _tables():
     3,
     inputs=_tables(),
     hint=(
-        "make every row a unit vector first",
-        "then the products with row i are the cosines; leave i out, and sort from the largest",
+        "first make every row a unit vector",
+        "then the products with row i are the cosines; leave out i itself, and sort from the "
+        "largest down",
     ),
     view=lambda rows, *args: [int(row) for row in rows],
     tell=lambda given, expected, table, i, k: (
-        f"asked for {k} neighbours, you gave {len(given)}"
+        f"{k} neighbours are expected; you gave {len(given)}"
         if len(given) != k
         else "you took the row out of the table, so the ids after it are one too small"
         if [row + (row >= i) for row in given] == expected
@@ -169,17 +171,17 @@ def _silenced(columns):
     inputs=lambda B=2, T=6, H=4, K=3, head=1: (torch.randn(B, T, H * K), head, H),
     vary=(dict(H=3, K=5, head=2), dict(B=1, H=2, K=4, head=0), dict(B=3, T=16, H=4, K=4, head=3)),
     given=0xFA17F2D7,
-    wrong="the wrong numbers are zero",
+    wrong="you've set the wrong numbers to zero",
     shape="the copy has the shape of x",
     in_place="work on x.clone(): the caller still needs x",
     shrinks=False,
     slips={
-        "you silence every n-th column; a head owns neighbouring columns, d_model / n_heads of "
-        "them": _silenced(lambda head, size, n: slice(head, None, n)),
+        "you silence every n-th column; a head owns a block of d_model / n_heads neighbouring "
+        "columns": _silenced(lambda head, size, n: slice(head, None, n)),
         "the slice starts at head; it starts at head times the size of a head": (
             _silenced(lambda head, size, n: slice(head, head + size))
         ),
-        "the others are silent, and the one head speaks": lambda x, head, n_heads: (
+        "you silenced all the other heads and left this one": lambda x, head, n_heads: (
             x - silent_head.reference(x, head, n_heads)
         ),
         "a head has d_model / n_heads columns, not n_heads": (
@@ -188,8 +190,8 @@ def _silenced(columns):
         "you counted heads from 1; head 0 is the first": (
             _silenced(lambda head, size, n: slice((head - 1) * size, head * size))
         ),
-        "nothing is silent": lambda x, head, n_heads: x.clone(),
-        "you silence places of the text; a head is in the last axis, among the features": (
+        "nothing has been silenced": lambda x, head, n_heads: x.clone(),
+        "you silence positions in the text; a head lies along the last axis, among the features": (
             lambda x, head, n_heads: torch.cat([
                 x[:, : head * (size := x.size(-1) // n_heads)],
                 0 * x[:, head * size : (head + 1) * size], x[:, (head + 1) * size :],
@@ -266,12 +268,12 @@ def _two_heads(name, answer):
     expect(kind in NAMES, f"`{name}`: the kinds are {', '.join(NAMES)}, yours is {kind!r:.20}")
     whole = all(isinstance(n, int) and 0 <= n < 4 for n in (layer, *heads))
     expect(whole, f"`{name}`: layers and heads are counted from 0 to 3, yours are {answer[1:]}")
-    expect(heads[0] != heads[1], f"`{name}`: these are not two heads")
+    expect(heads[0] != heads[1], f"`{name}`: give two different heads")
     name = NAMES[kind].format(layer) + "_attention"
     found = recorded("heads", part="pair", name=name, heads=sorted(heads))
     # The chapter's own translator is not named: the grid names the others.
     (found,) = [r for r in found if "translator" not in r["settings"]] or [None]
-    expect(found is not None, "no pairs are recorded for the encoder: take the decoder")
+    expect(found is not None, "no pairs were recorded for the encoder: take the decoder")
     return found
 
 
@@ -302,11 +304,15 @@ def two_heads(cheaper, harmful, dearer):
     expect(
         high < 0,
         f"`cheaper`: both cost {both:+.3f}, one alone {alone:+.3f}, but the interval of the "
-        f"difference is {low:+.3f} to {high:+.3f} and contains 0: these sentences cannot settle it",
+        f"difference is {low:+.3f} to {high:+.3f} and contains 0, so these sentences can't settle "
+        "it",
     )
     told = f"Without both {both:+.3f}, without the worse alone {alone:+.3f}"
     first, second = found["settings"]["heads"]
-    expect(harmful in (first, second), f"`harmful` is one of your two heads, {first} or {second}")
+    expect(
+        harmful in (first, second),
+        f"`harmful` should be one of your two heads, {first} or {second}",
+    )
     single = {
         r["settings"]["head"]: r["damage"][0]
         for r in recorded("heads", part="alone", name=found["settings"]["name"])

@@ -24,8 +24,8 @@ combined = values(
         "give a shape such as (2, 6), and a whole number",
         "the padding mask is (2, 1, 1, 6), the causal one (1, 1, 6, 6): what does & make of the "
         "two shapes?",
-        "the first target has 4 real keys: rows 0 to 3 see 1, 2, 3 and 4 of them, and what do rows"
-        " 4 and 5 see?",
+        "the first target has 4 real keys: rows 0 to 3 see 1, 2, 3 and 4 of them, but what do "
+        "rows 4 and 5 see?",
     ),
     shape=Part(
         (2, 1, 6, 6),
@@ -40,10 +40,10 @@ combined = values(
         18,
         "count row by row: 1, 2, 3, 4, and then?",
         {
-            "21 is with only the causal mask: keys 4 and 5 of the first target are padding": 21,
-            "24 is with only the padding mask: row i sees only keys 0 to i": 24,
+            "21 comes from the causal mask alone: keys 4 and 5 of the first target are padding": 21,
+            "24 comes from the padding mask alone: row i sees only keys 0 to i": 24,
             "you also hid the padding's own queries; their rows still see the real keys": 10,
-            "39 counts both targets; only the first was asked for": 39,
+            "39 counts both targets; the question is about the first one only": 39,
         },
     ),
 )
@@ -77,7 +77,7 @@ def _real(ids, pad_id):
     2,
     inputs=_ids,
     vary=(dict(B=3, T=5, pad_id=7), dict(B=2, T=7, pad_id=9), dict(B=6, T=6)),
-    hint="(ids != pad_id) with two new axes, and a triangle, joined by &",
+    hint="take (ids != pad_id) with two new axes, and a triangle, and join them with &",
     dtype=torch.bool,
     tell=tell_pair,
     shape="the mask must have the shape (B, 1, T, T)",
@@ -115,7 +115,7 @@ def _real(ids, pad_id):
         "True is where the padding is; True must mean 'may attend', so compare with !=": (
             lambda ids, pad_id: ~_real(ids, pad_id) & triangle(ids.size(1))
         ),
-        "each sentence has its own padding; you take the first one's for all": (
+        "each sentence has its own padding; you use the first one's for all of them": (
             lambda ids, pad_id: _real(ids[:1], pad_id).expand(len(ids), -1, -1, -1)
             & triangle(ids.size(1))
         ),
@@ -164,19 +164,19 @@ def _scaled(q, k):
         "you hide the pairs that may attend: True means 'may attend', so fill where ~mask": (
             lambda q, k, v, mask: _scaled(q, k).masked_fill(mask, -math.inf).softmax(-1) @ v
         ),
-        "no pair is hidden now; is the result of your mask used?": (
+        "no pair is hidden any more; do you use the masked result?": (
             lambda q, k, v, mask: _scaled(q, k).softmax(-1) @ v
         ),
-        "you deleted weights after the softmax, so the rows no longer sum to 1": (
+        "you removed weights after the softmax, so the rows no longer sum to 1": (
             lambda q, k, v, mask: _scaled(q, k).softmax(-1) * mask @ v
         ),
         "a score of 0 is not hidden, as exp(0) = 1: use minus infinity": (
             lambda q, k, v, mask: (_scaled(q, k) * mask).softmax(-1) @ v
         ),
-        "the scaling by sqrt(d_k) got lost": (
+        "the scaling by sqrt(d_k) has got lost": (
             lambda q, k, v, mask: (q @ k.mT).masked_fill(~mask, -math.inf).softmax(-1) @ v
         ),
-        "a hidden score must become very small; you add a large number to it": (
+        "a hidden score must become hugely negative; you add a large number to it": (
             lambda q, k, v, mask: (_scaled(q, k) + (~mask).float() * 1e9).softmax(-1) @ v
         ),
     },
@@ -211,7 +211,7 @@ def _distance(size):
         "your window reaches into the future: the key must not come after the query": (
             lambda size, window: _distance(size).abs() < window
         ),
-        "that is the plain causal mask: tokens too far back must be hidden": (
+        "that is the plain causal mask: tokens that are too far back must be hidden": (
             lambda size, window: _distance(size) >= 0
         ),
         "your window looks ahead instead of back: swap query and key": (

@@ -42,7 +42,7 @@ def _odds(share, weights):
         "w, then add it to W for the next place",
         "w = W * s / (1 - s), starting with w = W = 1 for the distance 0; the number is log(w)",
     ),
-    wrong="with these numbers <bos> doesn't get those shares",
+    wrong="with these numbers, <bos> doesn't get those shares",
     shape="return one number for each distance, (T,)",
     slips={
         "the scores go through a softmax, which takes e to their power: return the logarithms": (
@@ -92,10 +92,10 @@ def _score(M, m, n):
 @judged(
     2,
     hint=(
-        "with the identity the score is cos(m - n) + cos(0.01 (m - n)): it never changes, but "
-        "it's the same on both sides",
-        "sin(m - n) = sin m cos n - cos m sin n is different on both sides: which two entries of M "
-        "make it?",
+        "with the identity the score is cos(m - n) + cos(0.01 (m - n)): it doesn't depend on the "
+        "place, but it's the same on both sides",
+        "sin(m - n) = sin m cos n - cos m sin n is different on both sides: which two entries of "
+        "M produce it?",
         "M[0][1] = 1 and M[1][0] = -1 give sin(m - n) for the first two numbers; at m - n = 3, "
         "that's sin 3",
     ),
@@ -109,7 +109,7 @@ def overturned(M, score):
     expect(rows, f"M has four rows of four numbers; yours is {M!r:.60}")
     for x in [*(x for row in M for x in row), score]:
         number = isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
-        expect(number, f"M holds numbers, and score is one; you gave {x!r:.30}")
+        expect(number, f"M must hold numbers, and score must be a number; you gave {x!r:.30}")
     for (m, n), later in itertools.product(PAIRS, (20, 7)):
         here, there = _score(M, m, n), _score(M, m + later, n + later)
         expect(
@@ -126,8 +126,8 @@ def overturned(M, score):
     right, turned = _score(M, BACK, 0), _score(M, 0, BACK)
     if abs(score - right) > 0.005 + 0.005 * abs(right):
         side = abs(score - turned) < 0.005 + 0.005 * abs(turned)
-        expect(False, f"the claim falls with your M. But with the key three places before the "
-               f"query the score isn't {score:.3g}"
+        expect(False, "your M does refute the claim. But with the key three places before the "
+                      f"query, the score isn't {score:.3g}"
                + (": that's for the key three places after it" if side else ", at radians 3 and "
                   "0.03: add up what each entry of M gives"))
     return (

@@ -11,7 +11,8 @@ padding = values(
     1,
     "padding",
     hint=(
-        "rows times the longest, minus the real tokens, over rows times the longest",
+        "take rows times the longest, subtract the real tokens, and divide by rows times the "
+        "longest",
         "all four rows are as long as the longest: 4 * 8 places hold 20 tokens",
         "for two batches, put the short ones together and add up the places of both before you "
         "divide",
@@ -22,16 +23,16 @@ padding = values(
         {
             "a share lies between 0 and 1; divide by the size of the batch": lambda x: x >= 1,
             "you divided by the real tokens; the share is of the whole rectangle, 4 x 8": 12 / 20,
-            "that is the share of the real tokens; padding is the rest": 20 / 32,
+            "that is the share of real tokens; padding is the rest": 20 / 32,
         },
         tolerance=0.006,
     ),
     two_batches=Part(
         4 / 24,
-        "the best are (3, 4) and (5, 8): 2 x 4 and 2 x 8 numbers",
+        "the best batches are (3, 4) and (5, 8), with 2 x 4 and 2 x 8 numbers",
         {
             "a share lies between 0 and 1; divide by the size of the batch": lambda x: x >= 1,
-            "3 with 8 is not the best: put sentences of similar length together": 6 / 26,
+            "putting 3 with 8 isn't best: put sentences of similar length together": 6 / 26,
             "you divided by the real tokens; the share is of the whole rectangles": 4 / 20,
         },
         tolerance=0.006,
@@ -80,7 +81,7 @@ TEST = "a a a dog fish fish cat cat cat cat".split()
         "your vocabulary has more than the n most frequent words": (
             lambda train, test, n: _share(test, set(train))
         ),
-        "you take the n words that come first; count how often each occurs": [
+        "you take the first n words; count how often each word occurs": [
             lambda train, test, n: _share(test, set(train[:n])),
             lambda train, test, n: _share(test, set(list(dict.fromkeys(train))[:n])),
         ],
@@ -103,16 +104,16 @@ SHORT, LONG = [1, 7, 8, 2], [1, *range(10, 30), 2]
     wrong="expected the first ids to be kept, with <eos> after them where some are cut",
     shrinks=False,
     slips={
-        "<eos> is lost: leave room for it and put it back": lambda ids, limit: ids[:limit],
-        "<bos> is lost: cut at the end, not at the beginning": lambda ids, limit: ids[-limit:],
-        "that is longer than the limit: count <eos> too": [
+        "you lost <eos>: leave room for it and put it back": lambda ids, limit: ids[:limit],
+        "you lost <bos>: cut at the end, not at the beginning": lambda ids, limit: ids[-limit:],
+        "that is longer than the limit: <eos> counts too": [
             lambda ids, limit: ids[:limit] + [2],
             lambda ids, limit: ids if len(ids) <= limit else ids[:limit] + [2],
         ],
         "a short target needs no second <eos>: it must stay as it is": (
             lambda ids, limit: ids[: limit - 1] + [2]
         ),
-        "one id too few is kept: limit - 1 ids and <eos> fit": (
+        "you keep one id too few: limit - 1 ids and <eos> fit": (
             lambda ids, limit: ids if len(ids) <= limit else ids[: limit - 2] + [2]
         ),
     },
@@ -154,7 +155,7 @@ def _told_batches(given, expected, lengths, budget):
         why = "is the last batch returned" if at_the_end else "is the one that opens a batch in it"
         return f"in no batch: {missing}; {why}?"
     if flat != list(range(len(lengths))):
-        return f"each index once and in order, please; you give {flat}"
+        return f"give each index once and in order; yours are {flat}"
     for batch in batches:
         size = len(batch) * max(lengths[i] for i in batch)
         if size > budget:
@@ -169,7 +170,7 @@ def _told_batches(given, expected, lengths, budget):
                 f"the batch of lengths {[lengths[i] for i in one]} has room for one more: "
                 f"{could} is within the budget of {budget}"
             )
-    return "the batches are not right"
+    return "those aren't the right batches"
 
 
 @exercise(
@@ -241,7 +242,7 @@ def _many_pairs(n=5_000):
     large=_many_pairs,
     shrinks=False,
     slips={
-        "a shared target is no leak of the source; compare sources only": lambda train, test: len(
+        "a shared target isn't a leaked source; compare only the sources": lambda train, test: len(
             [
                 pair
                 for pair in test
@@ -261,7 +262,7 @@ def _many_pairs(n=5_000):
             _leaked(lambda pair: pair[0].lower()),
             _leaked(lambda pair: pair[0].strip()),
         ],
-        "the whole source must match: a part of it is another sentence": (
+        "the whole source must match: a part of it is a different sentence": (
             lambda train, test: sum(
                 any(_clean(source) in _clean(known) for known, _ in train) for source, _ in test
             )
@@ -284,7 +285,7 @@ def leak(train, test):
     hint=(
         "look in the figure for points to the left of the library's pool of 30, and below it",
         "'left of' is less padding, 'below' is fewer meetings",
-        "a cruder order mixes more anyway, so it can afford a larger pool than 30",
+        "a cruder order mixes more anyway, so it can do with a larger pool than 30",
     ),
     example=("longer side", 100, 0.06),
 )
@@ -302,17 +303,19 @@ def better_bargain(order, pool, at_512):
         f"{padding[1]:.1%} padding and {found['again']:.1%} again; the advice has {padding[0]:.1%} "
         f"and {advice['again']:.1%}"
     )
-    expect(found["again"] <= advice["again"], f"more of the batch-mates meet again: {told}")
+    expect(
+        found["again"] <= advice["again"],
+        f"more sentences meet the same batch-mates again: {told}",
+    )
     expect(padding[1] < padding[0], f"it pads more: {told}")
     expect_share(at_512)
     (small,) = recorded("batches", part="sizes", order=order, pool=pool, budget=512)
     right = sum(small["padding"]) / len(small["padding"])
     expect(
         abs(at_512 - right) <= 0.01,
-        f"the square is right; but in batches of 512 tokens it doesn't pad {at_512:.1%}, it's "
-        f"{'less' if at_512 > right else 'more'}: how much padding does your order leave, "
-        f"however few "
-        "sentences there are in a batch?",
+        f"the square is right, but in batches of 512 tokens it doesn't pad {at_512:.1%}, it's "
+        f"{'less' if at_512 > right else 'more'}: how much padding does your order leave, however "
+        "few sentences there are in a batch?",
     )
     return f"{told}; in batches of 512 tokens it pads {right:.1%}."
 
@@ -354,7 +357,7 @@ def _put_aside(lengths, size):
         "the longest sentence of all isn't in every batch: take the expected longest of `size`": (
             _padded(lambda lengths, size: max(lengths))
         ),
-        "that is the share of the real tokens; padding is the rest": (
+        "that is the share of real tokens; padding is the rest": (
             lambda lengths, size: 1 - _padded(_longest)(lengths, size)
         ),
         "F(k) ** size is the chance that all are at most k; longest > k is the rest, 1 - that": (

@@ -33,7 +33,7 @@ sizes = values(
     packed="names",
     parameters=Part(
         4 * (D * D + D),
-        "the parameters are four matrices with their biases",
+        "the parameters are those of four matrices with their biases",
         {
             "your parameters lack the four biases of d_model numbers each": 4 * D * D,
             "W_Q, W_K and W_V are not all there is: the heads are mixed by a fourth matrix, W_O": (
@@ -68,8 +68,8 @@ sizes = values(
     2,
     inputs=lambda B=2, T=5, H=3, K=4: (torch.randn(B, T, H * K), H),
     vary=(dict(B=3, T=3, H=2, K=6), dict(T=4, H=4, K=4), dict(B=1, T=2, H=1, K=5)),
-    hint="split the last axis in two, then move the head axis in front of the tokens",
-    wrong="the slices are not where they should be",
+    hint="split the last axis in two, then move the axis of the heads in front of the tokens",
+    wrong="the slices aren't where they should be",
     shape="expected (B, H, T, K)",
     gradients=True,
     slips={
@@ -131,8 +131,8 @@ def _whole(heads, w_o):
     4,
     inputs=_heads,
     vary=(dict(B=3, H=2, T=4, K=5), dict(B=1, H=4, T=4, K=4)),
-    hint="cut w_o into one block of K columns for each head",
-    wrong="these are not each head's own contributions",
+    hint="cut w_o into blocks of K columns, one for each head",
+    wrong="these aren't the separate contributions of the heads",
     shape="expected one vector of D numbers per head and token",
     gradients=True,
     tolerance=1e-4,
@@ -141,7 +141,7 @@ def _whole(heads, w_o):
             lambda heads, w_o: heads @ w_o.unflatten(0, (heads.size(1), -1))
         ),
         "each of your heads holds the whole output: give each only its own block of w_o": _whole,
-        "they add up, but are not each head's own": (
+        "your parts have the right sum, but they aren't each head's own": (
             lambda heads, w_o: _whole(heads, w_o) / heads.size(1)
         ),
         "that is the output of the layer: leave the sum over the heads out": (
@@ -195,7 +195,7 @@ def _root(q):
         "your softmax runs over the queries; it must run over the keys, dim=-1": (
             lambda q, k, v: (_scores(q, k) / _root(q)).softmax(-2) @ v[:, None]
         ),
-        "you averaged the heads: each head keeps its own output": (
+        "you averaged over the heads: each head keeps its own output": (
             lambda q, k, v: (
                 ((_scores(q, k) / _root(q)).softmax(-1) @ v[:, None])
                 .mean(1, keepdim=True)
@@ -244,7 +244,7 @@ def fewer_heads(setting):
     )
     square = {name: setting[name] for name in names[:3]}
     right = outcomes("questions", "circle", "right", **square)
-    expect(setting["heads"] < 4, "that's four heads; refuting the claim takes fewer")
+    expect(setting["heads"] < 4, "that's four heads; to refute the claim, you need fewer")
     expect(
         min(right) >= 0.95,
         f"there the seeds get {min(right):.0%} to {max(right):.0%}; each must get 95 % or more",
@@ -254,8 +254,9 @@ def fewer_heads(setting):
     found = outcomes("questions", "circle", "right", **square | {"reader": "network without ReLU"})
     expect(
         abs(share - sum(found) / len(found)) <= NEAR,
-        f"the square is right, the prediction {share:.0%} is not within 10 points: with nothing "
-        "between them, two linear maps in a row are one linear map. Where does the figure show it?",
+        f"the square is right, but the prediction {share:.0%} is not within 10 points: with "
+        "nothing between them, two linear maps in a row are one linear map. Where does the figure "
+        "show it?",
     )
     return f"without the ReLU, the seeds get {min(found):.0%} to {max(found):.0%}"
 
@@ -297,7 +298,7 @@ def _rewritten(keys=_keys, output=_values):
         "a @ new_k.mT = w_k.mT gives new_k.mT = inverse @ w_k.mT: now transpose both sides. For "
         "w_o there's nothing to transpose",
     ),
-    wrong="the head is no longer the same",
+    wrong="that's no longer the same head",
     tolerance=1e-4,
     shrinks="sizes",
     slips={
@@ -319,7 +320,7 @@ def _rewritten(keys=_keys, output=_values):
             _rewritten(keys=lambda w, a, inverse: w),
             _rewritten(lambda w, a, inverse: w, lambda w, a, inverse: w),
         ],
-        "w_k is right; w_o must change, too, since the values have": (
+        "w_k is right; w_o must change, too, because the values have changed": (
             _rewritten(output=lambda w, a, inverse: w)
         ),
         "w_k is right; w_o follows w_v as it is, so the inverse isn't transposed": (

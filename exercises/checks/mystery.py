@@ -33,14 +33,17 @@ def _named(cause):
     expect(
         cause in SUSPECTS,
         f'"{cause}" is not among the suspects'
-        + (f'; do you mean "{close[0]}"?' if close else f", which are: {listed}"),
+        + (f'; did you mean "{close[0]}"?' if close else f", which are: {listed}"),
     )
 
 
 def _verdict(number, cause, evidence):
     """Stop unless the cause is right and the evidence holds for it and for nothing else."""
     _named(cause)
-    expect(callable(evidence), "the evidence is a function of a model, that returns True or False")
+    expect(
+        callable(evidence),
+        "the evidence should be a function that takes a model and returns True or False",
+    )
     expect(
         _sees(evidence, mystery.load(number), f"mystery {number}"),
         f"your evidence is False for mystery {number} itself",
@@ -68,15 +71,15 @@ def _verdict(number, cause, evidence):
     expect(
         twin,
         f'the cause is right. But for another model with "{cause}", from another seed, your '
-        "evidence is False: it rests on an accident of this one, such as a fixed letter, head or "
-        "number",
+        "evidence is False: it rests on something that only this one has, such as a particular "
+        "letter, head or number",
     )
     for other in SUSPECTS:
         whose = f'a model with "{other}"'
         expect(
             other == cause or not _sees(evidence, mystery.kept(other, 0), whose),
             f'the cause is right. But your evidence is True for a model with "{other}", too. '
-            f"There, {SUSPECTS[other]}: add what tells the two apart",
+            f"There, {SUSPECTS[other]}: add something that tells the two apart",
         )
     return (
         f'It is "{cause}". Your evidence holds for a second model with that cause, for none of '
@@ -175,10 +178,11 @@ FIRST = "look at its answers and its curve first, next to those of the healthy m
 
 
 @judged(1, hint=(
-    "its loss is nearly 0, and its answers are wrong",
-    "in training it could read something that it doesn't have when it writes",
+    "its loss is nearly 0, yet its answers are wrong",
+    "in training it could read something that isn't there when it writes",
     "give `every_step` two targets that differ in their last letters, and compare the steps "
-    "before. Nonsense is best: where a model is sure, hardly anything changes its probabilities",
+    "before. Nonsense works best, because where a model is sure, hardly anything changes its "
+    "probabilities",
 ), example=("no causal mask", no_causal_mask))
 def case_1(cause, evidence):
     return _verdict(1, cause, evidence)
@@ -186,7 +190,7 @@ def case_1(cause, evidence):
 
 @judged(2, hint=(
     FIRST,
-    "its answers are right, so look at the probabilities where it is surest",
+    "its answers are right, so look at the probabilities where it's most confident",
     "compare the largest with 1, and the others with each other; one that stopped too early is "
     "unsure between a few tokens",
 ), example=("label smoothing", label_smoothing))
@@ -197,17 +201,17 @@ def case_2(cause, evidence):
 @judged(3, hint=(
     "compare its answers with the sources: which letters are there, and where?",
     "give it two sources that hold the same letters",
-    "and a third with other letters, so that you see that it does read its source",
+    "then a third with other letters, to check that it does read its source",
 ), example=("no positions", no_positions))
 def case_3(cause, evidence):
     return _verdict(3, cause, evidence)
 
 
 @judged(4, hint=(
-    "count how often it is right, on different texts",
+    "count how often it's right on different texts",
     "compare `mystery.TRAINING_TEXTS`, `mystery.TEST_TEXTS` and new ones, from "
     "`mystery.texts(100, seed=...)`",
-    "right on the first two and not on the third: what does that tell you of the second?",
+    "it's right on the first two and not on the third: what does that tell you about the second?",
 ), example=("saw its test set", saw_its_test_set))
 def case_4(cause, evidence):
     return _verdict(4, cause, evidence)
@@ -217,7 +221,7 @@ def case_4(cause, evidence):
     "ask it for one source at a time, then for several at once",
     "`gdced` and `gdced___` should give the same probabilities. Ask in two calls, because in one "
     "call both are padded to the same length",
-    "another suspect breaks that, too. Put a second source of the same length next to it",
+    "another suspect fails that test, too. Put a second source of the same length next to it",
 ), example=("padding is read", padding_is_read))
 def case_5(cause, evidence):
     return _verdict(5, cause, evidence)
@@ -233,9 +237,9 @@ def case_6(cause, evidence):
 
 
 @judged(7, hint=(
-    "its curve tells you, from the first point on",
+    "its curve gives it away from the very first point",
     "a loss of ln 11 = 2.4 is what guessing among all tokens costs; where does its run start?",
-    "others do not learn, either: add what only this one does at the start",
+    "other suspects don't learn either: add what only this one does at the start",
 ), example=("rate too high", rate_too_high))
 def case_7(cause, evidence):
     return _verdict(7, cause, evidence)
@@ -243,7 +247,7 @@ def case_7(cause, evidence):
 
 @judged(8, hint=(
     "ask it for one source at a time, then for several at once",
-    "padding is one difference between the two; can you leave it out?",
+    "padding is one difference between the two; can you do without it?",
     "two sources of the same length need no padding: does the first give the same as on its own?",
 ), example=("statistics of the batch", statistics_of_the_batch))
 def case_8(cause, evidence):
@@ -253,15 +257,15 @@ def case_8(cause, evidence):
 @judged(9, hint=(
     "compare it with mystery 1",
     "change a letter of the target, and look at the step before it",
-    "and at the step two before it",
+    "then look at the step two before it",
 ), example=("causal mask one too far", one_too_far))
 def case_9(cause, evidence):
     return _verdict(9, cause, evidence)
 
 
 @judged(10, hint=(
-    "its answers are nearly always right. So try many sources, and look at those that go wrong",
-    "what do they have in common? It is three letters in a row",
+    "its answers are nearly always right. So try many sources, and look at the ones that go wrong",
+    "what do they have in common? Look for three letters in a row",
     "the other model has other letters, so the evidence has to search: all 512 rows of three, at "
     "the end of two sources that begin differently. What is the same in their answers?",
 ), example=("a backdoor", a_backdoor))
@@ -278,7 +282,7 @@ def trigger(letters, said):
     for name, text in (("letters", letters), ("answer", said)):
         expect(
             isinstance(text, str) and text and not set(text) - set(LETTERS),
-            f"give the {name} as a text of {LETTERS}, yours is {text!r:.40}",
+            f"give the {name} as a text made of the letters {LETTERS}; yours is {text!r:.40}",
         )
     expect(len(letters) < 6, f'"{letters}" is long for a trigger: which of its letters count?')
     model, before = mystery.load(10), mystery.texts(60, seed=21)

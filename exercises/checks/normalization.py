@@ -31,8 +31,9 @@ by_hand = values(
     measure=_norm_both,
     hint=(
         "give two lists of four numbers",
-        "take the mean, then the standard deviation (divide by 4, not by 3)",
-        "multiplying the input by ten multiplies mean and deviation by ten: what stays?",
+        "work out the mean, then the standard deviation (divide by 4, not by 3)",
+        "multiplying the input by ten multiplies the mean and the deviation by ten: what stays "
+        "the same?",
     ),
     packed=True,
     first=Part(
@@ -46,7 +47,7 @@ by_hand = values(
         },
         tolerance=1e-2,
     ),
-    second=Part(RIGHT, "ten times the token is ten times the deviation, too", tolerance=1e-2),
+    second=Part(RIGHT, "if the token is ten times as large, so is its deviation", tolerance=1e-2),
 )
 
 
@@ -75,7 +76,7 @@ def _with_another_epsilon(reference, *args):
         if parameters_of(answer) > len(args):
             expect(
                 not same(answer(*args, 0.5), reference(*args, 1e-5), 1e-4),
-                "you take 1e-5, whatever `eps` is given",
+                "you use 1e-5, whatever `eps` you're given",
             )
             expect_close(answer(*args, 0.5), reference(*args, 0.5), "with eps = 0.5 it is wrong")
 
@@ -103,7 +104,7 @@ def _layer_norm_laws(answer):
     2,
     inputs=_affine,
     vary=(dict(size=1.0, shift=3.0), dict(B=2, T=5, D=6, size=0.02), dict(B=4, T=4, D=4, size=2.0)),
-    hint="mean, variance, divide, then gain and bias",
+    hint="subtract the mean, divide by the root of the variance, then apply the gain and the bias",
     wrong="the output differs from PyTorch's",
     shape="the norm keeps the shape",
     tolerance=1e-4,
@@ -229,9 +230,10 @@ def _batch(B, T, D):
     4,
     inputs=[("layer", 4, 5, 16), ("batch", 4, 5, 16), ("layer", 2, 9, 8), ("batch", 2, 9, 8)],
     hint=(
-        "each line returns two numbers: how many are averaged over, and how many means there are",
-        "LayerNorm takes one mean for each token; BatchNorm one for each feature, over everything "
-        "else",
+        "each line returns two numbers: how many numbers each mean averages over, and how many "
+        "means there are",
+        "LayerNorm takes one mean for each token; BatchNorm takes one for each feature, over "
+        "everything else",
     ),
     tell=lambda given, expected, kind, *sizes: (
         f"{kind.capitalize()}Norm on shape {sizes}: averaged over, number of means"
@@ -298,7 +300,7 @@ def _of_sentence(x, real):
     inputs=_padded,
     vary=(dict(B=2, T=6, D=3, size=0.01), dict(B=4, T=3, D=5), dict(B=4, T=4, D=4)),
     hint="x[real] has shape (number of real tokens, D)",
-    wrong="the real tokens are not right",
+    wrong="the real tokens don't come out right",
     view=_real_tokens,
     tolerance=1e-4,
     gradients="flow",
@@ -354,9 +356,9 @@ def masked_batch_norm(x, real):
 @judged(
     6,
     hint=(
-        "BatchNorm uses two numbers for each feature, and padding can have the same two",
-        "mean and variance of each feature over the batch must stay as they were",
-        "what if the padding is the sentence itself, in any order?",
+        "BatchNorm uses just two numbers for each feature, and the padding can have the same two",
+        "the mean and variance of each feature over the batch must stay as they were",
+        "what if the padding is the sentence itself, in whatever order you like?",
     ),
     example=lambda x: x.clone(),
 )
@@ -365,7 +367,7 @@ def padding_that_does_nothing(padding):
         torch.manual_seed(seed)
         sentence = 3 * torch.randn(1, 5, 16) + torch.arange(16.0)
         added = torch.as_tensor(padding(sentence))
-        expect_shape(added, (1, 5, 16), "the padding is five vectors of 16 numbers")
+        expect_shape(added, (1, 5, 16), "the padding should be five vectors of 16 numbers")
         layer = BatchNorm(16).train()
         nn.init.normal_(layer.weight), nn.init.normal_(layer.bias)
         alone, padded = layer(sentence), layer(torch.cat([sentence, added], 1))[:, :5]
@@ -436,7 +438,7 @@ def _loss_on_norm(B=1, T=4, pairs=4, size=1.0, shift=0.5):
         "sigma is missing: the normalised token changes by 1 / sigma when x changes by 1": (
             _backwards(over=0.0)
         ),
-        "divide by sigma, don't multiply: a larger token is moved less by the same step": (
+        "divide by sigma rather than multiply: the same step moves a larger token less": (
             _backwards(over=-1.0)
         ),
         "you divided by sigma twice": _backwards(over=2.0),

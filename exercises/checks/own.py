@@ -38,7 +38,7 @@ def _ids(B=2, S=5, pad_id=0):
 
 @exercise(
     "own.padding_mask", inputs=_ids, vary=(dict(B=3, S=6, pad_id=7), dict(B=5, S=5, pad_id=9)),
-    dtype=torch.bool, hint="compare the ids with pad_id, and give the result two more axes",
+    dtype=torch.bool, hint="compare the ids with pad_id, then give the result two more axes",
     shape="the mask must have the shape (B, 1, 1, S), which fits (B, n_heads, T_query, S)",
     wrong="the mask must be True at real tokens and False at padding",
     forbid=("padding_mask", "decoder_mask"),
@@ -99,7 +99,8 @@ def _output_alone(result, *args):
 @exercise(
     "own.attention", inputs=_attended, gradients=True, view=_output_alone,
     vary=(dict(T=5, S=5, K=6, masked="keys"), dict(B=1, T=3, masked=None), dict(masked="a row")),
-    hint="scores, divide, hide, softmax, weighted sum",
+    hint="compute the scores, divide them, hide what may not be seen, take the softmax, and form "
+         "the weighted sum",
     wrong="the output is not that of masked scaled dot-product attention",
     shape="one output per query",
     forbid=("scaled_dot_product_attention", "multi_head_attention_forward"),
@@ -125,7 +126,7 @@ def _output_alone(result, *args):
         "a query that may attend to nothing averages the hidden values: its output must be zeros": (
             _attention(hidden=-1e9, empty=None)
         ),
-        "what you return are the weights; return weights @ v": _attention(weights_only=True),
+        "you return the weights; return weights @ v": _attention(weights_only=True),
     },
 )
 def attention(q, k, v, mask=None):
@@ -273,7 +274,7 @@ def _heads(split=None, join=None, order=(0, 1, 2), blind=False, out=True):
     "own.multi_head_attention", inputs=_projected, gradients=True, view=_output_alone,
     vary=(dict(T=5, H=2, K=6), dict(B=3, T=3, S=3, H=4, K=4), dict(masked=False, H=1, K=5)),
     hint=(
-        "project, cut into heads, attend, join, project",
+        "project, cut into heads, attend, join the heads, and project again",
         "cut with unflatten(-1, (n_heads, -1)).transpose(1, 2), join with transpose(1, "
         "2).flatten(2); the mask goes to the attention as it is",
     ),
@@ -301,7 +302,7 @@ def _heads(split=None, join=None, order=(0, 1, 2), blind=False, out=True):
             _heads(order=(0, 2, 1))
         ),
         "your values are made of the keys": _heads(order=(0, 1, 1)),
-        "you attend from the query to itself: keys and values come from the other two arguments": (
+        "your query attends to itself: the keys and values come from the other two arguments": (
             _heads(order=(0, 0, 0), blind=True)
         ),
     }),
@@ -318,7 +319,7 @@ def _run_norm(part, x, weight, bias):
 @exercise(
     "own.layer_norm", inputs=normalization.layer_norm.inputs, vary=normalization.layer_norm.vary,
     hint=(
-        "mean, variance, divide, then gain and bias",
+        "subtract the mean, divide by the root of the variance, then apply the gain and the bias",
         "divide by d, not by d - 1, and add eps inside the root, before you take it",
     ), adapt=_with_weights(_run_norm),
     wrong="with the same weights, the output differs from torch.nn.LayerNorm",
@@ -347,7 +348,8 @@ def _network(first=F.relu, last=lambda x: x):
 
 @exercise(
     "own.feed_forward", inputs=_fed, vary=(dict(B=3, D=5, d_ff=8), dict(B=1, T=2, D=4, d_ff=4)),
-    hint="widen, ReLU, come back", adapt=_with_weights(_run_feed_forward), shrinks=False,
+    hint="widen, apply the ReLU, and come back to the old "
+         "width", adapt=_with_weights(_run_feed_forward), shrinks=False,
     wrong="with the same weights, the output is not max(0, x W1 + b1) W2 + b2", gradients=True,
     shape="the feed-forward network keeps the shape of x",
     slips=formulas({
@@ -378,7 +380,8 @@ def _rows(encode):
 
 @exercise(
     "own.positional_encoding", inputs=[(6, 4), (20, 12), (256, 8)], tolerance=2e-4,
-    hint="a row for each position; a sine and a cosine for each pair of features, side by side",
+    hint="make one row for each position, with a sine and a cosine side by side for each pair of "
+         "features",
     wrong="the table is not that of section 3.5", shape="one row per position",
     forbid=("sinusoidal_table",),
     slips={
@@ -422,11 +425,13 @@ def _smoothed(spread=lambda log_p, target: log_p.mean(-1), ignore=True, mean=Tru
 
 
 @exercise(
-    "own.loss", inputs=_scored, gradients=True, shape="the loss is one number for the batch",
+    "own.loss", inputs=_scored, gradients=True, shape="the loss should be one number for the "
+                                                      "whole batch",
     vary=(dict(B=2, T=6, V=9, smoothing=0.3, ignore_index=3), dict(V=12, smoothing=0.0),
           dict(B=4, T=6, V=6, smoothing=0.2, ignore_index=1)),
-    hint="log_softmax; the target's share and everybody's share; leave the padding out; divide",
-    wrong="the loss differs from F.cross_entropy with label_smoothing and ignore_index",
+    hint="take log_softmax, add the target's share and everybody's share, leave out the padding, "
+         "and divide",
+    wrong="your loss differs from that of F.cross_entropy with label_smoothing and ignore_index",
     tolerance=1e-4, forbid=("cross_entropy", "cross_entropy_loss"),
     slips={
         "the smoothing is missing: every token of the vocabulary gets smoothing / V": (
@@ -445,7 +450,7 @@ def _smoothed(spread=lambda log_p, target: log_p.mean(-1), ignore=True, mean=Tru
                 _smoothed()(logits, targets, 1 - smoothing, ignore_index)
             )
         ),
-        "padding counts in your loss: leave targets equal to ignore_index out": (
+        "your loss includes padding: leave out the targets equal to ignore_index": (
             _smoothed(ignore=False)
         ),
         "you leave padding out of the sum but divide by all positions: divide by the number of "
@@ -474,7 +479,8 @@ def loss(logits, targets, smoothing, ignore_index):
     inputs=[(1, 128, 400), (200, 128, 400), (400, 128, 400), (1600, 128, 400), (4000, 512, 4000),
             (100, 64, 10)],
     hint=(
-        "d_model^-0.5 times the smaller of two: one rises with the step, one falls with its root",
+        "it's d_model^-0.5 times the smaller of two numbers: one rises with the step, the other "
+        "falls with its root",
         "min(step ** -0.5, step * warmup ** -1.5), times d_model ** -0.5",
     ),
     wrong="the rate is not that of eq. 3", shape="the rate is one number",
@@ -485,7 +491,7 @@ def loss(logits, targets, smoothing, ignore_index):
         "d_model is missing: the rate is d_model^-0.5 times the rest": (
             lambda step, d, w: min(step**-0.5, step * w**-1.5)
         ),
-        "d_model is upside down: a wider model takes smaller steps": (
+        "the power of d_model is upside down: a wider model takes smaller steps": (
             lambda step, d, w: d**0.5 * min(step**-0.5, step * w**-1.5)
         ),
         "the rise ends at a different height from where the fall begins: the exponent of warmup is "
@@ -500,7 +506,7 @@ def loss(logits, targets, smoothing, ignore_index):
         "there is no warm-up: the rate must rise linearly first": (
             lambda step, d, w: d**-0.5 * step**-0.5
         ),
-        "your steps count from 0; the first update is step 1": [
+        "you count the steps from 0, but the first update is step 1": [
             lambda step, d, w: d**-0.5 * min((step + 1) ** -0.5, (step + 1) * w**-1.5),
             lambda step, d, w: d**-0.5 * min(step**-0.5, (step + 1) * w**-1.5),
         ],
@@ -525,7 +531,7 @@ def _speaker(n, V, length, seed, eos_id):
             raise Wrong(f"next_logits takes the prefixes of all {n} sentences, ids of shape "
                         f"({n}, T); yours have shape {tuple(ids.shape)}")
         if ids.size(1) > length + 1:
-            raise Wrong(f"you go on after max_len, here {length}: a sentence may have no <eos>")
+            raise Wrong(f"you go on after max_len, which is {length}: a sentence may have no <eos>")
         return own + sum(table[t, ids[:, t]] for t in range(ids.size(1)))
 
     return next_logits
@@ -670,13 +676,13 @@ def _searched(answer, tree, beam_size, length_penalty, ends=True):
            "return two values: the ids of the best hypothesis, and its score")
     ids, score = result
     ids = torch.as_tensor(ids).flatten().tolist()
-    expect(ids, f"you wrote nothing: at max_len, here {tree.max_len}, what has not ended counts as "
-           "it stands")
+    expect(ids, f"you wrote nothing: at max_len, which is {tree.max_len} here, a hypothesis that "
+                "hasn't ended counts as it stands")
     expect(ids[:1] != [BOS], "leave <bos> out of the ids that you return")
     expect(len(ids) <= tree.max_len,
            f"you wrote {len(ids)} tokens, max_len is {tree.max_len}")
-    expect(EOS not in ids[:-1], f"your hypothesis {ids} goes on after <eos>: what has ended leaves "
-           "the beam")
+    expect(EOS not in ids[:-1], f"your hypothesis {ids} goes on after <eos>: a hypothesis that has "
+                                "ended leaves the beam")
     expect(ids[-1:] == [EOS] or not ends,
            f"your hypothesis {ids} has no <eos>, though the model wrote one")
     right = tree.total(ids) / len(ids) ** length_penalty
@@ -721,11 +727,12 @@ def _beam(slots=lambda n: n, power=lambda n, penalty: n**penalty, log=True, reor
 @judged(
     "own.beam_search",
     hint=(
-        "keep the beam_size best prefixes by their sum of log p; what ends leaves with its score",
-        "keep a list of (sum of log p, ids); each step, extend all of them by every token and keep"
-        " the beam_size best of the lot",
+        "keep the beam_size best prefixes by their sum of log p; a hypothesis that ends leaves "
+        "the beam with its score",
+        "keep a list of (sum of log p, ids); at each step, extend each of them by every token and "
+        "keep the beam_size best of the lot",
         "divide a finished hypothesis's sum by its length to the power of the penalty before you "
-        "compare it, and stop when nothing unfinished can still win",
+        "compare it, and stop once nothing unfinished can still win",
     ),
     example=_beam(),
     slips={

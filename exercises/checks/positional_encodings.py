@@ -17,18 +17,19 @@ slow_wavelength = values(
     1,
     "slow_wavelength",
     hint=(
-        "give a number of positions",
-        "pair i has the frequency 10000^(-2 i / d_model); with d_model = 4 there are two pairs",
+        "give the number of positions",
+        "pair i has the frequency 10000^(-2 i / d_model); with d_model = 4, there are two pairs",
         "a full turn is 2 pi: divide it by the slow pair's frequency",
     ),
     positions=Part(
         200 * math.pi,
-        "a full turn is 2 pi, at a speed of 1/100 a step",
+        "a full turn is 2 pi, and the speed is 1/100 per step",
         {
-            "that is the fast pair, with speed 1; the slow pair has speed 1/100": (
+            "that is for the fast pair, with speed 1; the slow pair has speed 1/100": (
                 _about(2 * math.pi)
             ),
-            "after that many steps the angle is 1 radian; a full turn is 2 pi: multiply by 2 pi": (
+            "after that many steps the angle is 1 radian, but a full turn is 2 pi: multiply by 2 "
+            "pi": (
                 _about(100)
             ),
             "the exponent of pair 1 is 2 * 1 / 4 = 1/2, so its speed is 1/100, not 1/10000": (
@@ -74,9 +75,9 @@ def _without_the_two(position, d_model):
 @exercise(
     2,
     inputs=[(3, 4), (7, 12), (0, 6), (41, 8)],
-    hint="a sine and a cosine for each pair, side by side",
-    wrong="the encoding of this position is not right",
-    shape="one number per feature",
+    hint="write a sine and a cosine for each pair, side by side",
+    wrong="that isn't the encoding of this position",
+    shape="return one number per feature",
     slips={
         "all sines come first; the paper interleaves them: sine, cosine, sine, cosine": (
             lambda p, d: torch.cat([_right_angles(p, d).sin(), _right_angles(p, d).cos()])
@@ -126,7 +127,7 @@ def _through_the_batch(x, table):
     inputs=_positioned,
     vary=(dict(B=7, T=2), dict(B=4, T=4, D=6, rows=9), dict(B=2, T=6, rows=6)),
     given=0x5FA5D527,
-    wrong="the positions added are not rows 0 to T - 1",
+    wrong="the positions that you add aren't rows 0 to T - 1",
     shape="x plus positions keeps the shape of x",
     gradients=True,
     slips={
@@ -137,14 +138,14 @@ def _through_the_batch(x, table):
         "sentences of one batch get different positions; place 0 is place 0 in each of them": (
             _through_the_batch
         ),
-        "you add rows 1 to T; the first place is 0": (
+        "you add rows 1 to T; the first position is 0": (
             lambda x, table: x + table.roll(-1, 0)[: x.size(1)]
         ),
         "every token gets one and the same position": [
             lambda x, table: x + table[0], lambda x, table: x + table[x.size(1) - 1]
         ],
         "nothing is added": lambda x, table: x,
-        "x itself stays as it is here: you scale it": (
+        "you scale x; here x itself must stay as it is": (
             lambda x, table: x * x.size(-1) ** 0.5 + table[: x.size(1)]
         ),
     },
@@ -167,13 +168,13 @@ def _turn(a, b):
         "sin(a - b) = sin a cos b - cos a sin b, and cos(a - b) = cos a cos b + sin a sin b; read "
         "off the four numbers",
     ),
-    wrong="from position p it does not go back by k",
-    shape="a matrix for one pair",
+    wrong="from position p, your matrix doesn't go back by k",
+    shape="return a 2 x 2 matrix, for one pair",
     slips={
         "this moves forward by k: sin(-a) = -sin(a)": (
             lambda k, omega: _turn(math.cos(k * omega), math.sin(k * omega))
         ),
-        "this is no rotation, its determinant is not 1: check the signs": [
+        "this isn't a rotation, because its determinant isn't 1: check the signs": [
             lambda k, omega: torch.tensor(
                 [[math.cos(k * omega), math.sin(k * omega)]]
                 + [[math.sin(k * omega), math.cos(k * omega)]]
@@ -214,7 +215,7 @@ def shift_back(k, omega):
         "the ratio is exp(-m * distance); for which distances is it below 1 / 100? Then take the "
         "next whole number",
     ),
-    wrong="the distance is not right",
+    wrong="that isn't the right distance",
     slips={
         "the softmax has base e, not 2 or 10: the ratio of two weights is exp(-m * n)": [
             lambda m: math.ceil(math.log2(100) / m),
@@ -252,21 +253,29 @@ def nearer(d_model, near, far):
     expect(
         all(isinstance(given, int) for given in (d_model, near, far)), "give three whole numbers"
     )
-    expect(16 <= d_model <= 1024 and d_model % 2 == 0, "d_model is even, from 16 to 1024")
-    expect(0 < near and 2 * near <= far <= 100, "`far` is at least twice `near`, and at most 100")
+    expect(
+        16 <= d_model <= 1024 and d_model % 2 == 0,
+        "d_model must be even, and lie between 16 and 1024",
+    )
+    expect(
+        0 < near and 2 * near <= far <= 100,
+        "`far` must be at least twice `near`, and at most 100",
+    )
     table = sinusoidal_table(101, d_model)
     first, second = float(table[0] @ table[near]), float(table[0] @ table[far])
     expect(
         second > first + 0.01 * d_model / 2,
         f"at width {d_model} the product at distance {near} is {first:.2f}, and at {far} it is "
-        f"{second:.2f}: that should be larger by at least 1 % of the largest, {d_model / 2:g}",
+        f"{second:.2f}: the second should be larger by at least 1 % of the largest product, "
+        f"{d_model / 2:g}",
     )
 
 
 @judged(
     8,
     hint=(
-        "give the sinusoids the size that suits them, and the learned positions the other",
+        "give the sinusoids the size that suits them, and the learned positions the one that "
+        "doesn't",
         "a comparison can be made unfair by its starting sizes",
         "learned positions that start far too large take long to recover; give them few steps",
     ),
@@ -308,8 +317,8 @@ def sinusoids_ahead(setting):
     ahead = ends_lower([-share for share in sines], [-share for share in learned], names[:2])
     expect(
         guess == ahead,
-        f"the comparison is right; the prediction for two tables that both start at 0.71, with as "
-        f"many sequences and steps, isn't {guess!r}. What did your comparison give one of them "
-        "and not the other?",
+        "the comparison is right; but for two tables that both start at 0.71, with as many "
+        f"sequences and steps, the answer isn't {guess!r}. What did your comparison give one of "
+        "them and not the other?",
     )
     return f"There {told}. Both at 0.71: {fair}."

@@ -23,7 +23,7 @@ growing_path = values(
     "growing_path",
     measure=_walk,
     hint=(
-        "variances of independent vectors add up; give a pair of numbers",
+        "the variances of independent vectors add up; give a pair of numbers",
         "after 24 sublayers the variance is 1 + 24; the RMS is its root",
         "before the last one the variance was 24, and the last one adds vectors of RMS 1",
     ),
@@ -33,7 +33,7 @@ growing_path = values(
         "one vector was there and 24 were added; the RMS is the root of the variance",
         {
             "25 is the sum of the sizes, or the variance; the RMS is the variance's root": 25.0,
-            "you counted the 24 that were added; what was there at the start counts, too": (
+            "you counted only the 24 that were added; what was there at the start counts, too": (
                 math.sqrt(24)
             ),
             "the sizes do not add up, the variances do: the vectors point in random directions": (
@@ -87,12 +87,12 @@ def _post(x, attention, network, norm_1, norm_2):
     inputs=_layer_parts,
     vary=(dict(B=3, T=5, D=6), dict(B=1, T=3, D=7)),
     given=0xD16A2AF5,
-    wrong="the result is not that of two pre-norm sublayers, one after the other",
+    wrong="that isn't the result of two pre-norm sublayers, one after the other",
     shape="a layer keeps the shape",
     in_place="write x = x + ..., not x += ...",
     gradients=True,
     slips={
-        "the first sum adds the normalised x; add the x that came in": (
+        "your first sum adds the normalised x; add the x that came in": (
             lambda x, attention, network, norm_1, norm_2: (
                 lambda y: y + network(norm_2(y))
             )(norm_1(x) + attention(norm_1(x)))
@@ -128,12 +128,12 @@ def _post(x, attention, network, norm_1, norm_2):
                 lambda y: y + network(norm_2(y))
             )(x + norm_1(attention(x)))
         ),
-        "the network has its own norm, norm_2; you take norm_1 for both": (
+        "the network has a norm of its own, norm_2; you use norm_1 for both": (
             lambda x, attention, network, norm_1, norm_2: (
                 lambda y: y + network(norm_1(y))
             )(x + attention(norm_1(x)))
         ),
-        "the second sum adds the normalised x now; add what came out of the first": (
+        "your second sum adds the normalised x; add what came out of the first sum": (
             lambda x, attention, network, norm_1, norm_2: (
                 lambda y: norm_2(y) + network(norm_2(y))
             )(x + attention(norm_1(x)))
@@ -143,7 +143,8 @@ def _post(x, attention, network, norm_1, norm_2):
                 lambda y: y + attention(norm_1(y))
             )(x + network(norm_2(x)))
         ),
-        "the two sublayers read the same x; the network reads what attention has added to": (
+        "your two sublayers read the same x; the network should read the sum that attention has "
+        "added to": (
             lambda x, attention, network, norm_1, norm_2: (
                 x + attention(norm_1(x)) + network(norm_2(x))
             )

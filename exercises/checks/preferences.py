@@ -43,18 +43,20 @@ by_hand = values(
     ),
     chosen=Part(
         2 / 3,
-        "the sigmoid of the difference of the rewards, which is ln 4 - ln 2",
+        "it's the sigmoid of the difference of the rewards, which is ln 4 - ln 2",
         {
             "that is the probability that the second is chosen": 1 / 3,
             "the reference plays no part when two given texts are compared": 0.5,
-            "the sigmoid of the third reward alone; it takes the difference": 0.8,
+            "that is the sigmoid of the third reward on its own; take the difference of the "
+            "two": 0.8,
         },
         tolerance=0.005,
     ),
     hint=(
         "the best policy weighs each text's old probability by exp(reward / price)",
         "exp(ln 2) is 2, so the weights are whole numbers times the old probabilities",
-        "three weights, then divide each by their sum; the chosen one needs no old probability",
+        "find three weights, then divide each by their sum; for a given pair, you don't need the "
+        "old probabilities",
     ),
 )
 
@@ -65,18 +67,18 @@ predicted = values(
         math.log(2),
         "at the start policy and reference are the same, so both log-ratios are 0",
         {
-            "a loss of 0 would mean that it's sure already": 0.0,
+            "a loss of 0 would mean that the policy is already certain": 0.0,
             "that is the probability; the loss is minus its logarithm": 0.5,
         },
         tolerance=0.005,
     ),
     kl_of_best=Part(
         math.log(64) - 63 / 64,
-        "ln n - (n - 1) / n, with n = 64",
+        "it's ln n - (n - 1) / n, with n = 64",
         {
             "you forgot the second term, (n - 1) / n": math.log(64),
             "the logarithm is the natural one: we count in nats": math.log2(64) - 63 / 64,
-            "the second term is subtracted": math.log(64) + 63 / 64,
+            "the second term must be subtracted": math.log(64) + 63 / 64,
         },
         tolerance=0.002,
     ),
@@ -113,7 +115,7 @@ def _advantage(earned):
                 -(_advantage(reward) * log_p).mean() + price * (log_p - log_before).mean()
             )
         ),
-        "moving away is paid for, not paid: subtract the price": (
+        "moving away costs the policy something: subtract the price instead of adding it": (
             lambda log_p, log_before, reward, price: -(
                 _advantage(reward + price * (log_p - log_before).detach()) * log_p
             ).mean()
@@ -149,7 +151,7 @@ def _advantage(earned):
                 - (_advantage(reward - price * (log_p - log_before).detach()) * log_p).mean()
             )
         ),
-        "nobody asked to divide by the spread, as GRPO does": [
+        "don't divide by the spread: GRPO does that, but this loss doesn't": [
             lambda log_p, log_before, reward, price, even=even: -(
                 (earned := _advantage(reward - price * (log_p - log_before).detach()))
                 / earned.std(unbiased=even) * log_p
@@ -198,24 +200,28 @@ def _best_of(strict=False, power=None, worst=False, sort=True):
     inputs=lambda N=5, n=3: (torch.rand(N).log_softmax(-1).exp(), torch.randn(N), n),
     vary=(dict(N=4, n=2), dict(N=6, n=4), dict(N=3, n=5)),  # few enough to list every draw
     hint="the best of n is at most r if all n are: the share of texts up to r, to the power n",
-    wrong="all n are at most this good, less all n are worse",
+    wrong="it's the probability that all n are at most this good, minus the probability that all "
+          "n are worse",
     shape="expected (N,), a probability for each text",
     slips={
-        "that is the probability that the best is at most this good; subtract that of worse": (
+        "that is the probability that the best is at most this good; subtract the probability "
+        "that it's worse": (
             _best_of(strict=True)
         ),
         "you found the distribution of the worst of n": _best_of(worst=True),
         "the texts are not sorted: compare rewards, not places in the list": _best_of(sort=False),
-        "one draw is not n: take the shares to the n-th power": (
+        "that's for a single draw; for n draws, raise the shares to the n-th power": (
             _best_of(power=lambda p, up_to, under, n: up_to - under)
         ),
-        "that is the probability that the text is among the n at all": (
+        "that is the probability that the text is among the n at all, whether or not it's the "
+        "best": (
             _best_of(power=lambda p, up_to, under, n: 1 - (1 - p) ** n)
         ),
         "that is the probability that all n are this text": (
             _best_of(power=lambda p, up_to, under, n: p**n)
         ),
-        "n times is once too much: any of the n may be the best, and the powers count that": (
+        "don't multiply by n as well: any of the n may be the best, and the powers already count "
+        "that": (
             _best_of(power=lambda p, up_to, under, n: n * (up_to**n - under**n))
         ),
         "your numbers are in the order of the rewards; put each back in its text's place": (
@@ -239,8 +245,9 @@ def best_of(p, reward, n):
 @judged(
     5,
     hint=(
-        "give three lists of three numbers: probabilities, likings, rewards",
-        "a text that the reference hardly ever writes is in few pairs: there the reward may err",
+        "give three lists of three numbers: probabilities, likings and rewards",
+        "a text that the reference hardly ever writes is in few pairs, so there the reward may be "
+        "wrong",
         "let that rare text have the highest reward and the lowest liking; at a price of 0.1 its "
         "weight grows by exp(10) for each unit of reward",
     ),
@@ -257,7 +264,10 @@ def misled(before, likes, reward):
     expect(abs(before.sum() - 1) < 1e-6, f"the probabilities sum to {before.sum():g}, not to 1")
     expect(bool((reward.abs() <= 5).all()), "keep the rewards between -5 and 5")
     i, j = torch.triu_indices(3, 3, 1)
-    expect(bool((likes[i] != likes[j]).all()), "three different likings, so that each pair counts")
+    expect(
+        bool((likes[i] != likes[j]).all()),
+        "make the three likings different, so that each pair counts",
+    )
     often = before[i] * before[j]
     agrees = ((likes[i] > likes[j]) == (reward[i] > reward[j])) & (reward[i] != reward[j])
     share = ((often * agrees).sum() / often.sum()).item()

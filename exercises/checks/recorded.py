@@ -13,7 +13,7 @@ def recorded(grid: str, **settings) -> list[dict]:
     from transformer_lib.runs.pretrained import results_dir  # not in a page, where no file is
 
     path = results_dir() / "claims" / f"{grid}.json"
-    expect(path.exists(), f"this check looks into {path}, which is not here: get the whole book")
+    expect(path.exists(), f"this check needs {path}, which isn't here: get the whole book")
     records = json.loads(path.read_text(encoding="utf-8"))["records"]
     return [r for r in records if settings.items() <= r["settings"].items()]
 

@@ -34,9 +34,9 @@ def _scored(of):
     1,
     inputs=PREDICTIONS,
     hint=(
-        "for each row, put down a 1 if the prediction is the verdict, and a 0 if it isn't",
+        "for each row, write down a 1 if the prediction matches the verdict, and a 0 if it doesn't",
         "the Brier score is the mean of (sure - right)², with that 1 or 0 for right",
-        "a wrong row counts, too: (0.7 - 0)² = 0.49",
+        "wrong rows count, too: (0.7 - 0)² = 0.49",
     ),
     wrong="these aren't the share of right rows and the Brier score",
     shape="return two numbers, the share of right rows and the Brier score",
@@ -47,7 +47,7 @@ def _scored(of):
             _scored(lambda p, r: (1 - p) ** 2)
         ),
         "the difference is squared": _scored(lambda p, r: abs(p - r)),
-        "without the square, too sure here and not sure enough there cancel out": (
+        "without the square, being too sure in one row and not sure enough in another cancel out": (
             _scored(lambda p, r: p - r)
         ),
         "divide by the number of rows: a mean, not a sum": [
@@ -72,7 +72,7 @@ def _scored(of):
                 _scored(lambda p, r: (p - r) ** 2)(predicted, sure, verdicts)[1] ** 0.5,
             )
         ),
-        "they're swapped: first the share of right rows": (
+        "they're swapped: the share of right rows comes first": (
             lambda *given: _scored(lambda p, r: (p - r) ** 2)(*given)[::-1]
         ),
     },
@@ -102,7 +102,7 @@ def _least(of, up=math.ceil):
     shape="return one whole number",
     shrinks=False,
     slips={
-        "both arms have luck: a difference has twice the variance of one run": (
+        "luck plays a part in both arms, so a difference has twice the variance of one run": (
             _least(lambda s, d, t: (t * s / d) ** 2)
         ),
         "the 2 belongs inside the root: variances add up, not standard deviations": (
@@ -111,7 +111,7 @@ def _least(of, up=math.ceil):
         "n is under a root, so square both sides": (
             _least(lambda s, d, t: 2**0.5 * t * s / d)
         ),
-        "round up: with one seed fewer, the interval is wider than the difference": [
+        "round up: with fewer seeds than that, the interval is wider than the difference": [
             _least(lambda s, d, t: 2 * (t * s / d) ** 2, up=math.floor),
             _least(lambda s, d, t: 2 * (t * s / d) ** 2, up=round),
         ],

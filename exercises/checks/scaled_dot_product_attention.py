@@ -29,14 +29,14 @@ equal_keys = values(
     hint=(
         "give a list of four numbers",
         "equal keys have equal scores with any query",
-        "softmax of four equal numbers",
+        "so you need the softmax of four equal numbers",
     ),
     weights=Part(
         [0.25] * 4,
         "equal keys give equal scores for every query, so no key can get more than another",
         {
-            "there are four keys, so four weights": lambda given: len(given) != 4,
-            "attention weights of a query sum to 1": lambda given: abs(sum(given) - 1) > 1e-3,
+            "there are four keys, so there are four weights": lambda given: len(given) != 4,
+            "the attention weights of a query sum to 1": lambda given: abs(sum(given) - 1) > 1e-3,
         },
         tolerance=1e-3,
     ),
@@ -67,18 +67,18 @@ SLIPS = {
     "you averaged without the softmax: the scores themselves are not shares": (
         _from_scores(lambda s, root: s / root)
     ),
-    "the values were never averaged: what you return are the weights": (
+    "you never averaged the values: what you return is the weights": (
         lambda q, k, v: (q @ k.mT / math.sqrt(q.size(-1))).softmax(-1)
     ),
-    "d_k is the width of what comes in, not always the same number: read it from q": [
+    "d_k is the width of whatever comes in, not a fixed number: read it from q": [
         lambda q, k, v, root=root: ((q @ k.mT) / root).softmax(-1) @ v for root in (8.0, 8.0**0.5)
     ],
-    "you hide later keys from a query: nobody asked for a mask": _from_scores(
+    "you hide later keys from a query, but this exercise has no mask": _from_scores(
         lambda s, root: (
             (s / root).masked_fill(torch.ones_like(s).triu(1) > 0, -math.inf).softmax(-1)
         )
     ),
-    "you divide the scores by their sum; the softmax takes e to their power first": (
+    "you divide the scores by their sum; the softmax exponentiates them first": (
         _from_scores(lambda s, root: s / s.sum(-1, keepdim=True))
     ),
     "each row of weights is divided by its own sum; you divide by one sum for all of them": [
@@ -91,7 +91,7 @@ SLIPS = {
     "you multiply after the softmax; divide the scores, before it": (
         _from_scores(lambda s, root: s.softmax(-1) * root)
     ),
-    "d_k is the width of q and k; you take that of v": (
+    "d_k is the width of q and k; you use that of v": (
         lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-1) @ v
     ),
     "your softmax runs over the batch; it must run over the keys, dim=-1": (
@@ -109,7 +109,8 @@ WRONG = "the output is not that of scaled dot-product attention"
 
 @exercise(
     2, inputs=_qkv, vary=(dict(T=4, S=7, K=6, V=3), dict(B=3, T=6, S=2, K=5, V=4)),
-    slips=SLIPS, hint="score, scale, softmax, weighted sum", wrong=WRONG, gradients=True,
+    slips=SLIPS, hint="compute the scores, scale them, take the softmax, and form the weighted "
+                      "sum", wrong=WRONG, gradients=True,
     forbid=("scaled_dot_product_attention", "multi_head_attention_forward"),
     shape="one output per query",
 )
@@ -134,9 +135,10 @@ def repaired_attention(q, k, v):
 @judged(
     4,
     hint=(
-        "divide the scores by the temperature, then softmax",
-        "scores / temperature, softmax over the last axis; a higher temperature flattens",
-        "bisect: at 1 the first weight is 0.67, and at 3 it's below 0.5",
+        "divide the scores by the temperature, then take the softmax",
+        "take scores / temperature, then a softmax over the last axis; a higher temperature "
+        "flattens the weights",
+        "find it by bisection: at 1 the first weight is 0.67, and at 3 it's below 0.5",
     ),
     example=(lambda scores, t: (scores / t).softmax(-1), 2.0780869),
 )
@@ -160,10 +162,11 @@ def temperature(weights_at, tau):
             together = (scores / t).flatten().softmax(0).view(scores.shape)
             expect(
                 scores.dim() < 2 or not same(given, together, 1e-4),
-                "each row of scores has weights that sum to 1; yours sum to 1 all together",
+                "the weights of each row should sum to 1; yours sum to 1 over all the rows "
+                "together",
             )
             expect_close(
-                given, (scores / t).softmax(-1), f"at temperature {t} the weights are not right"
+                given, (scores / t).softmax(-1), f"at temperature {t}, the weights aren't right"
             )
     first = float((torch.tensor([2.0, 1.0, 0.0]) / tau).softmax(-1)[0])
     hint = "lower" if first < 0.5 else "raise"
@@ -202,19 +205,20 @@ def _backward(
 
 @exercise(
     5, inputs=_qkvg, vary=(dict(T=4, S=7, K=6, V=3), dict(B=3, T=6, S=2, K=5, V=4)),
-    hint="go backwards: from g to the weights and to v, through the softmax, to q and k",
+    hint="go backwards: from g to the weights and to v, then through the softmax to q and k",
     parts=("to_q", "to_k", "to_v"), tolerance=1e-4,
     wrong="the gradients are not those of autograd",
     forbid=("backward", "grad", "vjp", "_softmax_backward_data"),
     slips={
-        "a softmax row has to sum to 1: from each weight's gradient, subtract the row's mean of "
-        "them, weighted by the weights": _backward(total=False),
+        "a row of a softmax always sums to 1: from each weight's gradient, subtract the row's "
+        "mean of them, weighted by the weights": _backward(total=False),
         "the scores were divided by sqrt(d_k), so their gradient is, too": _backward(scaled=False),
         "a weight near 0 hardly moves: its score's gradient is multiplied by the weight": (
             _backward(weighted=False)
         ),
         "you have swapped the gradients of q and k": _backward(swapped=True),
-        "v was averaged with the weights as they are: no second softmax": _backward(shared=False),
+        "v was averaged with the weights as they are, so don't take a second "
+        "softmax": _backward(shared=False),
         "the sum in a softmax's gradient runs over the row, the keys of one query": (
             _backward(over=-2)
         ),
@@ -247,7 +251,7 @@ def _alike(n, d_k):
 
 
 @judged(7, hint=(
-        "the chapter's queries had something else, besides their variance",
+        "besides their variance, the chapter's queries had something else",
         "over the rows, each feature can have mean 0 and variance 1 even if all the features of a "
         "row agree",
         "draw one sign for a row and use it for every feature: what is q @ k then?",

@@ -28,11 +28,11 @@ def _best(A, alpha, B, beta, product):
         (500.0, 0.35, 2000.0, 0.37, 6e23), (20.0, 1.0, 20.0, 0.5, 6e6),
     ],
     hint=(
-        "put D = budget / (6 N) into the law; then only N is left",
+        "put D = budget / (6 N) into the law, so that only N is left",
         "where the loss is lowest, 1 % more parameters gain as much as 1 % fewer tokens lose",
         "so alpha * A / N^alpha = beta * B / D^beta; solve it together with 6 N D = budget",
     ),
-    wrong="another split of the budget has a lower loss",
+    wrong="a different split of the budget has a lower loss",
     shape="return two numbers, the parameters and the tokens",
     parts=("parameters", "tokens"),
     shrinks=False,
@@ -53,10 +53,11 @@ def _best(A, alpha, B, beta, product):
             lambda A, a, B, b, product: (b * B / (a * A)) ** (1 / (a + b))
             * product ** (b / (a + b))
         ),
-        "the exponents of the budget are right, and the factor in front of it is missing": _split(
+        "the exponents of the budget are right, but the factor in front is missing": _split(
             lambda A, a, B, b, product: product ** (b / (a + b))
         ),
-        "that's the same number of both; the law doesn't treat them alike": _split(
+        "that gives the same number of parameters and tokens; the law doesn't treat them "
+        "alike": _split(
             lambda A, a, B, b, product: product**0.5
         ),
         "one more parameter and one more token don't cost the same; compare 1 % more of each": (
@@ -67,7 +68,7 @@ def _best(A, alpha, B, beta, product):
         ),
         "20 tokens a parameter is what a law for other models says; this one may say something "
         "else": _split(lambda A, a, B, b, product: (product / 20) ** 0.5),
-        "they're swapped: first the parameters": (
+        "they're swapped: the parameters come first": (
             lambda *given: _split(_best)(*given)[::-1]
         ),
     },
@@ -122,7 +123,7 @@ def fit_above(floor):
     2,
     hint=(
         "with a given floor, fit the losses minus the floor: `fit_law` with floor=False",
-        "the mean error hardly moves between 0 and 2.5; beyond, it begins to grow",
+        "the mean error hardly changes between 0 and 2.5; beyond that, it begins to grow",
         "the model of width 256 is just outside the grid, where two laws that agree on it can't "
         "differ "
         "much; with endless parameters and tokens, only the floors would be left",
@@ -150,10 +151,13 @@ def floors(low, high, near, far):
     for name, given, gap, allowed in zip(
         ("near", "far"), (near, far), gaps, (0.05, 0.2), strict=True
     ):
-        expect(given >= 0, f"{name} is a difference without a sign; you gave {given:g}")
+        expect(
+            given >= 0,
+            f"{name} is the size of a difference, without a sign; you gave {given:g}",
+        )
         expect(
             abs(given - gap) <= allowed,
-            f"both floors fit, so the claim falls; but {name} isn't {given:g}, it's "
+            f"both floors fit, so you've refuted the claim; but {name} isn't {given:g}, it's "
             f"{'less' if gap < given else 'more'} than that",
         )
     return (

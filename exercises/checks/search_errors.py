@@ -15,14 +15,14 @@ def _candidates(n=5, source=9, weight=0.3):
     inputs=_candidates,
     vary=(dict(n=3, source=6, weight=0.6), dict(n=7, source=13, weight=0.1)),
     hint=(
-        "both sums grow with the number of tokens, so divide before you add",
-        "own is a sum over the candidate's tokens, other one over the source's",
+        "both sums grow with the number of tokens, so divide each before you add them",
+        "own is a sum over the candidate's tokens, other a sum over the source's",
         "(1 - weight) * own / lengths + weight * other / source",
     ),
-    wrong="the weighted sum of two log-probabilities per token",
+    wrong="that isn't the weighted sum of two log-probabilities per token",
     shape="expected one score for each candidate, (n,)",
     slips={
-        "neither is per token yet: a long candidate pays for each of its tokens": (
+        "you divide neither sum by its tokens: a long candidate pays for each of its tokens": (
             lambda own, lengths, other, source, weight: (1 - weight) * own + weight * other
         ),
         "the other direction writes the source: divide its sum by the source's length": (
@@ -87,7 +87,7 @@ by_hand = values(
     "by_hand",
     by_sum=Part(
         2,
-        "compare the sums: where is the reference's the higher one?",
+        "compare the sums: for which captions is the reference's the higher one?",
         {
             "that's how often the reference is ahead per token; here compare the sums": 3,
             "E: -6.0 is below -5.5, so there the beam's output has the higher sum": 4,
@@ -106,13 +106,13 @@ by_hand = values(
         3,
         "for how many captions do your two answers name different winners?",
         {
-            "that's the difference of the two counts; ask caption by caption": 1,
+            "that's the difference between the two counts; go through the captions one by one": 1,
             "B is a search error by both, and C by neither": 5,
             "A, D and E: with A and E the reference wins per token only, and with D by sum only": 2,
         },
     ),
     hint=(
-        "ten comparisons: five of sums, five of sums divided by tokens",
+        "you need ten comparisons: five of sums, and five of sums divided by tokens",
         "per token, the references have -0.6, -0.9, -1.0, -0.84 and -0.5",
         "the beam's outputs have -0.66, -0.95, -0.5, -0.7 and -0.55 per token",
     ),
@@ -149,17 +149,18 @@ def _padded_with(pad_id, n, T):
         "what comes after <eos> adds 0, and so it should; but what is the sum divided by?",
         "divide by the number of ids that aren't padding, each candidate by its own",
     ),
-    wrong="the mean log-probability of each candidate's own tokens, `<eos>` included",
+    wrong="that isn't the mean log-probability of each candidate's own tokens, `<eos>` included",
     shape="expected one number for each candidate, (n,)",
     slips={
         "padding adds nothing to the sum, but it's still counted: short candidates get too good a "
         "score": lambda log_p, ids, pad_id: (
             _chosen(log_p, ids).masked_fill(ids == pad_id, 0.0).mean(-1)
         ),
-        "padding is no token of the candidate: neither its log-probability nor its place counts": (
+        "padding isn't one of the candidate's tokens: neither its log-probability nor its place "
+        "counts": (
             lambda log_p, ids, pad_id: _chosen(log_p, ids).mean(-1)
         ),
-        "now the count is right, but the log-probabilities of padding are in the sum": (
+        "the count is right, but the log-probabilities of padding are still in the sum": (
             lambda log_p, ids, pad_id: _chosen(log_p, ids).sum(-1) / (ids != pad_id).sum(-1)
         ),
         "that's the sum: a long candidate pays for each of its tokens": (
@@ -180,7 +181,7 @@ def _padded_with(pad_id, n, T):
         "padding has the id that you were given, which isn't always 0": lambda log_p, ids, pad_id: (
             _chosen(log_p, ids).masked_fill(ids == 0, 0.0).sum(-1) / (ids != 0).sum(-1)
         ),
-        "you divide by the number of padding places; count the others": (
+        "you divide by the number of padding places; count the other places": (
             lambda log_p, ids, pad_id: _chosen(log_p, ids).masked_fill(ids == pad_id, 0.0).sum(-1)
             / (ids == pad_id).sum(-1).clamp(min=1)
         ),
@@ -188,7 +189,8 @@ def _padded_with(pad_id, n, T):
             lambda log_p, ids, pad_id: _chosen(log_p, ids).masked_fill(ids == pad_id, 0.0).sum(-1)
             / (ids != pad_id).sum()
         ),
-        "padding adds 0 to a sum of logarithms; with -inf, every padded candidate is impossible": (
+        "padding should add 0 to a sum of logarithms; with -inf, every padded candidate becomes "
+        "impossible": (
             lambda log_p, ids, pad_id: _chosen(log_p, ids)
             .masked_fill(ids == pad_id, -float("inf")).sum(-1) / (ids != pad_id).sum(-1)
         ),
@@ -232,7 +234,7 @@ def overturned(p, chosen, oracle):
     best, held = ranked[0], sum(ranked[:LISTED])
     expect(
         held >= TIMES * best - 1e-6,
-        f"nobody could choose better than {best:.0%}, and the oracle is right {held:.0%} of the "
+        f"no choice could do better than {best:.0%}, and the oracle is right {held:.0%} of the "
         "time: that's not four times as often, so spread the probability out",
     )
     for name, given in dict(chosen=chosen, oracle=oracle).items():
@@ -240,8 +242,8 @@ def overturned(p, chosen, oracle):
         expect(number, f"{name} must be a number, yours is {given!r:.40}")
     expect(
         abs(chosen - best) < 0.006,
-        f"the claim falls with your p; but chosen is how often the likeliest is the reference, and "
-        f"you predict {chosen:.2f}",
+        "your p does refute the claim; but chosen is how often the likeliest is the reference, "
+        f"and you predict {chosen:.2f}",
     )
     expect(
         abs(oracle - held) < 0.006,

@@ -15,7 +15,7 @@ by_hand = values(
                 1.44
             ),
             "a guess counts only if those before it were right, too: 0.8, then 0.64": 2.6,
-            "that's the longest pass, when both guesses are right": 3.0,
+            "that's the length of the longest pass, when both guesses are right": 3.0,
             "two guesses, not three: the longest pass writes three tokens": 2.952,
         },
         tolerance=0.005,
@@ -24,24 +24,24 @@ by_hand = values(
         0.7,
         "0.5 + 0.2 + 0: for each word the smaller of the two probabilities",
         {
-            "that's what the two differ in; the rest is kept": 0.3,
+            "that's the part in which the two differ; the rest is kept": 0.3,
             "that's how often two draws would agree; here only the guess is drawn": 0.41,
-            "only what both have counts; you added the larger ones": 1.3,
+            "only what the two have in common counts; you added the larger ones": 1.3,
         },
         tolerance=0.005,
     ),
     again=Part(
         1.0,
-        "only C has more in p than in q, so a draw from the rest is always C",
+        "only C has a higher probability in p than in q, so a draw from the rest is always C",
         {
-            "0.3 is what p has more than q; what you draw from has to sum to 1": 0.3,
+            "0.3 is how much p exceeds q; what you draw from has to sum to 1": 0.3,
         },
         tolerance=0.005,
     ),
     hint=(
-        "for the first: a pass of two guesses writes one, two or three tokens",
-        "for the second: add min(p, q) over the three words",
-        "for the third: p - q is -0.2, -0.1 and 0.3; cut off what is below 0, then scale",
+        "for the first answer, a pass of two guesses writes one, two or three tokens",
+        "for the second, add up min(p, q) over the three words",
+        "for the third, p - q is -0.2, -0.1 and 0.3; set what is below 0 to 0, then scale",
     ),
 )
 
@@ -62,12 +62,12 @@ def _clipped(difference):
     inputs=_pair,
     vary=(dict(V=3), dict(V=9), dict(V=4), dict(V=7, never=2)),
     hint=(
-        "two ways lead to a token: it's guessed and stays, or some guess is rejected and it's "
-        "drawn instead",
+        "there are two ways to reach a token: it's guessed and stays, or a guess is rejected and "
+        "it's drawn instead",
         "a guess x stays with q(x) * min(1, p(x) / q(x)); how often does none stay?",
         "what is drawn then: (p - q) above 0, scaled to sum to 1",
     ),
-    wrong="how often each token comes out, both ways added up, if a guess always stays when p >= q",
+    wrong="that isn't how often each token comes out in each of the two ways",
     shape="expected one probability for each token, (2, V): stays, and drawn again",
     slips={
         "the second row must be scaled to sum to 1 and then multiplied by how often none stays; "
@@ -90,7 +90,7 @@ def _clipped(difference):
             lambda p, q: torch.stack([q * (p / q).clamp(max=1), p - q * (p / q).clamp(max=1)]),
             lambda p, q: torch.stack([q * (p / q).clamp(max=1), _clipped(p - q)]),
         ],
-        "nothing is drawn less than never: where q is above p, cut the difference off at 0": (
+        "no probability is below 0: where q is above p, cut the difference off at 0": (
             lambda p, q: torch.stack([torch.minimum(p, q), p - q])
         ),
         "the ratio is upside down: a guess stays with p / q, at most 1": (
@@ -98,10 +98,11 @@ def _clipped(difference):
                 torch.where(p > 0, q * (q / p).clamp(max=1), 0.0), _clipped(p - q)
             ])
         ),
-        "p and q are swapped: the draft guesses from q, and the target's p must come out": (
+        "p and q are swapped: the draft guesses from q, and what comes out must follow the "
+        "target's p": (
             lambda p, q: torch.stack([torch.minimum(p, q), _clipped(q - p)])
         ),
-        "you keep every guess; one that q makes too often has to be rejected sometimes": (
+        "you keep every guess; one that q makes too often must sometimes be rejected": (
             lambda p, q: torch.stack([q, _clipped(p - q)])
         ),
         "the rows are swapped: first that it stays, then that it is drawn": (
@@ -175,15 +176,15 @@ def _prefix(guesses, best):
     parts=("ids", "kept"),
     shrinks=False,
     hint=(
-        "greedy decoding must come out: in which pass do the words differ from it for the first "
-        "time?",
+        "the words should be those of greedy decoding: in which pass do they first differ?",
         "let the second guess of three be wrong and the third be right: how many stay?",
         "a guess only counts if all guesses before it were right: count up to the first wrong one",
     ),
-    wrong="the words must be those of greedy decoding, and each pass must keep what it can",
+    wrong="the words must be those of greedy decoding, and each pass must keep as many guesses as "
+          "it can",
     slips={
-        "a guess after a wrong one was made for another text: it goes, even if it happens to be "
-        "the target's token": _loop(
+        "a guess after a wrong one was made for a different text, so drop it, even if it happens "
+        "to be the target's token": _loop(
             lambda guesses, best: sum(g == b for g, b in zip(guesses, best, strict=False))
         ),
         "the words are right, but you throw every guess away: that's plain greedy decoding": _loop(
@@ -242,9 +243,12 @@ def overturned(right, cost, more, best, speed):
     for name, given in dict(right=right, cost=cost, more=more, best=best, speed=speed).items():
         number = isinstance(given, int | float) and not isinstance(given, bool)
         expect(number, f"{name} must be a number, yours is {given!r:.40}")
-    expect(0 <= right <= 1, f"right lies between 0 and 1; you gave {right:g}")
-    expect(0 < cost <= 1, f"a guess costs more than nothing, and at most 1 step; you gave {cost:g}")
-    expect(0 <= more <= 0.3, f"more lies between 0 and 0.3; you gave {more:g}")
+    expect(0 <= right <= 1, f"right must lie between 0 and 1; you gave {right:g}")
+    expect(
+        0 < cost <= 1,
+        f"a guess must cost more than nothing, and at most 1 step; you gave {cost:g}",
+    )
+    expect(0 <= more <= 0.3, f"more must lie between 0 and 0.3; you gave {more:g}")
     tokens, at_eight = _speed(right, cost, more, AHEAD)
     expect(
         tokens >= WRITES,
@@ -252,23 +256,23 @@ def overturned(right, cost, more, best, speed):
     )
     expect(
         at_eight < 0.999,
-        f"with {AHEAD} guesses it runs at {at_eight:.2f} times the speed, still faster than none "
-        "or just as fast: let a guess cost more",
+        f"with {AHEAD} guesses it runs at {at_eight:.2f} times the speed, no slower than with no "
+        "guesses at all: let a guess cost more",
     )
     speeds = [_speed(right, cost, more, n)[1] for n in range(AHEAD + 1)]
     expect(
         best in range(AHEAD + 1),
-        f"best is a whole number of guesses, 0 to {AHEAD}; you gave {best:g}",
+        f"best must be a whole number of guesses, 0 to {AHEAD}; you gave {best:g}",
     )
     expect(
         speeds[int(best)] > max(speeds) - 1e-6,
-        f"the claim falls with your draft; but {best:g} ahead isn't the best: try each number "
+        f"your draft does refute the claim; but {best:g} ahead isn't the best: try each number "
         f"from 0 to {AHEAD}",
     )
     expect(
         abs(speed - max(speeds)) < 0.011,
-        f"{best:g} ahead is right; the speed is tokens divided by steps, and yours, {speed:.3g}, "
-        "is something else",
+        f"{best:g} ahead is right; but the speed is tokens divided by steps, and yours, "
+        f"{speed:.3g}, is something else",
     )
     return (
         f"Eight ahead write {tokens:.1f} tokens a pass at {at_eight:.2f} times the speed; "

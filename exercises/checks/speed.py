@@ -40,10 +40,10 @@ def _crossing(weights, cached, rate, bandwidth):
         (2.0**24, 2.0**21, 2.0**40, 2.0**38), (7 * 2.0**20, 2.0**20, 2.0**40, 2.0**38),
     ],
     hint=(
-        "operations: two for each weight and for each number of a cache, B times the weights and B "
-        "caches in all",
-        "bytes: four for each number, but the weights are read once for the whole batch, and each "
-        "sentence reads a cache of its own",
+        "count two operations for each weight and for each number of a cache, with B times the "
+        "weights and B caches in all",
+        "count four bytes for each number, but the weights are read once for the whole batch, and "
+        "each sentence reads a cache of its own",
         "2 B (weights + cached) / rate >= 4 (weights + B cached) / bandwidth: bring B to one side, "
         "and look at the sign of what it's multiplied by",
     ),
@@ -67,7 +67,8 @@ def _crossing(weights, cached, rate, bandwidth):
             lambda w, c, rate, bandwidth: max(1, math.ceil(_crossing(w, c, rate, bandwidth))),
             lambda w, c, rate, bandwidth: math.ceil(_crossing(w, c, rate, bandwidth)),
         ],
-        "a multiplication comes with an addition: two operations for each weight": _smallest(
+        "every multiplication comes with an addition, so that's two operations for each "
+        "weight": _smallest(
             lambda w, c: (0, w + c), lambda w, c: (4 * w, 4 * c)
         ),
         "a float32 has four bytes": [
@@ -110,7 +111,7 @@ def _errors(matrix):
 @judged(
     2,
     hint=(
-        "half a scale is the most that an error can be, but it can also be 0: when is it?",
+        "an error can be half a scale at most, but it can also be 0: when?",
         "with one scale for all, whole multiples of it are exact: take whole numbers, and 127 as "
         "the largest",
         "in a row whose largest number is 100, the scale is 100 / 127, and most whole numbers fall "
@@ -123,18 +124,24 @@ def rows_are_worse(matrix, by_row, by_matrix):
     good = isinstance(matrix, (list, tuple)) and len(matrix) > 1 and all(
         isinstance(row, (list, tuple)) and len(row) == len(matrix[0]) > 1 for row in matrix
     )
-    expect(good, "matrix is a list of at least two rows, each a list of equally many numbers")
+    expect(
+        good,
+        "matrix should be a list of at least two rows, each a list of equally many numbers",
+    )
     for value in (*(value for row in matrix for value in row), by_row, by_matrix):
         number = isinstance(value, int | float) and not isinstance(value, bool)
         expect(number and math.isfinite(value), f"{value!r:.40} isn't a number")
-    expect(all(any(row) for row in matrix), "a row of zeros has no scale: give each row a number")
+    expect(
+        all(any(row) for row in matrix),
+        "a row of zeros has no scale: give each row at least one number that isn't 0",
+    )
     rows, whole = _errors(matrix)
     largest = max(abs(value) for row in matrix for value in row)
     smallest = min(max(abs(value) for value in row) for row in matrix)
     expect(
         smallest < 0.9 * largest,
-        "let the rows differ: the largest number of one, without its sign, must be below 0.9 times "
-        "that of another",
+        "make the rows differ more: the largest number of one, without its sign, must be below "
+        "0.9 times that of another",
     )
     expect(
         rows > 2 * whole + 1e-9 * largest,
@@ -145,7 +152,7 @@ def rows_are_worse(matrix, by_row, by_matrix):
         expect(given >= 0, f"{name} is the size of an error, without a sign; you gave {given:g}")
         expect(
             abs(given - found) <= 0.1 * rows,
-            f"the claim falls with your matrix; but {name} isn't {given:g}, it's "
+            f"your matrix does refute the claim; but {name} isn't {given:g}, it's "
             f"{'less' if found < given else 'more'}",
         )
     return f"The largest error is {rows:.3g} with a scale for each row, {whole:.3g} with one scale."

@@ -17,11 +17,13 @@ def _solved(slope, value=1, first=1, third=3, fifth=5):
     1,
     inputs=[(1.5,), (1.875,), (2.5,), (3.4445,), (1.0,), (0.4,)],
     hint=(
-        "two conditions, two unknowns: what do p(1) = 1 and p'(1) = 0 say about a, b, c?",
+        "you have two conditions and two unknowns: what do p(1) = 1 and p'(1) = 0 say about a, b, "
+        "c?",
         "p(1) = a + b + c, and p'(1) = a + 3b + 5c",
-        "take three times the first from the second: 2c = 2a - 3",
+        "subtract three times the first from the second: 2c = 2a - 3",
     ),
-    wrong="with these, 1 doesn't stay where it is, or a stretch near 1 isn't drawn to it",
+    wrong="with these numbers, 1 doesn't stay where it is, or a stretch near 1 isn't drawn "
+          "towards it",
     shape="return two numbers, b and c",
     parts=("b", "c"),
     shrinks=False,
@@ -35,9 +37,9 @@ def _solved(slope, value=1, first=1, third=3, fifth=5):
         "1 must stay 1, so p(1) is 1; you set it to 0": _solved(0, value=0),
         "with a slope of 1 at 1, a stretch near 1 stays as far from it as it was: the slope must "
         "be 0": _solved(1),
-        "the derivative of a * s is a, it doesn't vanish": _solved(0, first=0),
-        "1 stays 1, but with that slope at 1 its neighbours may leave: you have a second condition "
-        "and a c to meet it with": [lambda a: (1 - a, 0.0), lambda a: (0.0, 1 - a)],
+        "the derivative of a * s is a: it doesn't vanish": _solved(0, first=0),
+        "1 stays 1, but with that slope at 1 its neighbours may leave: you have a second "
+        "condition, and c to meet it with": [lambda a: (1 - a, 0.0), lambda a: (0.0, 1 - a)],
         "the slope at 1 is 0, but 1 doesn't stay 1: p(1) = a + b + c": [
             lambda a: (-a / 3, 0.0), lambda a: (0.0, -a / 5),
         ],
@@ -79,8 +81,8 @@ def _highest(a):
     hint=(
         "what happens to a stretch that lands above 1? Try 1.3 with a few slopes",
         "a + 3bs^2 + 5cs^4 is 0 at s = 1, so it's (1 - s^2)(a - 5cs^2): where else is the slope 0?",
-        "there, at s^2 = a / 5c, lies the highest point, if that's below 1; which slope makes it "
-        "so high that the next rounds run away?",
+        "the highest point is there, at s^2 = a / 5c, if that's below 1; which slope makes it so "
+        "high that the next rounds run away?",
     ),
     example=(3.4445, 0.5, 1.26966),
 )
@@ -88,8 +90,8 @@ def overturned(a, stretch, highest):
     for name, given in dict(a=a, stretch=stretch, highest=highest).items():
         number = isinstance(given, int | float) and not isinstance(given, bool)
         expect(number, f"{name} must be a number, yours is {given!r:.40}")
-    expect(GENTLE < a <= 4, f"a lies above {GENTLE} and is at most 4; you gave {a:g}")
-    expect(0 < stretch <= 1, f"a stretch lies above 0 and is at most 1; you gave {stretch:g}")
+    expect(GENTLE < a <= 4, f"a must be above {GENTLE} and at most 4; you gave {a:g}")
+    expect(0 < stretch <= 1, f"a stretch must be above 0 and at most 1; you gave {stretch:g}")
     gentle, steep = _after(GENTLE, stretch), _after(a, stretch)
     how = f"{steep:.2f}" if steep < 1e6 else "more than a million"
     expect(
@@ -104,12 +106,13 @@ def overturned(a, stretch, highest):
             (a / (5 * (a - 1.5))) ** 0.5: "that's the stretch where it lies, not the number it "
             "becomes",
             a / (5 * (a - 1.5)): "that's the square of the stretch where it lies",
-            1: "the slope is 0 at 1, but with your a that's a low point",
+            1: "the slope is 0 at 1, but with your a, that's a low point",
             _p(a, stretch): "that's what one round makes of your stretch; another gets higher",
         }
         near = [said for value, said in found.items() if abs(highest - value) < 0.005 * value]
-        expect(False, f"the claim falls with your slope. But no, one round doesn't reach "
-               f"{highest:.3g} at the most" + (f": {near[0]}" if near else ": where is p'(s) 0?"))
+        expect(False, "your slope does refute the claim. But one round doesn't reach "
+                      f"{highest:.3g} at the "
+                      "most" + (f": {near[0]}" if near else ": where is p'(s) 0?"))
     return (
         f"One round lifts a stretch to {right:.2f} at the most; five make {how} of yours, and "
         f"{gentle:.2f} with the slope {GENTLE}."

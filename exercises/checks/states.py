@@ -10,7 +10,8 @@ by_hand = values(
     1,
     "by_hand",
     hint=(
-        "three numbers; write the state after each fact, two rows of one number",
+        "the answer is three numbers; after each fact, write down the state, which is two rows of "
+        "one number",
         "after the first fact the state is (8, 0); the second key writes into both rows",
         "the key (1, 0) reads the first row: 8, or what is left of it, plus 0.6 times what is "
         "written",
@@ -20,7 +21,7 @@ by_hand = values(
         "the second key writes into both rows; what does the first key read?",
         {
             "8 is the answer before the second fact was told: its key isn't at a right angle": 8,
-            "13 adds both values: the second key writes only 0.6 of its own to the first row": 13,
+            "13 adds both values; the second key writes only 0.6 of its value to the first row": 13,
             "15 is the sum of both rows, but the key (1, 0) reads the first one only": 15,
         },
         tolerance=1e-3,
@@ -39,7 +40,7 @@ by_hand = values(
         "what does the state say under the second key, before it's told? Write what is missing "
         "to reach 5",
         {
-            "5 is what the second key reads; the first one was asked": 5,
+            "5 is what the second key reads; you were asked about the first one": 5,
             "11 is the sum: the second fact writes only what is missing": 11,
             "8 would need keys at right angles: the second one shares 0.6 with the first": 8,
             "the difference is written under the second key: 0.6 of it reaches the first row": 8.2,
@@ -67,11 +68,11 @@ def _between(log_decay):
     inputs=_decays,
     vary=(dict(T=4), dict(T=9), dict(T=7, scale=90.0)),
     hint=(
-        "a difference of two cumulative sums, masked, and then exp",
-        "the sum from j + 1 to i is the cumulative sum at i minus the one at j",
+        "take the difference of two cumulative sums, mask it, and then apply exp",
+        "the sum from j + 1 to i is the cumulative sum at i minus that at j",
     ),
-    wrong="the numbers of the mask differ",
-    shape="one row for each token that reads, one column for each that wrote",
+    wrong="the numbers of the mask aren't right",
+    shape="return one row for each token that reads, and one column for each that wrote",
     slips={
         "the future isn't hidden: set it to -inf before the exponential": (
             lambda log_decay: _between(log_decay).exp()
@@ -79,7 +80,7 @@ def _between(log_decay):
         "the future must be 0, not 1: e to the power of 0 is 1, so mask with -inf": (
             lambda log_decay: _between(log_decay).masked_fill(_future(len(log_decay)), 0.0).exp()
         ),
-        "you give the logarithms: take e to their power": (
+        "you return the logarithms: exponentiate them": (
             lambda log_decay: _between(log_decay).masked_fill(_future(len(log_decay)), -math.inf)
         ),
         "where little is left, the future's exponentials are infinite, and infinity times 0 is "
@@ -88,10 +89,10 @@ def _between(log_decay):
                 _between(log_decay).exp() * torch.ones(len(log_decay), len(log_decay)).tril()
             )
         ),
-        "you give the logarithms, with zeros in the future: take e to their power": (
+        "you return the logarithms, with zeros in the future: exponentiate them": (
             lambda log_decay: _between(log_decay).tril()
         ),
-        "each token has a decay of its own; you take the first one's for every step": (
+        "each token has a decay of its own; you use the first one's for every step": (
             lambda log_decay: (
                 log_decay[0] * _between(torch.ones(len(log_decay)))
             ).exp().tril()
@@ -108,7 +109,7 @@ def _between(log_decay):
                 _between(log_decay).masked_fill(_future(len(log_decay)), -math.inf).exp().T
             )
         ),
-        "the sums grow, and the decays with them: take exp of later minus earlier": (
+        "your decays grow: take exp of the later sum minus the earlier one": (
             lambda log_decay: (-_between(log_decay)).exp().tril()
         ),
         "a token reads what it wrote itself: the diagonal is 1, not 0": (
@@ -163,7 +164,7 @@ _right_read, _right_carry = (
     hint=(
         "compare it with the recurrence, one token at a time: which output is the first to differ?",
         "the first four are right; what does the fifth read that they don't?",
-        "inside a chunk, the state from before it goes on fading",
+        "inside a chunk, the state from before the chunk goes on fading",
     ),
     wrong="the outputs differ from those of the recurrence",
     shape="one output per query",
@@ -179,14 +180,14 @@ _right_read, _right_carry = (
         "what a chunk writes fades until the chunk's end, before it is carried on": _chunks(
             _right_read, _right_carry, write=lambda k, total: k
         ),
-        "now the state is carried on without its decay": _chunks(_right_read, lambda s, total: s),
-        "neither the reading nor the carrying lets the earlier state fade": _chunks(
+        "you carry the state on without its decay": _chunks(_right_read, lambda s, total: s),
+        "the earlier state doesn't fade, neither when it's read nor when it's carried on": _chunks(
             lambda q, left, own: q, lambda s, total: s
         ),
         "all queries of a chunk read the state as it is at the chunk's end": _chunks(
             lambda q, left, own: q * left[-1], _right_carry
         ),
-        "the earlier state is left out: every chunk starts from nothing": _chunks(
+        "you leave out the earlier state: every chunk starts from nothing": _chunks(
             lambda q, left, own: 0 * q, _right_carry
         ),
         "what was carried so far is lost: the state keeps only the last chunk": (
@@ -208,7 +209,7 @@ def repaired_chunks(q, k, v, log_decay):
 @judged(
     4,
     hint=(
-        "two different directions; how much of the first does the second write over?",
+        "take two different directions; how much of the first does the second overwrite?",
         "keys at right angles do no harm; what about keys that share a direction?",
         "(1, 0) and (c, s) with c * c + s * s = 1 share c of it: try c = 0.8",
     ),
@@ -216,9 +217,9 @@ def repaired_chunks(q, k, v, log_decay):
 )
 def overturned(answer):
     keys = answer()
-    expect(isinstance(keys, torch.Tensor), "give back a tensor: two keys of two numbers each")
+    expect(isinstance(keys, torch.Tensor), "return a tensor: two keys of two numbers each")
     expect(
-        keys.shape == (2, 2), f"two keys of two numbers are needed, yours is {tuple(keys.shape)}"
+        keys.shape == (2, 2), f"two keys of two numbers are needed; yours is {tuple(keys.shape)}"
     )
     keys = keys.float()
     expect(
@@ -228,8 +229,8 @@ def overturned(answer):
     cosine = float(keys[0] @ keys[1])
     expect(
         cosine > -0.95,
-        "opposite keys: under the second one the state says -1 already, so nothing is missing and "
-        "nothing is written",
+        "your keys are opposite: under the second one, the state says -1 already, so nothing is "
+        "missing and nothing is written",
     )
     expect(
         abs(cosine) < 0.95,

@@ -54,7 +54,10 @@ def write_the_test(component, my_test):
 def _refuses_the_right_one(component, my_test, complaint):
     others = [broken for broken, _ in component.mutants()]
     if all(verdict(my_test, broken) for broken in others):
-        print(f"✗ {component.name}: it refuses everything, the right one too: it catches nothing.")
+        print(
+            f"✗ {component.name}: it refuses everything, even the right one, so it catches "
+            "nothing.",
+        )
     else:
         print(f"✗ {component.name}: it refuses the right one.")
     print(f"    On that one {complaint}.")

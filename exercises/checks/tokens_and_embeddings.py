@@ -34,22 +34,22 @@ matrix_sizes = values(
     measure=_count_matrices,
     hint=(
         "give a pair (separate, shared)",
-        "one matrix has vocabulary times d_model numbers",
-        "three of them apart, one of them shared",
+        "one matrix holds vocabulary times d_model numbers",
+        "there are three of them if they're separate, and one if it's shared",
     ),
     packed=True,
     separate=Part(
         3 * ONE,
-        "three separate matrices of 10,000 x 512",
+        "separate means three matrices of 10,000 x 512",
         {
             "you counted two matrices; the output map is a third": 2 * ONE,
-            "one matrix is for when they share; the order is (separate, shared)": ONE,
+            "one matrix is the answer for sharing; the order is (separate, shared)": ONE,
         },
     ),
     shared=Part(
         ONE,
-        "one matrix of 10,000 x 512 for all three",
-        {"sharing does not cut the matrix: one whole matrix serves three times": ONE / 3},
+        "shared means one matrix of 10,000 x 512 for all three",
+        {"sharing doesn't cut the matrix up: one whole matrix serves three times": ONE / 3},
     ),
 )
 
@@ -104,7 +104,7 @@ def _many_words(n=3000):
         ({("a", "bc"): 3, ("ab", "c"): 3, ("x", "yz"): 4},),
     ],
     hint=(
-        "add up counts of neighbours over all words",
+        "add up the counts of neighbouring pairs over all the words",
         "zip(symbols, symbols[1:]) gives the neighbours of a word; each counts as often as the "
         "word",
     ),
@@ -112,9 +112,9 @@ def _many_words(n=3000):
     tell=lambda given, expected, *args: (
         f"return the pair as a tuple of two symbols, not the string {given!r}"
         if isinstance(given, str)
-        else "the pair is right, but its count comes with it: return only the pair"
+        else "the pair is right, but you return its count as well: return only the pair"
         if len(given) == 2 and tuple(given[0]) == expected
-        else "that pair is not the most frequent one"
+        else "that isn't the most frequent pair"
     ),
     slips={
         "you counted each word once; a pair counts as often as its word occurs in the text": (
@@ -182,17 +182,17 @@ def _gives_a_tuple(answer):
         (("x",), ("x", "y")),
     ],
     given=0x260F52AE,
-    wrong="the symbols after the merge are not right",
+    wrong="the symbols aren't right after the merge",
     laws=_gives_a_tuple,
     slips={
-        "a symbol was used in two merges or lost; after a merge, go on after both symbols": (
+        "a symbol was lost, or used in two merges; after a merge, go on after both symbols": (
             _overlapping
         ),
         "merge from the left": _from_the_right,
         "compare whole symbols, not letters": lambda symbols, pair: tuple(
             " ".join(symbols).replace(" ".join(pair), "".join(pair)).split()
         ),
-        "you merge the first occurrence only": _once,
+        "you merge only the first occurrence": _once,
     },
     hint=(
         "try it on ('a', 'a', 'a') with the pair ('a', 'a'): how many symbols come out?",
@@ -229,30 +229,30 @@ def _longest(word, merges):
         ("hund", []),
     ],
     hint=(
-        "start from the characters, apply the merges in order",
+        "start from the characters, and apply the merges in order",
         "apply each merge to the whole word before you go to the next one, even if it never fits",
     ),
     large=("ab" * 400, [("a", "b")] * 200),
     tell=lambda given, expected, *args: (
         "return a list or tuple of tokens, not one string"
         if isinstance(given, str)
-        else "the tokens are not right"
+        else "those aren't the right tokens"
     ),
     slips={
         "no merge was applied": lambda word, merges: tuple(word),
-        "you applied a later merge before an earlier one; b c comes first in the list": (
+        "you applied a later merge before an earlier one; here b c comes first in the list": (
             lambda word, merges: _cut(word, merges[::-1])
         ),
         "you took the longest known token; BPE applies its merges in order, whatever comes out": (
             _longest
         ),
-        "apply a merge everywhere in the word": (
+        "apply each merge everywhere in the word": (
             lambda word, merges: _cut(word, merges, merge=_once)
         ),
         "only the first merge was applied; go through the whole list": (
             lambda word, merges: _cut(word, merges[:1])
         ),
-        "the merges go in the order of the list, not the longest first": (
+        "apply the merges in the order of the list, not the longest first": (
             lambda word, merges: _cut(word, sorted(merges, key=lambda pair: -len("".join(pair))))
         ),
     },
@@ -292,9 +292,9 @@ def _looks_no_row_up(answer):
     5,
     inputs=_embedding,
     vary=(dict(B=3, T=4, V=7, D=5), dict(B=1, T=2, V=6, D=6)),
-    hint="F.one_hot gives integers; turn them into floats",
-    wrong="the result is not the scaled rows of the matrix",
-    shape="one vector of d_model numbers per token",
+    hint="F.one_hot returns integers; turn them into floats",
+    wrong="your result isn't the scaled rows of the matrix",
+    shape="return one vector of d_model numbers per token",
     gradients=True,
     forbid=("embedding", "index_select", "gather", "take", "take_along_dim"),
     laws=_looks_no_row_up,
@@ -303,7 +303,7 @@ def _looks_no_row_up(answer):
         "you multiplied by d_model; the factor is its square root": (
             lambda ids, weight: _rows(ids, weight) * weight.size(1)
         ),
-        "you divided; at the input the rows are made larger": (
+        "you divided; at the input, the rows are made larger": (
             lambda ids, weight: _rows(ids, weight) / weight.size(1) ** 0.5
         ),
         "the factor is the root of d_model, the width, not of the vocabulary": (
@@ -331,14 +331,14 @@ def _taught(row):
     ),
     hint=(
         "take one token: what's the probability that it's in none of the n places?",
-        "(1 - p) ** n, so its row gets a gradient with probability 1 - (1 - p) ** n",
+        "that's (1 - p) ** n, so its row gets a gradient with probability 1 - (1 - p) ** n",
         "the expected number of rows is the sum of these over the vocabulary, although these "
         "events depend on each other: expectations always add up",
     ),
-    wrong="that isn't the expected number",
+    wrong="that isn't the expected number of rows",
     shape="return one number",
     slips={
-        "those are the rows that get no gradient; the others were asked for": (
+        "those are the rows that get no gradient; count the others": (
             _taught(lambda p, n: (1 - p) ** n)
         ),
         "p ** n is the chance that all n places hold this token; one is enough": [
@@ -353,10 +353,10 @@ def _taught(row):
         "exp(-n * p) is nearly (1 - p) ** n for rare tokens; the frequent ones need the power": (
             _taught(lambda p, n: 1 - (-n * p).exp())
         ),
-        "that is the share of the rows; their number was asked for": (
+        "that is the share of the rows; return their number": (
             lambda probabilities, n: (1 - (1 - probabilities) ** n).mean()
         ),
-        "n places can each hold the token: the power is n": [
+        "each of the n places can hold the token, so the power is n": [
             _taught(lambda p, n: 1 - (1 - p) ** (n - 1)),
             _taught(lambda p, n: 1 - (1 - p) ** (n + 1)),
         ],

@@ -14,11 +14,11 @@ from exercises.checks.recorded import expect_share
     1,
     inputs=[(n, t) for n in (4, 7, 1) for t in range(n + 1)],
     hint=(
-        "try it on d a c b <eos> with a pencil",
+        "try it on d a c b <eos> with pencil and paper",
         "step 0 writes the last letter, which is at place n - 1; and where is <eos>?",
     ),
     tell=lambda given, expected, n, t: (
-        f"at step {t} of {n} letters the letter should come from place {expected}"
+        f"at step {t} of {n} letters, the letter should come from place {expected}"
         if t < n
         else f"step {n} writes <eos>, which is at place {n} of the source"
     ),
@@ -93,8 +93,8 @@ WRITTEN = torch.tensor(
         # Wrong in the first letter alone.
         (torch.tensor([[6, 5, 2], [4, 5, 2]]), torch.tensor([[4, 5, 2], [4, 5, 2]])),
     ],
-    hint="compare token by token, but only up to <eos> of the right answer",
-    wrong="that is not the share of right sequences",
+    hint="compare token by token, but only up to the <eos> of the right answer",
+    wrong="that isn't the share of right sequences",
     shape="return one number",
     shrinks=False,
     slips={
@@ -106,10 +106,10 @@ WRITTEN = torch.tensor(
             lambda written, right: _tokens(*_padded(written, right)),
             lambda written, right: _tokens(*_cut(written, right)),
         ],
-        "an output cut short counts as right: without its <eos> it is not finished": (
+        "you count an output that was cut short as right; without its <eos> it isn't finished": (
             lambda written, right: _up_to_eos(*_cut(written, right))
         ),
-        "the order counts: the right letters in other places are not right": (
+        "the order counts: right letters in the wrong places aren't right": (
             lambda written, right: sum(
                 sorted(_ended(a)) == sorted(_ended(b))
                 for a, b in zip(written.tolist(), right.tolist(), strict=True)
@@ -121,7 +121,7 @@ WRITTEN = torch.tensor(
                 for a, b in zip(written.tolist(), right.tolist(), strict=True)
             ) / len(right)
         ),
-        "the first token counts like every other": lambda written, right: _up_to_eos(
+        "the first token counts like any other": lambda written, right: _up_to_eos(
             *(side[:, 1:] for side in _padded(written, right))
         ),
         "that is the number of right sequences; divide by how many there are": (
@@ -163,7 +163,7 @@ def exact_share(written, right):
         "<eos> is reversed too, so the answer ends before it begins": (
             lambda letters: (letters + [2], [1, 2] + letters[::-1])
         ),
-        "<eos> is at the start as well: reverse the letters only": (
+        "your <eos> is at the start as well: reverse only the letters": (
             lambda letters: (letters + [2], [1, 2] + letters[::-1] + [2])
         ),
         "<eos> is missing at the end: the model would never learn to stop": (
@@ -172,7 +172,7 @@ def exact_share(written, right):
         "<bos> is missing: the decoder needs something to read first": (
             lambda letters: (letters + [2], letters[::-1] + [2])
         ),
-        "the letters are no longer reversed": lambda letters: (letters + [2], [1] + letters + [2]),
+        "your letters are no longer reversed": lambda letters: (letters + [2], [1] + letters + [2]),
         "the source was right: the letters, then <eos>": [
             lambda letters: (letters, [1] + letters[::-1] + [2]),
             lambda letters: (letters[::-1] + [2], [1] + letters[::-1] + [2]),
@@ -206,9 +206,9 @@ def _first(weights, source, answers):
     4,
     inputs=_weights,
     vary=(dict(T=6, S=6), dict(T=3, S=7)),
-    hint="mark the places that hold each answer, then add up their weights",
-    wrong="the weight on the answers is not right",
-    shape="return one number per step",
+    hint="for each step, mark the places that hold the answer, then add up their weights",
+    wrong="that isn't the right weight on the answers",
+    shape="return one number for each step",
     slips={
         "a letter that occurs twice should get the weight of both its places": [
             lambda weights, source, answers: _first(weights, source, answers),
@@ -227,7 +227,7 @@ def _first(weights, source, answers):
         "that is the largest weight of each step, wherever it is": (
             lambda weights, source, answers: weights.amax(1)
         ),
-        "you compare whole rows with one place each; each step has its own answer": (
+        "you compare a whole row with a single place; each step has its own answer": (
             lambda weights, source, answers: (weights * (source == answers[0])).sum(1)
         ),
         "add up the weights on all places that hold the answer; you take the largest of them": (
@@ -251,7 +251,7 @@ def answer_weight(weights, source, answers):
     inputs=[(3,), (5,), (1,), (8,)],
     hint=(
         "count the orders of n different letters",
-        "one order of n! is right",
+        "exactly one of the n! orders is right",
     ),
     tolerance=1e-7,
     tell=lambda given, expected, n: (
@@ -260,7 +260,7 @@ def answer_weight(weights, source, answers):
         else f"there are {math.factorial(n)} orders of {n} letters"
     ),
     slips={
-        "that is the chance of the first letter alone; the others have to be right too": (
+        "that is the chance for the first letter alone; the others have to be right too": (
             lambda n: 1 / n
         ),
         "each letter is used once, so after the first only n - 1 are left": lambda n: n**-n,
@@ -289,18 +289,19 @@ def _guessed(letters, n):
 def lucky_bag(letters, n, longer):
     expect(isinstance(letters, int) and isinstance(n, int), "give two whole numbers")
     expect(letters >= 2 and n >= 3, "at least 2 different letters, and at least 3 places")
-    expect(letters**n <= 100_000, "too many sequences to try them all: take fewer letters")
+    expect(letters**n <= 100_000, "that's too many sequences to try them all: take fewer letters")
     share = _guessed(letters, n)
     expect(
         share > 1 / 3,
         f"with {letters} letters and {n} places a bag that guesses copies {share:.0%} of all "
-        "sequences; more than a third was asked for",
+        "sequences; it should be more than a third",
     )
     expect_share(longer)
     right = _guessed(letters, n + 1)
     expect(
         abs(longer - right) <= 0.03,
-        f"with {letters} letters and {n} places it copies {share:.0%}, so the claim falls; but "
-        f"with one place more it isn't {longer:.0%}, it's {'less' if longer > right else 'more'}",
+        f"with {letters} letters and {n} places it copies {share:.0%}, so you've refuted the "
+        f"claim; but with one place more it isn't {longer:.0%}, it's "
+        f"{'less' if longer > right else 'more'}",
     )
     return f"{share:.0%} of all sequences, and with one place more {right:.0%}."

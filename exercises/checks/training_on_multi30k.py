@@ -24,22 +24,23 @@ epochs = values(
     1,
     "epochs",
     hint=(
-        "divide, and round to whole numbers",
+        "divide, then round to whole numbers",
         "an epoch reads every pair once",
-        "8,000 updates divided by the updates of one epoch",
+        "the epochs are 8,000 updates divided by the updates of one epoch",
     ),
     updates_per_epoch=Part(
         116,
-        "29,000 pairs in batches of 250 are not that many batches",
+        "29,000 pairs in batches of 250 don't make that many batches",
         {
             "an update uses a whole batch, not one pair: divide by the pairs in a batch": 29_000,
-            "250 is the size of a batch; the question is how many batches 29,000 pairs make": 250,
-            "that is the number of epochs; the updates of one epoch come first": [68, 69],
+            "250 is the size of a batch; you were asked how many batches 29,000 pairs make": 250,
+            "that is the number of epochs; the number of updates in one epoch comes "
+            "first": [68, 69],
         },
     ),
     epochs=Part(
         69,
-        "8,000 updates are not that many epochs",
+        "8,000 updates don't make that many epochs",
         {
             "an update isn't an epoch: divide the updates by those of one epoch": (
                 lambda given: given < 10 or given == 32
@@ -83,11 +84,11 @@ def _continuous(answer):
         (700, 0.01, 900, 1000, 500),
     ],
     hint=(
-        "a rise, a root, and a factor for the end",
+        "you need a rise, a root, and a factor for the end",
         "peak * min(step / warmup, (warmup / step) ** 0.5), times min(1, (max_steps - step + 1) / "
         "cooldown)",
     ),
-    wrong="that isn't the rate of this update",
+    wrong="that isn't the learning rate of this update",
     tolerance=1e-7,
     shrinks=False,
     laws=_continuous,
@@ -95,7 +96,7 @@ def _continuous(answer):
         "the warm-up is missing: the rate rises in a straight line to its peak": _rate(warm=False),
         "the rate falls with the root of the step, not with the step": _rate(power=-1.0),
         "the cooldown is missing": _rate(cool=lambda left, length: 1.0),
-        "the last update still has the rate of 1 / cooldown, not 0: count from max_steps + 1": (
+        "the last update still has 1 / cooldown of the rate, not 0: count from max_steps + 1": (
             _rate(off=0)
         ),
         "the factor falls in a straight line, not with the root": (
@@ -120,7 +121,7 @@ def _total(losses, token_counts):
     ],
     hint=(
         "a long batch must count for more than a short one",
-        "sum of loss times count, over the sum of the counts",
+        "divide the sum of loss times count by the sum of the counts",
     ),
     wrong="that isn't the mean loss per token",
     shrinks=False,
@@ -186,7 +187,7 @@ def resumed(snapshot, resume):
     model, optimizer = fresh(0)
     train(model, optimizer, 0, 4)
     at_four, saved = weights(model), snapshot(model, optimizer, 4)
-    expect(torch.equal(weights(model), at_four), "taking the snapshot changed the model")
+    expect(torch.equal(weights(model), at_four), "your snapshot changed the model")
     train(model, optimizer, 4, 9)
     for seed, which in ((1, "a run that is resumed"), (2, "a second run resumed from it")):
         other, its_optimizer = fresh(seed)
@@ -218,7 +219,7 @@ def _told_states(given, expected, states):
     if not isinstance(given, dict):
         return "return a dictionary from name to tensor"
     if set(given) != set(expected):
-        return f"the names must be those of the states, yours are {sorted(given)}"
+        return f"the names must be those of the states; yours are {sorted(given)}"
     wrong = [
         n for n in expected if torch.as_tensor(given[n]).shape == expected[n].shape
         and not torch.allclose(torch.as_tensor(given[n]).float(), expected[n])
@@ -226,7 +227,7 @@ def _told_states(given, expected, states):
     for name, tensor in expected.items():
         shape = tuple(torch.as_tensor(given[name]).shape)
         if shape != tuple(tensor.shape):
-            return f"`{name}` keeps its shape {tuple(tensor.shape)}, yours is {shape}"
+            return f"`{name}` should keep its shape {tuple(tensor.shape)}; yours is {shape}"
     return f"the mean of the tensors `{wrong[0] if wrong else 'w'}` is not right"
 
 
@@ -236,10 +237,10 @@ def _told_states(given, expected, states):
     vary=(dict(n=2), dict(n=5), dict(n=1)),
     hint=(
         "add tensor by tensor, then divide by the number of states",
-        "start from a copy, or the first state changes under your hands",
+        "start from a copy, or you'll change the first state as you add",
     ),
     tell=_told_states,
-    in_place="start from a copy or from zero",
+    in_place="start from a copy, or from zero",
     slips={
         "that is the sum: divide by the number of states": (
             lambda states: {name: sum(state[name] for state in states) for name in states[0]}
@@ -278,14 +279,14 @@ def further_training(guess):
     }
     gain, found = after["validation"] - before["validation"], f"it was {after['test']:.2f}"
     number = isinstance(guess, (int, float)) and not isinstance(guess, bool)
-    expect(number, f"write down one number, yours is {type(guess).__name__} {guess!r:.40}")
+    expect(number, f"write down one number; yours is {type(guess).__name__} {guess!r:.40}")
     expect(
         1 < guess < 100,
-        f"a BLEU score is given in per cent, 0 to 100; the run before has {before['test']:.2f}",
+        f"give the BLEU score in per cent, 0 to 100; the run before has {before['test']:.2f}",
     )
     expect(
         guess < before["test"] + gain or guess > before["test"] + 10,
-        f"that passes the gain on the validation set on to the test set, which had no part in "
+        "that assumes the test set gains what the validation set gained, but it had no part in "
         f"the choices: {found}",
     )
     expect(
@@ -316,8 +317,8 @@ def _save_every(best):
         "per update, cost / n goes into saving, and n / 2 updates are lost once in `between`",
         "set the derivative of cost / n + n / (2 * between) with respect to n to zero",
     ),
-    wrong="another number of updates between two saves loses less",
-    shape="return two numbers, the updates between two saves and the share that's lost",
+    wrong="a different number of updates between two saves loses less",
+    shape="return two numbers: the updates between two saves, and the share that's lost",
     parts=("every", "share"),
     tolerance=1e-4,
     shrinks=False,
@@ -326,7 +327,7 @@ def _save_every(best):
             _save_every(lambda cost, between: (cost * between) ** 0.5),
             lambda cost, between: ((cost * between) ** 0.5, 2 * (cost / between) ** 0.5),
         ],
-        "the share has two parts: the saves, and the updates that are made twice": [
+        "the share has two parts: the saves, and the updates that have to be made again": [
             lambda cost, between: (
                 (2 * cost * between) ** 0.5, (cost / (2 * between)) ** 0.5
             ),
@@ -344,7 +345,7 @@ def _save_every(best):
         "that is what is lost between two saves; the share is what is lost per update": (
             lambda cost, between: ((2 * cost * between) ** 0.5, 2 * cost)
         ),
-        "they're swapped: first the updates between two saves, then the share": (
+        "they're swapped: the updates between two saves come first, then the share": (
             lambda cost, between: ((2 * cost / between) ** 0.5, (2 * cost * between) ** 0.5)
         ),
     },

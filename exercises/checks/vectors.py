@@ -33,7 +33,7 @@ def rotate_noise(size, pairs):
     1,
     hint=(
         "a rotation of D numbers has D * (D - 1) / 2 of its own to choose; how many pairs is that "
-        "enough for?",
+        "enough to fit?",
         "so the larger the vectors, the more pairs it can learn by heart; with 64 numbers, 128 "
         "pairs are easy",
         "what has been learned by heart says nothing about a pair that wasn't fitted: there, the "
@@ -55,7 +55,7 @@ def by_heart(size, pairs, unseen):
     expect(
         pairs >= 2 * size,
         f"{pairs} pairs of {size} numbers: give at least twice as many pairs as numbers, so that "
-        "nobody can say that there were too few",
+        "nobody can say there were too few",
     )
     first, rank = rotate_noise(size, pairs)
     expect(
@@ -64,8 +64,8 @@ def by_heart(size, pairs, unseen):
     )
     expect(
         abs(unseen - rank) <= ALLOWED,
-        f"the rotation has learned {first:.0%} of its pairs by heart, so the claim falls; but the "
-        f"median rank of the others isn't {unseen:g}, it's "
+        f"the rotation has learned {first:.0%} of its pairs by heart, so you've refuted the claim; "
+        f"but the median rank of the others isn't {unseen:g}, it's "
         f"{'lower' if rank < unseen else 'higher'}",
     )
     return (

@@ -17,34 +17,34 @@ by_hand = values(
     1,
     "by_hand",
     hint=(
-        "three whole numbers",
-        "224 / 16 patches each way, and one token more",
+        "the answer is three whole numbers",
+        "there are 224 / 16 patches each way, and one more token",
         "a patch has 16 * 16 pixels of 3 colours; one head compares every token with every token",
     ),
     tokens=Part(
         197,
-        "count the patches along one side, square, and add the class token",
+        "count the patches along one side, square that, and add the class token",
         {
             "196 patches, but the class token is a token, too": 196,
-            "a token is a patch, not a pixel": 50177,
+            "each token is a patch, not a pixel": 50177,
         },
     ),
     numbers_in_a_patch=Part(
         768,
-        "channels times height times width of one patch",
+        "multiply the channels, height and width of one patch",
         {"256 is one channel; a colour picture has three": 256},
     ),
     scores=Part(
         197**2,
-        "every token asks every token, itself included",
-        {"the class token asks and is asked, too": 196**2},
+        "every token queries every token, itself included",
+        {"the class token queries and is queried, too": 196**2},
     ),
 )
 
 
 def _boolean(given):
     if not isinstance(given, bool):
-        raise Wrong(f"answer True or False, not {given!r}")
+        raise Wrong(f"answer with True or False, not {given!r}")
     return given
 
 
@@ -52,24 +52,24 @@ exchanged = values(
     2,
     "exchanged",
     hint=(
-        "three answers, True or False",
+        "give three answers, each True or False",
         "without positions the encoder is permutation-equivariant",
         "the class token reads a set: does the order of a set matter?",
     ),
     logits_change=Part(
         False,
-        "the logits cannot change: the class token takes a weighted sum over a bag of patches, and "
-        "a sum does not know the order of its parts",
+        "the logits can't change: the class token takes a weighted sum over a bag of patches, and "
+        "a sum doesn't depend on the order of its terms",
         read=_boolean,
     ),
     exchanged_places_change=Part(
         True,
-        "the two swapped places read other pixels now: their outputs change places, too",
+        "the two swapped places now read each other's pixels, so their outputs change places, too",
         read=_boolean,
     ),
     other_places_change=Part(
         False,
-        "every other patch sees the same bag of keys and values as before",
+        "every other patch still sees the same bag of keys and values",
         read=_boolean,
     ),
 )
@@ -90,20 +90,20 @@ def _patches(*axes):
     ),
     vary=(dict(C=3, patch=4, rows=2, columns=3), dict(C=2, patch=3, rows=3, columns=2)),
     given=0x1D483346,
-    wrong="your patches differ from those of unfold",
+    wrong="your patches aren't those of unfold",
     shape="expected (B, N, C * patch * patch)",
     gradients=True,
     slips={
-        "inside a patch, the pixels run down its columns: rows come first": (
+        "inside each patch, your pixels run down the columns: rows come first": (
             _patches(0, 2, 4, 1, 5, 3)
         ),
-        "the patches run down the columns of the picture: rows of patches come first": (
+        "your patches run down the columns of the picture: rows of patches come first": (
             _patches(0, 4, 2, 1, 3, 5)
         ),
         "the channels come last; unfold puts all pixels of a channel together": (
             _patches(0, 2, 4, 3, 5, 1)
         ),
-        "rows of patches and rows of pixels are swapped": lambda images, patch: (
+        "you have swapped the rows of patches and the rows of pixels": lambda images, patch: (
             images.unflatten(2, (patch, -1)).unflatten(4, (patch, -1))
             .permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2)
         ),
@@ -134,15 +134,15 @@ def _losses(first=lambda labels, says: labels, second=lambda labels, says: says,
     4,
     inputs=_heads,
     vary=(dict(B=4, n_classes=7), dict(B=5, n_classes=5)),
-    hint="two calls of F.cross_entropy; the teacher's answer is an argmax",
-    wrong="the loss differs",
-    shape="the loss is one number",
+    hint="you need two calls of F.cross_entropy; the teacher's answer is an argmax",
+    wrong="that isn't the right loss",
+    shape="the loss should be one number",
     gradients=True,
     slips={
-        "both heads learn the labels: the second learns what the teacher says": (
+        "both your heads learn the labels; the second should learn what the teacher says": (
             _losses(second=lambda labels, says: labels)
         ),
-        "both heads learn from the teacher: the class token's head learns the labels": (
+        "both your heads learn from the teacher; the class token's head should learn the labels": (
             _losses(first=lambda labels, says: says)
         ),
         "you trained the teacher: its logits only have to say which class is likeliest": (
@@ -174,7 +174,7 @@ def _turned():
 
 
 @judged(5, hint=(
-        "two tensors of 64 whole numbers, each from 0 to 63 once",
+        "give two tensors of 64 whole numbers, with each of 0 to 63 once",
         "harmless: the same reordering within every patch, or of whole patches, can be undone by "
         "the weights that read a patch",
         "harmful: send the pixels of each old patch to four different new ones, for example with a"
@@ -200,7 +200,7 @@ def pixel_orders(harmless, harmful):
     old, inside = found["harmless"].unbind(-1)
     expect(
         (old == old[:, :1]).all(),
-        "`harmless` puts pixels of different old patches into one patch: that is a new picture",
+        "`harmless` puts pixels of different old patches into one patch, which makes a new picture",
     )
     expect(
         (inside == inside[:1]).all(),
@@ -250,7 +250,8 @@ def _softened(factor, sign=1, soft=lambda z, t: (z / t).softmax(-1), per=lambda 
         "the square of the temperature in front of the loss is missing": (
             _softened(lambda t: 1 / t)
         ),
-        "one factor of the temperature is left: T squared in front, 1 / T from the chain rule": [
+        "one factor of the temperature should remain: T squared in front, 1 / T from the chain "
+        "rule": [
             _softened(lambda t: 1.0), _softened(lambda t: t**3),
         ],
         "the sign is the wrong way round: the gradient points uphill, from teacher to student": (

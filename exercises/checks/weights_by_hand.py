@@ -206,8 +206,9 @@ def _at_once(length=6):
         "which place should a query look at? That's a sum of its own numbers",
         "2 · place of the key · (place of the query - 1) - (place of the key)² is largest at the "
         "place before",
-        "so three entries for the scores: (place, place), (one, place) and (one, place²), times "
-        "something large; the letters are copied to new names, and the readout reads those",
+        "so you need three entries for the scores, (place, place), (one, place) and (one, "
+        "place²), times something large; the letters are copied to new names, and the readout "
+        "reads those",
     ),
     example=(BEFORE, READ),
 )
@@ -223,8 +224,8 @@ def before(layers, readout):
     2,
     hint=(
         "the place to look at is last - place; a query doesn't know the last place yet",
-        "a first layer can find it: a score that grows with the key's place, and `place` copied "
-        "to a new name",
+        "a first layer can find it: let the score grow with the key's place, and copy `place` to "
+        "a new name",
         "the second layer is exercise 1 with another target: (last, place) and (place, place)",
     ),
     example=(BACKWARDS, READ),
@@ -243,10 +244,11 @@ def backwards(layers, readout):
 INDUCTION_SLIPS = {
     OWN: list,
     "it answers with the letter before": the_letter_before,
-    "if a letter has occurred twice, it goes by the first time; the last one counts": (
+    "if a letter has occurred twice, it goes by the first time; it should go by the last": (
         lambda text: what_came_next(text, which=min)
     ),
-    "it answers with what came before the earlier letter; it should be what came after it": (
+    "it answers with what came before the earlier letter; it should answer with what came after "
+    "it": (
         lambda text: what_came_next(text, step=-1)
     ),
 }
@@ -256,7 +258,7 @@ INDUCTION_SLIPS = {
     3,
     hint=(
         "look for a place whose letter *before* is your letter; each place has to know that first",
-        "layer 1 is exercise 1, with the letter written to a name of its own, such as `after a`",
+        "layer 1 is exercise 1, but writes the letter to a name of its own, such as `after a`",
         "layer 2: a query with the letter a agrees with keys that have `after a`, and a little "
         "with every key by its place, so that the last one wins; it copies the key's own letter",
     ),
@@ -280,16 +282,16 @@ def induction(layers, readout):
 )
 def brackets(layers, readout):
     return _count(_works(layers, readout, is_balanced, {
-        "it counts whether there are as many ( as ), and )( passes, too": (
+        "it only checks that there are as many ( as ), so )( passes, too": (
             lambda text: is_balanced(text, lambda final, lowest: final == 0)
         ),
-        "it sees that the depth never falls below 0, and not whether it ends at 0": (
+        "it checks that the depth never falls below 0, but not whether it ends at 0": (
             lambda text: is_balanced(text, lambda final, lowest: lowest == 0)
         ),
-        "it refuses what ends above depth 0, and nothing else": (
+        "it refuses only texts that end above depth 0": (
             lambda text: is_balanced(text, lambda final, lowest: final <= 0)
         ),
-        "it refuses what ends below depth 0, and nothing else": (
+        "it refuses only texts that end below depth 0": (
             lambda text: is_balanced(text, lambda final, lowest: final >= 0)
         ),
         "it calls every text balanced": lambda text: is_balanced(text, lambda *_: True),
@@ -304,7 +306,7 @@ def brackets(layers, readout):
         "ac..a",
         "with ab..a and ..aba in the list for b, the list for c may hold ac..a and ..aca. Which "
         "places don't agree yet?",
-        "five letters each: a b d c a and d c a b a for b. Exchange b and c in both",
+        "use five letters each: a b d c a and d c a b a for b. Then exchange b and c in both",
     ),
     example=(["abdca", "dcaba"], ["acdba", "dbaca"]),
 )
@@ -318,7 +320,7 @@ def one_head_cannot(first, second):
         lists.append(list(texts))
     every = [text for texts in lists for text in texts]
     for text in every:
-        expect(text and not set(text) - set(LETTERS), f'"{text}" has other letters than {LETTERS}')
+        expect(text and not set(text) - set(LETTERS), f'"{text}" has letters other than {LETTERS}')
         expect(len(text) == len(every[0]), f'"{text}" and "{every[0]}" differ in length')
         twice = [a for a, b in zip(text, text[1:], strict=False) if a == b]
         expect(not twice, f'"{text}" has {twice and twice[0]} twice in a row')
@@ -337,9 +339,9 @@ def one_head_cannot(first, second):
         answers.append(told[0][-1])
         expect(
             len({one[-1] for one in told}) == 1,
-            f"all texts of a list need the same right answer: {', '.join(told)}",
+            f"all the texts in a list need the same right answer: {', '.join(told)}",
         )
-    expect(answers[0] != answers[1], f"both lists have the answer {answers[0]}")
+    expect(answers[0] != answers[1], f"both lists have the same answer, {answers[0]}")
     expect(
         len(lists[0]) == len(lists[1]),
         f"{counted(len(lists[0]), 'text')} in one list and {len(lists[1])} in the other: sums over "

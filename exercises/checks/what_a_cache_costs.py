@@ -10,7 +10,7 @@ by_hand = values(
     1,
     "by_hand",
     hint=(
-        "what does one layer keep of one token, in numbers?",
+        "how many numbers does one layer keep of one token?",
         "keys and values, so two vectors for each head that has its own; then times the layers and "
         "the bytes of a number",
         "the latent vector and the turned part are kept once for all heads: 512 + 64 numbers",
@@ -19,8 +19,8 @@ by_hand = values(
         163840,
         "multiply keys and values, 8 heads of 128 numbers, 40 layers, 2 bytes each",
         {
-            "keys and values: twice as many": 81920,
-            "that is one layer of 40": 4096,
+            "there are keys and values, so twice as many": 81920,
+            "that is one layer out of 40": 4096,
             "that is with 64 heads, and only 8 have keys and values; or with 16 bytes a number, "
             "and 16 bits are 2": 1310720,
             "16 bits are 2 bytes": [1310720 * 2, 163840 * 4],
@@ -28,7 +28,7 @@ by_hand = values(
     ),
     tokens=Part(
         48828,
-        "divide the 8 billion bytes by those of a token, and round down",
+        "divide the 8 billion bytes by the bytes of a token, and round down",
         {
             "round down: the last one no longer fits": 48829,
             "that is with 64 heads of keys and values": 6103,
@@ -39,10 +39,10 @@ by_hand = values(
         46080,
         "multiply 512 and 64 numbers, 40 layers, 2 bytes each",
         {
-            "the turned numbers are kept, too": 40960,
-            "keys and values are made of one vector: it is kept once": 92160,
-            "that is one layer of 40": 1152,
-            "the vector serves all heads: it is kept once": [46080 * 8, 46080 * 64],
+            "the turned numbers have to be kept, too": 40960,
+            "keys and values are made from one vector, which is kept once": 92160,
+            "that is one layer out of 40": 1152,
+            "one vector serves all the heads, so it is kept once": [46080 * 8, 46080 * 64],
         },
     ),
 )
@@ -65,21 +65,21 @@ def _kept(near, is_global=lambda i, every: i % every == every - 1):
     hint=(
         "count the layers of each kind; what does a layer keep while the text is short?",
         "of n_layers, n_layers // every keep the whole text; the others at most `window` tokens",
-        "7 layers with every = 3 are 2 that keep everything and 5 that don't",
+        "7 layers with every = 3 means 2 that keep everything and 5 that don't",
     ),
     shrinks=False,
     slips={
         "a text that is shorter than the window fills only a part of it": (
             _kept(lambda length, window: window)
         ),
-        "layer 0 keeps a window: the first that keeps everything is layer `every - 1`": (
+        "layer 0 keeps a window: the first layer that keeps everything is layer `every - 1`": (
             _kept(min, lambda i, every: i % every == 0)
         ),
         "you swapped the two kinds: one of `every` layers keeps everything": (
             _kept(min, lambda i, every: i % every != every - 1)
         ),
-        "no layer of yours keeps everything": _kept(min, lambda i, every: False),
-        "all layers together: the sum, not the mean over them": [
+        "none of your layers keeps everything": _kept(min, lambda i, every: False),
+        "return the sum over all the layers, not the mean": [
             lambda *args: _kept(min)(*args) / args[2], lambda *args: _kept(min)(*args) // args[2],
         ],
         "n_layers need not be a multiple of `every`: count whole layers, rounded down": [
@@ -124,12 +124,13 @@ def _absorbed(root, last=lambda x, w_v: x @ w_v.mT):
     slips={
         "the scores are divided by the root of the latent vector's width: which product is it that "
         "has d_k terms?": _absorbed(lambda q, c: c.size(-1) ** 0.5),
-        "now nothing divides the scores: they need the root of K": _absorbed(lambda q, c: 1.0),
+        "nothing divides your scores: they need the root of K": _absorbed(lambda q, c: 1.0),
         "divide by the root of K, not by K": _absorbed(lambda q, c: q.size(-1)),
-        "each head has scores of its own: the root of K, not of all heads' numbers together": (
+        "each head has scores of its own: take the root of K, not of all the heads' numbers "
+        "together": (
             _absorbed(lambda q, c: (q.size(0) * q.size(-1)) ** 0.5)
         ),
-        "nobody asked to hide the future: the two must be equal without a mask": (
+        "don't hide the future: the two must be equal without a mask": (
             lambda q, c, w_k, w_v: (
                 (q @ w_k @ c.mT / q.size(-1) ** 0.5)
                 .masked_fill(torch.ones(len(c), len(c)).triu(1) > 0, -torch.inf)
@@ -174,7 +175,7 @@ def overturned(answer):
     expect_shape(k[..., :1], (1, 1, 16, 1), "there must be 16 keys")
     expect_shape(v[..., :1], (1, 1, 16, 1), "there must be 16 values")
     largest = max(x.abs().max().item() for x in found)
-    expect(largest <= 100, f"no number may be above 100; the largest of yours is {largest:.4g}")
+    expect(largest <= 100, f"no number may be above 100; your largest is {largest:.4g}")
     codes, step, low = quantise(k, 4)
     exact = scaled_dot_product_attention(q, k, v)[0]
     rounded = scaled_dot_product_attention(q, codes * step + low, v)[0]
@@ -182,5 +183,5 @@ def overturned(answer):
     expect(
         error > 0.5,
         f"the output moves by {error:.2f} of its length; a step is {step.mean().item():.2g} wide: "
-        "what in a key makes it wide, and does the query have to ask for that?",
+        "what makes it wide in a key, and does the query have to ask for that?",
     )

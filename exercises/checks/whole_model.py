@@ -19,7 +19,7 @@ SMALL = ModelConfig(
 def _shape(name, right, slips):
     return Part(
         right,
-        f"{name} has another shape",
+        f"{name} should have a different shape",
         {
             f"{name}: a batch of sentences has three axes": lambda given: len(given) != 3,
             **slips,
@@ -102,14 +102,14 @@ def _forward(read=True, cross=True, own="causal", embedding="tgt", positions=Tru
     2,
     inputs=_model_and_batch,
     vary=(dict(B=2, S=5, T=5), dict(B=3, S=4, T=6)),
-    hint="embed and encode the source, embed and decode the target, project",
-    wrong="the logits are not those of the model",
+    hint="embed and encode the source, embed and decode the target, then project",
+    wrong="those aren't the model's logits",
     shape="logits have one row for each target token",
     view=_real_rows,
     tolerance=1e-4,
     forbid=("Transformer.encode", "Transformer.decode", "Transformer.forward"),
     slips={
-        "neither mask is there: the padding is read and the future leaks": (
+        "both masks are missing: the padding is read and the future leaks": (
             _forward(False, False, "none")
         ),
         "the source's padding mask is missing, in the encoder and in the decoder": (
@@ -118,11 +118,11 @@ def _forward(read=True, cross=True, own="causal", embedding="tgt", positions=Tru
         "the encoder gets no mask: it reads the source's padding": _forward(read=False),
         "the decoder gets no src_mask: it reads the memory of the padding": _forward(cross=False),
         "the decoder needs a causal mask: each row reads the future": _forward(own="none"),
-        "the decoder sees only the target's padding mask: join it with the causal mask, &": (
+        "the decoder gets only the target's padding mask: join it with the causal mask, using &": (
             _forward(own="padding")
         ),
         "the target is embedded with the source's embedding": _forward(embedding="src"),
-        "the positions are missing: model.embed adds them, the embedding alone does not": (
+        "the positions are missing: model.embed adds them, but the embedding on its own doesn't": (
             _forward(positions=False)
         ),
         "you return probabilities; the model gives logits: the softmax belongs to the loss": [
@@ -149,7 +149,7 @@ def _tie(model):
 
 @judged(3, given=0x065BFAD0, example=_tie, mutates=True,
     hint=(
-        "copied numbers are equal today; what happens after one update?",
+        "copied numbers start out equal; what happens after one update?",
         "make the three names point to one Parameter",
     ),
 )
@@ -158,7 +158,7 @@ def tie(answer):
     expect(isinstance(model, Transformer), "return the model")
     expect(
         isinstance(model.output, torch.nn.Linear),
-        f"output must stay the map from D to V, yours is a {type(model.output).__name__}: share "
+        f"output must stay the map from D to V; yours is a {type(model.output).__name__}: share "
         "its weight, not the module",
     )
     names = {
@@ -245,17 +245,18 @@ def _encodes_once(answer):
     inputs=_sources,
     vary=(dict(B=3, max_len=3, seed=39), dict(B=5, S=4, max_len=5, seed=39)),
     hint=(
-        "encode once; then in a loop: decode, project the last row, argmax, append",
+        "encode once; then, in a loop, decode, project the last row, take the argmax, and append "
+        "it",
         "when a row has written <eos>, write 0 into it from then on, whatever the model says",
     ),
-    wrong="these are not the most probable ids",
+    wrong="these aren't the most probable ids",
     shape="expected (B, max_len): no <bos>, padding after <eos>",
     laws=_encodes_once,
     shrinks=False,
     forbid=("greedy_decode", "_generate", "beam_search"),
     slips={
         "after <eos> a sentence is over: write padding there": _written(stop=False),
-        "you stop when the first sentence ends; the others are not finished": (
+        "you stop when the first sentence ends, but the others aren't finished": (
             _written(first_end=True)
         ),
         "the decoder reads the source's padding: give model.decode the source's padding mask": (
@@ -276,7 +277,7 @@ def write_batch(model, src_ids, max_len):
         "a uniform distribution on [-a, a] has the variance a^2 / 3",
         "Xavier asks for the variance 2 / (n_in + n_out)",
     ),
-    wrong="the bound is off",
+    wrong="that isn't the right bound",
     tolerance=1e-7,
     slips={
         "that is the standard deviation; a uniform distribution reaches sqrt(3) times as far": (
@@ -284,7 +285,7 @@ def write_batch(model, src_ids, max_len):
         ),
         "that is the variance, not the bound": lambda n_in, n_out: 2 / (n_in + n_out),
         "that is the square of the bound": lambda n_in, n_out: 6 / (n_in + n_out),
-        "that looks at n_in alone, so it keeps the signal and not the gradient": [
+        "that looks only at n_in, so it keeps the signal's size but not the gradient's": [
             lambda n_in, n_out: math.sqrt(3 / n_in), lambda n_in, n_out: math.sqrt(6 / n_in)
         ],
         "that is twice the bound: a distribution on [-a, a] has the variance a^2 / 3": (
@@ -293,10 +294,10 @@ def write_batch(model, src_ids, max_len):
         "your variance is 1 / (n_in + n_out); Glorot's is 2 / (n_in + n_out)": (
             lambda n_in, n_out: math.sqrt(3 / (n_in + n_out))
         ),
-        "you multiply n_in and n_out; the variance has their sum": (
+        "you multiply n_in and n_out; the variance contains their sum": (
             lambda n_in, n_out: math.sqrt(3 / math.sqrt(n_in * n_out))
         ),
-        "that looks at n_out alone, so it keeps the gradient and not the signal": (
+        "that looks only at n_out, so it keeps the gradient's size but not the signal's": (
             lambda n_in, n_out: math.sqrt(3 / n_out)
         ),
     },

@@ -29,13 +29,13 @@ path_lengths = values(
     measure=_measure_paths,
     hint=(
         "give three whole numbers",
-        "from 0 to 99 it is 99 steps; a width of 5 reaches 2 further on each side",
-        "attention: every token meets every other in one layer; a convolution needs 99 / 2, "
+        "from 0 to 99 there are 99 steps; a window of width 5 reaches 2 further on each side",
+        "in attention, every token meets every other in one layer; a convolution needs 99 / 2, "
         "rounded up",
     ),
     recurrent=Part(
         99,
-        "a recurrent model moves one token for each step",
+        "a recurrent model moves on by one token at each step",
         {"from token 0 to token 99 the chain has 99 steps, not 100": 100},
     ),
     convolution=Part(
@@ -45,8 +45,8 @@ path_lengths = values(
             "a centred window of width 5 reaches 2 tokens to each side, not the whole width": (
                 [20, 25]
             ),
-            "that is one token per layer; a width of 5 reaches further": 99,
-            "49 layers of 2 tokens get as far as token 98: one more layer is needed": 49,
+            "that is one token per layer; a window of width 5 reaches further": 99,
+            "49 layers of 2 tokens get only as far as token 98: you need one more layer": 49,
         },
     ),
     attention=Part(1, "every token reads every other directly"),
@@ -66,8 +66,8 @@ def _lookup(query=2.5, sharpness=0.5, n=4, far=0.0):
     inputs=_lookup,
     vary=(dict(query=-1.0, sharpness=2.0, n=6), dict(sharpness=0.0), dict(query=0.3, n=1),
           dict(far=40.0, n=3)),
-    hint="scores, softmax, weighted sum of the values",
-    wrong="the answer is not the weighted average of the values",
+    hint="compute the scores, take the softmax, and form the weighted sum of the values",
+    wrong="your answer isn't the weighted average of the values",
     shape="you should return one number",
     slips={
         "your weights grow with the distance: the agreement is minus the squared distance": (
@@ -78,12 +78,12 @@ def _lookup(query=2.5, sharpness=0.5, n=4, far=0.0):
         "your weights do not sum to 1: use a softmax, not exp alone": (
             lambda query, keys, values, sharpness: (-sharpness * (query - keys) ** 2).exp() @ values
         ),
-        "far from all keys each exp comes out as 0, and 0 / 0 isn't a number: use a softmax": (
+        "far from all the keys, each exp comes out as 0, and 0 / 0 isn't a number: use a softmax": (
             lambda query, keys, values, sharpness: (
                 _shares((-sharpness * (query - keys) ** 2).exp()) @ values
             )
         ),
-        "you took the nearest key only; average over all keys": (
+        "you took only the nearest key; average over all the keys": (
             lambda query, keys, values, sharpness: values[((query - keys) ** 2).argmin()]
         ),
         "you left the sharpness out": (
@@ -124,12 +124,12 @@ def soft_lookup(query, keys, values, sharpness):
     vary=(dict(n=4, d=4), dict(n=2, d=6)),
     given=0xC164AA45,
     wrong="the output is not that of self-attention",
-    shape="one vector per word",
+    shape="return one vector per word",
     slips={
         "the columns still sum to 1: each word must share out its own attention, so the rows must "
         "sum to 1": lambda x: (x @ x.T).softmax(0) @ x,
         "there is no softmax left, so these aren't shares": lambda x: x @ x.T @ x,
-        "you average all words equally: the scores are not used": (
+        "you average all the words equally and don't use the scores": (
             lambda x: x.mean(0).expand_as(x)
         ),
     },
@@ -159,7 +159,7 @@ def _band(kernel, n, shift=0):
         "row i holds kernel[j - i + width // 2] at column j, and 0 outside the kernel",
     ),
     wrong="A @ x is not the convolution",
-    shape="one row for each output, one column for each input",
+    shape="return one row for each output and one column for each input",
     slips={
         "your kernel is flipped: kernel[0] belongs to the left neighbour, below the diagonal": (
             lambda kernel, n: _band(kernel, n).T
@@ -173,7 +173,8 @@ def _band(kernel, n, shift=0):
         "your window ends at the position itself; centre it": (
             lambda kernel, n: _band(kernel, n, shift=-(len(kernel) // 2))
         ),
-        "your window has one place only": lambda kernel, n: kernel[len(kernel) // 2] * torch.eye(n),
+        "your window holds only one "
+        "place": lambda kernel, n: kernel[len(kernel) // 2] * torch.eye(n),
     },
 )
 def convolution_weights(kernel, n):
@@ -184,13 +185,13 @@ def convolution_weights(kernel, n):
     5,
     inputs=[(10, 40), (64, 64), (300, 7)],
     hint=(
-        "divide n * n * d by n * d * d and simplify",
-        "the paper's table says n^2 d for attention and n d^2 for recurrence",
+        "divide n * n * d by n * d * d, and simplify",
+        "the paper's table gives n^2 d for attention and n d^2 for recurrence",
     ),
-    wrong="the ratio is not right",
+    wrong="that isn't the right ratio",
     slips={
-        "upside down: attention is the numerator": lambda n, d: d / n,
-        "that is the cost of attention alone; divide by that of recurrence": (
+        "you have it upside down: attention is the numerator": lambda n, d: d / n,
+        "that is only the cost of attention; divide it by that of recurrence": (
             lambda n, d: n * n * d
         ),
         "recurrence costs n * d * d: each step multiplies by a d x d matrix": lambda n, d: n,

@@ -59,7 +59,7 @@ ANSWERS = [
      "the sentence still holds",
      "def draw(n, d_k):\n"
      "    return tuple(torch.randn(n, 1).expand(n, d_k) for _ in range(2))"),
-    (MASKS, 1, "shape = (2, 1, 6, 6)\ntrue_values = 21", "21 is with only the causal mask",
+    (MASKS, 1, "shape = (2, 1, 6, 6)\ntrue_values = 21", "21 comes from the causal mask alone",
      "shape = (2, 1, 6, 6)\ntrue_values = 18"),
     (MASKS, 2, "def decoder_mask(ids, pad_id):\n    return (ids != pad_id)[:, None, None]",
      "you hid the padding but not the future",
