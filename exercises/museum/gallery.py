@@ -166,8 +166,8 @@ def _evidence(name):
                 known or [[0, 0.0]],
                 "updates",
                 "training loss",
-                f"Training loss: {record['first']} at first, {record['last']} in the end; of the "
-                f"healthy program {healthy['first']} and {healthy['last']}.",
+                f"Training loss: {record['first']} at first, {record['last']} in the end; the "
+                f"healthy program has {healthy['first']} and {healthy['last']}.",
                 beside=("healthy", healthy["curve"]),
             )
         )
@@ -262,8 +262,9 @@ def count():
              and keys.writes_worse(records()[name], healthy)]
     rest = len(SPECIMENS) - len(shown) - len(wrong)
     return (
-        f"Of {len(SPECIMENS)} bugs, {len(shown)} show in the training loss: it is higher, or not "
-        f"a number. {len(wrong)} more show as soon as something is decoded, and {rest} in neither."
+        f"Of {len(SPECIMENS)} bugs, {len(shown)} show in the training loss: it is higher, or not a "
+        f"number. {len(wrong)} more show as soon as something is decoded, and {rest} show in "
+        "neither."
     )
 
 

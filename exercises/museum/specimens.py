@@ -340,7 +340,7 @@ specimen(
     ("nn.Parameter(torch.zeros(d_model))", "nn.Parameter(torch.zeros(1))"),
     looks="Training loss {loss}. Right translations: {share}. The model has {parameters:,} "
           "parameters; {healthy[parameters]:,} are expected.",
-    why="A scalar broadcasts where there should be a vector, without any warning.",
+    why="Where there should be a vector, a scalar broadcasts without any warning.",
     hides="Until weights are loaded, because their shapes don't fit.",
     law="a_feature_can_be_scaled_alone", source=PUBLIC,
     confused_with=("norm-unbiased", "layers-in-a-list", "one-layer-many-times"),
@@ -480,8 +480,8 @@ specimen(
     ("        memory = self.encode(src)\n        return self.output(",
      "        memory = self.encode(src).detach()\n        return self.output("),
     looks="Training loss {loss}. Right translations: {share}.",
-    why="It takes one detach, .data or no_grad too many: the decoder learns to read a random "
-    "encoder.",
+    why="All it takes is one detach, .data or no_grad too many: the decoder learns to read a "
+        "random encoder.",
     hides="For a long time: a random encoder keeps much of what it reads, so the loss falls.",
     law="every_parameter_learns",
     confused_with=("layers-in-a-list", "embedding-not-scaled", "rate-by-epoch"),
@@ -585,7 +585,8 @@ specimen(
     ("                self.optimizer.step()\n                self.optimizer.zero_grad()\n",
      "                self.optimizer.step()\n"),
     looks="Training loss {loss}. Right translations: {share}.",
-    why="backward adds to what is there. So each update takes the sum of all gradients so far.",
+    why="backward adds to what is already there, so each update takes the sum of all gradients so "
+        "far.",
     hides="For a few hundred steps: a sum of gradients acts like a very heavy momentum.",
     law="an_update_takes_its_own_gradient", source=GITHUB + "pytorch/pytorch/issues/47175",
     confused_with=("rate-by-epoch", "output-too-large", "accumulation-too-early"),
@@ -652,7 +653,7 @@ specimen(
      "    return pairs[held_out:], test\n"),
     looks="Training loss {loss}. The program reports {reported:.0%}, the healthy one "
     "{healthy[reported]:.0%}.",
-    why="The data is split by place in the file, and the file has duplicates.",
+    why="The data are split by their place in the file, and the file has duplicates.",
     hides="For good: nothing in the log shows it, and everybody believes the score.",
     law="no_test_sentence_is_trained_on", shows=("curve", "says"),
     confused_with=("score-with-the-answer", "dropout-off-for-good", "attention-never-drops"),
