@@ -222,7 +222,7 @@ def attention(q, k, v):
     "task5_answer": [
         (
             "unchanged",
-            """# Task 5: the mended function
+            """# Task 5: the fixed function
 def mended_attention(q, k, v):
     scores = q @ k.transpose(-2, -1)
     weights = torch.softmax(scores / math.sqrt(k.size(1)), dim=1)
@@ -232,7 +232,7 @@ def mended_attention(q, k, v):
         ),
         (
             "mends the softmax only",
-            """# Task 5: the mended function
+            """# Task 5: the fixed function
 def mended_attention(q, k, v):
     scores = q @ k.transpose(-2, -1)
     weights = torch.softmax(scores / math.sqrt(k.size(1)), dim=-1)
@@ -242,7 +242,7 @@ def mended_attention(q, k, v):
         ),
         (
             "mends the divisor only",
-            """# Task 5: the mended function
+            """# Task 5: the fixed function
 def mended_attention(q, k, v):
     scores = q @ k.transpose(-2, -1)
     weights = torch.softmax(scores / math.sqrt(k.size(-1)), dim=1)
@@ -252,7 +252,7 @@ def mended_attention(q, k, v):
         ),
         (
             "counts from the front again, right for a batch without heads only",
-            """# Task 5: the mended function
+            """# Task 5: the fixed function
 def mended_attention(q, k, v):
     scores = q @ k.transpose(1, 2)
     weights = torch.softmax(scores / math.sqrt(k.size(2)), dim=2)
@@ -262,7 +262,7 @@ def mended_attention(q, k, v):
         ),
         (
             "calls PyTorch's attention",
-            """# Task 5: the mended function
+            """# Task 5: the fixed function
 def mended_attention(q, k, v):
     return torch.nn.functional.scaled_dot_product_attention(q, k, v)
 """,

@@ -378,7 +378,7 @@ def join_heads(heads):
     "task5_answer": [
         (
             "unchanged",
-            """# Task 5: the mended function
+            """# Task 5: the fixed function
 def mended_attention(q, k, v, ids, pad_id):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
     real = ids != pad_id
@@ -389,7 +389,7 @@ def mended_attention(q, k, v, ids, pad_id):
         ),
         (
             "keeps the result, and still hides the queries",
-            """# Task 5: the mended function
+            """# Task 5: the fixed function
 def mended_attention(q, k, v, ids, pad_id):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
     real = ids != pad_id
@@ -400,7 +400,7 @@ def mended_attention(q, k, v, ids, pad_id):
         ),
         (
             "hides the keys, and still throws the result away",
-            """# Task 5: the mended function
+            """# Task 5: the fixed function
 def mended_attention(q, k, v, ids, pad_id):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
     real = ids != pad_id
@@ -411,7 +411,7 @@ def mended_attention(q, k, v, ids, pad_id):
         ),
         (
             "loses the inversion",
-            """# Task 5: the mended function
+            """# Task 5: the fixed function
 def mended_attention(q, k, v, ids, pad_id):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
     real = ids != pad_id
@@ -422,7 +422,7 @@ def mended_attention(q, k, v, ids, pad_id):
         ),
         (
             "an axis too few: sentences are lined up with heads",
-            """# Task 5: the mended function
+            """# Task 5: the fixed function
 def mended_attention(q, k, v, ids, pad_id):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
     real = ids != pad_id

@@ -228,7 +228,7 @@ def rotary_score(q, k, m, n, speed):
     "mended_layer_norm": [
         (
             "the broken function again",
-            """# Task 5: the mended LayerNorm
+            """# Task 5: the fixed LayerNorm
 def mended_layer_norm(x, gain, bias, eps=1e-5):
     return broken_layer_norm(x, gain, bias, eps)
 """,
@@ -236,7 +236,7 @@ def mended_layer_norm(x, gain, bias, eps=1e-5):
         ),
         (
             "epsilon still outside the root",
-            """# Task 5: the mended LayerNorm
+            """# Task 5: the fixed LayerNorm
 def mended_layer_norm(x, gain, bias, eps=1e-5):
     mean = x.mean(-1, keepdim=True)
     std = x.std(-1, keepdim=True, unbiased=False)
@@ -246,7 +246,7 @@ def mended_layer_norm(x, gain, bias, eps=1e-5):
         ),
         (
             "variance still unbiased",
-            """# Task 5: the mended LayerNorm
+            """# Task 5: the fixed LayerNorm
 def mended_layer_norm(x, gain, bias, eps=1e-5):
     mean = x.mean(-1, keepdim=True)
     return gain * (x - mean) / torch.sqrt(x.var(-1, keepdim=True) + eps) + bias
@@ -255,7 +255,7 @@ def mended_layer_norm(x, gain, bias, eps=1e-5):
         ),
         (
             "two roots",
-            """# Task 5: the mended LayerNorm
+            """# Task 5: the fixed LayerNorm
 def mended_layer_norm(x, gain, bias, eps=1e-5):
     mean = x.mean(-1, keepdim=True)
     std = x.std(-1, keepdim=True, unbiased=False)
@@ -265,7 +265,7 @@ def mended_layer_norm(x, gain, bias, eps=1e-5):
         ),
         (
             "statistics over all tokens",
-            """# Task 5: the mended LayerNorm
+            """# Task 5: the fixed LayerNorm
 def mended_layer_norm(x, gain, bias, eps=1e-5):
     variance = x.var(unbiased=False)
     return gain * (x - x.mean()) / torch.sqrt(variance + eps) + bias
@@ -274,7 +274,7 @@ def mended_layer_norm(x, gain, bias, eps=1e-5):
         ),
         (
             "PyTorch's finished function",
-            """# Task 5: the mended LayerNorm
+            """# Task 5: the fixed LayerNorm
 def mended_layer_norm(x, gain, bias, eps=1e-5):
     return F.layer_norm(x, x.shape[-1:], gain, bias, eps)
 """,

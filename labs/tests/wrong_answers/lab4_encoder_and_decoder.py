@@ -68,7 +68,7 @@ def feed_forward(x, w1, b1, w2, b2):
     "residual": [
         (
             "the broken function again",
-            """# Task 2: the mended residual
+            """# Task 2: the fixed residual
 def residual(x, sublayer, norm, drop):
     return broken_residual(x, sublayer, norm, drop)
 """,
@@ -76,7 +76,7 @@ def residual(x, sublayer, norm, drop):
         ),
         (
             "only the dropout is mended: adds the normalised input",
-            """# Task 2: the mended residual
+            """# Task 2: the fixed residual
 def residual(x, sublayer, norm, drop):
     x = norm(x)
     return x + drop(sublayer(x))
@@ -85,7 +85,7 @@ def residual(x, sublayer, norm, drop):
         ),
         (
             "only the sum is mended: drops from the sum",
-            """# Task 2: the mended residual
+            """# Task 2: the fixed residual
 def residual(x, sublayer, norm, drop):
     return drop(x + sublayer(norm(x)))
 """,
@@ -93,7 +93,7 @@ def residual(x, sublayer, norm, drop):
         ),
         (
             "post-norm",
-            """# Task 2: the mended residual
+            """# Task 2: the fixed residual
 def residual(x, sublayer, norm, drop):
     return norm(x + drop(sublayer(x)))
 """,
@@ -101,7 +101,7 @@ def residual(x, sublayer, norm, drop):
         ),
         (
             "changes the caller's x",
-            """# Task 2: the mended residual
+            """# Task 2: the fixed residual
 def residual(x, sublayer, norm, drop):
     x += drop(sublayer(norm(x)))
     return x
