@@ -503,7 +503,7 @@ WRONG = [
         lambda x, n: x.reshape(x.size(0), n, x.size(1), -1),
         "cuts through the tokens",
     ),
-    ("multi_head_attention.3", lambda heads: heads.sum(1), "expected (B, T, D)"),
+    ("multi_head_attention.3", lambda heads: heads.sum(1), "the shape should be (B, T, D)"),
     ("tokens_and_embeddings.2", no_return, "gives nothing back"),
     (
         "tokens_and_embeddings.2",

@@ -90,7 +90,7 @@ CASES = [
     (ch.causal_rows, (only_the_last,), False, "aren't those of causal attention"),
     (ch.causal_rows, (lambda *a: next_row(*a)[0],), False, "return two things"),
     (ch.squeezed, (64, 600, 0.1), True, "of those of eight"),
-    (ch.squeezed, (64, 600, 0.4), False, "40% for eight symbols is more than 10"),
+    (ch.squeezed, (64, 600, 0.4), False, "for eight symbols, 40%, is more than 10"),
     (ch.squeezed, (64, 600, 40), False, "predict a share between 0 and 1"),
     (ch.squeezed, (..., 600, 0.1), None, "Not attempted"),
     (ch.squeezed, (64, 150, 0.1), False, "every seed needs more than half"),

@@ -88,7 +88,7 @@ CASES = [
     (ch.gain, (lambda runs: 2 * gain(runs),), False, "the sum over seeds"),
     (ch.gap_sentence, (share_told,), True, "Right"),
     (ch.gap_sentence, (lambda s: ...,), None, "Not attempted"),
-    (ch.gap_sentence, (lambda s: 99,), False, "number of a sentence"),
+    (ch.gap_sentence, (lambda s: 99,), False, "index of a sentence"),
     (ch.overturn, (lambda: (20, 0.3, 0.3),), True, "Right"),
     (ch.overturn, (lambda: (..., ..., ...),), None, "Not attempted"),
     (ch.overturn, (lambda: (20, 0.3, 3.0),), False, "shorter spans"),

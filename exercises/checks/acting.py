@@ -76,7 +76,7 @@ def kept(kept_with_bias_2, kept_with_bias_0):
     vary=(dict(N=3, T=5), dict(N=4, T=4), dict(T=6, wish=0)),
     given=0x7F140A66,
     wrong="at each step, ask for the original return less what the steps before it have earned",
-    shape="expected (N, T)",
+    shape="the shape should be (N, T)",
     slips={
         "you also subtract the step's own reward, which hasn't been earned yet": (
             lambda asked, rewards: asked[:, None] - rewards.cumsum(-1)
@@ -147,7 +147,7 @@ def _whole_ids(answer):
     ),
     hint="scale to [0, n_bins), round down, clamp; then add i * n_bins",
     wrong="some of the ids aren't right",
-    shape="expected (B, T * (n + 1)), the state and the action of each step",
+    shape="the shape should be (B, T * (n + 1)), for the state and the action of each step",
     laws=_whole_ids,
     slips={
         "every number uses the same ids, so the model couldn't tell a position from a speed": [

@@ -38,8 +38,7 @@ shapes = values(
     "shapes",
     hint=(
         "give three shapes of four numbers each",
-        "the axes are the batch, the heads, the tokens that look, and the tokens that are looked "
-        "at",
+        "the axes are the batch, the heads, the tokens that look, and the tokens they look at",
         "in cross-attention, the target looks and the source is looked at",
     ),
     packed="names",
@@ -324,7 +323,7 @@ def _one_decoding(answer):
     vary=(dict(B=3, N=2, T=3, S=4, seed=2), dict(B=2, N=2, T=2, S=3, seed=3), dict(B=1, N=4)),
     hint="give the decoder B * N rows, where row b * N + n belongs to source b",
     wrong="the states aren't what the decoder gives for each candidate on its own",
-    shape="expected (B, N, T, D)",
+    shape="the shape should be (B, N, T, D)",
     laws=_one_decoding,
     shrinks=False,
     tolerance=1e-4,

@@ -118,7 +118,7 @@ def _keep(count=None, pool=None, top=True):
     vary=(dict(left=1), dict(B=2, T=9, left=4), dict(B=4, T=5, left=7)),
     hint="rank the scores of the masked places, and keep the top ceil(masks / left) of each text",
     wrong="each text keeps its share of its own masks, the highest scores",
-    shape="expected (B, T), booleans",
+    shape="the shape should be (B, T), of booleans",
     slips={
         "round up, or some masks will remain after the last pass": _keep(
             count=lambda masked, left: masked.sum(-1, keepdim=True) // left

@@ -202,7 +202,7 @@ def _scored(
     inputs=_text,
     vary=(dict(T=8, mask_id=18), dict(T=5)),
     hint=(
-        "one row for each ordinary token, with that token hidden",
+        "make one row for each ordinary token, with that token hidden",
         "stack T copies, hide one place in each, run guess once, take log_softmax, and pick the "
         "true token at the hidden place",
     ),

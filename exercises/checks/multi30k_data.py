@@ -360,7 +360,8 @@ def _put_aside(lengths, size):
         "that is the share of real tokens; padding is the rest": (
             lambda lengths, size: 1 - _padded(_longest)(lengths, size)
         ),
-        "F(k) ** size is the chance that all are at most k; longest > k is the rest, 1 - that": (
+        "F(k) ** size is the chance that all are at most k; longest > k is everything else, so 1 "
+        "minus that": (
             _padded(lambda lengths, size: _longest(lengths, size, share=lambda p: p))
         ),
         "(1 - F(k)) ** size is the chance that all are longer than k: that gives the shortest": (

@@ -70,7 +70,7 @@ sizes = values(
     vary=(dict(B=3, T=3, H=2, K=6), dict(T=4, H=4, K=4), dict(B=1, T=2, H=1, K=5)),
     hint="split the last axis in two, then move the axis of the heads in front of the tokens",
     wrong="the slices aren't where they should be",
-    shape="expected (B, H, T, K)",
+    shape="the shape should be (B, H, T, K)",
     gradients=True,
     slips={
         "your tokens still come before the heads: transpose these two axes": (
@@ -99,7 +99,7 @@ def split(x, n_heads):
     vary=(dict(B=3, H=2, T=2, K=6), dict(B=1, H=4, T=4, K=4)),
     given=0x6DF76997,
     wrong="joining does not undo the split",
-    shape="expected (B, T, D)",
+    shape="the shape should be (B, T, D)",
     gradients=True,
     slips={
         "your output of token 0 holds several tokens of head 0: move the heads after the tokens "
@@ -133,7 +133,7 @@ def _whole(heads, w_o):
     vary=(dict(B=3, H=2, T=4, K=5), dict(B=1, H=4, T=4, K=4)),
     hint="cut w_o into blocks of K columns, one for each head",
     wrong="these aren't the separate contributions of the heads",
-    shape="expected one vector of D numbers per head and token",
+    shape="return one vector of D numbers for each head and token",
     gradients=True,
     tolerance=1e-4,
     slips={
@@ -181,7 +181,7 @@ def _root(q):
     vary=(dict(B=3, H=3, T=4, S=6), dict(B=1, H=2, T=3, S=7, K=9), dict(B=1, H=1, T=3, S=2)),
     hint="give k and v a head axis of size 1, and let broadcasting do the rest",
     wrong="the output differs from attention with the keys and values copied",
-    shape="expected one output per head and query",
+    shape="return one output for each head and query",
     gradients=True,
     slips={
         "you forgot to divide the scores by sqrt(d_k)": (

@@ -421,7 +421,7 @@ def _loss_on_norm(B=1, T=4, pairs=4, size=1.0, shift=0.5):
         "you treated mean and deviation as constants; both change with every number of the token": (
             _backwards(centre=False, along=0.0)
         ),
-        "sigma depends on x, too: a term is missing that goes along the normalised token": (
+        "sigma depends on x, too: a term along the normalised token is missing": (
             _backwards(along=0.0)
         ),
         "the mean depends on x, too: the mean of the gradient must be subtracted": (

@@ -114,8 +114,8 @@ def _output_alone(result, *args):
         "you hide the pairs that may attend: True means 'may attend', so fill where ~mask": (
             [_attention(flip=True, empty=None), _attention(flip=True, hidden=-1e9, empty=None)]
         ),
-        "you deleted weights after the softmax, so the rows no longer sum to 1: hide the scores, "
-        "before it": _attention(after=True),
+        "you deleted weights after the softmax, so the rows no longer sum to 1: hide the scores "
+        "before the softmax": _attention(after=True),
         "a score of 0 is not hidden, as exp(0) = 1: use minus infinity": _attention(hidden=0.0),
         "your softmax runs over the queries; it must run over the keys, dim=-1": (
             [_attention(axis=-2), _attention(axis=-2, hidden=-1e9, twice=True, empty=None)]
@@ -382,7 +382,7 @@ def _rows(encode):
     "own.positional_encoding", inputs=[(6, 4), (20, 12), (256, 8)], tolerance=2e-4,
     hint="make one row for each position, with a sine and a cosine side by side for each pair of "
          "features",
-    wrong="the table is not that of section 3.5", shape="one row per position",
+    wrong="that isn't the table of section 3.5", shape="one row per position",
     forbid=("sinusoidal_table",),
     slips={
         sentence: _rows(slip)
@@ -499,7 +499,7 @@ def loss(logits, targets, smoothing, ignore_index):
             lambda step, d, w: d**-0.5 * min(step**-0.5, step * w**-0.5),
             lambda step, d, w: d**-0.5 * min(step**-0.5, step / w),
         ],
-        "after the warm-up your rate stays the same: it should fall as one over the root of the "
+        "after the warm-up your rate stays the same: it should fall like one over the root of the "
         "step": (
             lambda step, d, w: d**-0.5 * min(w**-0.5, step * w**-1.5)
         ),

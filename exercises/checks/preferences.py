@@ -106,7 +106,7 @@ def _advantage(earned):
     gradients=True,
     wrong="each text earns its reward less the price of its log-ratio; its advantage is a number, "
     "and only log_p has a gradient",
-    shape="expected one number",
+    shape="the result should be one number",
     given=0xD42D5BE1,
     slips={
         "the price is in the loss, where its gradient is 0 on average; it belongs to what a text "
@@ -202,7 +202,7 @@ def _best_of(strict=False, power=None, worst=False, sort=True):
     hint="the best of n is at most r if all n are: the share of texts up to r, to the power n",
     wrong="it's the probability that all n are at most this good, minus the probability that all "
           "n are worse",
-    shape="expected (N,), a probability for each text",
+    shape="return a probability for each text, (N,)",
     slips={
         "that is the probability that the best is at most this good; subtract the probability "
         "that it's worse": (

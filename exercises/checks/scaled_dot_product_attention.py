@@ -58,7 +58,7 @@ SLIPS = {
         _from_scores(lambda s, root: (s / root**2).softmax(-1))
     ),
     "you multiplied by sqrt(d_k); divide": _from_scores(lambda s, root: (s * root).softmax(-1)),
-    "you divided after the softmax, so the rows no longer sum to 1; divide the scores, before it": (
+    "you divided after the softmax, so the rows no longer sum to 1; divide the scores before it": (
         _from_scores(lambda s, root: s.softmax(-1) / root)
     ),
     "your softmax runs over the queries; it must run over the keys, dim=-1": (

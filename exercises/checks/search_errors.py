@@ -20,7 +20,7 @@ def _candidates(n=5, source=9, weight=0.3):
         "(1 - weight) * own / lengths + weight * other / source",
     ),
     wrong="that isn't the weighted sum of two log-probabilities per token",
-    shape="expected one score for each candidate, (n,)",
+    shape="return one score for each candidate, (n,)",
     slips={
         "you divide neither sum by its tokens: a long candidate pays for each of its tokens": (
             lambda own, lengths, other, source, weight: (1 - weight) * own + weight * other
@@ -150,7 +150,7 @@ def _padded_with(pad_id, n, T):
         "divide by the number of ids that aren't padding, each candidate by its own",
     ),
     wrong="that isn't the mean log-probability of each candidate's own tokens, `<eos>` included",
-    shape="expected one number for each candidate, (n,)",
+    shape="return one number for each candidate, (n,)",
     slips={
         "padding adds nothing to the sum, but it's still counted: short candidates get too good a "
         "score": lambda log_p, ids, pad_id: (

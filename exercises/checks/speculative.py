@@ -68,7 +68,7 @@ def _clipped(difference):
         "what is drawn then: (p - q) above 0, scaled to sum to 1",
     ),
     wrong="that isn't how often each token comes out in each of the two ways",
-    shape="expected one probability for each token, (2, V): stays, and drawn again",
+    shape="return two rows of probabilities, (2, V): that a token stays, and that it's drawn again",
     slips={
         "the second row must be scaled to sum to 1 and then multiplied by how often none stays; "
         "yours sums to 1": (

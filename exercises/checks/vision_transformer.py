@@ -91,7 +91,7 @@ def _patches(*axes):
     vary=(dict(C=3, patch=4, rows=2, columns=3), dict(C=2, patch=3, rows=3, columns=2)),
     given=0x1D483346,
     wrong="your patches aren't those of unfold",
-    shape="expected (B, N, C * patch * patch)",
+    shape="the shape should be (B, N, C * patch * patch)",
     gradients=True,
     slips={
         "inside each patch, your pixels run down the columns: rows come first": (

@@ -106,7 +106,7 @@ def _refuse(text, place, wanted, names, logits, patterns, layers):
     )
     said = f'with "{text}", at place {place} (counted from 0), {wanted} is right; yours gives '
     said += listed
-    expect(wanted in names, f'with "{text}" {wanted} is right, and your readout never says that')
+    expect(wanted in names, f'with "{text}" {wanted} is right, but your readout never says that')
     expect(not logits[place].isnan().any(), f"{said}: your weights are too large to compute with")
     heads = [f"layer {i + 1}" + (f", head {j + 1}" if len(layer) > 1 else "")
              for i, layer in enumerate(layers) for j in range(len(layer))]

@@ -250,7 +250,7 @@ def _encodes_once(answer):
         "when a row has written <eos>, write 0 into it from then on, whatever the model says",
     ),
     wrong="these aren't the most probable ids",
-    shape="expected (B, max_len): no <bos>, padding after <eos>",
+    shape="the shape should be (B, max_len), without <bos> and with padding after <eos>",
     laws=_encodes_once,
     shrinks=False,
     forbid=("greedy_decode", "_generate", "beam_search"),
