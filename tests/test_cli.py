@@ -561,6 +561,18 @@ def test_a_pipe_that_is_not_utf8_is_read_as_utf8(trained, monkeypatch, capsys):
     assert seen == ["ein Mädchen"] and written.getvalue().decode() == "ě\n"
 
 
+def test_translations_that_nobody_gets_are_no_success(trained, capsys, monkeypatch):
+    command = ["translate", "--run", str(trained), "--beam-size", "1", "Hund"]
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdout", None)
+        assert "standard output is closed: send it to a file" in fails(capsys, command)
+    if not Path("/dev/full").exists():
+        return
+    with monkeypatch.context() as full, open("/dev/full", "w") as nowhere:
+        full.setattr(sys, "stdout", nowhere)
+        assert "could not be written (No space left on device): send it" in fails(capsys, command)
+
+
 def test_text_that_is_not_utf8_is_named(trained, capsys):
     error = fails(capsys, ["translate", "--run", str(trained), "Zwei \udcff Hunde"])
     assert "is not valid UTF-8 text" in error and "udcff" in error

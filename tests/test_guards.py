@@ -63,13 +63,14 @@ from transformer_lib.beyond import gates as gate_layers
 from transformer_lib.beyond.reversible import ReversibleLayer, ReversibleStack
 from transformer_lib.cache import DecoderCache, DecodingState, KeyValueCache
 from transformer_lib.config import BlockConfig
+from transformer_lib.corpora import labelled
 from transformer_lib.decoder import DecoderLayer
 from transformer_lib.guards import calls, values
 from transformer_lib.models.classifier import Classifier
 from transformer_lib.models.decision_transformer import DecisionTransformer
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.models.vision_transformer import VisionTransformer
-from transformer_lib.runs import checkpoint, recipes, speed
+from transformer_lib.runs import checkpoint, processes, recipes, speed
 from transformer_lib.scoring import verdict
 from transformer_lib.tokenization import train_tokenizer
 from transformer_lib.translator import Translator
@@ -149,6 +150,8 @@ SPECIAL = {
     "to_dict": {"config": config}, "tokens": {"ids": lambda: torch.tensor([[4, 6, 2]])},
     "inverse_sqrt": {}, "learning_rate": {"config": TrainConfig},
     "make_optimizer": {"config": TrainConfig},
+    "encoder_input": {"model": transformer_lib.example.tiny_model},
+    "queries_keys_values": {"model": transformer_lib.example.tiny_model},
     "Batches.restore": {"state": {"epoch": 0, "next_batch": 0}},
     "DecoderLayer.read_memory": {"y": lambda: x(2, 3, 16)}, "make_norm": {"kind": "layer"},
     "paired_bootstrap": {"a": TEXTS, "b": TEXTS}, "breakdown": {"keys": ["short", "long"]},
@@ -1046,6 +1049,11 @@ BLIND = [
     (lambda: transformer_lib.visualize.line_chart([{"x": 1, "y": "high"}], "x", "y"),
      "'high' is a text; expected a number to draw"),
     (lambda: transformer_lib.visualize.LiveCurve()({"step": 1, "loss": "x"}), "'x' is a text"),
+    (lambda: transformer_lib.example.encoder_input(model()), "one for the example's 12 tokens"),
+    (lambda: transformer_lib.example.tokens(torch.tensor([12])), "the example's 12 tokens"),
+    (lambda: transformer_lib.evaluation.bleu(["a b"], [["a b", "a c"]]), "'a b', which is no"),
+    (lambda: transformer_lib.evaluation.bleu([["a"]], [[["a"]]]), r"\['a'\], which is no token"),
+    (lambda: labelled.load_labelled("mini", "text"), "mini holds sentence pairs without labels"),
     (lambda: checkpoint.load_state(model(), filled(math.nan), "here"), "finite; expected finite"),
     (lambda: checkpoint.load_state(model(), filled(math.inf), "here"), "finite; expected finite"),
     (lambda: checkpoint.load_state(model(), filled(1, torch.int8), "here"), "int8; expected"),
@@ -1090,6 +1098,33 @@ def test_what_a_stranger_tried_is_named(call, message, tmp_path, monkeypatch):
     with pytest.raises((ValueError, TypeError), match=message) as error:
         call()
     assert not [*tmp_path.iterdir()] and "0x" not in str(error.value)
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"WORLD_SIZE": "two"}, "WORLD_SIZE='two'; expected a whole number, which torchrun sets"),
+    ({"WORLD_SIZE": "0"}, "WORLD_SIZE='0'; expected a whole number"),
+    ({"WORLD_SIZE": "2"}, "WORLD_SIZE=2, but no RANK, which is not how torchrun"),
+    ({"WORLD_SIZE": "2", "RANK": "-1", "MASTER_ADDR": "x", "MASTER_PORT": "1"}, "RANK='-1'; expec"),
+    ({"WORLD_SIZE": "2", "RANK": "2", "MASTER_ADDR": "x", "MASTER_PORT": "1"}, "=2, RANK=2 and"),
+])
+def test_an_environment_that_torchrun_did_not_make_is_named(given, message, monkeypatch):
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match=message):
+        processes.Processes("cpu")
+
+
+def test_what_is_fixed_and_what_is_not_there_is_named():
+    for it, name, near in ((TrainConfig(), "max_step", "max_steps"), (config(), "eps", "eps"),
+                           (transformer_lib.evaluation.Interval(1, 0, 2), "mean", "mean")):
+        with pytest.raises(dataclasses.FrozenInstanceError, match=f"{name} .*another.*{near}="):
+            setattr(it, name, 5)
+        with pytest.raises(dataclasses.FrozenInstanceError, match="cannot be changed"):
+            delattr(it, name)
+    pairs = transformer_lib.data.Pairs({"train": [], "test": []}, "mini")
+    with pytest.raises(KeyError, match="there is no split 'dev'; mini has train, test"):
+        pairs["dev"]
+    assert pairs.get("dev") is None and "dev" not in pairs
 
 
 def test_a_limit_that_is_named_is_the_limit():

@@ -16,6 +16,9 @@ class Pairs(dict):
         super().__init__(splits)
         self.source = source
 
+    def __missing__(self, split):
+        raise KeyError(f"there is no split {split!r}; {self.source} has {', '.join(self)}.")
+
 
 def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pairs:
     """Sentence pairs of each split, and one printed line that says where they came from.

@@ -22,6 +22,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser, train = parsers()
     options = parser.parse_args(arguments)
     try:
+        if sys.stdout is None and options.command == "translation":
+            raise ValueError("nobody would read it, since standard output is closed: send it to a "
+                             "file, as in > translations.txt.")
         if name := getattr(options, "recipe", None) or getattr(options, "like", None):
             given = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
             given.add_argument("--accumulate")
@@ -37,16 +40,27 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # as in `translate | head -1`: not a word
-        with contextlib.suppress(OSError, ValueError):  # Python's last flush goes nowhere
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say_no_more()
         return 141
     except (ValueError, TypeError, OSError, RuntimeError, ImportError) as error:
+        _say_no_more()
         if sys.stderr is not None:  # closed: print would write to stdout, among translations
             print("error:", in_words(error), file=sys.stderr)
         return 1
 
 
+def _say_no_more() -> None:
+    """Where standard output takes no more, let Python's last flush go nowhere."""
+    try:
+        sys.stdout is None or sys.stdout.flush()
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def in_words(error: Exception) -> str:
     """An error on one line. One of the operating system says which file, and what to do."""
     said = of_the_system(error) if isinstance(error, OSError) else None
+    if said is None and str(error).startswith("[Errno"):  # of no file with a name: the output
+        said = f"what was said could not be written ({error.strerror}): send it elsewhere."
     return said or " ".join(str(error).split())  # torch's span lines

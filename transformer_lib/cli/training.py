@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -13,12 +12,13 @@ from transformer_lib.cli.options import NOT_OFFERED, fields_of, recorded_by, two
 from transformer_lib.config import ModelConfig, TrainConfig, to_dict
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.runs import checksums, recipes
+from transformer_lib.runs.device import of_torchrun
 
 
 def run(options) -> int:
     """Train, or go on with a run that was interrupted."""
     two_languages(options.src, options.tgt)
-    first = int(os.environ.get("RANK", 0)) == 0
+    first = of_torchrun("RANK", 0) == 0
     with contextlib.nullcontext() if first else contextlib.redirect_stdout(None):
         config = TrainConfig(**fields_of(TrainConfig, options))
         run_dir = Path(options.run or f"runs/{options.src}-{options.tgt}")
@@ -74,7 +74,7 @@ def _unknown_warning(tokenizer: Tokenizer, texts: list[str]) -> str:
 
 def recipe_options(name: str, own_batches: bool) -> dict:
     """The options that repeat a recipe or a run; own_batches: --accumulate is given."""
-    recipe, processes = recipes.find(name), int(os.environ.get("WORLD_SIZE", 1))
+    recipe, processes = recipes.find(name), of_torchrun("WORLD_SIZE", 1)
     batches = recipe.train.accumulate  # in one update
     if batches % processes and not own_batches:
         raise ValueError(

@@ -19,6 +19,11 @@ def load_labelled(
     if not isinstance(name, str | Path):
         raise TypeError(f"name is {name!r:.60}; expected that of a hub data set, or a folder.")
     name = str(name)
+    if name in ("auto", "mini", "multi30k"):
+        raise ValueError(
+            f"{name} holds sentence pairs without labels: read it with data.load_parallel, or name "
+            "a data set with labels."
+        )
     folder.find(name)  # raises for a path to a folder that is not there
     try:
         from datasets import load_dataset

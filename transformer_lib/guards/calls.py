@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import difflib
 import functools
 import inspect
 import re
@@ -53,6 +54,8 @@ def guard(module: str, only_types: Iterable[str] = ()) -> None:
             if issubclass(value, torch.optim.Optimizer):  # torch's takes whatever it is given
                 load = _guarded(value.load_state_dict, f"{name}.load_state_dict", explain=True)
                 value.load_state_dict = load
+            if getattr(getattr(value, "__dataclass_params__", None), "frozen", False):
+                value.__setattr__ = value.__delattr__ = _frozen
             filled = dataclasses.is_dataclass(value) and not hasattr(value, "__post_init__")
             for key, method in list(vars(value).items()):
                 if key.startswith("_") and key != "__call__" and (key != "__init__" or filled):
@@ -63,6 +66,17 @@ def guard(module: str, only_types: Iterable[str] = ()) -> None:
                 elif isinstance(method, classmethod):
                     function = _guarded(method.__func__, shown, explain=True)
                     setattr(value, key, classmethod(function))
+
+
+def _frozen(self, name: str, *given) -> None:
+    """What a frozen dataclass answers to `self.name = given`: JSON and checks made it what it is.
+    """
+    cls, known = type(self).__name__, [field.name for field in dataclasses.fields(self)]
+    near = next(iter([name] * (name in known) or difflib.get_close_matches(name, known)), "field")
+    raise dataclasses.FrozenInstanceError(
+        f"{cls}.{name} cannot be changed; make another, as in "
+        f"dataclasses.replace(it, {near}=...)."
+    )
 
 
 def _guarded(function: Callable, name: str, explain: bool) -> Callable:

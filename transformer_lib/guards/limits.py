@@ -314,6 +314,10 @@ RELATIONS = (
      "load weights that are: an earlier checkpoint, or a copy that is not damaged"),
     ("Translator.translate", lambda self: _finite(self.model),
      "load weights that are: an earlier checkpoint, or a copy that is not damaged"),
+    ("encoder_input queries_keys_values", lambda model: model.config.vocab_size == 12
+     and model.config.n_encoder_layers > 0,
+     "model must be one for the example's 12 tokens, as tiny_model() gives it"),
+    ("tokens", lambda ids: bool((ids < 12).all()), "ids must be those of the example's 12 tokens"),
     ("padding_share", lambda lengths: all(n >= 0 for pair in lengths for n in pair),
      "lengths must be counts of tokens, 0 or more"),
     ("truncated_svd", lambda weight, rank: weight.dim() >= 2 and rank <= min(weight.shape[-2:]),

@@ -50,7 +50,7 @@ def pick_device(name: str = "auto") -> torch.device:
             "Choose 'cpu', or run a single process."
         )
     if device.type == "cuda" and device.index is None:
-        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+        return torch.device("cuda", of_torchrun("LOCAL_RANK", 0))
     if device.type == "cuda" and device.index >= (n := torch.cuda.device_count()):
         raise ValueError(f"device is {name!r}, but the GPUs here are numbered 0 to {n - 1}.")
     return device
@@ -66,7 +66,18 @@ def named(name: str) -> torch.device:
 
 def _one_of_many() -> bool:
     """Whether torchrun started this process as one of several."""
-    return int(os.environ.get("WORLD_SIZE", 1)) > 1
+    return of_torchrun("WORLD_SIZE", 1) > 1
+
+
+def of_torchrun(name: str, default: int) -> int:
+    """A number that torchrun gives each of its processes in the environment, such as RANK."""
+    given = os.environ.get(name, str(default))
+    if not given.isdecimal() or (name == "WORLD_SIZE" and int(given) == 0):
+        raise ValueError(
+            f"the environment has {name}={given!r}; expected a whole number, which torchrun sets: "
+            f"unset {name}, or start the processes with torchrun."
+        )
+    return int(given)
 
 
 def sums_in(device: torch.device) -> torch.dtype:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from transformer_lib.guards import guard
-from transformer_lib.runs.device import named
+from transformer_lib.runs.device import named, of_torchrun
 
 PATIENCE = 120  # seconds after which a process says that it waits for the others
 
@@ -28,11 +28,12 @@ class Processes:
         """device: that of TrainConfig; decides how the processes speak to each other."""
         named(device)
         self.rank, self.world = 0, 1
-        if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        if (world := of_torchrun("WORLD_SIZE", 1)) > 1:
             if not dist.is_initialized():
+                _require_torchrun(world)
                 gpu = device != "cpu" and torch.cuda.is_available()
                 if gpu:
-                    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+                    torch.cuda.set_device(of_torchrun("LOCAL_RANK", 0))
                 dist.init_process_group("nccl" if gpu else "gloo")
                 atexit.register(dist.destroy_process_group)
             self.rank, self.world = dist.get_rank(), dist.get_world_size()
@@ -119,6 +120,19 @@ class Processes:
         if self.world > 1:
             with self._with_others():
                 dist.barrier()
+
+
+def _require_torchrun(world: int) -> None:
+    """Raise ValueError unless this process is one of torchrun's; the others would be waited for."""
+    names = "RANK", "MASTER_ADDR", "MASTER_PORT"
+    missing = [name for name in names if name not in os.environ]
+    rank, port = of_torchrun("RANK", 0), of_torchrun("MASTER_PORT", 0)
+    if missing or rank >= world or port > 65_535:
+        what = f"but no {missing[0]}" if missing else f"RANK={rank} and MASTER_PORT={port}"
+        raise ValueError(
+            f"the environment has WORLD_SIZE={world}, {what}, which is not how torchrun starts a "
+            "process: unset WORLD_SIZE to train with one, or start them with torchrun."
+        )
 
 
 class _LossOfModel(nn.Module):

@@ -1,7 +1,6 @@
 """Sentence pairs for training: encoded, refused where they do not fit, described, translated."""
 
 import json
-import os
 import zlib
 
 from tokenizers import Tokenizer
@@ -11,6 +10,7 @@ from transformer_lib.data import Pairs
 from transformer_lib.decoding import greedy_decode, in_batches
 from transformer_lib.guards import guard
 from transformer_lib.models.transformer import Transformer
+from transformer_lib.runs.device import of_torchrun
 
 
 def encode_split(
@@ -49,7 +49,7 @@ def encode_split(
             f"{max_len} and max_tokens {max_tokens}: make that larger, or cut "
             "the texts into sentences."
         )
-    if len(keep) < len(rows) and int(os.environ.get("RANK", 0)) == 0:
+    if len(keep) < len(rows) and of_torchrun("RANK", 0) == 0:
         print(f"Left out {len(rows) - len(keep):,} training pairs longer than {limit} tokens.")
     return [sources[i] for i in keep], [targets[i] for i in keep]
 

@@ -18,6 +18,12 @@ def check_texts(hypotheses: object, references: object, also: type = str) -> Non
                 raise TypeError(
                     f"{name}[{index}] is a {type(text).__name__}; every sentence must be a string."
                 )
+            tokens = text if isinstance(text, list) else []
+            if wrong := [it for it in tokens if isinstance(it, list) or " " in str(it)]:
+                raise TypeError(
+                    f"{name}[{index}] holds {wrong[0]!r:.60}, which is no token; expected one "
+                    "sentence each: a string, or a list of its tokens."
+                )
             if isinstance(text, str) and re.search("[\ud800-\udfff]", text):
                 raise ValueError(
                     f"{name}[{index}] holds half of a surrogate pair, which is no character: read "
