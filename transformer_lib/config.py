@@ -104,7 +104,7 @@ class TrainConfig:
     weight_decay: float = within(0.0, at_least=0, below=1)
     label_smoothing: float = within(0.1, at_least=0, below=1)
     r_drop: float = within(0.0, at_least=0, below=math.inf)  # weight of R-Drop's term; 0: one pass
-    clip_norm: float = within(1.0, at_least=0)  # 0 turns clipping off
+    clip_norm: float = within(1.0, at_least=0, below=math.inf)  # 0 turns clipping off
     average: int = within(10, at_least=1)  # checkpoints averaged into the final weights; 1: none
     checkpoint_every: int = within(200, at_least=1)  # updates
     keep_checkpoints: int = within(10, at_least=1)

@@ -296,6 +296,12 @@ REASONS = {
     r"overflow|too large to convert": "a number is too large",
     r"expected one of cpu|device": "there is no such device",
     r"KeyError: (.+)": r"there is no \1 in it",
+    r"for /: 'str' and 'str'|'str'.* attribute '(is_dir|name|parent|exists|glob|with_name)'":
+        "a text stands where a path is expected: use Path(...)",
+    r"'str' object has no attribute '(type|index)'":
+        "a text stands where a device is expected: use torch.device(...)",
+    r"too many dimensions '(\w+)'": r"a \1 stands where a number is expected",
+    r"Invalid (learning rate|beta|epsilon|weight_decay)[\w ]*: (.+)": r"the \1 cannot be \2",
     r"'(\w+)' object has no attribute '(\w+)'": r"a \1 has no \2",
     r"'(\w+)' object is not callable": r"a \1 is no function",
     r"non-iterable (\w+) object|'(\w+)' object is not (?:iterable|subscriptable)":

@@ -318,6 +318,17 @@ RELATIONS = (
      and model.config.n_encoder_layers > 0,
      "model must be one for the example's 12 tokens, as tiny_model() gives it"),
     ("tokens", lambda ids: bool((ids < 12).all()), "ids must be those of the example's 12 tokens"),
+    ("scaled_dot_product_attention", lambda q: q.shape[-1] > 0, "q must hold numbers to compare"),
+    ("Transformer Transformer.encode", lambda src_ids: src_ids.shape[-1] > 0,
+     "src_ids must hold a token"),
+    ("record_attention", lambda module: "MultiHeadAttention" in {
+        base.__name__ for part in module.modules() for base in type(part).__mro__},
+     "module must hold a MultiHeadAttention"),
+    ("KeyValueCache.append", lambda self, keys, values: self.keys is None or all(
+        (*old.shape[:2], old.shape[3]) == (*new.shape[:2], new.shape[3])
+        for old, new in ((self.keys, keys), (self.values, values))),
+     "keys and values must be of as many rows, heads and numbers as those that the cache holds"),
+    ("load", lambda src, tgt: src != tgt, "src and tgt must be two languages"),
     ("padding_share", lambda lengths: all(n >= 0 for pair in lengths for n in pair),
      "lengths must be counts of tokens, 0 or more"),
     ("truncated_svd", lambda weight, rank: weight.dim() >= 2 and rank <= min(weight.shape[-2:]),

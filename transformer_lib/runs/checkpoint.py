@@ -57,8 +57,8 @@ def save_weights(
             return save_file(tensors, partial)
     except (OSError, SafetensorError) as error:
         raise OSError(
-            f"could not write {path} ({error}); free some space or choose another folder. "
-            "Files saved earlier are untouched."
+            f"could not write {path} ({getattr(error, 'strerror', None) or error}); free some "
+            "space or choose another folder. Files saved earlier are untouched."
         ) from None
 
 

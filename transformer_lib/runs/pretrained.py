@@ -123,10 +123,13 @@ def _chosen_length_penalty(folder: Path) -> float:
     if not path.exists():
         return 1.0
     try:
-        return float(json.loads(path.read_text(encoding="utf-8"))["length_penalty"])
+        penalty = float(json.loads(path.read_text(encoding="utf-8"))["length_penalty"])
+        if not abs(penalty) <= 100:
+            raise ValueError
+        return penalty
     except (ValueError, KeyError, TypeError):
         raise ValueError(
-            f"{path} is damaged: it should be a JSON object with a number as length_penalty. "
+            f"{path} is damaged: length_penalty should be a number from -100 to 100 in JSON. "
             "Delete it, or write it anew with `evaluate --split validation --save`."
         ) from None
 

@@ -1,5 +1,6 @@
 """Curves: metrics by step, when they are known and while they come in."""
 
+import contextlib
 import html
 import itertools
 import json
@@ -7,6 +8,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable
+from numbers import Real
 
 from transformer_lib.guards import guard
 from transformer_lib.visualize.kinds import Chart, Title
@@ -129,12 +131,16 @@ def line_chart(
 
 
 def _plain(value: object) -> object:
-    return value.item() if hasattr(value, "item") else value
+    with contextlib.suppress(AttributeError, ValueError, RuntimeError):  # of one number
+        return value.item()
+    return value
 
 
 def _finite(*values: float) -> bool:
-    if texts := [value for value in values if isinstance(value, str)]:
-        raise ValueError(f"{texts[0]!r:.60} is a text; expected a number to draw.")
+    for value in map(_plain, values):
+        if not isinstance(value, Real):
+            what = "a text" if isinstance(value, str) else f"a {type(value).__name__}"
+            raise ValueError(f"{value!r:.60} is {what}; expected a number to draw.")
     return all(map(math.isfinite, values))
 
 
@@ -194,7 +200,7 @@ class LiveCurve:
     def _add(self, metrics: dict, to: dict[str, list]) -> None:
         for name, points in to.items():
             value = metrics.get(name)
-            if value is not None and _finite(value):
+            if value is not None and _finite(value, metrics[self.x]):
                 if self.log_x:
                     _require_positive("log_x", self.x, [metrics[self.x]])
                 points.append((float(metrics[self.x]), float(value)))
