@@ -142,6 +142,14 @@ def test_scores_of_other_weights_are_named(finished, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize("penalty", ["NaN", "1e9", '"x"', "[]"])
+def test_a_length_penalty_that_is_none_is_named(finished, tmp_path, penalty):
+    folder = shutil.copytree(finished, tmp_path / "run")
+    (folder / "scores-validation.json").write_text(f'{{"length_penalty": {penalty}}}')
+    with pytest.raises(ValueError, match="length_penalty should be a number from -100 to 100"):
+        load_pretrained(folder)
+
+
 # ---- the log ------------------------------------------------------------------------------------
 
 
