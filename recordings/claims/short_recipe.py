@@ -1,8 +1,9 @@
-"""Record six changes to the short recipe, in small: `make record ONLY=short_recipe`.
+"""Record six changes to the short recipe: `make record ONLY=short_recipe`.
 
 Each change is made on top of the ladder's last rung, alone, and against the same seeds of that
-rung. A change is a class: it overrides the parts of a training run that it's about, and leaves the
-library as it is. Resumable; about a quarter of an hour on one core.
+rung: in small for all of them, and at the ladder's own size for the best. A change is a class: it
+overrides the parts of a training run that it's about, and leaves the library as it is. Resumable;
+about an hour on one core.
 """
 
 import math
@@ -39,21 +40,24 @@ from transformer_lib.tokenization import train_tokenizer
 OUT = RESULTS / "short_recipe.json"
 PAGE = "speedrun"
 SEEDS = (0, 1)
-UPDATES = 100  # a quarter of the ladder's
+SIZE = 100, 512  # updates, tokens in each: a quarter of the ladder's, both
+LADDER = 400, 2_048
+LADDER_SEEDS = (0, 1, 2)
 
 
-def shortened(updates: int) -> recipes.Recipe:
-    """The short recipe with so few updates, each with a quarter of its tokens."""
+def shortened(updates: int, tokens: int) -> recipes.Recipe:
+    """The short recipe with so few updates, of so many tokens each."""
     return recipes.smaller(
         recipes.SHORT, {},
-        {"max_steps": updates, "max_tokens": 512, "warmup": updates // 4, "cooldown": updates // 2,
-         "checkpoint_every": updates, "validate_every": updates, "progress": False,
+        {"max_steps": updates, "max_tokens": tokens, "warmup": updates // 4,
+         "cooldown": updates // 2, "checkpoint_every": updates, "validate_every": updates,
+         "progress": False,
          "fast": False},  # oneDNN wants time for each new shape of a batch; the rest of it is below
         recipes.SHORT.data["vocab_size"],
     )
 
 
-RECIPE = shortened(UPDATES)
+RECIPE = shortened(*SIZE)
 RATE = RECIPE.train.peak_lr
 ONE_RATE = "all of them had one learning rate"
 GATE = Gate(
@@ -286,10 +290,10 @@ def fitted(change: Unchanged, model_config: ModelConfig, config: TrainConfig, ro
     return model
 
 
-def tried(change: str, rate: float, seed: int, updates: int = UPDATES) -> dict:
+def tried(change: str, rate: float, seed: int, size: tuple[int, int] = SIZE) -> dict:
     """The validation scores after a run, greedy, and the seconds that its training computed."""
     pairs, tokenizer, rows, held_out = corpus()
-    config = replace(shortened(updates).train, peak_lr=rate, seed=seed)
+    config = replace(shortened(*size).train, peak_lr=rate, seed=seed)
     began = time.process_time()
     model = fitted(CHANGES[change], RECIPE.model_config(tokenizer.get_vocab_size()), config, rows)
     seconds = time.process_time() - began
@@ -302,9 +306,13 @@ def tried(change: str, rate: float, seed: int, updates: int = UPDATES) -> dict:
 
 
 def grid():
-    """(settings, function) of every cell: one seed of all, then more of the best of them."""
+    """(settings, function) of every cell: one seed of all, then more of the best of them, and these
+    at the ladder's size."""
     first, *others = SEEDS
     return [
         *seed_by_seed("tries", tried, [first], change=CHANGES, rate=(RATE,)),
         *seed_by_seed("tries", tried, others, change=AGAIN, rate=(RATE,)),
+        *seed_by_seed(
+            "ladder", partial(tried, size=LADDER), LADDER_SEEDS, change=AGAIN, rate=(RATE,)
+        ),
     ]
