@@ -142,7 +142,7 @@ def test_scores_of_other_weights_are_named(finished, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("penalty", ["NaN", "1e9", '"x"', "[]"])
+@pytest.mark.parametrize("penalty", ["NaN", "1e9", '"x"', '"1"', "true", "[]"])
 def test_a_length_penalty_that_is_none_is_named(finished, tmp_path, penalty):
     folder = shutil.copytree(finished, tmp_path / "run")
     (folder / "scores-validation.json").write_text(f'{{"length_penalty": {penalty}}}')

@@ -189,7 +189,8 @@ def test_an_empty_file_and_a_damaged_line_are_named(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(("part", "name", "value", "said"), [
-    ("model", "foo", 1, "no argument is called 'foo'"), ("model", "d_model", "16", "whole number"),
+    ("model", "foo", 1, "config.json has unknown fields ['foo']; ModelConfig knows"),
+    ("model", "d_model", "16", "config.json does not make a ModelConfig: d_model is '16' (str)"),
     ("data", "vocab_size", "x", "vocab_size is 'x'"), ("data", "source", 5, "source is 5"),
 ])
 def test_a_recipe_with_a_wrong_value_is_one_clear_line(

@@ -270,6 +270,11 @@ def _explained(function: Callable, name: str, given: dict, error: Exception) -> 
     shown = ", ".join(f"{k} = {describe(v)}" for k, v in given.items() if k != "self")
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
     reason = _reason(function, error, given)
+    handed = [key for key, value in given.items() if inspect.isroutine(value)]
+    lacking = re.match(r" \(an? (\w+) has no ", reason)
+    known = {type(value).__name__ for value in given.values()}
+    if len(handed) == 1 and lacking and lacking[1] not in known:
+        reason = f"{reason[:-1]}: look at what {handed[0]} returns)"
     return kind(
         f"{name} does not work with {shown or 'no arguments'}{reason}; expected "
         f"{misfit(function, given) or _expected(function, name, given)}"
@@ -370,7 +375,7 @@ def _reason(function: Callable, error: Exception, given: dict) -> str:
                 return f" ({key} is not of {own.dtype}, as the others are: use .to({own.dtype}))"
     for pattern, why in REASONS.items():
         if found := re.search(pattern, said, re.IGNORECASE):
-            return f" ({found.expand(why)})"
+            return f" ({re.sub(r'^a (?=[aeioAEIO])', 'an ', found.expand(why))})"
     said = str(error).partition("\n")[0][:120]
     return f' (the cause: "{said}")' if said else " (the cause)"
 

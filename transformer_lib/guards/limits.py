@@ -80,6 +80,7 @@ PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 0, "at_most": 2}, "rewards_of.actions"),
     ({"at_least": 1, "at_most": 2}, "rewards_of.turn"),
     ({"above": 0, "below": 1}, "calibrate.risk"),
+    ({"at_least": 5}, "mask_tokens.mask_id"),  # ids below 4 are special, and one is to be drawn
 ) for name in names.split()}
 
 
@@ -147,7 +148,8 @@ TYPES = {name: kind for kind, names in (
 COUNTS = {"ids", "src_ids", "tgt_ids", "segments", "actions", "steps", "hops", "arrows", "rows"}
 WHOLE = COUNTS - {"rows"} | {
     "targets", "agreement_loss.words", "Datastore.tokens", "KeyValueCache.select.rows",
-    "DecoderCache.select.rows", "guessing_loss.read", "distance_bucket.distance"}
+    "DecoderCache.select.rows", "DecodingState.select.rows", "Counting.texts",
+    "guessing_loss.read", "distance_bucket.distance"}
 ANY = {"label_smoothed_cross_entropy.logits", "matrix.tensor"}  # padding counts for nothing
 REAL = {"x", "q", "k", "v", "query", "key", "value", "memory", "hidden", "logits", "matrices"}
 
@@ -407,7 +409,8 @@ RELATIONS = (
     ("compare_runs", lambda spread: spread is None or (
         0 <= spread[0] < math.inf and 0 <= spread[1] < math.inf and len(spread) == 2),
      "spread must be (standard deviation, degrees of freedom), as pooled_spread gives it"),
-    ("sign_flip_p", lambda differences: all(math.isfinite(x) for x in differences),
+    ("sign_flip_p", lambda differences: all(
+        isinstance(x, Real) and math.isfinite(x) for x in differences),
      "differences must be finite numbers"),
     ("MultiHeadAttention.split_heads", lambda self, x: x.dim() == 3 and x.size(-1) in (
         self.w_q.out_features, self.w_k.out_features) or (
@@ -419,6 +422,14 @@ RELATIONS = (
     ("MultiHeadAttention.join_heads", lambda self, x: (
         x.dim() == 4 and x.size(1) * x.size(3) == self.w_o.in_features),
      "x must have the shape (batch, heads, tokens, d_head), as split_heads gives it"),
+    ("edit_distance", lambda a, b: isinstance(a, str) == isinstance(b, str),
+     "a and b must be of one kind: two strings, or two lists of words"),
+    ("SideBySideLanguageModel DeepLanguageModel", lambda config: config.positional == "none" or (
+        f"config.positional is {config.positional!r}"),
+     'it must be "none": each layer brings positions of its own'),
+    ("all_logits", lambda ids: len(ids) == 1, "ids must be of one text, (1, T)"),
+    ("layers_to_hear_all", lambda mask: mask.dtype == torch.bool,
+     "mask must be bool, True = may attend"),
     ("BatchNorm", lambda x: x.dim() > 1, "x must have the shape (batch, tokens, d_model)"),
     ("keep_likeliest KeepByChance", lambda logits, guesses, q: (
         len(logits) == len(guesses) + 1 and (q is None or len(q) == len(guesses))),
@@ -544,6 +555,30 @@ CAUSES = (
     ("play", lambda choose, n_episodes: describe(choose(SimpleNamespace(
         states=torch.zeros(n_episodes, 1, 4), actions=torch.zeros(n_episodes, 1).long(),
     ))) == f"a tensor ({n_episodes},) of int64", "choose must return actions, (n_episodes,) int64"),
+    ("play", lambda choose, n_episodes: bool((choose(SimpleNamespace(
+        states=torch.zeros(n_episodes, 1, 4), actions=torch.zeros(n_episodes, 1).long(),
+    )) < 2).all()), "choose must return actions that are 0 or 1"),
+    ("policy_gradient_loss", lambda reward, n=64: (
+        describe(reward(torch.ones(n, 3).long())).startswith(f"a tensor ({n},)")),
+     "reward must return (n,) rewards for ids (n, 1 + T), one for each text"),
+    ("CompiledModel.start DecodingModel.start", lambda src_ids: src_ids.dim() == 2,
+     "src_ids must have the shape (batch, tokens)"),
+    ("DecodingModel.step", lambda self, state: state.length < self.config.max_len,
+     "state must hold fewer tokens than max_len: the model writes no more"),
+    ("sentence_pairs", lambda texts: len(texts) > 1, "texts must hold at least two"),
+    ("start_from", lambda model, pretrained: (
+        [p.shape for p in model.encoder.parameters()]
+        == [p.shape for p in pretrained.encoder.parameters()]),
+     "the two must have the same sizes: build both from one ModelConfig"),
+    ("shuffle_patches", lambda images, order, patch=2: (
+        len(order) == images.size(-1) * images.size(-2) // patch ** 2),
+     "order must have a number for each patch"),
+    ("ModelDraft.propose", lambda self, ids: not self.pieces or max(ids) < len(self.pieces),
+     "pieces must have an entry for each token that the target may write"),
+    ("to_texts", lambda ids: not ids.numel(), "ids must be those of words in vocabulary()"),
+    ("LiveCurve", lambda ghost: all(hasattr(entry, "get") for entry in ghost),
+     "ghost must hold dictionaries, as runs.files.read_json_lines reads them from metrics.jsonl"),
+    ("Watch", lambda curve: hasattr(curve, "_add"), "curve must be a visualize.LiveCurve"),
     ("translation_loss r_drop_loss", lambda model: takes(model, 2),
      "model must take (src_ids, tgt_ids), as a Transformer does"),
     ("pad", lambda sequences: len(sequences) > 0, "sequences must hold at least one"),

@@ -15,10 +15,10 @@ from transformer_lib.guards.calls import called
 def require_loss(given: Tensor) -> Tensor:
     """A loss, for which ValueError or TypeError is raised unless it is a number with a gradient."""
     tensor = isinstance(given, Tensor)
-    if not tensor or given.numel() != 1 or not given.requires_grad:
+    if not tensor or given.numel() != 1 or given.is_complex() or not given.requires_grad:
         without = " without a gradient" if tensor and not given.requires_grad else ""
         raise (ValueError if tensor else TypeError)(
-            f"loss returned {describe(given)}{without}; expected a tensor with one number, "
+            f"loss returned {describe(given)}{without}; expected a tensor with one real number, "
             "computed from parameters that are trained: without .item(), .detach() and "
             "torch.no_grad(), and with .mean() where there are several numbers."
         )

@@ -123,10 +123,10 @@ def _chosen_length_penalty(folder: Path) -> float:
     if not path.exists():
         return 1.0
     try:
-        penalty = float(json.loads(path.read_text(encoding="utf-8"))["length_penalty"])
-        if not abs(penalty) <= 100:
+        penalty = json.loads(path.read_text(encoding="utf-8"))["length_penalty"]
+        if type(penalty) not in (int, float) or not abs(penalty) <= 100:
             raise ValueError
-        return penalty
+        return float(penalty)
     except (ValueError, KeyError, TypeError):
         raise ValueError(
             f"{path} is damaged: length_penalty should be a number from -100 to 100 in JSON. "

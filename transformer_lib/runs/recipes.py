@@ -103,12 +103,13 @@ def find(name: str | Path) -> Recipe:
             f"{name} was not trained by this command: its config.json holds no recipe."
         )
     about = with_current_defaults(about)
+    model = to_dict(from_dict(ModelConfig, about["model"], f"{name}/config.json"))
     batches = about["train"]["accumulate"] * about.get("processes", 1)  # in one update
-    known = {"tokenizer": "bpe", "vocab_size": about["model"]["vocab_size"]} | data
+    known = {"tokenizer": "bpe", "vocab_size": model["vocab_size"]} | data
     return Recipe(
         Path(name).name,
         {key: known[key] for key in ("source", "src", "tgt", "tokenizer", "vocab_size")},
-        {key: value for key, value in about["model"].items() if key not in NOT_CHOSEN},
+        {key: value for key, value in model.items() if key not in NOT_CHOSEN},
         from_dict(
             TrainConfig,
             about["train"] | {"accumulate": batches, "device": "auto", "precision": "auto"},
