@@ -563,8 +563,6 @@ CAUSES = (
      "reward must return (n,) rewards for ids (n, 1 + T), one for each text"),
     ("CompiledModel.start DecodingModel.start", lambda src_ids: src_ids.dim() == 2,
      "src_ids must have the shape (batch, tokens)"),
-    ("DecodingModel.step", lambda self, state: state.length < self.config.max_len,
-     "state must hold fewer tokens than max_len: the model writes no more"),
     ("sentence_pairs", lambda texts: len(texts) > 1, "texts must hold at least two"),
     ("start_from", lambda model, pretrained: (
         [p.shape for p in model.encoder.parameters()]
