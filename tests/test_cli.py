@@ -158,6 +158,9 @@ def test_a_missing_gpu_is_one_clear_line(capsys, monkeypatch):
         (PermissionError(13, "Denied", "/a"), "/a may not be used; change its permissions, or"),
         (OSError(5, "I/O error", "/a"), "/a cannot be used (I/O error)."),
         (OSError("could not write /a\n(full)"), "could not write /a (full)"),
+        (OSError(28, "No space left"), "what was said could not be written (No space left)"),
+        (ConnectionRefusedError(111, "Refused"), "[Errno 111] Refused"),
+        (ValueError("[Errno 5] quoted"), "[Errno 5] quoted"),
         (ValueError("two\nlines"), "two lines"),
     ],
 )

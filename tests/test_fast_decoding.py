@@ -39,6 +39,17 @@ def sources(seed, rows=6):
     return src
 
 
+def test_its_steps_give_the_printed_models_logits_where_gradients_are_on():
+    model, src = eager_model(0), sources(0, rows=2)
+    quick = fast.DecodingModel(model)
+    (ids, state), (same, own) = (m.start(src, 1) for m in (quick, model))
+    for _ in range(4):
+        found, expected = quick.step(ids, state), model.step(same, own)
+        assert_equal(found, expected, 1e-5)
+        assert not found.requires_grad
+        ids = same = expected.argmax(-1, keepdim=True)
+
+
 @pytest.mark.parametrize("changes", KINDS)
 def test_greedy_beam_and_samples_are_those_of_the_printed_model(changes):
     for seed in range(4):

@@ -7,6 +7,7 @@
 
 import argparse
 import contextlib
+import errno
 import os
 import sys
 from importlib import import_module
@@ -61,6 +62,7 @@ def _say_no_more() -> None:
 def in_words(error: Exception) -> str:
     """An error on one line. One of the operating system says which file, and what to do."""
     said = of_the_system(error) if isinstance(error, OSError) else None
-    if said is None and str(error).startswith("[Errno"):  # of no file with a name: the output
+    if said is None and getattr(error, "errno", None) in (errno.ENOSPC, errno.EIO, errno.EBADF):
+        # of no file with a name: the output
         said = f"what was said could not be written ({error.strerror}): send it elsewhere."
     return said or " ".join(str(error).split())  # torch's span lines

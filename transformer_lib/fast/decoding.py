@@ -106,6 +106,7 @@ class DecodingModel:
         """Does nothing: decoding asks for it."""
         return self
 
+    @torch.no_grad()
     def start(self, src_ids: Tensor, bos_id: int, use_cache: bool = True):
         """Read the sources: ids (B, 1) to go on from, and the state of the decoding."""
         if not use_cache:
@@ -135,6 +136,7 @@ class DecodingModel:
             x = layer.feed_forward(x)
         return self.norms[0](x), mask
 
+    @torch.no_grad()
     def step(self, ids: Tensor, state: "_State") -> Tensor:
         """ids: (A * n, 1), the newest of n hypotheses of each sentence -> logits (A * n, V)."""
         state.n = len(ids) // len(state.places)  # the first step says it
