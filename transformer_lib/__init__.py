@@ -4,8 +4,8 @@ Text flows through the modules in this order:
 
     data           sentence pairs: Multi30k, another data set, or the embedded mini corpus
     tokenization   text to ids and back
-    batching       ids to padded batches of sentences of like length
-    masks          which position may look at which
+    batching       ids to padded batches of sentences of similar length
+    masks          which positions may look at which
     models         ids to logits: embeddings, positional, attention, normalization,
                    feed_forward, dropout, blocks, encoder, decoder
     loss           how wrong the logits are

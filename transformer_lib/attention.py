@@ -2,7 +2,7 @@
 
 `scaled_dot_product_attention` is eq. 1 written out, and returns its weights. `MultiHeadAttention`
 (sec. 3.2.2) runs several of them side by side, through PyTorch's fused kernel when nobody asks
-for the weights. Tests hold the two to the same numbers.
+for the weights. Tests check that the two agree.
 """
 
 import math
@@ -23,9 +23,9 @@ def scaled_dot_product_attention(
     """softmax(q k^T / sqrt(d_k)) v, with its weights (eq. 1; figure 2, left): the teaching version.
 
     q: (..., T_query, K); k: (..., T_key, K); v: (..., T_key, K_v). mask: bool, True = may attend,
-    or a float to add to the scores; broadcastable to (..., T_query, T_key).
-    Returns the output (..., T_query, K_v) and the weights (..., T_query, T_key). A query that may
-    attend to nothing gets weights and output of zero.
+    or a float tensor to add to the scores; broadcastable to (..., T_query, T_key).
+    Returns the output (..., T_query, K_v) and the weights (..., T_query, T_key). If a query may
+    not attend to anything, its weights and its output are zero.
     """
     if q.size(-1) != k.size(-1) or k.size(-2) != v.size(-2):
         raise ValueError(
@@ -54,9 +54,9 @@ class MultiHeadAttention(nn.Module):
     """n_heads heads side by side, each on a slice of d_model / n_heads features (sec. 3.2.2).
 
     positions: a scheme that acts inside this attention (RotaryEmbedding, AlibiBias), or None.
-    n_kv_heads: with fewer heads for keys and values, each serves n_heads / n_kv_heads heads of
-    queries (grouped-query attention, Ainslie et al. 2023).
-    Raises ValueError when the sizes do not divide, or inputs are not d_model wide.
+    n_kv_heads: the number of heads for keys and values. If there are fewer of them, each serves
+    n_heads / n_kv_heads heads of queries (grouped-query attention, Ainslie et al. 2023).
+    Raises ValueError if the sizes do not divide, or the inputs are not d_model wide.
     """
 
     def __init__(
@@ -91,8 +91,8 @@ class MultiHeadAttention(nn.Module):
         """Queries attend to keys and take their values.
 
         query: (B, T_query, D); key, value: (B, T_key, D); mask: bool, True = may attend,
-        broadcastable to (B, n_heads, T_query, T_key). With a cache, keys and values of earlier
-        calls are put before those of this call; key and value None: there are no others.
+        broadcastable to (B, n_heads, T_query, T_key). With a cache, the keys and values of earlier
+        calls come before those of this one; if key and value are None, only cached ones are read.
         Returns (B, T_query, D), and the weights (B, n_heads, T_query, T_key) if need_weights.
         """
         _check_inputs(self.d_model, query, key, value, cache)
@@ -117,10 +117,10 @@ class MultiHeadAttention(nn.Module):
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, need_weights=False
     ) -> tuple[Tensor, Tensor | None]:
-        """What all heads do at once; the hook that other kinds of attention override.
+        """Attend in all heads at once. Other kinds of attention override this method.
 
-        q: (B, H, T_query, K); k, v: (B, H, T_key, K); mask: as above, or a float to add to the
-        scores. Returns (B, H, T_query, K), and the weights if need_weights.
+        q: (B, H, T_query, K); k, v: (B, H, T_key, K); mask: as above, or a float tensor to add to
+        the scores. Returns (B, H, T_query, K), and the weights if need_weights.
         """
         dropout_p = self.dropout if self.training else 0.0
         if need_weights:
@@ -132,7 +132,7 @@ class MultiHeadAttention(nn.Module):
         return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
 
     def share_heads(self, x: Tensor) -> Tensor:
-        """(B, n_kv_heads, T, K) -> (B, H, T, K): each one repeated for its group of query heads."""
+        """(B, n_kv_heads, T, K) -> (B, H, T, K): each head repeated for its group of queries."""
         group = self.n_heads // x.size(1)
         return x if group == 1 else x.repeat_interleave(group, dim=1)
 

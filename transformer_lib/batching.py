@@ -1,7 +1,7 @@
-"""Sentences to padded tensors, with little padding.
+"""Turn sentences into padded tensors, with little padding.
 
-Sentences of like length go into one batch, and a batch has a budget of tokens rather than of
-sentences: many short ones or few long ones, for the same work.
+Sentences of similar length go into one batch, and a batch has a budget of tokens rather than of
+sentences: it holds many short ones or a few long ones, which is the same amount of work.
 """
 
 import random
@@ -22,7 +22,7 @@ class TokenBatchSampler:
     pairs, the longer side counts. Each epoch (see `set_epoch`) shuffles the sentences among
     those of their own length, and the order of the batches; without `shuffle`, batches go from
     short to long. The same seed and epoch give the same batches.
-    Raises ValueError for no sentences, or for one that is over the budget by itself.
+    Raises ValueError if there are no sentences, or if a single one exceeds the budget.
     """
 
     def __init__(
@@ -80,10 +80,10 @@ class TokenBatchSampler:
 
 
 def _place(source: int, target: int) -> tuple[int, int]:
-    """Sort key of a pair: by the longer side, then by how much longer the source is.
+    """The sort key of a pair: the length of its longer side, then how much longer the source is.
 
     The second part rises within one length and falls within the next, so that a batch which
-    holds the end of one and the start of the other finds pairs of similar shape on both.
+    holds the end of one length and the start of the next contains pairs of similar shape.
     """
     longer = max(source, target)
     return longer, (source - target) * (-1) ** longer
@@ -109,8 +109,8 @@ def padding_share(lengths: Sequence[tuple[int, int]], batches: list[list[int]]) 
 class Batches:
     """An endless stream of batches, epoch after epoch, whose place can be saved.
 
-    columns: for each input of the loss, one list of ids per example. lengths: what the sampler
-    goes by. counts: how many tokens of each example the loss counts. The last `extra` examples
+    columns: for each input of the loss, one list of ids per example. lengths: the lengths that the
+    sampler uses. counts: how many tokens of each example the loss counts. The last `extra` examples
     take part in the first `extra_epochs` only.
     """
 
@@ -131,7 +131,7 @@ class Batches:
         self.epoch, self.next_batch, self.per_epoch = 0, 0, 1
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Each batch as the numbers of its examples: cheap to pass over."""
+        """Yield each batch as the indices of its examples, so that skipping one costs nothing."""
         while True:
             sampler = self.with_extra if self.epoch < self.extra_epochs else self.sampler
             sampler.set_epoch(self.epoch)
@@ -143,14 +143,14 @@ class Batches:
             self.epoch, self.next_batch = self.epoch + 1, 0
 
     def n_tokens(self, batch: list[int]) -> int:
-        """Tokens that the loss counts."""
+        """The number of tokens in this batch that the loss counts."""
         return sum(self.counts[i] for i in batch)
 
     def tensors(self, batch: list[int], device: torch.device) -> tuple[Tensor, ...]:
         """One padded (B, longest) tensor per column."""
         tensors = [pad([column[i] for i in batch]) for column in self.columns]
         pinned = torch.device(device).type not in ("cpu", "mps")  # Apple's GPU shares the memory
-        if pinned:  # it travels while the GPU computes
+        if pinned:  # copied while the GPU computes
             tensors = [tensor.pin_memory() for tensor in tensors]
         return tuple(tensor.to(device, non_blocking=pinned) for tensor in tensors)
 
@@ -163,7 +163,7 @@ class Batches:
         return {"epoch": self.epoch, "next_batch": self.next_batch}
 
     def restore(self, state: dict) -> None:
-        """Go on from `state`."""
+        """Continue from the place that `state` names."""
         self.epoch, self.next_batch = state["epoch"], state["next_batch"]
 
 

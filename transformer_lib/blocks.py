@@ -1,5 +1,5 @@
-"""What the layers of encoder and decoder share: the residual, the attention and norm that a
-configuration asks for, and how weights start.
+"""The parts that encoder and decoder layers share: the residual connection, the attention and the
+norm that a configuration asks for, and the initialisation of the weights.
 """
 
 from torch import Tensor, nn
@@ -34,8 +34,8 @@ class Residual(nn.Module):
 
 
 def make_attention(config: BlockConfig, to_itself: bool = True) -> MultiHeadAttention:
-    """An attention layer of these sizes: over the sequence itself, with positions that act there,
-    or over a memory, which has an order of its own.
+    """Make an attention layer of these sizes. One that attends to its own sequence gets the
+    positions that act inside attention; one that attends to a memory gets none.
     """
     return MultiHeadAttention(
         config.d_model,
@@ -48,12 +48,12 @@ def make_attention(config: BlockConfig, to_itself: bool = True) -> MultiHeadAtte
 
 
 def make_feed_forward(config: BlockConfig) -> FeedForward:
-    """The feed-forward network of these sizes."""
+    """Make the feed-forward network of these sizes."""
     return FeedForward(config.d_model, config.d_ff, config.activation, config.bias)
 
 
 def final_norm(config: BlockConfig) -> nn.Module:
-    """Pre-norm leaves a stack's sum unnormalised, so one norm closes it; post-norm needs none."""
+    """Pre-norm leaves a stack's sum unnormalised, so a last norm follows; post-norm needs none."""
     if not config.norm_first:
         return nn.Identity()
     return make_norm(config.norm, config.d_model, config.eps)

@@ -1,7 +1,7 @@
-"""What decoding keeps between two steps: the keys and values of tokens already read.
+"""The cache of decoding: the keys and values of the tokens that have already been read.
 
-With the causal mask, earlier tokens never look at later ones, so what was computed for them stays
-right. One KeyValueCache serves one attention, of the target to itself or to the source.
+With the causal mask, earlier tokens never look at later ones, so their keys and values stay valid.
+Each attention layer, whether it reads the target or the source, has a KeyValueCache of its own.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from transformer_lib.guards import guard
 
 
 class KeyValueCache:
-    """Keys and values of the tokens seen so far, so that a decoding step computes only what is new.
+    """Keys and values of the tokens seen so far, so that a step computes only those of new tokens.
 
     keys, values: (B, H, length, K) or None.
     """
@@ -24,11 +24,11 @@ class KeyValueCache:
 
     @property
     def length(self) -> int:
-        """How many tokens are kept."""
+        """The number of tokens in the cache."""
         return 0 if self.keys is None else self.keys.size(2)
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """keys: (B, H, T_new, K), values: (B, H, T_new, K_v) -> all, (B, H, length, ...)."""
+        """Add keys, (B, H, T_new, K), and values, (B, H, T_new, K_v); return all of them."""
         if self.keys is not None:
             keys = torch.cat([self.keys, keys], dim=2)
             values = torch.cat([self.values, values], dim=2)
@@ -43,8 +43,8 @@ class KeyValueCache:
 
 
 class LayerCache:
-    """What one decoder layer keeps: `own`, of the target so far, grows with every step; `memory`,
-    of the source, is filled at the first step and never changes.
+    """The two caches of a decoder layer: `own` holds the target so far and grows with every step;
+    `memory` holds the source, is filled at the first step and never changes.
     """
 
     def __init__(self):
@@ -60,12 +60,12 @@ class DecoderCache:
 
     @property
     def length(self) -> int:
-        """Target tokens seen so far."""
+        """The number of target tokens seen so far."""
         return self.layers[0].own.length if self.layers else 0
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> None:
-        """Keep these hypotheses, rows of the target's keys and values, and of the memory's these
-        sentences (None: all of them).
+        """Keep these hypotheses, which are rows of the target's keys and values, and these
+        sentences, which are rows of the memory's (None: all of them).
         """
         for layer in self.layers:
             layer.own.select(rows)
@@ -75,7 +75,7 @@ class DecoderCache:
 
 @dataclass
 class DecodingState:
-    """Where a decoding stands, for a batch: what the next `step` of a model needs besides new ids.
+    """The state of decoding a batch: everything that a model's next `step` needs besides new ids.
 
     cache: None if each step computes the whole prefix again. memory: (B, S, D), the encoded
     sources, with their mask; None in a decoder-only model.
@@ -87,7 +87,7 @@ class DecodingState:
 
     @property
     def length(self) -> int:
-        """How many tokens of each prefix the cache holds: the next step gets those after them."""
+        """How many tokens of each prefix are in the cache: the next step reads only the rest."""
         return 0 if self.cache is None else self.cache.length
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> None:

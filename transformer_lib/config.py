@@ -16,7 +16,7 @@ class BlockConfig:
     """Sizes and choices of the layers, whatever they read. The defaults are the paper's base model
     (table 3), with pre-norm.
 
-    Raises ValueError, naming the field, when a value cannot make a model.
+    Raises a ValueError that names the field if no model can be built with a value.
     """
 
     d_model: int = within(512, at_least=1, at_most=10**5)  # D: width of every token's vector
@@ -139,7 +139,7 @@ def to_dict(config) -> dict:
 
 
 def from_dict(cls, values: dict, where: str = "the configuration"):
-    """Build `cls` from a dictionary; unknown names are an error, so that a typing slip is seen."""
+    """Build `cls` from a dictionary. An unknown name is an error, so that typos get noticed."""
     known = {field.name for field in dataclasses.fields(cls)}
     if not isinstance(values, dict):
         raise ValueError(f"{where} holds {values!r}; expected the fields of {cls.__name__}.")

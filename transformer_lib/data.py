@@ -1,7 +1,7 @@
 """Sentence pairs: where the text comes from.
 
 Every source ends in the same shape: a dictionary from split ("train", "validation", "test") to a
-list of (source, target) strings. How each source is read is told in `corpora`.
+list of (source, target) strings. The subpackage `corpora` reads the individual sources.
 """
 
 from transformer_lib.corpora import folder, hub, mini, multi30k

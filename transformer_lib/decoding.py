@@ -7,9 +7,9 @@ Every method works with any model that has a `config` and two methods:
 
 For an encoder-decoder model src_ids are sources, and ids the <bos> of each. For a decoder-only
 model they are prompts of one length, and ids the same prompts. The source is encoded once, and the
-state keeps keys and values of past tokens (`KeyValueCache`), so a step computes only the newest
+state keeps the keys and values of past tokens (`KeyValueCache`), so a step computes only the newest
 token. Sentences that have ended leave the batch. A model may also have `top_tokens`, which finds
-the likeliest tokens without handing out all logits.
+the likeliest tokens without returning all logits.
 """
 
 import math
@@ -35,12 +35,12 @@ def greedy_decode(
     """Take the most probable token at every step.
 
     src_ids: (B, S), padded. Returns (B, L) new ids, L <= max_len: without <bos>, with <eos> where
-    the sentence ended, padded behind it. max_len None: the sentence's own length + 50 (sec. 6.1).
+    the sentence ended, then padding. max_len None: the sentence's own length + 50 (sec. 6.1).
     use_cache=False computes the whole prefix again at each step: slower, same ids.
     """
 
     def most_probable(ids: Tensor, state) -> Tensor:
-        if hasattr(model, "top_tokens"):  # it finds them by itself
+        if hasattr(model, "top_tokens"):  # finds them faster
             return model.top_tokens(ids, state, 1, log_p=False)[1].squeeze(-1)
         return largest(_without_padding(model.step(ids, state)), 1)[1].squeeze(-1)
 
@@ -62,7 +62,7 @@ def sample(
 
     temperature below 1 sharpens the distribution, above 1 flattens it. top_k keeps only the k most
     probable tokens; top_p (nucleus, Holtzman et al. 2020) the fewest whose probabilities reach p.
-    generator makes the draws repeatable, on whatever device it is. Shapes as in greedy_decode.
+    generator makes the draws repeatable, whatever device it is on. Shapes as in greedy_decode.
     """
     if temperature <= 0:
         raise ValueError(
@@ -133,7 +133,7 @@ def beam_search(
     """Keep the beam_size best prefixes of each sentence; return the best finished one.
 
     A finished hypothesis scores (sum of log-probabilities) / length ** length_penalty, <eos>
-    included: 0 favours short outputs, larger values longer ones. A sentence is done when
+    included: 0 favours short outputs, and larger values favour longer ones. A sentence is done when
     beam_size of its hypotheses have finished. src_ids: (B, S), padded.
     Returns ids (B, L), as greedy_decode does, and their scores (B,).
     """
@@ -166,7 +166,7 @@ def beam_search(
             tokens = tokens.view(len(live), -1).gather(1, choice)  # (A, 2n)
             origin = choice // (2 * n) + n * torch.arange(len(live), device=device)[:, None]
 
-            # Finished: <eos> among the best n, or, at the length limit, whatever is there.
+            # Finished: those of the best n that end in <eos>, or all of them at the length limit.
             ended = tokens == eos_id
             last = limits[live] == step + 1  # (A,)
             final = ended | last[:, None]  # (A, 2n)
@@ -181,7 +181,7 @@ def beam_search(
             best_ids[rows, step] = tokens[better, rank[better]]
             n_finished = n_finished + ended[:, :n].sum(1)
 
-            # Continue with the n best that have not ended, in the sentences not done.
+            # Continue with the n best that have not ended, in those sentences that are not done.
             going = ((n_finished < n) & ~last).nonzero().squeeze(-1)
             if not len(going):
                 break
@@ -197,7 +197,7 @@ def beam_search(
 
 
 def _top(model: nn.Module, ids: Tensor, state, k: int) -> tuple[Tensor, Tensor]:
-    """The k likeliest tokens after ids: their log-probabilities and ids, (rows, k) each."""
+    """The log-probabilities and ids of the k likeliest tokens after ids: (rows, k) each."""
     if hasattr(model, "top_tokens"):
         return model.top_tokens(ids, state, k, log_p=True)
     logits = _without_padding(model.step(ids, state))  # (rows, V)
@@ -208,16 +208,16 @@ def _top(model: nn.Module, ids: Tensor, state, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _without_padding(logits: Tensor) -> Tensor:
-    """Padding isn't a word, and later steps would not see it. (rows, V), changed in place."""
+    """Rule out <pad>: it isn't a word, and later steps would ignore it. (rows, V), in place."""
     logits[:, PAD] = -math.inf
     return logits
 
 
 def largest(logits: Tensor, k: int, width: int = 100) -> tuple[Tensor, Tensor]:
-    """The k largest of each row and their ids, (rows, k) each: what topk gives, in less time.
+    """The k largest numbers of each row and their ids, (rows, k) each: like topk, but faster.
 
-    Cut into blocks of `width`, a row has its k largest in the k blocks with the largest maxima:
-    whatever is left out has k numbers above it, or as large. So topk need not see the rest.
+    If a row is cut into blocks of `width`, its k largest numbers are in the k blocks with the
+    largest maxima: any number outside them has k above it, or as large. topk can skip those blocks.
     logits: (rows, V).
     """
     n_blocks = logits.size(1) // width
@@ -226,7 +226,7 @@ def largest(logits: Tensor, k: int, width: int = 100) -> tuple[Tensor, Tensor]:
     blocks = logits[:, : n_blocks * width].unflatten(1, (-1, width))  # (rows, n_blocks, width)
     chosen = blocks.amax(-1).topk(k, sorted=False).indices  # (rows, k)
     row = torch.arange(len(logits), device=logits.device)[:, None]
-    rest = logits[:, n_blocks * width :]  # one more block, shorter, and always looked at
+    rest = logits[:, n_blocks * width :]  # one more, shorter block, which is always searched
     candidates = torch.cat([blocks[row, chosen].flatten(1), rest], dim=1)
     chosen = nn.functional.pad(chosen, (0, 1), value=n_blocks)  # (rows, k + 1)
     top, found = candidates.topk(k)
@@ -236,13 +236,13 @@ def largest(logits: Tensor, k: int, width: int = 100) -> tuple[Tensor, Tensor]:
 def length_limits(model: nn.Module, src_ids: Tensor, max_len: int | None, first: int) -> Tensor:
     """How many tokens each sentence may get, (B,): max_len, or its own length + 50 (sec. 6.1).
 
-    first: how many tokens there are already; the last one written is never read.
+    first: how many tokens there are already. The last token written is never read.
     """
     if not src_ids.numel():
         raise ValueError(f"src_ids has shape {tuple(src_ids.shape)}: there is nothing to decode.")
     longest = model.config.max_len - first + 1
     if max_len is None:
-        # Each sentence by its own length, so that it does not matter who shares its batch.
+        # By each sentence's own length, so that the rest of its batch makes no difference.
         return ((src_ids != PAD).sum(-1) + 50).clamp(max=longest)
     if not 1 <= max_len <= longest:
         raise ValueError(
@@ -259,10 +259,10 @@ def in_batches(
     device="cpu",
     each: Callable = map,
 ) -> list:
-    """What decode(src_ids (B, S)) gives for each source, B results a call, in the sources' order.
+    """Call decode(src_ids (B, S)) -> B results on batches; return all in the order of the sources.
 
     Sentences of similar length share a batch of at most max_tokens source tokens. each: map, or a
-    function like it that does several batches at a time.
+    function like it that decodes several batches at a time.
     """
     lengths = [len(ids) for ids in sources]
     batches = TokenBatchSampler(lengths, max([max_tokens, *lengths]), shuffle=False).batches()
@@ -279,7 +279,7 @@ def in_batches(
 
 @contextmanager
 def evaluating(model: nn.Module):
-    """Dropout off inside the block; the model's mode is restored after it."""
+    """Switch dropout off inside the block, and restore the model's mode afterwards."""
     was_training = model.training
     model.eval()
     try:

@@ -1,4 +1,4 @@
-"""Dropout: in training, each number is missing now and then (sec. 5.4)."""
+"""Dropout: in training, some numbers are set to zero at random (sec. 5.4)."""
 
 import torch
 from torch import Tensor, nn
@@ -9,8 +9,8 @@ from transformer_lib.guards import guard
 class Dropout(nn.Module):
     """Zero each number with probability p in training, and scale the rest by 1 / (1 - p).
 
-    The scale keeps the mean, so nothing has to change when training ends. The same law as
-    torch.nn.Dropout (Srivastava et al. 2014, sec. 10, "inverted").
+    The scaling keeps the mean, so nothing has to change at inference. This is also what
+    torch.nn.Dropout does (Srivastava et al. 2014, sec. 10, "inverted" dropout).
     """
 
     def __init__(self, p: float):

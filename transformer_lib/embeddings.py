@@ -1,4 +1,4 @@
-"""Token ids to vectors (sec. 3.4), and what enters the first layer (sec. 3.5, 5.4)."""
+"""Turn token ids into vectors (sec. 3.4), ready for the first layer (sec. 3.5, 5.4)."""
 
 import math
 
@@ -17,7 +17,7 @@ class TokenEmbedding(nn.Module):
     The rows start small (standard deviation 1 / sqrt(d_model)), because the same matrix may serve
     as the output projection, where larger rows would give huge logits. The factor brings them
     back to the size of the positional encoding that is added next (sec. 3.4). scale=False leaves
-    it out, as GPT and BERT do.
+    the factor out, as GPT and BERT do.
     """
 
     def __init__(self, vocab_size: int, d_model: int, scale: bool = True):
@@ -49,9 +49,9 @@ def _check_ids(ids: Tensor) -> None:
 
 
 class Embed(nn.Module):
-    """What the first layer reads: vectors of tokens, their positions, dropout (sec. 5.4).
+    """Make the input of the first layer: token vectors plus positions, then dropout (sec. 5.4).
 
-    norm: normalise the sum, as BERT does, whose layers all read normalised vectors.
+    norm: normalise the sum, as in BERT, where every layer reads normalised vectors.
     """
 
     def __init__(self, config: BlockConfig, norm: bool = False):

@@ -1,12 +1,12 @@
-"""How good is a translation? BLEU, chrF, TER, CER and WER, and how sure one can be of them.
+"""How good is a translation? BLEU, chrF, TER, CER and WER, and how far you can trust them.
 
 This is the last step from text to a number: `decoding` gives hypotheses, one string per sentence,
 and this module compares them with the references, one string per sentence too.
 
 - `score` gives the numbers to report, BLEU, chrF and TER from sacrebleu with their signatures.
 - `bleu` computes BLEU from scratch and equals sacrebleu.
-- `bootstrap` and `paired_bootstrap` say how far the number can be trusted.
-- `sentence_scores` and `breakdown` say where it comes from.
+- `bootstrap` and `paired_bootstrap` say how much the number would vary with other sentences.
+- `sentence_scores` and `breakdown` say which sentences it comes from.
 
 sacrebleu and sacremoses are imported when they are needed.
 """
@@ -78,10 +78,10 @@ def bleu(
 
 
 def bleu_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> np.ndarray:
-    """What one sentence adds to corpus BLEU: 10 integers.
+    """The 10 integers that one sentence adds to the counts of corpus BLEU.
 
-    hypothesis, reference: lists of tokens. Returns (10,): for n = 1..4 the hypothesis's n-grams
-    that the reference has too, then all its n-grams, then the lengths of both in tokens.
+    hypothesis, reference: lists of tokens. Returns (10,): for n = 1..4 how many of the hypothesis's
+    n-grams the reference has too, then how many it has in all, then both lengths in tokens.
     """
     matches, totals = [], []
     for n in range(1, MAX_ORDER + 1):
@@ -95,9 +95,9 @@ def bleu_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> np.ndarr
 def bleu_from_counts(counts: Sequence | np.ndarray) -> np.ndarray:
     """BLEU in percent from summed counts (..., 10), for one corpus or many at once.
 
-    A precision without a match would make the product zero. Exponential smoothing puts 1/2 match
-    in the place of the first such zero, 1/4 in that of the next, and so on (Chen and Cherry 2014,
-    method 3). A corpus with no match at all, or without any 4-gram, scores 0.
+    A precision without a match would make the product zero. Exponential smoothing replaces the
+    first such zero by 1/2 a match, the next by 1/4 of one, and so on (Chen and Cherry 2014,
+    method 3). A corpus with no match at all, or without any 4-grams, scores 0.
     """
     counts = np.asarray(counts, dtype=float)
     matches, totals = counts[..., :4], counts[..., 4:8]  # (..., 4)
@@ -108,7 +108,7 @@ def bleu_from_counts(counts: Sequence | np.ndarray) -> np.ndarray:
     precisions = smoothed / np.maximum(totals, 1)
     geometric_mean = np.exp(np.log(precisions).mean(-1))
 
-    # Precision alone would reward saying little, so short output is punished.
+    # Precision on its own would reward short output, so short output is penalised.
     ratio = reference_length / np.maximum(hypothesis_length, 1)
     brevity_penalty = np.exp(np.minimum(0, 1 - ratio))
     defined = matches.any(-1) & totals.all(-1)
@@ -124,9 +124,9 @@ def lowercased_tokenised_bleu(
 ) -> float:
     """BLEU as older papers report it: lowercased, punctuation normalised, tokenised by Moses.
 
-    That is the form in which Multi30k was first distributed (Elliott et al. 2016), so published
-    results on it are in this unit. It differs from cased BLEU: compare like with like.
-    language: of both lists, as "en" or "de". Needs the package sacremoses.
+    Multi30k was first distributed in that form (Elliott et al. 2016), so published results on it
+    are in this unit. They can't be compared with cased BLEU.
+    language: the language of both lists, such as "en" or "de". Needs the package sacremoses.
     Raises ValueError for a language that Moses does not know.
     """
     check_texts(hypotheses, references)
@@ -187,7 +187,7 @@ def bootstrap(
 ) -> Interval:
     """A 95 % interval for a corpus score: how it would vary with other sentences of the same kind.
 
-    Draws as many sentences as there are, with replacement, n times, and scores each draw (Koehn
+    Draws as many sentences as there are, with replacement, and scores them, n times over (Koehn
     2004). metric: "bleu", "chrf", "ter", "cer" or "wer". Returns Interval.
     """
     check_texts(hypotheses, references)
@@ -202,7 +202,7 @@ class Comparison:
     delta: float
     low: float  # 95 % of the resampled differences lie between low and high
     high: float
-    p_value: float  # how often chance by itself gives a difference as large, in either direction
+    p_value: float  # how often chance alone gives a difference as large, in either direction
 
 
 def paired_bootstrap(
@@ -213,7 +213,7 @@ def paired_bootstrap(
     seed: int = 0,
     metric: str = "bleu",
 ) -> Comparison:
-    """Is system a different from system b, or are these sentences just kind to one of them?
+    """Is system a different from system b, or do these sentences just happen to favour one of them?
 
     Both systems are scored on the same draws, so what a draw does to both cancels (Koehn 2004).
     The p-value is the share of draws whose difference lies as far from the mean difference as the
@@ -248,7 +248,7 @@ def _interval(scores: np.ndarray) -> Interval:
 def _statistics(
     metric: str, hypotheses: Sequence[str], references: Sequence[str]
 ) -> tuple[np.ndarray, Callable]:
-    """What a corpus score is made of, so that draws are scored without counting anything again.
+    """The counts behind a corpus score, so that draws are scored without counting anything again.
 
     Returns statistics (sentences, k), which add up over sentences, and a function from their sums
     (..., k) to scores (...).
@@ -279,8 +279,8 @@ def sentence_scores(
 ) -> list[float]:
     """One score per sentence, as a list: for sorting and browsing, not for averaging.
 
-    metric: as for `bootstrap`. A sentence has few 4-grams, so its BLEU is rough: it is taken over
-    the orders that the sentence has; chrF says more.
+    metric: as for `bootstrap`. A sentence has few 4-grams, so its BLEU is rough (it uses only the
+    orders that the sentence has); chrF says more.
     """
     check_texts(hypotheses, references)
     if metric == "bleu":
@@ -291,7 +291,7 @@ def sentence_scores(
 
 @dataclass(frozen=True)
 class Group:
-    """The sentences of one key in a `breakdown`: how many, and their corpus score."""
+    """One group of a `breakdown`: how many sentences it has, and their corpus score."""
 
     sentences: int
     score: float

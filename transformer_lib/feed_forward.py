@@ -17,11 +17,11 @@ ACTIVATIONS = {
 
 
 class FeedForward(nn.Module):
-    """Widen to d_ff, apply a non-linearity, come back to d_model.
+    """Widen to d_ff, apply a nonlinearity, and return to d_model.
 
     activation: "relu" (the paper, eq. 2), "gelu" (BERT), "gelu_tanh" (GPT-2), or "swiglu" (Shazeer
-    2020, eq. 6), where a second projection gates the first; with it, take two thirds of d_ff for
-    an equal number of parameters.
+    2020, eq. 6), where a second projection gates the first; for the same number of parameters,
+    take two thirds of d_ff.
     """
 
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu", bias: bool = True):

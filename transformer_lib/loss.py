@@ -13,7 +13,7 @@ def label_smoothed_cross_entropy(
     The right token keeps 1 - smoothing (plus its share of the rest), and every token of the
     vocabulary gets smoothing / V (Szegedy et al. 2016, sec. 7), as torch's own cross_entropy
     with label_smoothing does. Targets equal to ignore_index (padding) do not count; if
-    nothing counts, the loss is 0.
+    no target counts, the loss is 0.
 
     logits: (..., V) float; targets: (...) integers. Returns a scalar.
     """

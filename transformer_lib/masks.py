@@ -1,6 +1,6 @@
-"""Masks: which position may look at which.
+"""Masks: which positions may look at which.
 
-One meaning everywhere: boolean, True = may attend, broadcastable to
+A mask means the same everywhere: boolean, True = may attend, broadcastable to
 (B, n_heads, T_query, T_key). Combine two masks with `&`.
 """
 
@@ -34,11 +34,11 @@ def causal_mask(size: int, device=None) -> Tensor:
 
 
 def decoder_mask(ids: Tensor, start: int = 0) -> Tensor | None:
-    """What the tokens of a decoder may read: nothing later, and no padding.
+    """The mask of a decoder: a token may not read later ones, and may not read padding.
 
-    ids: (B, T), of which the first is at position `start`: the ones before it are in a cache,
-    which holds no padding. Returns (B or 1, 1, T, start + T) bool, or None where a single new token
-    reads all before it.
+    ids: (B, T); the first is at position `start`, and those before it are in a cache, which holds
+    no padding. Returns (B or 1, 1, T, start + T) bool, or None for a single new token, which reads
+    everything before it.
     """
     length = ids.size(-1)
     if start and length == 1:

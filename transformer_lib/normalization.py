@@ -10,8 +10,8 @@ from transformer_lib.guards import guard
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     """Layer normalisation in plain arithmetic (Ba et al. 2016, eq. 4): the teaching version.
 
-    Shift each vector along the last axis to mean 0 and scale it to variance 1, by itself: no other
-    token or sentence has any influence. x: (..., D); weight, bias: (D,) -> (..., D).
+    Each vector along the last axis is shifted to mean 0 and scaled to variance 1, independently of
+    all other tokens and sentences. x: (..., D); weight, bias: (D,) -> (..., D).
     """
     mean = x.mean(-1, keepdim=True)  # (..., 1)
     variance = x.var(-1, keepdim=True, unbiased=False)  # (..., 1), divided by D, not D - 1
@@ -29,7 +29,7 @@ class LayerNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x: (..., D) -> (..., D)."""
-        # One fused kernel with the numbers of layer_norm above.
+        # One fused kernel that computes the same numbers as layer_norm above.
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
 
@@ -49,9 +49,9 @@ class RMSNorm(nn.Module):
 class BatchNorm(nn.Module):
     """Batch normalisation of each feature over all tokens of a batch (Ioffe and Szegedy 2015).
 
-    Here for comparison: it mixes sentences, counts padding, and behaves differently in training
-    (statistics of the batch) and at inference (running averages). Its chapter measures what that
-    costs. Equal to torch.nn.BatchNorm1d on the flattened tokens.
+    It is here only for comparison: it mixes sentences, counts padding, and behaves differently in
+    training (statistics of the batch) and at inference (running averages). The chapter on
+    normalisation measures what that costs. Equal to torch.nn.BatchNorm1d on the flattened tokens.
     """
 
     def __init__(self, d_model: int, eps: float = 1e-5, momentum: float = 0.1):

@@ -13,7 +13,7 @@ from transformer_lib.runs.device import multiplies_bf16
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    """The optimizer that config.optimizer names. Its rate is 0 until the first update sets it."""
+    """The optimizer that config.optimizer names. Its learning rate is 0 until the first update."""
     adam = {"lr": 0.0, "betas": config.betas, "eps": config.eps, "fused": True}
     if config.optimizer == "muon":
         return Muon(model, **adam)
@@ -21,12 +21,12 @@ def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimiz
 
 
 class Muon(torch.optim.Adam):
-    """Muon (Jordan et al. 2024) for the matrices of attention and feed-forward networks; Adam for
-    all else: embeddings, the output's matrix, biases, gains.
+    """Muon (Jordan et al. 2024) for the matrices of attention and feed-forward networks, and Adam
+    for everything else: embeddings, the output matrix, biases and gains.
 
-    A gradient stretches a few directions of a matrix far more than the others. Muon's step goes the
-    same way in all of them. Its length is that of Adam's steps (Liu et al. 2025), so that both take
-    one rate.
+    A gradient stretches a few directions of a matrix far more than the others. Muon's step is about
+    equally long in all of them. It is scaled to the size of Adam's steps (Liu et al. 2025), so that
+    one learning rate suits both.
     """
 
     def __init__(self, model: nn.Module, momentum: float = 0.95, **adam):
@@ -40,7 +40,7 @@ class Muon(torch.optim.Adam):
 
     @torch.no_grad()
     def step(self):
-        """One update of all that has a gradient. Those of the matrices are used up."""
+        """Update every parameter that has a gradient. The matrices' gradients are set to None."""
         rate = self.param_groups[0]["lr"]
         for shape, matrices in self.matrices.items():
             matrices = [p for p in matrices if p.grad is not None]
@@ -50,7 +50,7 @@ class Muon(torch.optim.Adam):
             length = 0.2 * math.sqrt(max(shape))  # Adam's steps: about 0.2 for each number
             for p, step in zip(matrices, steps, strict=True):
                 p.sub_(step, alpha=rate * length)
-                p.grad = None  # so that Adam passes it by
+                p.grad = None  # so that Adam skips it
         super().step()
 
     def _averaged(self, p: Tensor) -> Tensor:
@@ -64,11 +64,11 @@ class Muon(torch.optim.Adam):
 
 
 def orthogonalize(matrices: Tensor, rounds: int = 5) -> Tensor:
-    """For each matrix U S V^T the matrix U S' V^T: the same directions, all stretched about alike.
+    """Turn each matrix U S V^T into U S' V^T: the same directions, all stretched about equally.
 
-    Newton and Schulz's iteration: a polynomial that lifts the stretches (singular values), the
-    smallest most of all, to between 0.7 and 1.2. It takes products alone, no decomposition, and
-    bf16 is exact enough, where the device multiplies it. matrices: (N, A, B) -> the same shape.
+    This is the Newton-Schulz iteration: a polynomial that raises the singular values, the smallest
+    most of all, to between 0.7 and 1.2. It needs only products, no decomposition, and bf16 is exact
+    enough on devices that multiply in it. matrices: (N, A, B) -> the same shape.
     """
     x = matrices.bfloat16() if multiplies_bf16(matrices.device) else matrices.float()
     if tall := x.size(-2) > x.size(-1):

@@ -1,8 +1,9 @@
-"""Where a token stands: attention alone does not know (sec. 3.5).
+"""The position of each token, which attention by itself does not know (sec. 3.5).
 
-Two ways to tell it. SinusoidalEncoding and LearnedEncoding add a vector to the embedding, once,
-before the first layer. RotaryEmbedding and AlibiBias act inside every self-attention: one turns
-queries and keys by an angle that grows with the position, the other lowers scores with distance.
+There are two ways to supply it. SinusoidalEncoding and LearnedEncoding add a vector to the
+embedding, once, before the first layer. RotaryEmbedding and AlibiBias act inside every
+self-attention: the first turns queries and keys by an angle that grows with the position, and the
+second lowers scores as the distance grows.
 
 A new scheme is a subclass of PositionalScheme and a line in SCHEMES.
 """
@@ -18,12 +19,12 @@ from transformer_lib.guards import guard
 class PositionalScheme(nn.Module):
     """The three places where a model can take in the position of a token.
 
-    A scheme overrides the hooks it uses. The class itself overrides none: positions "none".
+    A scheme overrides the hooks that it uses. The base class uses none of them: positions "none".
     """
 
     @classmethod
     def build(cls, config) -> "PositionalScheme":
-        """The scheme for a model of these sizes."""
+        """Make the scheme for a model of these sizes."""
         return cls()
 
     def add(self, x: Tensor, start: int = 0) -> Tensor:
@@ -110,7 +111,7 @@ class RotaryEmbedding(PositionalScheme):
     """Turn each pair of features of queries and keys by position * frequency (Su et al. 2021).
 
     The dot product of a query at position m and a key at position n then depends on m and n only
-    through m - n: a relative position, without a table of them. Values are left alone.
+    through m - n: a relative position, without a table. Values are not changed.
     """
 
     def __init__(self, d_head: int, base: float = 10000.0):
@@ -144,7 +145,7 @@ class AlibiBias(PositionalScheme):
     """Lower each attention score by slope * distance (Press et al. 2022).
 
     Head h of n_heads has slope 2^(-8 h / n_heads), h = 1..n_heads: some heads see far, some near.
-    Nothing is learned and nothing ends at max_len. In the encoder, which looks both ways, the
+    Nothing is learned, and there is no longest length. In the encoder, which looks both ways, the
     distance is |i - j|.
     """
 
@@ -179,10 +180,10 @@ SCHEMES: dict[str, type[PositionalScheme]] = {
 
 
 def make_positions(config, *hooks: str) -> PositionalScheme:
-    """The scheme named by config.positional where it uses one of `hooks` ("add", "turn", "bias").
+    """The scheme named by config.positional, if it uses one of `hooks` ("add", "turn", "bias").
 
-    Elsewhere a scheme that does nothing. Raises TypeError for a scheme that overrides no hook: a
-    model would silently have no positions.
+    Otherwise a scheme that does nothing. Raises TypeError for a scheme that overrides no hook,
+    because the model would silently have no positions.
     """
     scheme = SCHEMES[config.positional]
     used = [

@@ -1,9 +1,10 @@
 """How large an experiment of the book runs: "smoke", "cpu" or "full".
 
-The environment variable BOOK_SCALE decides. Without it the size is "cpu", for a GPU does not help
-the small networks of a chapter, which stay on the processor; only a notebook that says `on_gpu()`,
-because it trains there, is "full" where there is one. "smoke" is for tests (each notebook within a
-minute), "cpu" for every reader (within three), "full" for the real run.
+The environment variable BOOK_SCALE decides. Without it the size is "cpu", because a GPU does not
+help with the small networks of a chapter, which stay on the processor. The size is "full" only in
+a notebook that calls `on_gpu()`, because it trains there, and only if there is a GPU. "smoke" is
+for tests (each notebook within a minute), "cpu" for every reader (within three), "full" for the
+real run.
 """
 
 import os
@@ -15,7 +16,7 @@ _large = False  # this notebook trains on a GPU, and there is one
 
 
 def on_gpu() -> None:
-    """Say that this notebook trains on a GPU where there is one: there its size is "full"."""
+    """Declare that this notebook trains on a GPU if there is one: its size is then "full"."""
     import torch
 
     global _large

@@ -19,8 +19,8 @@ def inverse_sqrt(step: int, peak_lr: float, warmup: int) -> float:
 def cooldown(step: float, max_steps: int, length: int) -> float:
     """Factor on the rate: 1, then linearly down to 1/length over the last `length` updates.
 
-    Small steps at the end settle where large ones only circle (Hägele et al. 2024). What comes
-    before does not depend on when the run will end.
+    Small steps at the end reach a minimum that large ones only circle (Hägele et al. 2024). Until
+    then, the rate does not depend on when the run will end.
     """
     return min(1.0, (max_steps + 1 - step) / max(length, 1))
 

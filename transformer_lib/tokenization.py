@@ -1,7 +1,7 @@
-"""Text to ids and back, with the `tokenizers` library.
+"""Turn text into ids and back, with the `tokenizers` library.
 
 Special tokens have fixed ids: <pad> 0, <bos> 1, <eos> 2, <unk> 3. A tokenizer is trained on the
-training split alone; what only the validation or test split contains must stay unknown.
+training split only; words that only the validation or test split contains must stay unknown.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ SPECIAL_TOKENS = ["<pad>", "<bos>", "<eos>", "<unk>"]  # in the order of their i
 def train_tokenizer(texts: Iterable[str], vocab_size: int, kind: str = "bpe") -> Tokenizer:
     """Learn a vocabulary of at most `vocab_size` tokens, special tokens included.
 
-    kind: "bpe" for sub-words by byte-pair encoding (Sennrich et al. 2016), "word" for the most
+    kind: "bpe" for subwords by byte-pair encoding (Sennrich et al. 2016), "word" for the most
     frequent words. Spaces become part of the following token, as "▁", so that
     `tokenizer.decode(tokenizer.encode(text).ids) == text` for text without outer or unusual
     spaces whose characters (or words) were seen in training. A special token that occurs in a text,
@@ -63,7 +63,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, kind: str = "bpe") ->
 
 
 def load_tokenizer(path: str | Path) -> Tokenizer:
-    """Read a tokenizer.json. Raises ValueError when it is missing, damaged or not one of ours."""
+    """Read a tokenizer.json. Raises ValueError if it is missing, damaged or not one of ours."""
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"no tokenizer at {path}: train one, or name a run folder that has one.")
@@ -105,7 +105,7 @@ def encode_target(tokenizer: Tokenizer, texts: Iterable[str]) -> list[list[int]]
 def encode_pairs(
     tokenizer: Tokenizer, pairs: Iterable[tuple[str, str]]
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """Ids of the sources and of the targets of sentence pairs, as training reads them."""
+    """The ids of the sources and of the targets of sentence pairs, as training reads them."""
     pairs = list(pairs)
     sources = encode_source(tokenizer, (source for source, _ in pairs))
     return sources, encode_target(tokenizer, (target for _, target in pairs))

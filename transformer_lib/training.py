@@ -1,8 +1,8 @@
 """Training: many small updates of the weights, resumable, on one device or several.
 
-`update` is what learns: one step of the optimizer. `fit` is the loop around it, for every kind of
-model; `train` prepares that for translation. The rest is in transformer_lib.runs: a run's folder,
-checkpoints, devices, processes, signals.
+`update` does the learning: it is one step of the optimizer. `fit` is the loop around it, for every
+kind of model, and `train` sets it up for translation. The rest is in transformer_lib.runs: a run's
+folder, checkpoints, devices, processes, signals.
 """
 
 import math
@@ -44,8 +44,8 @@ def translation_batches(
 ) -> Batches:
     """Batches of (B, S) source and (B, T + 1) target ids; every target token but <bos> counts.
 
-    both_directions: so many epochs at the start hold each pair a second time, with source and
-    target exchanged (Ding et al. 2021).
+    both_directions: how many epochs at the start hold each pair a second time, with source and
+    target swapped (Ding et al. 2021).
     """
     extra = len(sources) if both_directions else 0
     if both_directions:
@@ -70,11 +70,11 @@ def translation_loss(model: nn.Module, batch: tuple[Tensor, ...], smoothing: flo
 def r_drop_loss(
     model: nn.Module, batch: tuple[Tensor, ...], smoothing: float = 0.0, weight: float = 1.0
 ) -> Tensor:
-    """translation_loss of two passes, and how far apart they are (R-Drop, Liang et al. 2021).
+    """The translation loss of two passes, plus how far apart they are (R-Drop, Liang et al. 2021).
 
-    Dropout drops different units in each pass, so the two predict differently. The term is
+    Dropout drops different units in each pass, so the two predict differently. The added term is
     weight / 2 times the mean over real target tokens of (KL(p, q) + KL(q, p)) / 2, in nats. (The
-    paper adds up the losses of both passes, where this takes their mean: hence the half.)
+    paper sums the losses of the two passes, while this takes their mean: hence the half.)
 
     batch: src_ids (B, S), tgt_ids (B, T + 1), <bos> first. Returns a scalar.
     """
@@ -119,8 +119,8 @@ def train(
 
     pairs: {"train": [(source, target), ...], "validation": [...]}, as from data.load_parallel;
     where there's no "validation", nothing is measured while it trains. data_info (source,
-    languages) is kept in run_dir/config.json. loss: another translation_loss.
-    Raises ValueError, too, when the data is empty or the tokenizer is not the model's.
+    languages) is kept in run_dir/config.json. loss: a loss to use instead of translation_loss.
+    Raises ValueError, too, if the data is empty or the tokenizer is not the model's.
     """
     require_fit(tokenizer, model.config.vocab_size)
     require_pairs(pairs, SPLITS)
@@ -138,7 +138,7 @@ def train(
 
     if loss is None and config.r_drop:
         loss = partial(r_drop_loss, weight=config.r_drop)
-    elif loss is None:  # logits in blocks suit a processor's cache; on an H200 they cost time
+    elif loss is None:  # blocks of logits suit a processor's cache, but cost time on an H200
         on_cpu = pick_device(config.device).type == "cpu"
         loss = fast.translation_loss if config.fast and on_cpu else translation_loss
     return fit(
@@ -164,7 +164,7 @@ def update(
     """One update of the weights: batches become a gradient, and the optimizer takes a step.
 
     together: the batches of all processes; each process takes its share. loss_of(batch): the mean
-    over its tokens. Returns the norm of the gradient before it's clipped to max_norm.
+    loss over its tokens. Returns the norm of the gradient before it's clipped to max_norm.
     """
     model, optimizer, batches = state.model, state.optimizer, state.batches
     device = next(model.parameters()).device
@@ -199,23 +199,23 @@ def fit(
     files: dict[str, str] | None = None,
     rate: Callable[[TrainConfig, int, int], float] | None = None,
 ) -> list[dict]:
-    """Train until config.max_steps, or go on where an interrupted run in `run_dir` stopped.
+    """Train until config.max_steps, or go on from where an interrupted run in `run_dir` stopped.
 
     loss(model, batch): the mean over the tokens that batches.n_tokens counts. validate(): numbers
-    that measure the model. data_info, files (name -> text): kept in run_dir; they make the run.
-    rate(config, step, d_model): the learning rate of an update, another schedule.learning_rate.
+    that measure the model. data_info, files (name -> text): kept in run_dir; they identify the run.
+    rate(config, step, d_model): the learning rate of an update, instead of schedule.learning_rate.
     Returns the metrics, one dictionary per log entry, as in run_dir/metrics.jsonl; `on_log` gets
     each as it is written (by the first process alone, if there are several). The model ends with
     the averaged weights of the last checkpoints, as run_dir/model.safetensors holds them (16-bit).
     Under torchrun, all processes must see the same run_dir.
 
-    Raises TrainingDiverged when a loss is NaN or infinite; ValueError when run_dir holds another
-    run; OSError when it cannot be written; KeyboardInterrupt, all saved, after a first Ctrl-C.
+    Raises TrainingDiverged if a loss is NaN or infinite; ValueError if run_dir holds another run;
+    OSError if it cannot be written; KeyboardInterrupt after a first Ctrl-C, once all is saved.
     """
     processes, device = Processes(config.device), pick_device(config.device)
     bf16 = uses_bf16(config.precision, device)
     loss, rate = checked(model, loss, rate or learning_rate)
-    set_seed(config.seed + processes.rank)  # each process drops out other units
+    set_seed(config.seed + processes.rank)  # each process drops different units
     model = (fast.accelerate(model) if config.fast else model).to(device)
     optimizer = make_optimizer(model, config)
     max_norm = config.clip_norm or math.inf
@@ -251,7 +251,7 @@ def fit(
                     run.save(step, state)
                 bar.update()
                 if stopping:
-                    run.say(f"\nStopped at step {step}; saved. The same command goes on.")
+                    run.say(f"\nStopped at step {step}; saved. Run the same command to go on.")
                     raise KeyboardInterrupt
         run.finish(step, state, bf16, validate)
         return run.metrics

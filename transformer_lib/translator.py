@@ -24,9 +24,9 @@ from transformer_lib.tokenization import (
 class Translation:
     """One translated sentence.
 
-    text: the translation. tokens, source_tokens: what the decoder wrote and the encoder read,
-    both with <eos>. cross_attention: (n_decoder_layers, n_heads, len(tokens), len(source_tokens)),
-    the weights with which each written token was predicted. score: log-probability divided by
+    text: the translation. tokens, source_tokens: the tokens that the decoder wrote and the encoder
+    read, both with <eos>. cross_attention: (n_decoder_layers, n_heads, len(tokens),
+    len(source_tokens)), the weights with which each token was predicted. score: log-probability /
     length ** length_penalty.
     """
 
@@ -40,7 +40,7 @@ class Translation:
 class Translator:
     """Translate sentences with a trained Transformer.
 
-    length_penalty: the exponent of beam_search that `translate` takes when it is given none.
+    length_penalty: the exponent of beam_search that `translate` uses unless you give it another.
     """
 
     def __init__(self, model: Transformer, tokenizer: Tokenizer, length_penalty: float = 1.0):
@@ -63,9 +63,9 @@ class Translator:
     ) -> list[Translation]:
         """Translate each text by beam search, in batches of at most max_tokens source tokens.
 
-        length_penalty: None takes self.length_penalty, for a recorded run the one chosen for it.
+        length_penalty: None means self.length_penalty, which in a recorded run was chosen for it.
         attention=False leaves cross_attention empty and saves one pass over each sentence.
-        An empty text, or one without a visible character, stays empty.
+        An empty text, or a text without visible characters, stays empty.
         Raises TypeError for a bare string, ValueError for a sentence longer than the model reads.
         """
         if isinstance(texts, str):
@@ -87,7 +87,7 @@ class Translator:
         model = fast.for_decoding(self.model, len(sources))  # the same ids in less time
 
         def search(src_ids: Tensor):
-            """Ids, score and cross-attention of each sentence."""
+            """The ids, score and cross-attention of each sentence."""
             ids, scores = beam_search(model, src_ids, beam_size, None, length_penalty)
             weights = self.cross_attention(src_ids, ids) if attention else [None] * len(ids)
             return zip(ids, scores, weights, strict=True)
@@ -122,7 +122,7 @@ class Translator:
 
     @torch.inference_mode()
     def cross_attention(self, src_ids: Tensor, ids: Tensor) -> Tensor:
-        """Weights with which each id of a translation was predicted: (B, layers, H, T, S).
+        """The weights with which each id of a translation was predicted: (B, layers, H, T, S).
 
         src_ids: (B, S); ids: (B, T), as a decoder returns them. One pass, teacher-forced.
         """

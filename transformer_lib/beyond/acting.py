@@ -1,7 +1,7 @@
-"""Episodes of a pole on a cart: recorded, learned from, and played for a return that is asked for.
+"""Episodes of a pole on a cart: record them, learn from them, and play for a requested return.
 
-The environment is gymnasium's CartPole: each step that the pole stands earns 1, and the episode
-ends when it falls, when the cart leaves the track, or after LIMIT steps.
+The environment is gymnasium's CartPole: each step for which the pole stays up earns 1, and the
+episode ends when it falls, when the cart leaves the track, or after LIMIT steps.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ class Episodes(NamedTuple):
 @torch.no_grad()
 def play(choose, n_episodes: int, seed: int = 0) -> Episodes:
     """Play n_episodes at once. choose(past) -> actions (N,); past: the episodes so far, whose last
-    step has its state and not yet its action.
+    step has a state but no action yet.
     """
     import gymnasium
 
@@ -64,12 +64,13 @@ def play(choose, n_episodes: int, seed: int = 0) -> Episodes:
 
 
 def by_chance(policy: nn.Module):
-    """For `play`: draw each action from the policy's logits for the last state."""
+    """Make a chooser for `play` that samples actions from the policy's logits for the last state.
+    """
     return lambda past: torch.distributions.Categorical(logits=policy(past.states[:, -1])).sample()
 
 
 def train_policies(n_updates: int, keep: tuple[int, ...], rate: float = 1e-2) -> list[nn.Module]:
-    """A small network improved by policy gradient; copies of it after `keep` updates."""
+    """Improve a small network by policy gradient; return copies of it after `keep` updates."""
     import copy
 
     policy = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 2))
@@ -80,7 +81,7 @@ def train_policies(n_updates: int, keep: tuple[int, ...], rate: float = 1e-2) ->
         seen = play(by_chance(policy), 32, seed=update)
         real = torch.arange(LIMIT) < seen.lengths[:, None]
         togo = returns_to_go(seen.rewards)
-        togo = togo - (togo * real).sum(0) / real.sum(0).clamp(min=1)  # against the others' mean
+        togo = togo - (togo * real).sum(0) / real.sum(0).clamp(min=1)  # less the others' mean
         logp = F.log_softmax(policy(seen.states), -1).gather(-1, seen.actions[..., None])[..., 0]
         loss = -(logp * togo * real).sum() / real.sum() / 10
         optimizer.zero_grad()
@@ -90,7 +91,8 @@ def train_policies(n_updates: int, keep: tuple[int, ...], rate: float = 1e-2) ->
 
 
 def record(n_each: int = 100, keep: tuple[int, ...] = (0, 8, 14, 20, 30)) -> Episodes:
-    """n_each episodes of each of the policies after `keep` updates: from random to good."""
+    """Record n_each episodes of the policy after each of the `keep` updates: from random to good.
+    """
     played = [
         play(by_chance(policy), n_each, seed=1000 + i)
         for i, policy in enumerate(train_policies(max(keep), keep))
@@ -99,14 +101,14 @@ def record(n_each: int = 100, keep: tuple[int, ...] = (0, 8, 14, 20, 30)) -> Epi
 
 
 def best(episodes: Episodes, share: float = 0.1) -> Episodes:
-    """The share of the episodes with the highest returns."""
+    """Return this share of the episodes: those with the highest returns."""
     order = episodes.rewards.sum(-1).argsort(descending=True)
     order = order[: max(1, round(share * len(order)))]
     return Episodes(*(x[order] for x in episodes))
 
 
 def decision_transformer(d_model: int = 48, n_layers: int = 2) -> DecisionTransformer:
-    """Two layers of width 48, for the four numbers and two actions of CartPole."""
+    """Make a model of two layers of width 48, for CartPole's four numbers and two actions."""
     config = BlockConfig(
         d_model, 4, 2 * d_model, 0, n_layers, dropout=0.0, max_len=LIMIT, activation="gelu"
     )
@@ -114,10 +116,10 @@ def decision_transformer(d_model: int = 48, n_layers: int = 2) -> DecisionTransf
 
 
 def draw_windows(episodes: Episodes, n_windows: int, context: int = CONTEXT):
-    """Pieces of `context` steps, each step of the data equally likely to be the first.
+    """Draw pieces of `context` steps; every step of the data is equally likely to be the first.
 
-    Returns returns (B, K), states (B, K, 4), actions (B, K), steps (B, K), and real (B, K) bool:
-    what comes after an episode's end is padding.
+    Returns returns (B, K), states (B, K, 4), actions (B, K), steps (B, K), and real (B, K) bool,
+    False for the padding after an episode's end.
     """
     chosen = torch.multinomial(episodes.lengths.float(), n_windows, replacement=True)
     lengths = episodes.lengths[chosen]
@@ -139,8 +141,8 @@ def train(
     context: int = CONTEXT,
     n_windows: int = 64,
 ) -> list[float]:
-    """Learn to name the recorded actions; returns the losses. see_returns=False: behaviour cloning,
-    the same model, given a return of 0 at every step.
+    """Learn to predict the recorded actions; return the losses. see_returns=False: behaviour
+    cloning, where the same model is given a return of 0 at every step.
     """
 
     def loss():
@@ -157,8 +159,9 @@ def asking(
     context: int = CONTEXT,
     count_down: bool = True,
 ):
-    """For `play`: draw from the model's actions, asked for a return (a number, or one for each
-    episode); None: for a model that was given none. What is earned is no longer asked for.
+    """Make a chooser for `play` that samples actions from the model. target: the return to ask for
+    (a number, or one per episode; None for a model trained without returns). What has been earned
+    is subtracted from it.
     """
 
     def choose(past: Episodes) -> Tensor:

@@ -1,8 +1,8 @@
-"""Less depth: one layer as often as a place needs it, or fewer layers for words that are easy.
+"""Less depth: repeat one layer as often as a place needs it, or use fewer layers for easy words.
 
 `AdaptiveSteps` is the Universal Transformer's adaptive computation time. `EarlyLeaving` lets each
-token of a finished translator leave after any decoder layer (Depth-Adaptive Transformer, CALM);
-`random_exit_loss` trains its exits, and `calibrate` chooses how sure it must be.
+token of a trained translator leave after any decoder layer (Depth-Adaptive Transformer, CALM);
+`random_exit_loss` trains its exits, and `calibrate` chooses how sure it has to be to leave.
 """
 
 import math
@@ -24,7 +24,7 @@ from transformer_lib.translator import Translator
 
 
 class AdaptiveSteps(nn.Module):
-    """One layer again and again, until each place has had enough (Dehghani et al. 2019).
+    """Applies one layer again and again until every place has halted (Dehghani et al. 2019).
 
     layer: (x (B, T, D), mask) -> (B, T, D). A place halts when its halting probabilities sum to
     `threshold`; its result is the mean of its states, weighted by them (Graves 2016).
@@ -55,7 +55,7 @@ class AdaptiveSteps(nn.Module):
 
 
 def decoder_states(model: Transformer, src_ids: Tensor, tgt_ids: Tensor) -> list[Tensor]:
-    """What each decoder layer gives out: n_decoder_layers of (B, T, D)."""
+    """The output of each decoder layer: n_decoder_layers of (B, T, D)."""
     src_mask, tgt_mask = model.default_masks(src_ids, tgt_ids)
     memory, states = model.encode(src_ids, src_mask), []
     x = model.embed(model.tgt_embedding(tgt_ids))
@@ -66,8 +66,8 @@ def decoder_states(model: Transformer, src_ids: Tensor, tgt_ids: Tensor) -> list
 
 
 class Exits(nn.Module):
-    """For every decoder layer but the last: a linear map to what the last one would have given,
-    and a guess at whether it would say the same word.
+    """For every decoder layer but the last: a linear map that guesses the last layer's output, and
+    a guess whether both layers would choose the same word.
     """
 
     def __init__(self, d_model: int, n_layers: int):
@@ -88,7 +88,7 @@ class Exits(nn.Module):
 def random_exit_loss(
     model: Transformer, exits: Exits, batch: tuple[Tensor, Tensor], smoothing: float = 0.1
 ) -> Tensor:
-    """The loss at one exit, drawn again for each batch: all layers learn to predict.
+    """The loss at one exit, drawn anew for each batch, so that all layers learn to predict.
 
     On average it is the mean over the exits, as in Elbayad et al. (2020), for one projection.
     """
@@ -103,22 +103,22 @@ def random_exit_loss(
 
 @torch.no_grad()
 def solve_maps(exits: Exits, states: list[Tensor]) -> None:
-    """Set each map to the linear one that comes nearest to the last states: least squares.
+    """Set each map to the linear one that comes closest to the last states, by least squares.
 
     states: for each layer (N, D), from any texts, with N > D and some spread in every direction.
     """
     for linear, x in zip(exits.maps, states[:-1], strict=True):
         with_one = torch.cat([x, x.new_ones(len(x), 1)], dim=1)  # (N, D + 1), for the bias
-        # torch's default driver, "gelsy", takes directions in which x varies little for noise.
+        # torch's default driver, "gelsy", treats directions in which x varies little as noise.
         solution = torch.linalg.lstsq(with_one, states[-1], driver="gels").solution
         linear.weight.copy_(solution[:-1].T)
         linear.bias.copy_(solution[-1])
 
 
 def agreement_loss(exits: Exits, states: list[Tensor], words: Tensor) -> Tensor:
-    """How badly `exits.agree` foretells that an exit says what the last layer says.
+    """The loss of `exits.agree`, which predicts whether an exit agrees with the last layer.
 
-    states: for each layer (N, D); words: (n_layers, N), what each exit says there.
+    states: for each layer (N, D); words: (n_layers, N), the word that each exit chooses.
     """
     agrees = (words[:-1] == words[-1]).float()  # (n_layers - 1, N)
     guess = torch.stack([f(x)[:, 0] for f, x in zip(exits.agree, states[:-1], strict=True)])
@@ -126,12 +126,12 @@ def agreement_loss(exits: Exits, states: list[Tensor], words: Tensor) -> Tensor:
 
 
 class EarlyLeaving(nn.Module):
-    """A translator whose decoder a token leaves as soon as it is sure enough.
+    """A translator whose tokens leave the decoder as soon as the model is sure enough of them.
 
-    Decodes with greedy_decode like the translator itself. measure: "gap" between the two most
-    probable words, "stillness" (the cosine between the states before and after a layer), "agree",
-    what a trained guess says, or "depth", the number of layers itself: then all leave together.
-    threshold: above 1, or for "depth" above the number of layers, nobody leaves early.
+    Use it with greedy_decode, like the translator itself. measure: how sure the model is. "gap":
+    between the two most probable words; "stillness": the cosine between the states before and after
+    a layer; "agree": the exit's trained guess; "depth": the number of layers, so all tokens leave
+    together. threshold: above 1, or above the number of layers for "depth", no token leaves early.
     """
 
     MEASURES = ("gap", "stillness", "agree", "depth")
@@ -143,7 +143,7 @@ class EarlyLeaving(nn.Module):
         self.model, self.exits, self.config = model, exits, model.config
         self.measure, self.threshold = measure, threshold
         self.depths: list[Tensor] = []  # for each step, the layers that each row took
-        self.train(model.training)  # else decoding would put the translator into training mode
+        self.train(model.training)  # otherwise decoding would put the translator into training mode
 
     def start(self, src_ids: Tensor, bos_id: int, use_cache: bool = True):
         """As Transformer.start."""
@@ -160,7 +160,7 @@ class EarlyLeaving(nn.Module):
                 write_down(layer, x, cache.own)  # later tokens read it there
                 continue
             before, after = x, layer(x, state.memory, state.src_mask, None, cache)
-            # For a token that has left, too, the layer has made keys and values from its state.
+            # The layer makes keys and values from the state of a token that has left, too.
             x = torch.where(left[:, None, None], before, after)
             if depth < len(layers):
                 sure = self.sureness(before[:, 0], x[:, 0], depth)
@@ -173,7 +173,7 @@ class EarlyLeaving(nn.Module):
         return logits
 
     def sureness(self, before: Tensor, after: Tensor, depth: int) -> Tensor:
-        """States before, after: (B, D), a layer, the `depth`th -> (B,) in [-1, 1]."""
+        """before, after: (B, D), the states around layer `depth` -> how sure, (B,) in [-1, 1]."""
         if self.measure == "depth":
             return after.new_full((len(after),), depth)
         if self.measure == "stillness":
@@ -185,7 +185,7 @@ class EarlyLeaving(nn.Module):
 
 
 def words_changed(text: str, full: str) -> float:
-    """How far a translation is from the one by all layers: 1 - F1 of their words, 0 to 1."""
+    """How far a translation is from the full model's: 1 - F1 of their words, from 0 to 1."""
     a, b = Counter(text.split()), Counter(full.split())
     both = sum((a & b).values())
     return 1 - 2 * both / max(1, a.total() + b.total()) if a != b else 0.0
@@ -200,7 +200,7 @@ def calibrate(losses: Tensor, allowed: float, risk: float = 0.05) -> int | None:
     """
     chosen = None
     for i, found in enumerate(losses.mean(1).tolist()):
-        # How probable is so low a mean, if the true one is above what is allowed?
+        # How probable is such a low mean if the true one is above what is allowed?
         if math.exp(-2 * losses.size(1) * max(0.0, allowed - found) ** 2) > risk:
             break
         chosen = i
@@ -208,7 +208,7 @@ def calibrate(losses: Tensor, allowed: float, risk: float = 0.05) -> int | None:
 
 
 def load_exits() -> tuple[Translator, Exits]:
-    """The shipped translator, as it is, with recorded exits: maps by least squares."""
+    """The shipped translator, unchanged, with recorded exits: maps fitted by least squares."""
     translator = load_pretrained("multi30k-de-en")
     config = translator.model.config
     exits = Exits(config.d_model, config.n_decoder_layers)

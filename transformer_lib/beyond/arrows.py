@@ -12,8 +12,8 @@ from transformer_lib.guards import guard
 
 
 def draw(batch: int, n_places: int, max_hops: int, generator: torch.Generator):
-    """Where each place's arrow points, (B, T); hops to go, (B,), 1 to max_hops; where one arrives
-    from each place, (B, T).
+    """Draw where each place's arrow points, (B, T), the number of hops, (B,), 1 to max_hops, and
+    where the hops lead from each place, (B, T).
     """
     arrows = torch.randint(n_places, (batch, n_places), generator=generator)
     hops = torch.randint(1, max_hops + 1, (batch,), generator=generator)
@@ -25,7 +25,7 @@ def draw(batch: int, n_places: int, max_hops: int, generator: torch.Generator):
 
 
 class Follower(nn.Module):
-    """One encoder layer, applied adaptively, that says where the arrows lead."""
+    """Predicts where the arrows lead, with one encoder layer applied adaptively."""
 
     def __init__(self, n_places: int, max_hops: int, max_steps: int, d_model: int = 64):
         super().__init__()
@@ -44,7 +44,7 @@ class Follower(nn.Module):
 
 
 def arrival_loss(model: Follower, batch, price: float) -> Tensor:
-    """Cross-entropy of where one arrives, and `price` times the mean ponder cost."""
+    """The cross-entropy of the destinations, plus `price` times the mean ponder cost."""
     arrows, hops, arrived = batch
     logits, _, ponder = model(arrows, hops)
     return F.cross_entropy(logits.flatten(0, 1), arrived.flatten()) + price * ponder.mean()

@@ -1,4 +1,4 @@
-"""A Transformer of attention alone whose weights are written by hand, entry by entry, by name."""
+"""An attention-only Transformer whose weights are written by hand, entry by entry, by name."""
 
 import torch
 from torch import Tensor
@@ -11,18 +11,18 @@ GIVEN = ("one", "place", "place²")  # of each token's vector, besides its lette
 def run_by_hand(
     layers: list, readout: dict, texts: list[str], letters: str, causal: bool = True
 ) -> tuple[Tensor, list]:
-    """Answers of a machine for texts of one length, (B, T, answers), and each head's weights.
+    """Run a machine on texts of one length: its answers, (B, T, answers), and each head's weights.
 
     A token's vector has a number for each letter (1 for its own), "one" (always 1), "place" (0, 1,
     2, ...) and "place²", and a 0 for every other name that a matrix uses. layers: a list of layers,
-    each a list of heads, each a pair of matrices as dictionaries; what they do not name is 0:
+    each a list of heads, each a pair of matrices as dictionaries; entries not named are 0:
 
         scores, {(number of the query's token, number of the key's token): weight}
         values, {(number read at the key, number added to at the query): weight}
 
     All heads of a layer read the same vectors, and what they write is added. readout: {(number,
-    answer): weight}; its answers are in the order of their names. causal: whether a token sees
-    itself and what stands before it, or everything. Computed in float64.
+    answer): weight}; the answers are sorted by name. causal: whether a token sees only itself and
+    the tokens before it, or all of them. Computed in float64.
     """
     matrices = [matrix for layer in layers for head in layer for matrix in head]
     used = {name for matrix in matrices for pair in matrix for name in pair}

@@ -1,10 +1,10 @@
-"""What decoding has to keep, made smaller: fewer heads, one latent vector, a window, fewer bits.
+"""Smaller caches for decoding: fewer heads, one latent vector, a window, or fewer bits.
 
-`LatentAttention` caches one short vector per token and makes keys and values of it.
+`LatentAttention` caches one short vector per token and makes keys and values from it.
 `WindowAttention` with its `WindowCache` forgets all but the first and the newest tokens,
-`QuantisedCache` rounds what it keeps. `bytes_per_token` counts all of them from a `BlockConfig`.
-`grouped` and `latent` turn a trained attention into a cheaper one, which a little more training may
-repair; `fitted` loses less.
+and `QuantisedCache` rounds what it keeps. `bytes_per_token` computes the size of each from a
+`BlockConfig`. `grouped` and `latent` turn a trained attention into a cheaper one, which a little
+more training may repair; `fitted` loses less.
 """
 
 import math
@@ -24,9 +24,9 @@ from transformer_lib.positional import PositionalScheme
 def bytes_per_token(
     config: BlockConfig, bits: float = 16, latent: int = 0, turned: int = 0
 ) -> float:
-    """What a decoder keeps of one token in all its layers, in bytes.
+    """The bytes that a decoder caches for one token, in all its layers.
 
-    latent, turned: of LatentAttention; without, keys and values of every head are kept.
+    latent, turned: as in LatentAttention; without them, the keys and values of every head are kept.
     """
     heads = config.n_kv_heads or config.n_heads
     numbers = latent + turned if latent else 2 * heads * config.d_model // config.n_heads
@@ -34,9 +34,9 @@ def bytes_per_token(
 
 
 def tokens_kept(length: int, window: int, sinks: int = 0, one_global_of: int = 0) -> float:
-    """How many tokens' keys and values a layer keeps, averaged over layers.
+    """The number of tokens whose keys and values a layer keeps, averaged over the layers.
 
-    one_global_of: of so many layers, one keeps all; 0: none does.
+    one_global_of: one in this many layers keeps all of them; 0: none does.
     """
     near = min(length, window + sinks)
     return near + (length - near) / one_global_of if one_global_of else near
@@ -49,9 +49,9 @@ class LatentAttention(MultiHeadAttention):
     """Keys and values of all heads are made from one short vector per token, and only that is kept
     (multi-head latent attention; DeepSeek-AI 2024, sec. 2.1).
 
-    latent: R, the numbers of that vector. turned: numbers of one more key, shared by all heads,
-    which rotary positions turn. normalise: RMSNorm on the latent vector, as DeepSeek has it.
-    absorb: work on the latent vectors themselves, without making keys and values of them.
+    latent: R, the size of that vector. turned: the size of one more key, shared by all heads, which
+    rotary positions turn. normalise: apply RMSNorm to the latent vector, as DeepSeek does.
+    absorb: work on the latent vectors directly, without making keys and values from them.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class LatentAttention(MultiHeadAttention):
             self.w_k_turned = nn.Linear(d_model, turned, bias=False)
 
     def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
-        """As in MultiHeadAttention; values are made from the keys' vectors, so `value` is not read.
+        """As in MultiHeadAttention, but values are made from the latent vectors of `key`.
 
         The cache keeps the latent vectors, (B, 1, T, R), and the turned keys, (B, 1, T, turned).
         """
@@ -101,15 +101,15 @@ class LatentAttention(MultiHeadAttention):
         return self.w_o(self.join_heads(output)), weights
 
     def on_keys_and_values(self, q: Tensor, c: Tensor):
-        """Naive: keys and values of every head, from all the latent vectors, at every step."""
+        """Naive: make every head's keys and values from all the latent vectors at every step."""
         return q, self.split_heads(self.w_k(c[:, 0])), self.split_heads(self.w_v(c[:, 0]))
 
     def on_latents(self, q: Tensor, c: Tensor):
-        """Absorbed: q (W c) is (q W) c, so the queries go down, and the latent vectors stay."""
+        """Absorbed: q (W c) = (q W) c, so project the queries down and leave the latent vectors."""
         return q @ self.per_head(self.w_k), c, c  # (B, H, T_query, R), (B, 1, T_key, R) twice
 
     def per_head(self, layer: nn.Linear) -> Tensor:
-        """The weights of w_k or w_v by heads: (H, K, R)."""
+        """The weights of w_k or w_v, split by head: (H, K, R)."""
         return layer.weight.unflatten(0, (self.n_heads, -1))
 
 
@@ -119,7 +119,7 @@ class LatentAttention(MultiHeadAttention):
 class QueryKeyNorm(PositionalScheme):
     """RMSNorm on every query and key, before positions turn them (Qwen 3, after Henry et al. 2020).
 
-    It is written as a scheme of positions, because that is where an attention hands out both.
+    It is written as a positional scheme, because that is the hook that sees both of them.
     """
 
     def __init__(self, d_head: int, inner: PositionalScheme | None = None, eps: float = 1e-6):
@@ -138,14 +138,15 @@ class QueryKeyNorm(PositionalScheme):
 
 
 def window_with_sinks(window: int, sinks: int = 0) -> Rule:
-    """The newest `window` tokens, its own included, and the first `sinks` (Xiao et al. 2023)."""
+    """A rule: the newest `window` tokens, the query's own included, and the first `sinks` (Xiao et
+    al. 2023)."""
     return lambda i, j: (j <= i) & ((i - j < window) | (j < sinks))
 
 
 class WindowCache(KeyValueCache):
     """Keeps the first `sinks` tokens and the newest `window`, and forgets the others.
 
-    places: (kept,), where the kept tokens stand; `length` counts the forgotten ones, too.
+    places: (kept,), the positions of the kept tokens; `length` counts the forgotten ones, too.
     """
 
     def __init__(self, window: int, sinks: int = 0):
@@ -158,7 +159,8 @@ class WindowCache(KeyValueCache):
         return self.seen
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns all that were kept and the new ones; what is too old goes afterwards."""
+        """Return the kept keys and values with the new ones, and then drop those that are too old.
+        """
         all_keys, all_values = super().append(keys, values)
         new = torch.arange(self.seen, self.seen + keys.size(2), device=keys.device)
         self.seen += keys.size(2)
@@ -170,7 +172,7 @@ class WindowCache(KeyValueCache):
 
 
 class WindowAttention(MultiHeadAttention):
-    """Self-attention to the newest and the first tokens, with a cache that forgets the rest."""
+    """Self-attention to the newest and the first tokens, with a cache that drops the rest."""
 
     def __init__(self, *sizes, window: int, sinks: int = 0):
         super().__init__(*sizes)
@@ -194,10 +196,11 @@ class WindowAttention(MultiHeadAttention):
 
 
 def quantise(x: Tensor, bits: int, dim: int = -1) -> tuple[Tensor, Tensor, Tensor]:
-    """Whole numbers from 0 to 2^bits - 1, and the step and the lowest value of each group.
+    """Round to whole numbers from 0 to 2^bits - 1, with a step and a lowest value for each group.
 
-    x: (..., K). A group shares one step: the numbers along `dim`. Returns codes as x, and the
-    other two with size 1 along `dim`. `codes * step + low` is off by half a step at most.
+    x: (..., K). The numbers along `dim` form a group and share one step. Returns codes, shaped as
+    x, then steps and lowest values, with size 1 along `dim`. `codes * step + low` is off by half a
+    step at most.
     """
     low, high = x.amin(dim, keepdim=True), x.amax(dim, keepdim=True)
     step = ((high - low) / (2**bits - 1)).clamp(min=1e-8)
@@ -207,7 +210,7 @@ def quantise(x: Tensor, bits: int, dim: int = -1) -> tuple[Tensor, Tensor, Tenso
 class QuantisedCache(KeyValueCache):
     """Rounds each token's keys and values, head by head, before it keeps them.
 
-    Here the rounded numbers are kept as they are used; a real one packs the codes.
+    For simplicity it stores the rounded numbers themselves; a real cache packs the codes.
     """
 
     def __init__(self, bits: int):
@@ -223,7 +226,7 @@ class QuantisedCache(KeyValueCache):
 
 
 def quantised_bits(bits: int, group: int) -> float:
-    """Bits per number, with its share of the group's step and lowest value, 16 bits each."""
+    """Bits per number, with its share of the group's step and lowest value (16 bits each)."""
     return bits + 32 / group
 
 
@@ -231,7 +234,7 @@ def quantised_bits(bits: int, group: int) -> float:
 
 
 def decoder_cache(model: nn.Module, own=KeyValueCache, memory=KeyValueCache) -> DecoderCache:
-    """An empty cache of these kinds for each layer; a WindowAttention brings its own."""
+    """Make an empty cache of these kinds for each layer; a WindowAttention brings its own."""
     cache = DecoderCache(model.config.n_decoder_layers)
     for layer, kept in zip(model.decoder.layers, cache.layers, strict=True):
         kept.own = getattr(layer.self_attention, "new_cache", own)()
@@ -256,9 +259,9 @@ def grouped(old: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
 
 
 def truncated_svd(weight: Tensor, rank: int) -> tuple[Tensor, Tensor]:
-    """The nearest product up @ down of this rank to a map, (..., N, D).
+    """Find the product up @ down of this rank that is closest to a map, (..., N, D).
 
-    Returns up, (..., N, rank), and down, (..., rank, D). Nothing is lost from rank min(N, D) on.
+    Returns up, (..., N, rank), and down, (..., rank, D). From rank min(N, D) on nothing is lost.
     """
     u, s, v = torch.linalg.svd(weight.double(), full_matrices=False)
     root = s[..., :rank].sqrt()
@@ -267,7 +270,7 @@ def truncated_svd(weight: Tensor, rank: int) -> tuple[Tensor, Tensor]:
 
 
 def require_no_positions(old: MultiHeadAttention) -> None:
-    """Raise ValueError where attention itself adds the positions, as with rotary ones."""
+    """Raise ValueError if the attention itself adds the positions, as rotary positions do."""
     kind = type(old.positions)
     if kind.turn is not PositionalScheme.turn or kind.bias is not PositionalScheme.bias:
         raise ValueError(
@@ -277,11 +280,11 @@ def require_no_positions(old: MultiHeadAttention) -> None:
 
 
 def latent(old: MultiHeadAttention, size: int, absorb: bool = True) -> LatentAttention:
-    """The same attention from a latent vector of `size` numbers: the nearest product of that rank
-    to its keys' and values' weights together. From d_model numbers on nothing is lost.
+    """The same attention with a latent vector of `size` numbers: its keys' and values' weights
+    together, replaced by the closest product of that rank. From d_model numbers on nothing is lost.
 
-    Raises ValueError for positions that attention itself adds: keys that rotary positions turn
-    depend on where they stand, and cannot be made this way.
+    Raises ValueError for positions that the attention itself adds: keys that rotary positions turn
+    depend on the position, and cannot be made this way.
     """
     require_no_positions(old)
     bias = old.w_q.bias is not None
@@ -300,11 +303,11 @@ def latent(old: MultiHeadAttention, size: int, absorb: bool = True) -> LatentAtt
 
 
 def fitted(old: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
-    """The same attention with fewer heads of keys and values: each the nearest for its whole group.
+    """The same attention with fewer heads of keys and values, each fitted to its whole group.
 
-    A shared head makes every head of its group by a map (K, K). The keys' maps go into the queries
-    and the values' into the output, so neither is made. With all heads nothing is lost.
-    Raises ValueError for positions that attention itself adds, as `latent` does.
+    Every head of a group is a map (K, K) of the shared head. The keys' maps go into the queries and
+    the values' into the output, so neither costs anything. With all heads nothing is lost.
+    Raises ValueError for positions that the attention itself adds, as `latent` does.
     """
     require_no_positions(old)
     bias, heads = old.w_q.bias is not None, (old.n_heads, old.d_head)
@@ -329,7 +332,7 @@ def fitted(old: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
 
 
 def convert(model: nn.Module, kind, **settings) -> nn.Module:
-    """Give every attention of the model's decoder the form that kind(old, **settings) makes."""
+    """Replace every attention in the model's decoder by kind(old, **settings)."""
     for layer in model.decoder.layers:
         for name in ("self_attention", "cross_attention"):
             if (old := getattr(layer, name)) is not None:

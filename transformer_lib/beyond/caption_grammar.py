@@ -1,4 +1,4 @@
-"""Short English captions of the book's small grammar, a word a token, and which texts it accepts.
+"""Short English captions from the book's small grammar, one token per word, and a test for them.
 
 A model that writes freely can be judged without a reference: either the grammar that made its
 training captions could have made its caption, or it couldn't.
@@ -24,7 +24,7 @@ COLOUR_WORDS = frozenset(english for _, english in mini.COLOURS + mini.COATS)
 
 @cache
 def _noun_phrases() -> dict[tuple[str, ...], list[tuple[Noun, str]]]:
-    """The words of every noun phrase of the grammar -> its noun and its determiner."""
+    """Every noun phrase of the grammar, as words -> its noun and its determiner."""
     found: dict = {}
     for noun in PEOPLE + ANIMALS + THINGS + [noun for noun, *_ in PLACES]:
         adjectives = [a for a in mini.ADJECTIVES[noun.kind]
@@ -64,7 +64,7 @@ def captions(n: int, seed: int = 0) -> list[str]:
 def to_ids(texts: Iterable[str], fill: int = PAD) -> Tensor:
     """Captions -> ids (B, 1 + LENGTH): <bos>, the words, <eos>, and `fill` up to the end.
 
-    Raises ValueError for a word that the grammar does not have, and for a caption of too many.
+    Raises ValueError for a word that is not in the grammar, and for a caption that is too long.
     """
     texts = list(texts)
     number = {word: i for i, word in enumerate(vocabulary())}
@@ -72,7 +72,7 @@ def to_ids(texts: Iterable[str], fill: int = PAD) -> Tensor:
         unknown = [word for word in text.split() if word not in number]
         if unknown:
             raise ValueError(
-                f"{text!r} holds {unknown[0]!r}, no word of the grammar; vocabulary() lists them."
+                f"{text!r} holds {unknown[0]!r}, not a word of the grammar; see vocabulary()."
             )
         if len(text.split()) >= LENGTH:
             raise ValueError(f"{text!r} is too long: a caption has at most {LENGTH - 1} words.")
@@ -81,7 +81,7 @@ def to_ids(texts: Iterable[str], fill: int = PAD) -> Tensor:
 
 
 def to_texts(ids: Tensor) -> list[str]:
-    """Ids (B, T), with or without <bos> -> what stands before the first <eos>."""
+    """Ids (B, T), with or without <bos> -> the text before the first <eos>."""
     words, found = (*vocabulary(), "<mask>"), []
     for row in ids.tolist():
         row = row[row[0] == BOS :]
@@ -90,7 +90,8 @@ def to_texts(ids: Tensor) -> list[str]:
 
 
 def accepts(text: str) -> bool:
-    """Whether the grammar can make this caption: agreement, articles, and who can do what."""
+    """Whether the grammar can make this caption: it checks agreement, articles, and who does what.
+    """
     words = text.split()
     return any(end == len(words) for end in _clauses(words))
 

@@ -2,9 +2,9 @@
 
 Candidates come from sampling (`sampled`) or from the list that a beam leaves (`n_best`). Then
 
-- the model itself chooses, or the model of the other direction, or both (`rerank`),
-- the candidates choose: the one that is most like the others (`agreement`),
-- or a person's translation does (`nearest`), which shows what the best choice would be worth.
+- the model itself chooses, or the model for the other direction, or both (`rerank`),
+- the candidates vote: the one that is most like the others wins (`agreement`),
+- or a person's translation decides (`nearest`), which shows what the best choice would be worth.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ def sampled(
     generator: torch.Generator | None = None,
     max_tokens: int = 4096,
 ) -> list[list[list[int]]]:
-    """n samples for each source, as lists of ids without padding: (sources, n, length)."""
+    """Draw n samples for each source, as lists of ids without padding: (sources, n, length)."""
     if n < 1:
         raise ValueError(f"n is {n}; draw at least 1 sample of each sentence.")
 
@@ -53,10 +53,10 @@ def n_best(
     bos_id: int = BOS,
     eos_id: int = EOS,
 ) -> list[tuple[float, list[int]]]:
-    """What a beam of n has finished, best first: (score, ids) of n translations of one source.
+    """The translations that a beam of n finishes, best first: (score, ids) for one source.
 
-    src_ids: (1, S). The score is beam_search's, which returns the first of these and forgets the
-    others. Fewer than n come back if max_len ends the search.
+    src_ids: (1, S). beam_search computes the same scores, but returns only the first of these.
+    There are fewer than n if max_len ends the search.
     """
     if src_ids.size(0) != 1:
         raise ValueError(f"src_ids has {src_ids.size(0)} rows; pass one sentence, (1, S).")
@@ -70,7 +70,7 @@ def n_best(
         ids, state = model.start(src_ids, bos_id)
         first, limit = ids.size(1), int(length_limits(model, src_ids, max_len, ids.size(1))[0])
         ids = ids.repeat_interleave(n, 0)  # (n, length) prefixes
-        totals = torch.tensor([0.0] + [-torch.inf] * (n - 1))  # all are the same: one may count
+        totals = torch.tensor([0.0] + [-torch.inf] * (n - 1))  # all are equal: only one may count
         for length in range(1, limit + 1):
             log_p, tokens = _top(model, ids[:, state.length :], state, 2 * n)  # (n, 2n)
             totals, choice = (totals[:, None] + log_p).flatten().topk(2 * n)  # (2n,)
@@ -95,7 +95,7 @@ def n_best(
 def log_probability(
     model: nn.Module, sources: list[list[int]], targets: list[list[int]], size: int = 100
 ) -> Tensor:
-    """log P(target | source) of each pair of lists of ids, teacher-forced, a sum over tokens: (n,).
+    """log P(target | source) for pairs of lists of ids, teacher-forced, summed over tokens: (n,).
 
     targets: without <bos>, with <eos>. size: pairs in a batch.
     """
@@ -120,15 +120,15 @@ def per_token(translator: Translator, sources: list[str], targets: list[str]) ->
     return log_probability(translator.model, src, out) / torch.tensor([len(ids) for ids in out])
 
 
-# ---- who chooses ---------------------------------------------------------------------------------
+# ---- choosing ------------------------------------------------------------------------------------
 
 
 def rerank(own: Tensor, other: Tensor, weight: float) -> list[int]:
-    """The places of the candidates, best first, by (1 - weight) * own + weight * other.
+    """The indices of the candidates, best first, by (1 - weight) * own + weight * other.
 
-    own: log P(candidate | source) per token of the candidate, (n,). other: what the model of the
-    other direction gives back, log P(source | candidate) per token of the source, (n,).
-    weight 0 is the model's own order, 1 that of the other direction; equals keep their order.
+    own: log P(candidate | source) per token of the candidate, (n,). other: log P(source |
+    candidate) per token of the source, from the model for the other direction, (n,). weight 0 gives
+    the model's own order, and 1 that of the other direction; ties keep their order.
     """
     if own.shape != other.shape or own.dim() != 1 or not len(own):
         raise ValueError(
@@ -141,10 +141,10 @@ def rerank(own: Tensor, other: Tensor, weight: float) -> list[int]:
 
 
 def agreement(candidates: list[str], metric: str = "chrf") -> list[float]:
-    """How much each candidate is like the others: its mean score with each of them as reference.
+    """How similar each candidate is to the others: its mean score with each of them as reference.
 
-    The highest is the choice of minimum Bayes risk decoding (Kumar and Byrne 2004). A text that was
-    drawn twice counts twice; each is compared with itself, too, which adds the same to all.
+    Minimum Bayes risk decoding chooses the highest (Kumar and Byrne 2004). A text that was drawn
+    twice counts twice; each is compared with itself, too, which adds the same amount to all.
     """
     _check(candidates, metric)
     times = Counter(candidates)  # text -> how often it was drawn
@@ -155,9 +155,10 @@ def agreement(candidates: list[str], metric: str = "chrf") -> list[float]:
 
 
 def nearest(candidates: list[str], reference: str, metric: str = "bleu") -> int:
-    """The oracle: the place of the candidate with the highest sentence score; the first of equals.
+    """The oracle: the index of the candidate with the highest sentence score (the first, if tied).
 
-    No method may do this, since it looks at the reference. It says what a choice could be worth.
+    A real method may not do this, since it looks at the reference. It shows the most that choosing
+    could gain.
     """
     _check(candidates, metric)
     scores = sentence_scores(candidates, [reference] * len(candidates), metric=metric)

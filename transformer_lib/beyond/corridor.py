@@ -16,7 +16,7 @@ from transformer_lib.masks import causal_mask
 
 FORWARD, LEFT, RIGHT = range(3)  # the actions
 N_PICTURES = 8
-JUNCTION = 2 + N_PICTURES  # what is seen: two signs, the pictures on the wall, the junction
+JUNCTION = 2 + N_PICTURES  # the sights: two signs, the pictures on the wall, the junction
 
 
 class Walks(NamedTuple):
@@ -27,7 +27,7 @@ class Walks(NamedTuple):
 
 
 def draw_walks(n_walks: int, length: int, generator: torch.Generator | None = None) -> Walks:
-    """A sign, length - 2 cells with a picture drawn at random in each, a junction."""
+    """Draw walks: a sign, then length - 2 cells with a random picture in each, then a junction."""
     turn = torch.randint(LEFT, RIGHT + 1, (n_walks,), generator=generator)
     pictures = torch.randint(2, JUNCTION, (n_walks, length - 2), generator=generator)
     end = torch.full((n_walks, 1), JUNCTION)
@@ -35,9 +35,9 @@ def draw_walks(n_walks: int, length: int, generator: torch.Generator | None = No
 
 
 class Agent(nn.Module):
-    """What has been seen so far -> logits of the actions, and the return that it expects.
+    """Reads the sights so far; predicts logits of the actions, and the return that it expects.
 
-    gate_bias: a number for the gates of GTrXL; None for the residuals that config names.
+    gate_bias: a bias for the gates of GTrXL; None for the residuals that config names.
     """
 
     def __init__(self, config: BlockConfig, gate_bias: float | None = None, gate=GruGate):
@@ -61,11 +61,11 @@ class Agent(nn.Module):
 def rewards_of(actions: Tensor, turn: Tensor) -> tuple[Tensor, Tensor]:
     """actions: (B, T), turn: (B,) -> rewards (B, T), alive (B, T) bool: True where a step is made.
 
-    Each step forward through the corridor earns its share of 1, the right turn earns 1 more. Any
-    other action is a bump into the wall, and the walk is over.
+    Each step forward through the corridor earns its share of 1, and the right turn earns 1 more.
+    Any other action is a bump into the wall, which ends the walk.
     """
     forward = actions == FORWARD
-    forward[:, -1] = False  # at the junction there is only left and right
+    forward[:, -1] = False  # at the junction there are only left and right
     alive = torch.ones_like(forward)
     alive[:, 1:] = forward[:, :-1].cumprod(-1).bool()
     rewards = forward.float() / (actions.size(1) - 1)
@@ -79,11 +79,12 @@ def returns_to_go(rewards: Tensor) -> Tensor:
 
 
 def policy_gradient_loss(agent: Agent, walks: Walks, entropy: float = 0.05) -> Tensor:
-    """Act at random, and make what earned more than expected likelier (REINFORCE with a baseline).
+    """Sample actions, and make those likelier that earned more than expected (REINFORCE with a
+    baseline).
 
-    One pass is enough for all steps, because apart from the end, what is seen does not depend on
-    the actions.
-    entropy: what being undecided is worth at each step, so that exploring does not stop too soon.
+    One pass is enough for all steps because, apart from where a walk ends, the sights do not depend
+    on the actions. entropy: the bonus for staying undecided at a step, so that exploration does not
+    stop too soon.
     """
     logits, values = agent(walks.sights)  # (B, T, 3), (B, T)
     policy = torch.distributions.Categorical(logits=logits)
@@ -95,7 +96,7 @@ def policy_gradient_loss(agent: Agent, walks: Walks, entropy: float = 0.05) -> T
 
 
 def told_loss(agent: Agent, walks: Walks) -> Tensor:
-    """The control: nothing is earned, the right action of each step is given (cross-entropy)."""
+    """The control: nothing is earned; instead each step's right action is given (cross-entropy)."""
     logits, _ = agent(walks.sights)  # (B, T, 3)
     right = torch.full_like(walks.sights, FORWARD)
     right[:, -1] = walks.turn
@@ -106,7 +107,8 @@ def told_loss(agent: Agent, walks: Walks) -> Tensor:
 def progress(agent: Agent, walks: Walks) -> tuple[float, float]:
     """The probability of reaching the junction, and of turning right there (mean over walks).
 
-    The second is 1/3 if the agent knows nothing, 1/2 if it knows a junction, and 1 with memory.
+    The second is 1/3 if the agent knows nothing, 1/2 if it recognises a junction, and 1 if it
+    remembers the sign.
     """
     likely = agent(walks.sights)[0].softmax(-1)  # (B, T, 3)
     arrives = likely[:, :-1, FORWARD].prod(-1)
@@ -118,7 +120,7 @@ def walk(
     agent: Agent, n_updates: int, rate: float, loss=policy_gradient_loss, length=12, warmup=1,
     until=1.1,
 ) -> list[tuple[int, float, float]]:
-    """Learn from 32 new walks an update: (update, *progress), every 25 updates.
+    """Learn from 32 new walks per update; return (update, *progress) for every 25th update.
 
     until: ends the training run when the right turn has been this likely three times in a row.
     """

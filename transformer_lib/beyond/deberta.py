@@ -1,4 +1,4 @@
-"""DeBERTa: places apart from contents inside every attention, absolute places only at the end.
+"""DeBERTa: each attention keeps positions apart from contents; absolute ones come only at the end.
 
 The scores themselves are `encoders.disentangled_scores` (He et al. 2021, eq. 4).
 """
@@ -17,11 +17,11 @@ from transformer_lib.models.classifier import MaskedLanguageModel
 
 
 class DisentangledAttention(MultiHeadAttention):
-    """Self-attention whose scores add content to content, to distance, and from distance.
+    """Self-attention whose scores sum content to content, content to distance, and the reverse.
 
     distances: (2R, D), one vector for each distance from -R to R - 1, shared by all layers; each
-    layer has its own maps of them. released: the distance of the third term the other way round,
-    as the published code and its weights have it.
+    layer maps them in its own way. released: measure the distance in the third term the other way
+    round, as the published code and weights do.
     """
 
     def __init__(self, config: ModelConfig, distances: nn.Parameter, released: bool = False):
@@ -44,9 +44,9 @@ class DisentangledAttention(MultiHeadAttention):
 class Deberta(MaskedLanguageModel):
     """A masked language model with disentangled attention (He et al. 2021, DeBERTa).
 
-    reach: R, beyond which all distances are one. absolute: add a learned vector of each place to
-    what leaves the last layer, before the token is guessed. (The paper's decoder runs the last
-    layer again with the places in its queries; one sum is the same idea in a line.)
+    reach: R, beyond which all distances are treated as equal. absolute: add a learned vector for
+    each position to the last layer's output, before the token is guessed. (The paper's decoder runs
+    the last layer again with the positions in its queries; this sum is a simpler form of that.)
     """
 
     def __init__(self, config: ModelConfig, reach: int = 32, absolute=True, released=False):
@@ -71,7 +71,7 @@ class Deberta(MaskedLanguageModel):
 def from_deberta(state: dict[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
     """The weights of a DebertaForMaskedLM of `transformers`, under Deberta's names.
 
-    It keeps the three maps of a head side by side in one matrix, and has no bias for the keys.
+    That model keeps the three maps of a head side by side in one matrix, and its keys have no bias.
     """
     width, heads, n_layers = config.d_model, config.n_heads, config.n_encoder_layers
     theirs = {

@@ -1,7 +1,7 @@
-"""A text is damaged and the model restores it: what an encoder-decoder can learn without pairs.
+"""Damage texts for a model to restore, so that an encoder-decoder can learn without pairs.
 
 The functions damage one text, a list of ids without <bos> and <eos>; `rng` is a random.Random.
-Gaps and tags are ids above those of the tokenizer: the language tags first, then the gaps.
+Gaps and tags have ids above those of the tokenizer: the language tags first, then the gaps.
 """
 
 import math
@@ -17,7 +17,7 @@ from transformer_lib.guards import guard
 
 
 def random_lengths(total: int, parts: int, rng: random.Random) -> list[int]:
-    """`total` as a sum of `parts` whole numbers, each at least 1."""
+    """Split `total` at random into `parts` whole numbers, each at least 1."""
     cuts = sorted(rng.sample(range(1, total), parts - 1))
     return [end - start for start, end in zip([0, *cuts], [*cuts, total], strict=True)]
 
@@ -28,7 +28,7 @@ def span_corruption(
     """T5 (Raffel et al. 2020, fig. 2): each lost span leaves a gap, the target lists the spans.
 
     About `share` of the tokens are lost, in spans of `span` tokens on average. Gap i has the id
-    first_gap + i. Returns the damaged text and the target, whose last gap means the end.
+    first_gap + i. Returns the damaged text and the target, whose last gap marks the end.
     """
     if len(ids) < 2:
         raise ValueError(f"a text of {len(ids)} tokens has no span to lose: give at least 2.")
@@ -36,7 +36,7 @@ def span_corruption(
     n_kept = len(ids) - n_lost
     n_spans = min(max(round(n_lost / span), 1), n_kept + 1)
     lost = random_lengths(n_lost, n_spans, rng)
-    # Something stays between two spans; before the first and after the last there may be nothing.
+    # At least one token stays between two spans, but maybe none before the first or after the last.
     kept = random_lengths(n_kept + 2, n_spans + 1, rng)
     kept[0], kept[-1] = kept[0] - 1, kept[-1] - 1
     source, target, at = ids[: kept[0]], [], kept[0]
@@ -48,7 +48,7 @@ def span_corruption(
 
 
 def restore(source: list[int], target: list[int], first_gap: int) -> list[int]:
-    """Put the spans of `target` into the gaps of `source`: what span_corruption began with."""
+    """Put the spans of `target` into the gaps of `source`: this undoes span_corruption."""
     spans, text = {}, []
     for token in target:
         if token >= first_gap:
@@ -63,9 +63,9 @@ def restore(source: list[int], target: list[int], first_gap: int) -> list[int]:
 def text_infilling(
     ids: list[int], gap: int, rng: random.Random, share: float = 0.3, span: float = 3.0
 ) -> list[int]:
-    """BART (Lewis et al. 2020, sec. 2.2): spans become one gap each, which does not say how long.
+    """BART (Lewis et al. 2020, sec. 2.2): each span becomes one gap, whatever the span's length.
 
-    Lengths are Poisson with mean `span`, until `share` of the tokens is lost; a span of length 0
+    Lengths are Poisson with mean `span`, until `share` of the tokens are lost; a span of length 0
     puts a gap where nothing is missing.
     """
     n_lost, spans = round(len(ids) * share), []
@@ -89,21 +89,21 @@ def poisson(mean: float, rng: random.Random) -> int:
 
 
 def token_masking(ids: list[int], gap: int, rng: random.Random, share: float = 0.3) -> list[int]:
-    """Each lost token leaves a gap: the text keeps its length."""
+    """Replace each lost token by a gap, so that the text keeps its length."""
     lost = set(rng.sample(range(len(ids)), round(len(ids) * share)))
     return [gap if i in lost else token for i, token in enumerate(ids)]
 
 
 def token_deletion(ids: list[int], rng: random.Random, share: float = 0.3) -> list[int]:
-    """Lost tokens leave no trace, so the model has to find out where something is missing."""
+    """Delete tokens without a trace, so that the model has to find out where they are missing."""
     lost = set(rng.sample(range(len(ids)), round(len(ids) * share)))
     return [token for i, token in enumerate(ids) if i not in lost]
 
 
 def local_shuffle(ids: list[int], rng: random.Random, reach: float = 3.0) -> list[int]:
-    """No token moves further than `reach` places (Lample et al. 2018, sec. 2.3).
+    """Shuffle tokens, none of them by more than `reach` places (Lample et al. 2018, sec. 2.3).
 
-    BART permutes sentences; a caption is only one.
+    BART permutes whole sentences instead, but a caption has only one.
     """
     keys = [i + rng.uniform(0, reach + 1) for i in range(len(ids))]
     return [ids[i] for i in sorted(range(len(ids)), key=keys.__getitem__)]
@@ -112,7 +112,7 @@ def local_shuffle(ids: list[int], rng: random.Random, reach: float = 3.0) -> lis
 class DamagedBatches(Batches):
     """Batches of (damaged source, what to write), damaged again in every epoch.
 
-    texts: ids without <bos> and <eos>; tags: for each text the id that comes first in its source
+    texts: ids without <bos> and <eos>; tags: for each text an id that is put first in its source
     and names the language to write. damage(ids, rng) -> (source, target).
     """
 

@@ -1,7 +1,7 @@
-"""A masked model that writes: it starts from masks alone and fills them in, pass by pass.
+"""A masked model that writes: it starts from masks only and fills them in, pass by pass.
 
-The model is the one of the chapter on reading. Two things change: the share of masked tokens is
-drawn anew for each text, from 0 to 1, and a text with few masks counts for more.
+The model is the masked one of the chapter on encoder-only models. Two things change: the share of
+masked tokens is drawn anew for each text, from 0 to 1, and texts with few masks count for more.
 """
 
 import torch
@@ -15,7 +15,10 @@ from transformer_lib.models.classifier import MaskedLanguageModel
 
 
 def mask_at(ids: Tensor, rate: Tensor, mask_id: int) -> Tensor:
-    """Mask each token but <bos> with its text's own rate. ids: (B, 1 + T), rate: (B,)."""
+    """Mask each token but <bos> with a probability, `rate`, of its text's own.
+
+    ids: (B, 1 + T), rate: (B,).
+    """
     hidden = torch.rand(ids.shape) < rate[:, None]
     return torch.where(hidden & (ids != BOS), mask_id, ids)
 
@@ -23,8 +26,8 @@ def mask_at(ids: Tensor, rate: Tensor, mask_id: int) -> Tensor:
 def diffusion_loss(model: MaskedLanguageModel, ids: Tensor) -> Tensor:
     """Nats per token of a bound on -log p(text) (Sahoo et al. 2024, MDLM, eq. 10).
 
-    ids: (B, 1 + T), <bos> first, no padding. A rate t in (0, 1] for each text, its masked tokens
-    guessed, and their sum divided by t: where little is hidden, each guess speaks for many.
+    ids: (B, 1 + T), <bos> first, no padding. Each text gets a rate t in (0, 1], its masked tokens
+    are guessed, and their summed loss is divided by t: where few are hidden, each counts for more.
     """
     n, mask_id = len(ids), model.config.vocab_size - 1
     rate = (torch.randperm(n) + torch.rand(n)).clamp(min=1e-3) / n  # one in each n-th of (0, 1]
@@ -44,10 +47,10 @@ def blank(n: int, length: int, mask_id: int) -> Tensor:
 
 
 class Counting(nn.Module):
-    """A masked model without an error: it looks its guesses up in all the texts that there are.
+    """A masked model that makes no errors: it looks its guesses up in a list of all texts.
 
-    Each place gets the distribution of that place among the texts that agree with what is visible.
-    Where no text agrees with all of it, those with the fewest differences count.
+    Each place gets the distribution of its tokens among the texts that agree with what is visible.
+    If no text agrees with all of it, those with the fewest differences count.
     """
 
     def __init__(self, texts: Tensor, config: ModelConfig):
@@ -80,13 +83,13 @@ def fill_in(
     sure_enough: float | None = None,
     watch=lambda ids: None,
 ) -> Tensor:
-    """Fill the masks of ids (B, T) in at most so many passes of the model -> (B, T).
+    """Fill in the masks of ids (B, T) in at most `passes` passes of the model -> (B, T).
 
     Each pass reads the texts as they are, draws a token for each mask, and keeps its share of them.
-    order: "random", or "sure" for the tokens whose draw the model found likeliest (Chang et al.
-    2022, MaskGIT; Nie et al. 2025, LLaDA). sure_enough: instead of a share, keep one token of each
-    text and all that are likelier than this; the last pass fills what is left. watch: called with
-    the ids after each pass.
+    order: which ones to keep, "random", or "sure" for those that the model found likeliest (Chang
+    et al. 2022, MaskGIT; Nie et al. 2025, LLaDA). sure_enough: instead of a share, keep one token
+    of each text and all that are likelier than this; the last pass fills in the rest. watch: called
+    with the ids after each pass.
     """
     if order not in ("random", "sure"):
         raise ValueError(f"order is {order!r}; it must be 'random' or 'sure'.")

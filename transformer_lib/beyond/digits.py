@@ -54,7 +54,8 @@ def load_mnist(name: str = "ylecun/mnist") -> tuple[Digits, Digits]:
 
 
 def vision_transformer(positional: str = "learned", channels: int = 1) -> VisionTransformer:
-    """Two layers of width 32 over 16 patches of 2 by 2 pixels: about 18,000 parameters."""
+    """Make a ViT: two layers of width 32 over 16 patches of 2 by 2 pixels, about 18,000 parameters.
+    """
     config = BlockConfig(
         32, 4, 64, 2, dropout=0.0, max_len=17, positional=positional, activation="gelu"
     )
@@ -62,7 +63,7 @@ def vision_transformer(positional: str = "learned", channels: int = 1) -> Vision
 
 
 def conv_net() -> nn.Module:
-    """Three convolutions and a linear map, with as many parameters as the ViT."""
+    """Make a network of three convolutions and a linear map, with as many parameters as the ViT."""
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(),
         nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
@@ -72,20 +73,20 @@ def conv_net() -> nn.Module:
 
 
 def with_stem() -> nn.Module:
-    """A ViT that reads what one convolution found, instead of the pixels."""
+    """A ViT that reads the output of a convolution instead of the pixels."""
     return nn.Sequential(
         nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), vision_transformer(channels=8)
     )
 
 
 def shuffle_patches(images: Tensor, order: Tensor, patch: int = 2) -> Tensor:
-    """The picture with its patches in another order: place i gets patch order[i]."""
+    """Put a picture's patches into another order: place i gets patch order[i]."""
     cut = F.unfold(images, patch, stride=patch)[:, :, order]  # (B, C * patch * patch, N)
     return F.fold(cut, images.shape[2:], patch, stride=patch)
 
 
 def shift(images: Tensor) -> Tensor:
-    """Each picture moved by a random step of its own: -1, 0 or 1 pixel down, and across."""
+    """Move each picture by a random step of its own: -1, 0 or 1 pixel down, and across."""
     down, across = torch.randint(3, (2, len(images), 1, 1))
     rows = torch.arange(8)[:, None] + down  # (N, 8, 1)
     columns = torch.arange(8) + across  # (N, 1, 8)
@@ -94,7 +95,7 @@ def shift(images: Tensor) -> Tensor:
 
 
 def shift_batch(images: Tensor) -> Tensor:
-    """All pictures moved by one random step: -1, 0 or 1 pixel down, and across."""
+    """Move all pictures by the same random step: -1, 0 or 1 pixel down, and across."""
     down, across = (int(torch.randint(3, ())) for _ in range(2))
     return F.pad(images, (1, 1, 1, 1))[..., down : down + 8, across : across + 8]
 
@@ -104,7 +105,7 @@ def train(
 ) -> list[float]:
     """Train with Adam on batches of 64, at a rate that falls linearly to 0; returns the losses.
 
-    change: what is done to the pictures of a batch, such as `shift`.
+    change: a function to apply to the pictures of a batch, such as `shift`.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     losses = []

@@ -1,6 +1,6 @@
-"""Distance inside the attention: as a factor of the scores, and as a span that each head learns.
+"""Distance inside the attention: as a factor on the scores, and as a span that each head learns.
 
-ALiBi, distance as a term, is `positional.AlibiBias`.
+ALiBi, which adds a term for the distance, is `positional.AlibiBias`.
 """
 
 import torch
@@ -13,7 +13,7 @@ from transformer_lib.guards import guard
 
 
 def places_between(n_queries: int, n_keys: int, start: int = 0, device=None) -> Tensor:
-    """(n_queries, n_keys) distances; the first query stands at place `start`."""
+    """(n_queries, n_keys) distances; the first query is at place `start`."""
     query = torch.arange(start, start + n_queries, device=device)
     return (query[:, None] - torch.arange(n_keys, device=device)).abs()
 
@@ -43,7 +43,7 @@ class DistanceAttention(MultiHeadAttention):
         """As in MultiHeadAttention; the last query is at the last key's place."""
         if mask is not None and mask.dtype != torch.bool:
             raise ValueError("DistanceAttention multiplies scores and takes no bias: no ALiBi.")
-        # Cut off first: a factor that should raise a negative score would lower it.
+        # Cut off first: a factor meant to raise a negative score would lower it.
         scores = (q @ k.mT / self.d_head**0.5).relu()  # (B, H, T_query, T_key)
         distance = places_between(q.size(2), k.size(2), k.size(2) - q.size(2), q.device)
         scores = scores * distance_factor(distance, self.weight, self.height)
@@ -59,17 +59,17 @@ def soft_span(distance: Tensor, span: Tensor, ramp: float) -> Tensor:
 class SpanAttention(MultiHeadAttention):
     """Self-attention in which each head learns how far it looks.
 
-    longest: the largest span there can be. The loss adds a price for `spans().mean()`.
+    longest: the largest possible span. The loss should add a price times `spans().mean()`.
     """
 
     def __init__(self, *sizes, longest: int, ramp: float = 8.0, start: float = 0.5):
         super().__init__(*sizes)
         self.longest, self.ramp = longest, ramp
-        # What is learned is a share of the longest.
+        # The parameter is a share of the longest span.
         self.share = nn.Parameter(torch.full((self.n_heads, 1, 1), float(start)))
 
     def spans(self) -> Tensor:
-        """How many places away each head looks with full weight: (H, 1, 1)."""
+        """How many places away each head still looks with full weight: (H, 1, 1)."""
         return self.share.clamp(0, 1) * self.longest
 
     def attend(self, q, k, v, mask=None, need_weights=False):

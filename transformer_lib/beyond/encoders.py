@@ -1,7 +1,7 @@
-"""What an encoder alone learns from, and what BERT's successors changed, a few lines each.
+"""Training tasks for encoder-only models, and what BERT's successors changed, a few lines each.
 
-The token that hides others, <mask>, has the last id of the model's vocabulary: one more than the
-tokenizer knows. Every text begins with <bos>, whose vector stands for the whole.
+The <mask> token, which hides others, has the last id of the model's vocabulary, which has one token
+more than the tokenizer's. Every text begins with <bos>, whose vector represents the whole text.
 """
 
 import math
@@ -60,11 +60,11 @@ def from_bert(state: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]:
 def mask_tokens(
     ids: Tensor, mask_id: int, rate: float = 0.15, parts: tuple = (0.8, 0.1, 0.1), generator=None
 ) -> tuple[Tensor, Tensor]:
-    """Choose tokens to be guessed, and spoil them (Devlin et al. 2019, sec. 3.1).
+    """Choose tokens to be guessed, and hide or replace them (Devlin et al. 2019, sec. 3.1).
 
-    ids: (B, T), special tokens below 4 are never chosen. parts: of the chosen ones, how many
-    become mask_id, how many another token (ids 4 to mask_id - 1), how many stay as they are.
-    Returns what the model reads, (B, T), and what it must guess, (B, T) bool.
+    ids: (B, T); special tokens, with ids below 4, are never chosen. parts: the shares of the chosen
+    tokens that become mask_id, that become another token (ids 4 to mask_id - 1), and that stay as
+    they are. Returns the ids to read, (B, T), and True where the model has to guess, (B, T) bool.
     """
     if len(parts) != 3 or min(parts) < 0 or abs(sum(parts) - 1) > 1e-6:
         raise ValueError(f"parts are {parts}; expected three shares that sum to 1.")
@@ -78,14 +78,14 @@ def mask_tokens(
 def guessing_loss(
     model: MaskedLanguageModel, read: Tensor, ids: Tensor, chosen: Tensor, segments=None
 ) -> Tensor:
-    """Mean cross-entropy at the chosen places only. read, ids, chosen, segments: (B, T) each."""
+    """The mean cross-entropy at the chosen places. read, ids, chosen, segments: (B, T) each."""
     hidden = model.encode(read, segments)[chosen]  # (N, D): the other places are never projected
     total = F.cross_entropy(model.project(hidden), ids[chosen], reduction="sum")
     return total / max(1, len(hidden))
 
 
 def masked_loss(model: MaskedLanguageModel, batch: tuple, rate=0.15, parts=(0.8, 0.1, 0.1)):
-    """Hide other tokens at every call (Liu et al. 2019: dynamic masks), and guess them.
+    """Hide different tokens at every call (Liu et al. 2019: dynamic masking), and guess them.
 
     batch: ids (B, T), and segments (B, T) where the texts are pairs.
     """
@@ -95,7 +95,7 @@ def masked_loss(model: MaskedLanguageModel, batch: tuple, rate=0.15, parts=(0.8,
 
 
 def start_from(model: EncoderOnly, pretrained: EncoderOnly) -> EncoderOnly:
-    """Copy what two encoders of one size share; the head of `model` stays as it is."""
+    """Copy the weights that two encoders of one size share; `model` keeps its own head."""
     body = ("embedding.", "segments.", "embed.", "encoder.")
     taken = {k: v for k, v in pretrained.state_dict().items() if k.startswith(body)}
     model.load_state_dict(model.state_dict() | taken)
@@ -103,7 +103,7 @@ def start_from(model: EncoderOnly, pretrained: EncoderOnly) -> EncoderOnly:
 
 
 def two_texts(first: list[int], second: list[int]) -> tuple[list[int], list[int]]:
-    """<bos> first <eos> second <eos>, and the number of the part, 0 or 1, of each token."""
+    """<bos> first <eos> second <eos>, and for each token which part it belongs to, 0 or 1."""
     ids = [BOS, *first, EOS, *second, EOS]
     return ids, [0] * (len(first) + 2) + [1] * (len(second) + 1)
 
@@ -111,8 +111,8 @@ def two_texts(first: list[int], second: list[int]) -> tuple[list[int], list[int]
 def sentence_pairs(texts: list[tuple], kind: str, seed: int = 0) -> list[tuple]:
     """(first, second, label) of texts that are (first half, second half); half get the label 1.
 
-    kind "next": 1 where the second half is another text's (Devlin et al. 2019). kind "order": 1
-    where the halves are in the wrong order (Lan et al. 2020).
+    kind "next": 1 if the second half comes from another text (Devlin et al. 2019). kind "order": 1
+    if the halves are in the wrong order (Lan et al. 2020).
     """
     if kind not in ("next", "order"):
         raise ValueError(f"kind is {kind!r}; it must be 'next' or 'order'.")
@@ -128,10 +128,10 @@ def sentence_pairs(texts: list[tuple], kind: str, seed: int = 0) -> list[tuple]:
 
 
 class ReplacedTokens(nn.Module):
-    """A small model fills gaps, a larger one finds which tokens it changed (Clark et al. 2020).
+    """A small model fills gaps, and a larger one finds the tokens it changed (Clark et al. 2020).
 
-    The two share their embeddings, so `config` and `small` differ only in depth and d_ff. Only
-    `detector` is kept afterwards.
+    The two share their embeddings, so `config` and `small` differ only in depth and d_ff. After
+    training, only `detector` is kept.
     """
 
     def __init__(self, config: ModelConfig, small: ModelConfig):
@@ -148,9 +148,9 @@ class ReplacedTokens(nn.Module):
 
 
 def replaced_loss(model: ReplacedTokens, batch: tuple, rate=0.15, weight: float = 50.0) -> Tensor:
-    """The generator's loss, and `weight` times the detector's, over all real tokens.
+    """The generator's loss, plus `weight` times the detector's, over all real tokens.
 
-    No gradient goes through the draw: the generator is not trained to deceive.
+    No gradient flows through the draw, so the generator is not trained to fool the detector.
     """
     (ids,) = batch
     read, chosen = mask_tokens(ids, model.config.vocab_size - 1, rate, (1.0, 0.0, 0.0))
@@ -165,14 +165,14 @@ def replaced_loss(model: ReplacedTokens, batch: tuple, rate=0.15, weight: float 
 
 
 def share_layers(model: EncoderOnly) -> EncoderOnly:
-    """Every layer becomes the first one, the same object (Lan et al. 2020, ALBERT)."""
+    """Replace every layer by the first one, the same object (Lan et al. 2020, ALBERT)."""
     layers = model.encoder.layers
     model.encoder.layers = nn.ModuleList([layers[0]] * len(layers))
     return model
 
 
 class FactorisedEmbedding(nn.Module):
-    """V * E + E * D numbers instead of V * D (Lan et al. 2020, sec. 3.1)."""
+    """An embedding of V * E + E * D numbers instead of V * D (Lan et al. 2020, sec. 3.1)."""
 
     def __init__(self, vocab_size: int, width: int, d_model: int):
         super().__init__()
@@ -186,7 +186,7 @@ class FactorisedEmbedding(nn.Module):
 
 
 def factorise(model: MaskedLanguageModel, width: int) -> MaskedLanguageModel:
-    """Embeddings and output through `width` numbers, with one shared (V, width) matrix."""
+    """Route embeddings and output through `width` numbers, with one shared (V, width) matrix."""
     vocab_size, d_model = model.config.vocab_size, model.config.d_model
     model.embedding = FactorisedEmbedding(vocab_size, width, d_model)
     model.output = nn.Sequential(nn.Linear(d_model, width), nn.Linear(width, vocab_size))
@@ -197,8 +197,8 @@ def factorise(model: MaskedLanguageModel, width: int) -> MaskedLanguageModel:
 def distillation_loss(student: Tensor, teacher: Tensor, temperature: float = 2.0) -> Tensor:
     """How far the student's guesses are from the teacher's (Hinton et al. 2015; Sanh et al. 2019).
 
-    student, teacher: logits (N, V). A temperature above 1 shows more of what the teacher finds
-    possible; its square keeps the gradients as large as they were.
+    student, teacher: logits (N, V). A temperature above 1 reveals more of the alternatives that the
+    teacher considers possible; multiplying by its square keeps the gradients at their old size.
     """
     wanted = (teacher / temperature).softmax(-1)
     said = (student / temperature).log_softmax(-1)
@@ -210,10 +210,10 @@ def disentangled_scores(
 ) -> Tensor:
     """Content to content, content to place and place to content (He et al. 2021, DeBERTa, eq. 4).
 
-    q, k: (B, H, T, K) of the tokens; q_places, k_places: (H, 2R, K) of the distances -R to R - 1,
-    beyond which all distances are one. released: the last term reads the distance from the query
-    to the key, as the published code does; the paper's reads that from the key to the query.
-    Returns (B, H, T, T), scaled as a sum of three terms.
+    q, k: (B, H, T, K), from the tokens; q_places, k_places: (H, 2R, K), from the distances -R to
+    R - 1, beyond which all distances count as equal. released: the last term uses the distance from
+    the query to the key, as the published code does; the paper's uses that from the key to the
+    query. Returns (B, H, T, T), scaled as a sum of three terms.
     """
     length, reach = q.size(-2), k_places.size(-2) // 2
     t = torch.arange(length, device=q.device)

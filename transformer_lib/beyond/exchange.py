@@ -1,4 +1,4 @@
-"""Another kind of attention in a finished stack: the same weights, another `attend`."""
+"""Put another kind of attention into a finished stack: the same weights, a different `attend`."""
 
 import torch
 from torch import Tensor, nn
@@ -10,9 +10,9 @@ from transformer_lib.guards import guard
 def exchange(stack: nn.Module, kind: type[MultiHeadAttention], **settings) -> None:
     """Give every layer of an `Encoder` or a `Decoder` a self-attention of another kind, in place.
 
-    kind: a subclass of MultiHeadAttention that overrides `attend`; settings: what its constructor
-    takes besides. Weights, positions, grouped heads, biases and dropout stay as they are.
-    Raises ValueError for a layer whose attention is a special one already.
+    kind: a subclass of MultiHeadAttention that overrides `attend`; settings: the other arguments of
+    its constructor. Weights, positions, grouped heads, biases and dropout stay as they are.
+    Raises ValueError for a layer whose attention is already a special one.
     """
     for layer in stack.layers:
         old = layer.self_attention
@@ -31,14 +31,14 @@ def exchange(stack: nn.Module, kind: type[MultiHeadAttention], **settings) -> No
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Attention weights from scores that `attend` made itself: (B, H, T_query, T_key), both.
+    """Turn scores that `attend` computed into attention weights: (B, H, T_query, T_key), both.
 
     mask: bool, True = may attend. A query that may attend to nothing gets zeros, never NaN, as in
     `scaled_dot_product_attention`.
     """
     if mask is None:
         return scores.softmax(-1)
-    lowest = torch.finfo(scores.dtype).min  # unlike -inf, it leaves an empty row a softmax
+    lowest = torch.finfo(scores.dtype).min  # unlike with -inf, an empty row has a softmax
     return scores.masked_fill(~mask, lowest).softmax(-1).masked_fill(~mask, 0.0)
 
 

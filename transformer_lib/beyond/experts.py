@@ -1,8 +1,9 @@
-"""Many feed-forward networks, of which every token asks a few: parameters without the work.
+"""Many feed-forward networks, of which every token uses a few: more parameters for the same work.
 
-`MixtureOfExperts` stands in the place of a layer's feed-forward network, and its router says who
-is asked. With one expert it is that network. `FixedRouter` knows beforehand: with it the two-part
-language model of `one_stream` is a mixture, and so is a hash of the tokens.
+`MixtureOfExperts` replaces a layer's feed-forward network, and its router chooses the experts for
+each token. With a single expert it is that network. With `FixedRouter` the choice is made in
+advance: that turns the two-part language model of `one_stream`, or a hash of the tokens, into a
+mixture of experts.
 """
 
 import torch
@@ -19,10 +20,10 @@ from transformer_lib.models.language_model import LanguageModel
 class MixtureOfExperts(nn.Module):
     """n_experts feed-forward networks of width d_ff; each token asks the k that its router prefers.
 
-    n_shared: of further networks that every token asks (DeepSeekMoE; Dai et al. 2024).
-    weighting: how the answers are weighted. "share": shares of 1 among the chosen (Mixtral; Jiang
-    et al. 2024). "probability": the router's own, which leave an answer small while it is unsure
-    (Switch; Fedus et al. 2021). "one": 1, with the gradient of the probability's logarithm.
+    n_shared: how many further networks every token asks (DeepSeekMoE; Dai et al. 2024).
+    weighting: the weights of the answers. "share": those of the chosen experts sum to 1 (Mixtral;
+    Jiang et al. 2024). "probability": the router's own probabilities, so an unsure router's answers
+    are small (Switch; Fedus et al. 2021). "one": 1, with the gradient of the log-probability.
     """
 
     def __init__(
@@ -66,10 +67,10 @@ class MixtureOfExperts(nn.Module):
 
 
 def balance_loss(probabilities: Tensor, chosen: Tensor) -> Tensor:
-    """1 if the experts are asked equally often, up to E if one is asked by all (Switch, eq. 4).
+    """1 if all experts are asked equally often, up to E if all tokens ask one (Switch, eq. 4).
 
-    probabilities: (N, E); chosen: (N, k). The counts have no gradient, the probabilities do: those
-    of experts that are asked too often are lowered.
+    probabilities: (N, E); chosen: (N, k). Only the probabilities have a gradient, not the counts:
+    it lowers those of experts that are asked too often.
     """
     n_experts = probabilities.size(-1)
     share = torch.bincount(chosen.flatten(), minlength=n_experts) / chosen.numel()  # (E,)
@@ -77,7 +78,7 @@ def balance_loss(probabilities: Tensor, chosen: Tensor) -> Tensor:
 
 
 class FixedRouter(nn.Module):
-    """A router that has nothing to learn: somebody says which expert each token asks."""
+    """A router with nothing to learn: it is told which expert each token asks."""
 
     def __init__(self, n_experts: int):
         super().__init__()
@@ -85,13 +86,14 @@ class FixedRouter(nn.Module):
         self.which: Tensor | None = None  # (B, T) integers, set before each pass
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, T, D) -> logits (B, T, E): 0 for the one that is asked, -inf for all others."""
+        """(B, T, D) -> logits (B, T, E): 0 for the expert that is asked, -inf for the others."""
         asked = nn.functional.one_hot(self.which, self.n_experts).bool()
         return torch.zeros(asked.shape, device=x.device).masked_fill(~asked, -torch.inf)
 
 
 def as_mixture(feed_forward: nn.Module, config: BlockConfig) -> MixtureOfExperts:
-    """The feed-forward network of a `TwoPartLanguageModel`, as two experts with a fixed router."""
+    """Rewrite a `TwoPartLanguageModel`'s feed-forward network as two experts with a fixed router.
+    """
     mixture = MixtureOfExperts(config, 2, weighting="probability")
     mixture.router = FixedRouter(2)
     for name, layer in feed_forward.named_children():
@@ -102,10 +104,10 @@ def as_mixture(feed_forward: nn.Module, config: BlockConfig) -> MixtureOfExperts
 
 
 class ExpertLanguageModel(LanguageModel):
-    """A language model whose layers have experts in the place of their feed-forward networks.
+    """A language model whose layers have experts instead of feed-forward networks.
 
-    settings: those of MixtureOfExperts. hashed: no router learns anything; which expert is asked is
-    fixed for each token of the vocabulary, at random (Roller et al. 2021).
+    settings: those of MixtureOfExperts. hashed: the routers learn nothing; each token of the
+    vocabulary is assigned to an expert once, at random (Roller et al. 2021).
     """
 
     def __init__(self, config: ModelConfig, n_experts: int, hashed: bool = False, **settings):

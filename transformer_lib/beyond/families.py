@@ -1,5 +1,5 @@
-"""Weights of GPT-2, Llama and Decision Transformer under our names: the same numbers, so the same
-logits. Only safetensors files are read, never pickled ones.
+"""Load weights of GPT-2, Llama and Decision Transformer under our names: the same numbers, so the
+same logits. Only safetensors files are read, never pickled ones.
 """
 
 import json
@@ -15,7 +15,7 @@ from transformer_lib.models.language_model import LanguageModel
 
 
 def gpt2_config(given: dict) -> ModelConfig:
-    """A GPT-2's sizes in our configuration. given: the hub's config.json, or the
+    """The sizes of a GPT-2, as our configuration. given: the hub's config.json, or the
     config.to_dict() of `transformers`."""
     return ModelConfig(
         given["vocab_size"],
@@ -33,7 +33,7 @@ def gpt2_config(given: dict) -> ModelConfig:
 
 
 def llama_config(given: dict) -> ModelConfig:
-    """A Llama's sizes in our configuration. given: its config.json, read as a dictionary."""
+    """The sizes of a Llama, as our configuration. given: its config.json, read as a dictionary."""
     return ModelConfig(
         given["vocab_size"],
         d_model=given["hidden_size"],
@@ -55,7 +55,7 @@ def llama_config(given: dict) -> ModelConfig:
 
 
 def _gpt2_layers(theirs: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]:
-    """The weights of a GPT-2's layers and of the norm behind them, as those of our decoder."""
+    """The weights of a GPT-2's layers and of the norm after them, named as in our decoder."""
     ours = {}
     for kind in ("weight", "bias"):
         ours[f"decoder.norm.{kind}"] = theirs[f"ln_f.{kind}"]
@@ -79,7 +79,7 @@ def _gpt2_layers(theirs: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]:
 def from_gpt2(state: dict[str, Tensor], config: ModelConfig) -> LanguageModel:
     """A LanguageModel with the weights of a GPT-2.
 
-    GPT-2 keeps its matrices the other way round, (in, out), and those of q, k and v in one.
+    GPT-2 keeps its matrices transposed, (in, out), and those of q, k and v in one.
     """
     theirs = {name.removeprefix("transformer."): tensor for name, tensor in state.items()}
     ours = {
@@ -93,8 +93,8 @@ def from_gpt2(state: dict[str, Tensor], config: ModelConfig) -> LanguageModel:
 def from_llama(state: dict[str, Tensor], config: ModelConfig) -> LanguageModel:
     """A LanguageModel with the weights of a Llama.
 
-    Its rotary positions turn feature i of a head together with i + K / 2, ours 2i with 2i + 1, as
-    the paper writes it: so the rows of w_q and w_k change places.
+    Llama's rotary positions turn feature i of a head together with i + K / 2; ours turn 2i with
+    2i + 1, as the paper does. So the rows of w_q and w_k have to be reordered.
     """
     half = config.d_model // config.n_heads // 2  # K / 2
 
@@ -130,9 +130,9 @@ def from_decision_transformer(
 ) -> DecisionTransformer:
     """A DecisionTransformer with the weights of `transformers.DecisionTransformerModel`.
 
-    Theirs maps actions linearly, ours looks them up: for actions written as one-hot vectors, a row
-    is a column of that map and its bias. Theirs also adds GPT-2's first position to every token,
-    behind the norm: here it is a part of the norm's bias.
+    Theirs maps actions linearly, while ours looks them up: for actions written as one-hot vectors,
+    each row is a column of that map plus its bias. Theirs also adds GPT-2's first position to every
+    token, after the norm: here it is part of the norm's bias.
     """
     theirs = {name.removeprefix("encoder."): tensor for name, tensor in state.items()}
     ours = {
@@ -151,9 +151,9 @@ def from_decision_transformer(
 
 
 def load_gpt2(name: str = "gpt2") -> tuple[LanguageModel, Path]:
-    """A published GPT-2 from the Hugging Face hub as our model, and the folder of its files.
+    """Load a published GPT-2 from the Hugging Face hub: our model, and the folder of its files.
 
-    Raises OSError where the hub cannot be reached.
+    Raises OSError if the hub cannot be reached.
     """
     from huggingface_hub import snapshot_download
     from safetensors.torch import load_file
@@ -165,7 +165,7 @@ def load_gpt2(name: str = "gpt2") -> tuple[LanguageModel, Path]:
 
 
 def _model(config: ModelConfig, state: dict[str, Tensor]) -> LanguageModel:
-    """Every weight is given, and none besides: load_state_dict says which if not."""
+    """Load weights that must match the model's exactly; load_state_dict names those that don't."""
     with torch.device("meta"):
         model = LanguageModel(config)
     model.load_state_dict({k: v.contiguous() for k, v in state.items()}, assign=True)

@@ -1,8 +1,8 @@
-"""A task that needs links of every length, and a small model in which attention is exchanged.
+"""A task that needs links of every length, and a small model whose attention can be exchanged.
 
-Some places of a text say which value a name has, as many others ask for it, before or after. The
-rest is noise. A mechanism that is cheap because it drops far links fails here, and fails more the
-farther the answer is.
+Some places in a text state the value of a name, and the same number of places, before or after,
+ask for it. The rest is noise. A mechanism that is cheap because it drops far links fails here, and
+it fails more often the farther away the answer is.
 """
 
 import math
@@ -25,11 +25,11 @@ NOISE, ASKED = N_NAMES, N_VALUES  # one more name, which is noise, and one more 
 def draw(
     batch: int, size: int, n_facts: int, generator: torch.Generator, told_first: bool = False
 ):
-    """One batch of texts: names, values, answers, distances, each (B, T) integers.
+    """Draw a batch of texts: names, values, answers, distances, each (B, T) integers.
 
-    Each place holds a name and a value. n_facts places state a fact and n_facts others ask for
-    one, with told_first only after it was stated. answers is -1 where nothing is asked; distances
-    counts the places from question to fact.
+    Each place holds a name and a value. n_facts places state a fact and n_facts others ask for one
+    (with told_first, only after it was stated). answers is -1 where nothing is asked; distances
+    counts the places from the question to the fact.
     """
 
     def choose(n, of):  # (B, n) different numbers below `of`
@@ -50,12 +50,11 @@ def draw(
 
 
 class Reader(nn.Module):
-    """Two layers of the library's encoder over names and values, and a guess of a value at each
-    place.
+    """Two layers of the library's encoder over names and values, which guess a value at each place.
 
-    attention: the kind of attention that is put into each layer, with its settings; None: the
-    library's own. links: a function of the places that ask, (B, T) bool, that gives a mask; None:
-    every place sees every place. n_extra: tokens in front that belong to no place (ETC's).
+    attention: the kind of attention to put into each layer, with its settings; None: the library's
+    own. links: a function from the places that ask, (B, T) bool, to a mask; None: every place sees
+    every other. n_extra: how many extra tokens are put in front, as in ETC.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class Reader(nn.Module):
 
     @property
     def cells(self) -> float:
-        """How many scores a query costs, or arithmetic worth as many."""
+        """How many scores are computed per query, or how many its arithmetic amounts to."""
         attention = self.encoder.layers[0].self_attention
         places = len(self.place) + len(self.extra)
         return getattr(self.links or attention, "cells", places)
@@ -90,10 +89,10 @@ class Reader(nn.Module):
 
 
 class Links(nn.Module):
-    """The mask of a rule, whoever asks; of several rules, one for each head.
+    """The mask of a rule, which ignores who asks; several rules give one mask per head.
 
-    The numbers are those of `sparse.sparse_attention`: here the masked pairs are computed and
-    hidden. At these lengths that is the faster way to train; `cells` counts what the rule links.
+    The results are those of `sparse.sparse_attention`, but the masked pairs are computed and then
+    hidden. At these lengths that trains faster; `cells` counts only the pairs that the rule links.
     """
 
     def __init__(self, size: int, *rules: sparse.Rule):
@@ -107,9 +106,9 @@ class Links(nn.Module):
 
 
 class QuestionsGlobal(Links):
-    """Longformer's choice where it answers questions: their places see all and are seen by all.
+    """Longformer's choice for question answering: places that ask see all and are seen by all.
 
-    One set of projections serves local and global links; the paper has a second for the latter.
+    Local and global links share one set of projections; the paper has a second for the global ones.
     """
 
     def __init__(self, size: int, window: int, n_asked: int):
@@ -124,7 +123,7 @@ class QuestionsGlobal(Links):
 
 
 class HashedAttention(MultiHeadAttention):
-    """Reformer: queries and keys are the same vectors, here the mean of both projections."""
+    """Reformer: queries and keys are the same vectors, here the mean of the two projections."""
 
     def __init__(self, *sizes, n_buckets: int, chunk: int, n_rounds: int):
         super().__init__(*sizes)
@@ -138,7 +137,7 @@ class HashedAttention(MultiHeadAttention):
 class RoutedAttention(MultiHeadAttention):
     """Routing Transformer: the last heads attend within clusters, the first n_local in a window.
 
-    The centroids follow queries and keys while it trains.
+    During training, the centroids follow the queries and keys.
     """
 
     def __init__(
@@ -166,7 +165,7 @@ class RoutedAttention(MultiHeadAttention):
 
 
 class LowRankAttention(MultiHeadAttention):
-    """Linformer: what is mixed is learned."""
+    """Linformer: keys and values are mixed over places, in a way that is learned."""
 
     def __init__(self, *sizes, length: int, rank: int):
         super().__init__(*sizes)
@@ -195,7 +194,7 @@ class FeatureAttention(MultiHeadAttention):
     def attend(self, q, k, v, mask=None, need_weights=False):
         if self.features == "elu":
             q, k = linear.elu_features(q), linear.elu_features(k)
-        elif self.features == "rfa":  # vectors of one, learned length
+        elif self.features == "rfa":  # all vectors have one learned length
             q, k = (self.length * F.normalize(x, dim=-1) for x in (q, k))
             q, k = (linear.fourier_features(x, self.directions) for x in (q, k))
         else:
@@ -205,7 +204,7 @@ class FeatureAttention(MultiHeadAttention):
 
 
 def reader(name: str, size: int = 128, n_facts: int = 24, budget: int = 32) -> Reader:
-    """A Reader with the attention `name`, at about `budget` scores a query where it has a choice.
+    """A Reader with the attention `name`, at about `budget` scores per query if it has a choice.
 
     Raises ValueError with the valid names.
     """
@@ -253,7 +252,7 @@ NAMES = [
 
 
 def flops(model: Reader, d_model: int = 64) -> float:
-    """Multiplications and additions for one token of a forward pass, without embeddings."""
+    """Multiplications and additions per token in a forward pass, without embeddings."""
     # Four projections of D x D and two of D x 2D; two products of cells x D for the attention.
     return len(model.encoder.layers) * (16 * d_model**2 + 4 * model.cells * d_model)
 
@@ -266,7 +265,7 @@ def answer_loss(model: Reader, batch) -> Tensor:
 
 @torch.no_grad()
 def right_by_distance(model: Reader, batch, n_bins: int = 8) -> list[float]:
-    """Share of questions answered right, for each of n_bins equal ranges of distance."""
+    """The share of questions answered right, for each of n_bins equal ranges of distance."""
     names, values, answers, distances = batch
     was_training = model.training
     said = model.eval()(names, values).argmax(-1)  # (B, T)
@@ -275,7 +274,7 @@ def right_by_distance(model: Reader, batch, n_bins: int = 8) -> list[float]:
 
 
 def by_distance(said: Tensor, answers: Tensor, distances: Tensor, n_bins: int) -> list[float]:
-    """Share of answers that were said in n_bins ranges: said, answers, distances: (B, T)."""
+    """The share of right answers in each of n_bins ranges. said, answers, distances: (B, T)."""
     asked = answers >= 0
     right = (said == answers)[asked].float()
     bins = distances[asked] * n_bins // answers.size(1)
@@ -283,9 +282,10 @@ def by_distance(said: Tensor, answers: Tensor, distances: Tensor, n_bins: int) -
 
 
 def direct_links(name: str, budget: int = 32, n_bins: int = 8) -> list[float]:
-    """Share of the pairs that a fixed rule links directly, for each of n_bins ranges of distance.
+    """The share of pairs that a fixed rule links directly, for each of n_bins ranges of distance.
 
-    Places of the text only: extra tokens in front hold no fact. Heads are taken together.
+    Only places of the text count, because extra tokens in front hold no facts. A pair counts as
+    linked if any head links it.
     """
     model = reader(name, budget=budget)
     size = len(model.place)

@@ -12,7 +12,7 @@ def flash_attention(q: Tensor, k: Tensor, v: Tensor, tile: int, causal: bool = F
     q, result: (B, H, T, K); k, v: (B, H, S, K).
 
     For each query the running maximum, sum and weighted sum are enough. When a tile raises the
-    maximum, what was summed before is scaled down to it. Tiles in the future are skipped.
+    maximum, the sums so far are scaled down to match. Tiles in the future are skipped.
     """
     outputs = []
     for start in range(0, q.size(2), tile):

@@ -1,4 +1,6 @@
-"""Gates in the place of the residual's sum, so that a deep stack can start as almost nothing."""
+"""Gates instead of the sum in a residual connection, so that a deep stack can start out doing
+almost nothing.
+"""
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +12,7 @@ from transformer_lib.normalization import make_norm
 
 
 class OutputGate(nn.Module):
-    """x + sigmoid(W x - bias) * y: the sum of the residual, with a valve on what is added."""
+    """x + sigmoid(W x - bias) * y: the sum of the residual connection, with a gate on y."""
 
     def __init__(self, d_model: int, bias: float = 2.0):
         super().__init__()
@@ -23,8 +25,8 @@ class OutputGate(nn.Module):
 
 
 class GruGate(nn.Module):
-    """The step of a gated recurrent unit, with x as its memory and y as its input (Parisotto et
-    al. 2020, sec. 3.2). A large bias closes it: the output is x.
+    """One step of a gated recurrent unit, with x as its memory and y as its input (Parisotto et
+    al. 2020, sec. 3.2). A large bias closes the gate: the output is then x.
     """
 
     def __init__(self, d_model: int, bias: float = 2.0):
@@ -45,7 +47,8 @@ class GruGate(nn.Module):
 
 
 class GatedResidual(nn.Module):
-    """A `Residual` whose sum is a gate; the norm comes before the sublayer, the ReLU after it."""
+    """A `Residual` with a gate instead of its sum; a norm precedes the sublayer, a ReLU follows it.
+    """
 
     def __init__(self, config: BlockConfig, gate: nn.Module):
         super().__init__()
@@ -61,7 +64,7 @@ class GatedResidual(nn.Module):
 def add_gates(stack: nn.Module, config: BlockConfig, gate=GruGate, bias: float = 2.0) -> None:
     """Put a gate into every residual of an `Encoder` or a `Decoder`, built with pre-norm."""
     if not config.norm_first:
-        raise ValueError("gates need norm_first=True: behind a post-norm no gate is the identity.")
+        raise ValueError("gates need norm_first=True: before a post-norm, no gate is the identity.")
     for layer in stack.layers:
         for i in range(len(layer.residuals)):
             layer.residuals[i] = GatedResidual(config, gate(config.d_model, bias))

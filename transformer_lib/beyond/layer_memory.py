@@ -1,4 +1,4 @@
-"""A decoder that reads other encoder layers than the last."""
+"""A decoder that can read any of the encoder's layers, not only the last."""
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +12,10 @@ from transformer_lib.models.transformer import Transformer
 
 
 class EveryLayer(Encoder):
-    """An encoder that hands out what enters its first layer and what leaves each layer."""
+    """An encoder that returns its first layer's input and the output of every layer."""
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """x: (B, S, D) -> (B, S, (L + 1) D), side by side, each through the closing norm."""
+        """x: (B, S, D) -> (B, S, (L + 1) D), side by side, each after the final norm."""
         kept = [self.norm(x)]
         for layer in self.layers:
             x = layer(x, mask)
@@ -24,9 +24,9 @@ class EveryLayer(Encoder):
 
 
 class MixedMemory(Decoder):
-    """Each decoder layer reads a mixture of its own of all encoder layers (Bapna et al. 2018).
+    """Each decoder layer reads its own mixture of all encoder layers (Bapna et al. 2018).
 
-    mixture: (n_decoder_layers, L + 1), rows that sum to 1; None: learned, equal at first.
+    mixture: (n_decoder_layers, L + 1), rows that sum to 1; None: learned, and equal at first.
     """
 
     def __init__(self, config: ModelConfig, mixture: Tensor | None = None):
@@ -39,7 +39,7 @@ class MixedMemory(Decoder):
             self.logits = nn.Parameter(torch.zeros(shape))
 
     def shares(self) -> Tensor:
-        """How much of which encoder layer each decoder layer reads: (n_decoder_layers, L + 1)."""
+        """How much of each encoder layer each decoder layer reads: (n_decoder_layers, L + 1)."""
         return self.logits.softmax(-1) if self.mixture is None else self.mixture
 
     def forward(
@@ -64,7 +64,7 @@ def reads_layers(config: ModelConfig, mixture: Tensor | None = None) -> Transfor
     plain = model.encoder, model.decoder
     model.encoder, model.decoder = EveryLayer(config), MixedMemory(config, mixture)
     for new, old in zip((model.encoder, model.decoder), plain, strict=True):
-        new.load_state_dict(old.state_dict(), strict=False)  # the same start as a plain model
+        new.load_state_dict(old.state_dict(), strict=False)  # same start as a plain model
     return model
 
 

@@ -1,4 +1,4 @@
-"""The training loop of the small experiments: what differs between them is the loss."""
+"""The training loop of the small experiments, which differ only in their loss."""
 
 import math
 from collections.abc import Callable
@@ -21,12 +21,12 @@ def learn(
     faster: dict[str, float] | None = None,
     after: Callable[[int], bool | None] = lambda update: None,
 ) -> list[float]:
-    """Adam on `loss()`, which draws its own batch; returns the loss of each update.
+    """Minimise `loss()`, which draws its own batch, with Adam; return the loss of each update.
 
-    The rate rises over `warmup` updates. cooldown: 0 for none; otherwise it falls linearly to 0 in
-    the last 1 / cooldown of the updates. clip: the largest norm of the gradient. faster: the name
-    of a parameter -> how many times the rate it gets. after: called with the number of updates
-    done, from 1; True ends the training run.
+    The learning rate rises over `warmup` updates. cooldown: 0 for none; otherwise the rate falls
+    linearly to 0 in the last 1 / cooldown of the updates. clip: the largest norm of the gradient.
+    faster: for some parameters' names, a factor on their rate. after: called with the number of
+    updates so far, from 1; if it returns True, the training run ends.
     """
     faster, groups = faster or {}, {}
     for name, parameter in model.named_parameters():

@@ -1,7 +1,7 @@
 """Attention without the T x T scores: e^(q k) becomes a product of features phi(q) phi(k).
 
 Then the sum over keys can be taken before the query is known:
-sum_j phi(q) phi(k_j) v_j = phi(q) (sum_j phi(k_j) v_j). What differs is the features:
+sum_j phi(q) phi(k_j) v_j = phi(q) (sum_j phi(k_j) v_j). The methods differ in their features:
 `elu_features` (linear attention), `fourier_features` (Random Feature Attention),
 `positive_features` (Performer). All take (..., T, K) and give (..., T, M).
 """
@@ -14,27 +14,27 @@ from transformer_lib.guards import guard
 
 
 def elu_features(x: Tensor) -> Tensor:
-    """elu(x) + 1: positive, nothing random, no approximation of e^(q k) (Katharopoulos 2020)."""
+    """elu(x) + 1: positive and not random; doesn't approximate e^(q k) (Katharopoulos 2020)."""
     return F.elu(x) + 1
 
 
 def orthogonal_directions(n: int, size: int, generator: torch.Generator | None = None) -> Tensor:
-    """(n, size) random directions, at right angles to each other `size` at a time.
+    """(n, size) random directions; in each group of `size` they are at right angles to each other.
 
-    Each has the length of a normal random vector, and so the distribution of one.
+    Each has the length of a normal random vector, and therefore the distribution of one.
     """
     groups = torch.randn(-(-n // size), size, size, generator=generator)
     q, r = torch.linalg.qr(groups)
-    # QR chooses signs by a rule of its own; with those of r the directions favour no side.
+    # QR fixes the signs by a rule of its own; r's signs undo that, so that no side is favoured.
     q = q * r.diagonal(dim1=-2, dim2=-1).sign()[:, None]
     directions = q.mT.flatten(0, 1)[:n]  # (n, size), length 1
     return directions * torch.randn(n, size, generator=generator).norm(dim=-1, keepdim=True)
 
 
 def positive_features(x: Tensor, directions: Tensor) -> Tensor:
-    """e^(w x - |x|^2 / 2) / sqrt(M): products average to e^(q k), none below 0 (Performer, eq. 7).
+    """e^(w x - |x|^2 / 2) / sqrt(M): products average e^(q k), none is negative (Performer, eq. 7).
 
-    x: queries or keys, each divided by K ** 0.25 already. directions: (M, K).
+    x: queries or keys, already divided by K ** 0.25. directions: (M, K).
     """
     exponent = x @ directions.T - x.square().sum(-1, keepdim=True) / 2  # (..., T, M)
     # A little more than 0, so that a query far from every direction does not divide 0 by 0.
@@ -44,15 +44,15 @@ def positive_features(x: Tensor, directions: Tensor) -> Tensor:
 def fourier_features(x: Tensor, directions: Tensor) -> Tensor:
     """sin and cos of w x: products average to e^(-|q - k|^2 / 2) (Peng et al. 2021, eq. 4).
 
-    For vectors of one length that is e^(q k) up to a factor that the softmax takes out, so RFA
-    gives queries and keys the same length. Single products can be negative. directions: (M / 2, K).
+    If all vectors have the same length, that is e^(q k) up to a factor that the softmax cancels, so
+    RFA makes them so. Individual products can be negative. directions: (M / 2, K).
     """
     angle = x @ directions.T  # (..., T, M / 2)
     return torch.cat([angle.sin(), angle.cos()], dim=-1) / directions.size(0) ** 0.5
 
 
 def linear_attention(q_features: Tensor, k_features: Tensor, v: Tensor) -> Tensor:
-    """Every query sees every key.
+    """Linear attention in which every query sees every key.
 
     q_features: (B, H, T, M); k_features: (B, H, S, M); v: (B, H, S, K). Returns (B, H, T, K).
     """
@@ -62,16 +62,16 @@ def linear_attention(q_features: Tensor, k_features: Tensor, v: Tensor) -> Tenso
 
 
 class RecurrentAttention:
-    """Causal linear attention as a recurrent network: a state of M x K numbers, one token a step.
+    """Causal linear attention as a recurrent network: a state of M x K numbers, one token per step.
 
-    decay below 1 forgets old tokens, as RFA's gate does (there it is computed from the token).
+    A decay below 1 forgets old tokens, like RFA's gate (which is computed from the token).
     """
 
     def __init__(self, decay: float = 1.0):
         self.decay, self.memory, self.total = decay, 0.0, 0.0
 
     def step(self, q_features: Tensor, k_features: Tensor, v: Tensor) -> Tensor:
-        """Write one key and value, read: q_features, k_features: (B, H, M), v: (B, H, K)."""
+        """Write a key and value, then read. q_features, k_features: (B, H, M), v: (B, H, K)."""
         written = k_features[..., :, None] * v[..., None, :]  # (B, H, M, K)
         self.memory = self.decay * self.memory + written
         self.total = self.decay * self.total + k_features  # (B, H, M)

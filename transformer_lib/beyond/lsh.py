@@ -28,9 +28,9 @@ def lsh_buckets(x: Tensor, n_buckets: int, generator: torch.Generator | None = N
 
 
 def own_place_last(size: int, device=None) -> Tensor:
-    """(T, T) to add to the scores: a token takes itself only when it has nobody else.
+    """(T, T) to add to the scores, so that a token attends to itself only if it sees no other.
 
-    Where queries and keys are the same vectors, each token would otherwise find itself first.
+    When queries and keys are the same vectors, each token would otherwise find itself first.
     """
     return torch.eye(size, device=device) * -1e5
 
@@ -44,12 +44,12 @@ def lsh_attention(
     generator: torch.Generator | None = None,
     causal: bool = False,
 ) -> Tensor:
-    """Attention within buckets, one hash after another. qk, v, result: (B, H, T, K).
+    """Attention within buckets, repeated for several hashes. qk, v, result: (B, H, T, K).
 
-    qk serves as query and, with its length taken away, as key. Sorted by bucket, the tokens are
-    cut into chunks; each looks at those of its bucket in its own chunk and the one before. The
-    rounds are averaged in proportion to their sums of e^score, so a pair counts again in each round
-    in which it meets, unlike in the paper's default. With one bucket and chunk = T this is full
+    qk serves as query and, divided by its length, as key. The tokens are sorted by bucket and cut
+    into chunks; each looks at those of its bucket in its own chunk and the one before. The rounds
+    are averaged in proportion to their sums of e^score, so a pair counts once for each round in
+    which it meets, unlike in the paper's default. With one bucket and chunk = T this is full
     attention. T must be a multiple of chunk.
     """
     size = qk.size(2)

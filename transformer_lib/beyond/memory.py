@@ -1,8 +1,8 @@
-"""A memory between segments: what a layer has read is kept, and read again by the next segment.
+"""A memory between segments: a layer keeps its input, and the next segment reads it again.
 
-The layers are those of any LanguageModel; only what they read changes. `RecurrentLanguageModel` is
-Transformer-XL's recurrence, with the library's relative positions. `Compression` shortens what
-would be dropped, and is trained by `attention_reconstruction` or `auto_encoding`.
+The layers are those of any LanguageModel; only their input changes. `RecurrentLanguageModel` is
+Transformer-XL's recurrence, with the library's relative positions. `Compression` shortens memories
+that would be dropped, and is trained by `attention_reconstruction` or `auto_encoding`.
 """
 
 import torch
@@ -19,7 +19,7 @@ from transformer_lib.models.language_model import LanguageModel
 
 
 def write_down(layer: DecoderLayer, x: Tensor, cache: KeyValueCache) -> None:
-    """Add to a layer's cache the keys and values of x, (B, T, D), without a query."""
+    """Add the keys and values of x, (B, T, D), to a layer's cache, without a query."""
     attention, y = layer.self_attention, layer.residuals[0].norm(x)
     k, v = attention.split_heads(attention.w_k(y)), attention.split_heads(attention.w_v(y))
     # turn() returns queries and keys, and here there are only keys.
@@ -27,10 +27,10 @@ def write_down(layer: DecoderLayer, x: Tensor, cache: KeyValueCache) -> None:
 
 
 def layer_with_memory(layer: DecoderLayer, x: Tensor, memory: Tensor) -> Tensor:
-    """A pre-norm decoder layer that also reads what entered it before.
+    """Run a pre-norm decoder layer that also reads its inputs from earlier segments.
 
     x: (B, T, D), memory: (B, M, D) -> (B, T, D). Positions count from the oldest place that is
-    kept, so only a scheme that depends on nothing but distances (rotary, ALiBi) makes sense here.
+    kept, so only a scheme that depends only on distances (rotary, ALiBi) makes sense here.
     """
     cache, past = LayerCache(), memory.size(1)
     if past:
@@ -40,9 +40,9 @@ def layer_with_memory(layer: DecoderLayer, x: Tensor, memory: Tensor) -> Tensor:
 
 
 class RecurrentLanguageModel(LanguageModel):
-    """A language model that reads a text segment by segment, and remembers (Dai et al. 2019).
+    """A language model with a memory, which reads texts segment by segment (Dai et al. 2019).
 
-    reach: how many places each layer keeps of what entered it.
+    reach: for how many places each layer keeps its input.
     """
 
     def __init__(self, config: ModelConfig, reach: int):
@@ -57,7 +57,7 @@ class RecurrentLanguageModel(LanguageModel):
     def read_segment(self, ids: Tensor, memories: list | None = None) -> tuple[Tensor, list]:
         """ids: (B, T), the next segment -> hidden (B, T, D), and the memories for the one after.
 
-        memories: what entered each layer before, (B, M, D) each; None at the text's beginning.
+        memories: each layer's earlier inputs, (B, M, D) each; None at the beginning of a text.
         """
         x, kept = self.embed(self.embedding(ids)), []
         for layer, earlier in zip(self.decoder.layers, memories or self.empty(x), strict=True):
@@ -70,7 +70,7 @@ class RecurrentLanguageModel(LanguageModel):
         return [x.detach()[:, :0]] * len(self.decoder.layers)
 
     def keep(self, i: int, memory: Tensor, x: Tensor) -> Tensor:
-        """What layer i remembers when x, (B, T, D), has come: the last `reach` places."""
+        """The memory of layer i after it has read x, (B, T, D): the last `reach` places."""
         together = torch.cat([memory, x], dim=1)
         return together[:, max(0, together.size(1) - self.reach) :]
 
@@ -88,14 +88,14 @@ class RecurrentLanguageModel(LanguageModel):
 
 
 def by_segments(segment: int, reach: int) -> Rule:
-    """The links of one layer with a memory: the own segment up to here, and `reach` before it."""
+    """The mask of one layer with a memory: its own segment so far, and `reach` places before it."""
     return lambda i, j: (j <= i) & (j >= i // segment * segment - reach)
 
 
 class Compression(nn.Module):
-    """`rate` places become one, by a convolution (Rae et al. 2020).
+    """Turns `rate` places into one, by a convolution (Rae et al. 2020).
 
-    It starts as their mean.
+    It is initialised to the mean.
     """
 
     def __init__(self, d_model: int, rate: int):
@@ -114,7 +114,7 @@ class Compression(nn.Module):
 
 
 def auto_encoding(compression: Compression, old: Tensor) -> Tensor:
-    """How badly the old places can be computed from the compressed ones: keep everything."""
+    """The error of computing the old places from the compressed ones, which keeps everything."""
     return F.mse_loss(compression.lengthen(compression(old).mT).mT, old)
 
 
@@ -123,8 +123,8 @@ def attention_reconstruction(
 ) -> Tensor:
     """How much the layer's attention changes when it reads the compressed places instead.
 
-    x: (B, T, D), what enters the layer now; old: (B, M, D). No positions: order within the old
-    memory is given up. Only what somebody asks for needs to be kept.
+    x: (B, T, D), the layer's input now; old: (B, M, D). Positions are left out, because the order
+    within the old memory is lost. Only what attention asks for has to survive.
     """
     attention, norm = layer.self_attention, layer.residuals[0].norm
     q = attention.split_heads(attention.w_q(norm(x)))  # (B, H, T, K)
@@ -141,7 +141,7 @@ class CompressiveLanguageModel(RecurrentLanguageModel):
     """A recurrent language model whose oldest memories are compressed, not dropped.
 
     Of its `reach` places the first n_compressed hold `rate` older places each, and every layer has
-    a compression of its own. Segments must be multiples of the rate (ValueError).
+    its own compression. Raises ValueError for segments that aren't multiples of the rate.
     """
 
     def __init__(self, config: ModelConfig, reach: int, n_compressed: int, rate: int):
@@ -170,7 +170,7 @@ class CompressiveLanguageModel(RecurrentLanguageModel):
         return torch.cat([long[:, max(0, long.size(1) - self.n_compressed) :], short], dim=1)
 
     def compression_loss(self, kind: str) -> Tensor:
-        """The loss of what was compressed last, summed over the layers.
+        """The loss of the most recent compression, summed over the layers.
 
         kind: "attention" or "auto". Train with backward(inputs=list(compressions.parameters())):
         the model itself must not learn to be easily compressed.

@@ -1,7 +1,7 @@
-"""Neighbours from a memory that holds everything: beside a language model, or inside one layer.
+"""Neighbours from a memory that holds everything: next to a language model, or inside one layer.
 
 kNN-LM: a `Datastore` of hidden states and the tokens that followed them, and `neighbour_logp`.
-SPALM: a `Gate` says at each place how much of the neighbours is let in. Memorizing Transformer:
+SPALM: a `Gate` decides at each place how much of the neighbours to let in. Memorizing Transformer:
 `nearest_attention` in one layer of a recurrent model.
 """
 
@@ -29,7 +29,7 @@ class Datastore:
         self.lengths = keys.square().sum(-1)  # (N,)
 
     def nearest(self, queries: Tensor, n: int) -> tuple[Tensor, Tensor]:
-        """queries: (Q, D) -> squared distances (Q, n), the nearest first, and places (Q, n)."""
+        """queries: (Q, D) -> squared distances (Q, n), nearest first, and their indices (Q, n)."""
         # |q - k|^2 = |q|^2 - 2 q k + |k|^2, and |q|^2 changes no order.
         rest = torch.addmm(self.lengths, queries, self.keys.T, alpha=-2)  # (Q, N)
         found = rest.topk(n, largest=False)
@@ -38,11 +38,11 @@ class Datastore:
 
 
 def neighbour_logp(distances: Tensor, tokens: Tensor, target: Tensor, scale: float) -> Tensor:
-    """log-probability that the neighbours give to each target -> (Q,).
+    """The log-probability that the neighbours give to each target -> (Q,).
 
     distances, tokens: (Q, n); target: (Q,). A neighbour's share falls with its squared distance
-    over `scale`; shares of the same token are added (Khandelwal et al. 2020, eq. 2). A target that
-    no neighbour names gets -inf.
+    over `scale`, and shares of the same token are added (Khandelwal et al. 2020, eq. 2). A target
+    that no neighbour has gets -inf.
     """
     shares = (-distances / scale).log_softmax(-1)  # (Q, n)
     return shares.masked_fill(tokens != target[:, None], -math.inf).logsumexp(-1)
@@ -60,8 +60,8 @@ def interpolate(model_logp: Tensor, found_logp: Tensor, share: float) -> Tensor:
 class Gate(nn.Module):
     """How much of the neighbours enters the hidden state, for each feature (Yogatama et al. 2021).
 
-    The neighbours speak through the embeddings of the tokens that followed them. The gate starts
-    almost closed; at 0 the state is the model's own.
+    The neighbours are represented by the embeddings of the tokens that followed them. The gate
+    starts almost closed; at 0 the hidden state is unchanged.
     """
 
     def __init__(self, d_model: int):
@@ -94,10 +94,10 @@ def nearest_attention(q: Tensor, k: Tensor, v: Tensor, n: int) -> Tensor:
 
 
 class MemorizingAttention(MultiHeadAttention):
-    """Self-attention that also searches what was read long ago (Wu et al. 2022, sec. 3).
+    """Self-attention that also searches a memory of older tokens (Wu et al. 2022, sec. 3).
 
-    n: how many neighbours. Each head has a gate between what is near and what was found. What is
-    searched, `far` (B, M, D), has no positions, and may be None or empty.
+    n: how many neighbours. Each head has a gate between nearby tokens and those it found. The
+    memory, `far` (B, M, D), has no positions, and may be None or empty.
     """
 
     def __init__(self, *sizes, n: int):
@@ -106,7 +106,8 @@ class MemorizingAttention(MultiHeadAttention):
         self.gate = nn.Parameter(torch.zeros(self.n_heads, 1, 1))  # sigmoid(0): half and half
 
     def forward(self, query, *inputs, **options):
-        """As MultiHeadAttention; `far` is searched first, with queries that have no positions."""
+        """As in MultiHeadAttention, but first search `far`, with queries that have no positions.
+        """
         self.found = None
         if self.far is not None and self.far.size(1):
             q, k, v = (self.split_heads(w(x)) for w, x in (
@@ -115,7 +116,7 @@ class MemorizingAttention(MultiHeadAttention):
         return super().forward(query, *inputs, **options)
 
     def attend(self, q, k, v, mask=None, need_weights=False):
-        """As in MultiHeadAttention, mixed with what was found."""
+        """As in MultiHeadAttention, mixed with the values that were found."""
         near, weights = super().attend(q, k, v, mask, need_weights)
         if self.found is None:
             return near, weights

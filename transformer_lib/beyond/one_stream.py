@@ -1,7 +1,7 @@
-"""Translation without an encoder: source and target are one text, and the model goes on with it.
+"""Translation without an encoder: source and target form one text, which the model continues.
 
-A pair becomes the stream `source <eos> <bos> target <eos>` (Liu et al. 2018). <bos> stands where
-the source ends, so it says "now the translation". A text alone is a stream whose source is empty.
+A pair becomes the stream `source <eos> <bos> target <eos>` (Liu et al. 2018). <bos> comes where the
+source ends, so it means "now the translation". A single text is a stream with an empty source.
 """
 
 import copy
@@ -27,11 +27,11 @@ def stream_batches(
     seed: int,
     count_source: bool = False,
 ) -> Batches:
-    """Batches of streams: what is read, (B, S + T), and what is to be predicted there, (B, S + T).
+    """Batches of streams: the ids to read, (B, S + T), and those to predict there, (B, S + T).
 
-    sources end with <eos>, targets are between <bos> and <eos>. Over the source nothing is to be
-    predicted (PAD), or with count_source its next token. For one seed the batches hold the same
-    pairs as training.translation_batches.
+    sources end with <eos>, targets are between <bos> and <eos>. In the source there is nothing to
+    predict (PAD) unless count_source is set, when it is the next token. With the same seed, batches
+    hold the same pairs as those of training.translation_batches.
     """
     pairs = list(zip(sources, targets, strict=True))
     read = [source + target[:-1] for source, target in pairs]
@@ -45,7 +45,7 @@ def stream_batches(
 
 
 def stream_loss(model: nn.Module, batch: tuple[Tensor, Tensor], smoothing: float = 0.0) -> Tensor:
-    """Mean loss per counted token. batch: read and predicted, (B, T) each, PAD where none counts.
+    """Mean loss per counted token. batch: read and predicted, (B, T), PAD where it doesn't count.
 
     Only the positions that count are projected onto the vocabulary.
     """
@@ -70,7 +70,7 @@ class PrefixLanguageModel(LanguageModel):
 
 
 class ByPart(nn.Module):
-    """A map with two sets of weights: one for the tokens of the source, one for the others."""
+    """A map with two sets of weights: one for the source's tokens and one for all others."""
 
     def __init__(self, layer: nn.Module):
         super().__init__()
@@ -86,7 +86,7 @@ class ByPart(nn.Module):
 class TwoPartLanguageModel(PrefixLanguageModel):
     """A prefix language model that reads the source with weights of its own, as an encoder does.
 
-    A layer has twice the parameters, and each token uses one half of them.
+    A layer has twice as many parameters, but each token uses only half of them.
     """
 
     def __init__(self, config: ModelConfig):
@@ -116,8 +116,8 @@ class CausalTwoPart(TwoPartLanguageModel):
 def translate_streams(
     model: LanguageModel, sources: list[list[int]], max_rows: int = 128, decode=greedy_decode
 ) -> list[list[int]]:
-    """What the model writes after each source and <bos>, as ids. Prompts of one length share a
-    batch: a language model has no padding on the left.
+    """Return the ids that the model writes after each source and <bos>. Only prompts of the same
+    length share a batch, because a language model has no padding on the left.
     """
     written: list = [None] * len(sources)
     device = next(model.parameters()).device

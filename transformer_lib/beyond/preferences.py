@@ -1,8 +1,8 @@
-"""From "this caption is better than that one" to a model that writes what is preferred.
+"""Turn judgements ("this caption is better than that one") into a model that writes better ones.
 
-`reward_loss` learns a reward from pairs; `policy_gradient_loss` then writes captions and goes for
-the reward, at a price for each nat that the model moves away from where it began. `dpo_loss` takes
-the pairs without a reward model. Both have the same optimum, `reweighted`.
+`reward_loss` learns a reward from pairs; `policy_gradient_loss` then writes captions and maximises
+the reward, at a price for each nat that the model moves away from where it began. `dpo_loss` learns
+from the pairs directly, without a reward model. Both have the same optimum, `reweighted`.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def log_probability(model: LanguageModel, ids: Tensor) -> Tensor:
 
 
 def write_texts(model: LanguageModel, n: int, generator=None) -> Tensor:
-    """n texts drawn from the model -> ids (n, 1 + LENGTH), <bos> first, padded."""
+    """Sample n texts from the model -> ids (n, 1 + LENGTH), <bos> first, padded."""
     start = torch.full((n, 1), BOS)
     drawn = sample(model, start, generator=generator, max_len=LENGTH)  # (n, T)
     return F.pad(torch.cat([start, drawn], 1), (0, LENGTH - drawn.size(1)), value=PAD).clone()
@@ -50,7 +50,7 @@ class RewardModel(nn.Module):
 def reward_loss(better: Tensor, worse: Tensor) -> Tensor:
     """How surprising the choices are (Bradley and Terry 1952). better, worse: (B,) rewards.
 
-    The model says: `better` is chosen with probability sigmoid(its reward - the other's).
+    Under that model, `better` is chosen with probability sigmoid(its reward - the other's).
     """
     return -F.logsigmoid(better - worse).mean()
 
@@ -62,11 +62,11 @@ def policy_gradient_loss(
     price: float,
     n: int = 64,
 ) -> Tensor:
-    """Write n texts, and make those likelier that earned more than the others.
+    """Write n texts, and make those that earned more than the others likelier.
 
-    A text earns its reward less `price` times the log-ratio of policy and reference, whose mean is
-    the KL divergence. The mean of all n is the baseline, as in GRPO (Shao et al. 2024), which also
-    divides by the spread.
+    A text earns its reward minus `price` times the log-ratio of policy and reference, whose mean is
+    the KL divergence. The mean over the n texts is the baseline, as in GRPO (Shao et al. 2024),
+    which also divides by their standard deviation.
     """
     ids = write_texts(policy, n)
     log_p = log_probability(policy, ids)  # (n,)
@@ -80,7 +80,7 @@ def policy_gradient_loss(
 def dpo_loss(
     better: Tensor, worse: Tensor, better_before: Tensor, worse_before: Tensor, price: float
 ) -> Tensor:
-    """The same loss from the log-probabilities of both texts, before and after.
+    """The loss of `reward_loss`, but from the texts' log-probabilities, before and after training.
 
     better, worse: (B,) under the policy; better_before, worse_before: (B,) under the reference.
     price * log(policy / reference) is the reward that a policy would be the best answer to
@@ -90,10 +90,10 @@ def dpo_loss(
 
 
 def reweighted(reference_log_p: Tensor, reward: Tensor, price: float) -> Tensor:
-    """The distribution that earns most, the price of moving paid, over all texts.
+    """The distribution over all texts that earns most, after the price of moving is paid.
 
-    reference_log_p, reward: (N,) each. Each text's probability times exp(reward / price), and
-    divided by the sum.
+    reference_log_p, reward: (N,) each. Multiplies each text's probability by exp(reward / price),
+    and divides by the sum.
     """
     return (reference_log_p + reward / price).log_softmax(-1)
 

@@ -1,4 +1,4 @@
-"""A long text read in pieces, in which later places ask for what earlier ones have said."""
+"""A long text read in pieces, in which later places ask for facts that earlier ones stated."""
 
 import torch
 import torch.nn.functional as F
@@ -17,15 +17,15 @@ VOCABULARY = (N_NAMES + 1) * (N_VALUES + 1)
 def draw(batch: int, size: int, n_facts: int, generator: torch.Generator):
     """One batch of texts: ids, answers, distances, each (B, T) integers.
 
-    The task of `far_links`, written from left to right: a fact stands before its question, and
-    an id stands for a name and a value.
+    The task of `far_links`, written from left to right: a fact comes before its question, and
+    each id encodes a name and a value.
     """
     names, values, *rest = far_links.draw(batch, size, n_facts, generator, told_first=True)
     return names * (N_VALUES + 1) + values, *rest
 
 
 class NameAndValue(nn.Module):
-    """The sum of two embeddings: of the name and of the value in an id. (B, T) -> (B, T, D)."""
+    """The sum of the embeddings of an id's name and of its value. (B, T) -> (B, T, D)."""
 
     def __init__(self, d_model: int):
         super().__init__()
@@ -44,7 +44,7 @@ SEGMENT, RATE = 16, 4
 
 
 def reader(name: str, size: int = 128) -> RecurrentLanguageModel:
-    """A model of two layers with the memory `name`.
+    """Make a model of two layers with the memory `name`.
 
     Raises ValueError with the valid names.
     """
@@ -74,8 +74,8 @@ NAMES = "none recurrent mean auto attention memorizing everything".split()
 def answer_loss(model: RecurrentLanguageModel, batch) -> Tensor:
     """Nats per question over a text that is read in segments.
 
-    A model whose compression has a loss of its own gets its gradient here, for the compression
-    only: the model must not learn to be easily compressed.
+    If the model's compression has a loss of its own, its gradient is computed here, but only for
+    the compression: the model must not learn to be easy to compress.
     """
     ids, answers, _ = batch
     total, memories = torch.zeros(()), None
@@ -94,7 +94,7 @@ def answer_loss(model: RecurrentLanguageModel, batch) -> Tensor:
 
 @torch.no_grad()
 def right_by_distance(model: RecurrentLanguageModel, batch, n_bins: int = 8) -> list[float]:
-    """Share of questions answered right, for each of n_bins equal ranges of distance."""
+    """The share of questions answered right, for each of n_bins equal ranges of distance."""
     ids, answers, distances = batch
     said = model.project(model.read(ids, SEGMENT)).argmax(-1)  # (B, T)
     return far_links.by_distance(said, answers, distances, n_bins)

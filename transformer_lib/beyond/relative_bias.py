@@ -1,6 +1,6 @@
 """T5's positions: each head learns one number for each distance (Raffel et al. 2020, sec. 2.1).
 
-And the few other things in which T5 differs from the Transformer of 2017.
+The module also holds the few other changes that T5 made to the Transformer of 2017.
 """
 
 import math
@@ -19,9 +19,9 @@ def distance_bucket(
 ) -> Tensor:
     """The bucket of key position - query position, any shape of integers.
 
-    Near distances have a bucket each, far ones share: half of the buckets grow like a logarithm,
-    and from max_distance on there is only one. both_ways: half of them for keys behind the query;
-    otherwise those count as distance 0, and a causal mask hides them.
+    Each short distance has its own bucket, while long ones share: half of the buckets are spaced
+    logarithmically, and there is only one from max_distance on. both_ways: half of all buckets are
+    for keys after the query; otherwise such keys count as distance 0, and a causal mask hides them.
     """
     first = torch.zeros_like(distance)
     if both_ways:
@@ -36,7 +36,7 @@ def distance_bucket(
 
 
 class RelativeBias(PositionalScheme):
-    """Adds a learned number to each score, by head and bucket of distance."""
+    """Adds a learned number to each score, one for each head and bucket of distances."""
 
     def __init__(self, n_heads: int, both_ways: bool, n_buckets: int = 32, max_distance: int = 128):
         super().__init__()
@@ -63,7 +63,7 @@ def add_relative_bias(model: Transformer) -> Transformer:
 
 
 def t5_config(given: dict) -> ModelConfig:
-    """The sizes of a T5 (`transformers` config.to_dict()) as ours.
+    """The sizes of a T5 (`transformers` config.to_dict()), as our configuration.
 
     Raises ValueError where our heads, d_model / n_heads wide, can't hold its heads (3B and 11B).
     """

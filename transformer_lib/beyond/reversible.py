@@ -1,4 +1,4 @@
-"""Layers that can be run backwards, so that training need not keep what they computed.
+"""Layers that can be run backwards, so that training need not store their outputs.
 
 The residuals of Gomez et al. (2017), as the Reformer uses them: f is attention, g the feed-forward
 network.
@@ -11,7 +11,7 @@ from transformer_lib.guards import guard
 
 
 class ReversibleLayer(nn.Module):
-    """y1 = x1 + f(x2), y2 = x2 + g(y1): two streams, each changed by what the other holds."""
+    """y1 = x1 + f(x2), y2 = x2 + g(y1): two streams, each changed by a function of the other."""
 
     def __init__(self, f: nn.Module, g: nn.Module):
         super().__init__()
@@ -39,12 +39,12 @@ class Chunked(nn.Module):
         self.network, self.chunk = network, chunk
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, T, D) -> (B, T, D), the numbers of the network itself."""
+        """(B, T, D) -> (B, T, D), the same numbers as from the network itself."""
         return torch.cat([self.network(part) for part in x.split(self.chunk, dim=1)], dim=1)
 
 
 class _Run(torch.autograd.Function):
-    # Keeps only the last outputs. Going back, each layer's inputs are computed from its outputs.
+    # Stores only the last outputs. The backward pass computes each layer's inputs from its outputs.
     @staticmethod
     def forward(ctx, x1, x2, layers, *parameters):
         with torch.no_grad():
@@ -73,9 +73,9 @@ class _Run(torch.autograd.Function):
 
 
 class ReversibleStack(nn.Module):
-    """Reversible layers whose memory in training does not grow with their number.
+    """Reversible layers, which need no more memory in training when there are more of them.
 
-    Layers must give the same result each time they are run: no dropout.
+    Layers must give the same result each time they are run, so there can be no dropout.
     """
 
     def __init__(self, layers):

@@ -1,6 +1,6 @@
-"""Attention within clusters that are learned: the Routing Transformer (Roy et al. 2021).
+"""Attention within learned clusters: the Routing Transformer (Roy et al. 2021).
 
-With about sqrt(T) clusters of about sqrt(T) tokens each the cost grows as T ** 1.5.
+With about sqrt(T) clusters of about sqrt(T) tokens each, the cost grows as T ** 1.5.
 """
 
 import torch
@@ -33,7 +33,7 @@ def routing_attention(
     mask = of_k[..., None, :] <= of_q[..., None] if causal else None  # places, as they are sorted
     found = scaled_dot_product_attention(take(q, of_q), take(k, of_k), take(v, of_k), mask)[0]
     at = of_q.flatten(2)[..., None]  # (B, H, C * members, 1)
-    # A last column of ones counts in how many clusters each query was.
+    # A last column of ones counts how many clusters each query was in.
     found = F.pad(found.flatten(2, 3), (0, 1), value=1.0)  # (B, H, C * members, K + 1)
     total = F.pad(torch.zeros_like(v), (0, 1))  # (B, H, T, K + 1)
     total = total.scatter_add(2, at.expand_as(found), found)

@@ -1,8 +1,8 @@
 """Sparse attention: a rule says which pairs are linked, and the other pairs are never computed.
 
 A rule takes the places of queries and keys, two integer tensors that broadcast, and returns bool,
-True = may attend. One rule serves three times: `as_mask` makes the mask of it, `plan_blocks` finds
-the blocks of keys that each block of queries needs, and FlexAttention takes it as its `mask_mod`.
+True = may attend. A rule has three uses: `as_mask` turns it into a mask, `plan_blocks` finds the
+blocks of keys that each block of queries needs, and FlexAttention takes it as its `mask_mod`.
 """
 
 import functools
@@ -20,22 +20,22 @@ Rule = Callable[[Tensor, Tensor], Tensor]
 
 
 def local(window: int) -> Rule:
-    """Keys at most `window` places away, to either side."""
+    """Links to keys at most `window` places away, on either side."""
     return lambda i, j: (i - j).abs() <= window
 
 
 def dilated(window: int, dilation: int) -> Rule:
-    """As many keys as `local(window)`, but only every `dilation`-th place: a wider reach."""
+    """Links to as many keys as `local(window)`, but `dilation` places apart: a wider reach."""
     return lambda i, j: ((i - j).abs() <= window * dilation) & ((i - j) % dilation == 0)
 
 
 def strided(stride: int) -> Rule:
-    """The near places, and every `stride`-th beyond (Sparse Transformer; Child et al. 2019)."""
+    """Links to near places and every `stride`-th beyond (Sparse Transformer, Child et al. 2019)."""
     return lambda i, j: ((i - j).abs() < stride) | ((i - j) % stride == 0)
 
 
 def blockwise(block: int, size: int, shift: int = 0) -> Rule:
-    """The whole text in blocks: a query sees the block `shift` further on (Qiu et al. 2020).
+    """Cuts the text into blocks; a query sees the block `shift` further on (Qiu et al. 2020).
 
     Each head has its own shift, so that several heads together cover several blocks.
     """
@@ -44,12 +44,12 @@ def blockwise(block: int, size: int, shift: int = 0) -> Rule:
 
 
 def with_global(n_global: int) -> Rule:
-    """The first `n_global` places see everything and are seen by all (ETC, Longformer)."""
+    """The first `n_global` places see all others and are seen by all (ETC, Longformer)."""
     return lambda i, j: (i < n_global) | (j < n_global)
 
 
 def random_links(size: int, block: int, n_links: int, seed: int = 0) -> Rule:
-    """Each block of queries sees `n_links` blocks of keys drawn at random, or all (BigBird)."""
+    """Each block of queries sees `n_links` random blocks of keys, or all of them (BigBird)."""
     n_blocks = -(-size // block)
     generator = torch.Generator().manual_seed(seed)
     order = torch.rand(n_blocks, n_blocks, generator=generator).argsort(-1)
@@ -59,12 +59,12 @@ def random_links(size: int, block: int, n_links: int, seed: int = 0) -> Rule:
 
 
 def any_of(*rules: Rule) -> Rule:
-    """A pair is linked if one of the rules links it."""
+    """A rule that links a pair if any of the given rules links it."""
     return lambda i, j: functools.reduce(operator.or_, (rule(i, j) for rule in rules))
 
 
 def causal(rule: Rule) -> Rule:
-    """Those links of a rule that do not look ahead."""
+    """A rule without those of its links that look ahead."""
     return lambda i, j: rule(i, j) & (j <= i)
 
 
@@ -91,7 +91,7 @@ def layers_to_hear_all(mask: Tensor) -> int | None:
 
 
 class BlockPlan(NamedTuple):
-    """What `sparse_attention` computes. Made once for a rule and a length."""
+    """The blocks that `sparse_attention` computes, planned once for a rule and a length."""
 
     block: int
     order: Tensor | None  # (T,) places in the order in which blocks are cut; None: as they stand
@@ -100,10 +100,10 @@ class BlockPlan(NamedTuple):
 
 
 def plan_blocks(rule: Rule, size: int, block: int, order: Tensor | None = None) -> BlockPlan:
-    """Which blocks of keys does each block of queries need?
+    """Find the blocks of keys that each block of queries needs.
 
     size must be a multiple of block. order: a permutation of the places; one that brings linked
-    places together saves blocks. Query blocks that need equally many key blocks form a group.
+    places together saves blocks. Query blocks that need the same number of key blocks form a group.
     """
     if size % block:
         raise ValueError(
@@ -128,7 +128,7 @@ def plan_blocks(rule: Rule, size: int, block: int, order: Tensor | None = None) 
 
 
 def sparse_attention(q: Tensor, k: Tensor, v: Tensor, plan: BlockPlan) -> Tensor:
-    """Masked attention that leaves out the blocks without a link. q, k, v, result: (B, H, T, K)."""
+    """Masked attention that skips the blocks without a link. q, k, v, result: (B, H, T, K)."""
     if plan.order is not None:
         q, k, v = (x[:, :, plan.order] for x in (q, k, v))
     q, k, v = (x.unflatten(2, (-1, plan.block)) for x in (q, k, v))  # (B, H, N, block, K)

@@ -1,8 +1,8 @@
-"""Speculative decoding: something cheap writes a few tokens ahead, the model checks them at once.
+"""Speculative decoding: something cheap writes a few tokens ahead, and the model checks them.
 
 The model reads all guesses in one pass, and keeps those that it would have written itself. Greedy
-decoding then gives the same tokens, and sampling the same distribution, whoever made the guesses
-(Leviathan et al. 2023; Chen et al. 2023). One sentence at a time.
+decoding then gives the same tokens, and sampling the same distribution, whatever made the guesses
+(Leviathan et al. 2023; Chen et al. 2023). It decodes one sentence at a time.
 """
 
 from collections import Counter, defaultdict
@@ -18,13 +18,13 @@ from transformer_lib.guards import guard, require_types
 
 
 def all_logits(model: nn.Module, ids: Tensor, state: DecodingState) -> Tensor:
-    """What `model.step` gives, but after each of the new ids, (1, T) -> (T, V): in one pass."""
+    """The logits of `model.step`, but after each new id, in one pass: (1, T) -> (T, V)."""
     if state.memory is None:
         hidden = model.decode(ids, state.cache)
     else:
         hidden = model.decode(ids, state.memory, state.src_mask, cache=state.cache)
     logits = model.project(hidden)[0]
-    logits[:, PAD] = -torch.inf  # padding is no word
+    logits[:, PAD] = -torch.inf  # padding isn't a word
     return logits
 
 
@@ -36,15 +36,15 @@ def roll_back(state: DecodingState, length: int) -> None:
             layer.own.values = layer.own.values[:, :, :length]
 
 
-# ---- who guesses ---------------------------------------------------------------------------------
+# ---- guessing ------------------------------------------------------------------------------------
 
 
 class ModelDraft:
     """A smaller model that writes ahead.
 
-    pieces: for each token of the target its ids in the draft's own vocabulary, or None where both
-    have one. The draft's token i must be the target's token i. generator: draws instead of taking
-    the likeliest token.
+    pieces: for each token of the target, its ids in the draft's vocabulary; None if the two share a
+    vocabulary, where the draft's token i must be the target's token i. generator: to sample instead
+    of taking the likeliest token.
     """
 
     @torch.inference_mode()
@@ -56,12 +56,12 @@ class ModelDraft:
 
     @torch.inference_mode()
     def propose(self, ids: list[int], n: int) -> tuple[list[int], Tensor | None]:
-        """ids: what is written so far. Returns n guesses, and the distributions, (n, V_draft), that
-        they were drawn from; None if each was certain.
+        """ids: the tokens so far. Returns n guesses, and the distributions, (n, V_draft), that they
+        were drawn from; None if nothing was drawn.
         """
         if self.pieces is not None:
             ids = [piece for token in ids for piece in self.pieces[token]]
-        agreed = 0  # what the cache holds and what was written in the end may differ
+        agreed = 0  # the cache may hold guesses that were rejected
         for old, new in zip(self.read, ids[:-1], strict=False):
             if old != new:
                 break
@@ -83,9 +83,10 @@ class ModelDraft:
 
 
 class TableDraft:
-    """Guesses what most often came, in a text, after the last few tokens: a table, no model.
+    """Guesses the token that came most often, in a text, after the last few tokens. It is a table,
+    not a model.
 
-    order: after how many tokens. Where the text has no such place, fewer of them count.
+    order: how many tokens to look up. If they never occur in the text, fewer are looked up.
     """
 
     def __init__(self, texts: list[list[int]], order: int):
@@ -97,7 +98,7 @@ class TableDraft:
         self.after = {past: found.most_common(1)[0][0] for past, found in counts.items()}
 
     def propose(self, ids: list[int], n: int) -> tuple[list[int], None]:
-        """As in ModelDraft; every guess is certain."""
+        """As in ModelDraft, but without distributions, since nothing is drawn."""
         text = ids[-self.order :]
         for _ in range(n):
             pasts = (tuple(text[-k:]) for k in range(self.order, 0, -1))
@@ -105,11 +106,11 @@ class TableDraft:
         return text[len(text) - n :], None
 
 
-# ---- who checks ----------------------------------------------------------------------------------
+# ---- checking ------------------------------------------------------------------------------------
 
 
 def keep_likeliest(logits: Tensor, guesses: list[int], q: Tensor | None) -> tuple[int, int]:
-    """How many guesses greedy decoding would have written, and the token that it writes then.
+    """How many guesses greedy decoding would have written, and the token that it writes next.
 
     logits: (n + 1, V), before each guess and after the last.
     """
@@ -121,15 +122,15 @@ def keep_likeliest(logits: Tensor, guesses: list[int], q: Tensor | None) -> tupl
 
 
 class KeepByChance:
-    """The same for sampling: a guess x stays with probability min(1, p(x) / q(x)). The first that
-    does not is drawn again from what p has more than q, (p - q)+ (Leviathan et al. 2023, alg. 1).
+    """The same for sampling: keep guess x with probability min(1, p(x) / q(x)), and replace the
+    first rejected one by a draw from max(p - q, 0), normalised (Leviathan et al. 2023, alg. 1).
     """
 
     def __init__(self, generator: torch.Generator | None = None):
         self.generator = generator
 
     def __call__(self, logits: Tensor, guesses: list[int], q: Tensor | None) -> tuple[int, int]:
-        """As keep_likeliest; q: (n, V_draft), from which the guesses were drawn, or None."""
+        """As keep_likeliest; q: (n, V_draft), the guesses' distributions, or None."""
         p = logits.softmax(-1)  # (n + 1, V)
         for i, x in enumerate(guesses):
             guessed = torch.zeros_like(p[i])
@@ -147,7 +148,7 @@ class KeepByChance:
 
 @dataclass
 class Written:
-    """ids: the new tokens, with <eos> where it came. kept: of each pass the guesses that stayed."""
+    """ids: the new tokens, with <eos> if it came. kept: how many guesses each pass kept."""
 
     ids: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
@@ -167,14 +168,14 @@ def speculative_decode(
     bos_id: int = 1,
     eos_id: int = 2,
 ) -> Written:
-    """What the target writes for one source, (1, S), with n_ahead guesses of the draft a pass."""
+    """Decode one source, (1, S), with the target; the draft makes n_ahead guesses per pass."""
     with evaluating(target):
         start, state = target.start(src_ids, bos_id)
         ids, first = start[0].tolist(), start.size(1)
         limit = first + int(length_limits(target, src_ids, max_len, first)[0])
         found = Written()
         while len(ids) < limit and (len(ids) == first or ids[-1] != eos_id):
-            n = min(n_ahead, limit - len(ids) - 1)  # one token is the target's own
+            n = min(n_ahead, limit - len(ids) - 1)  # the target adds one of its own
             guesses, q = draft.propose(ids, n)
             new = torch.tensor([ids[state.length :] + guesses])  # (1, unread + n)
             logits = all_logits(target, new, state)[-n - 1 :]  # (n + 1, V)
@@ -183,20 +184,20 @@ def speculative_decode(
             if eos_id in right:
                 right = right[: right.index(eos_id) + 1]
             ids = ids + right
-            roll_back(state, len(ids) - 1)  # the last token is not read yet
+            roll_back(state, len(ids) - 1)  # the last token has not been read yet
             found.kept.append(min(n_right, len(right)))
     found.ids = ids[first:]
     return found
 
 
 def tokens_a_pass(agreement: float, n_ahead: int) -> float:
-    """How many tokens a pass writes if each guess is right with this probability: 1 + a + a² ..."""
+    """Tokens written per pass if each guess is right with this probability: 1 + a + a² + ..."""
     return sum(agreement**i for i in range(n_ahead + 1))
 
 
 def speed_up(tokens: float, n_ahead: int, draft_cost: float, check_cost: float) -> float:
-    """Times as fast as one token a step. draft_cost: of one guess, check_cost: of the pass that
-    reads the guesses, both measured in steps of the target.
+    """The speed-up over one token per step. draft_cost: the cost of one guess, check_cost: that of
+    the pass that reads the guesses, both measured in steps of the target.
     """
     return tokens / (n_ahead * draft_cost + check_cost)
 

@@ -1,8 +1,8 @@
-"""Language models whose layers are not all alike, or not fed alike: four stacks of the same blocks.
+"""Language models that arrange the same blocks differently: four kinds of stack.
 
-Every second layer near-sighted (GPT-3, GPT-Neo), the two sublayers side by side (GPT-J), positions
-added in front of each layer (Al-Rfou et al.), and a picture written pixel by pixel (Image
-Transformer).
+In one, every second layer is near-sighted (GPT-3, GPT-Neo); in one, the two sublayers run side by
+side (GPT-J); in one, positions are added before each layer (Al-Rfou et al.); and one writes a
+picture pixel by pixel (Image Transformer).
 """
 
 import torch
@@ -18,7 +18,7 @@ from transformer_lib.positional import LearnedEncoding, RotaryEmbedding
 
 
 class NearLayer(DecoderLayer):
-    """A decoder layer that reads only the last `window` tokens, its own among them."""
+    """A decoder layer in which a token reads only the last `window` tokens, itself included."""
 
     def __init__(self, config: ModelConfig, window: int):
         super().__init__(config, cross_attention=False)
@@ -33,22 +33,22 @@ class NearLayer(DecoderLayer):
 
 
 class BandedLanguageModel(LanguageModel):
-    """Layers take turns: one reads the whole text, the next one the last `window` tokens.
+    """Layers alternate: one reads the whole text, and the next only the last `window` tokens.
 
-    So do GPT-3 (Brown et al. 2020) and GPT-Neo (Black et al. 2021, 256 tokens). every=1: all layers
-    are near-sighted, as in the Image Transformer (Parmar et al. 2018).
+    GPT-3 (Brown et al. 2020) and GPT-Neo (Black et al. 2021, 256 tokens) do this. every=1: all
+    layers are near-sighted, as in the Image Transformer (Parmar et al. 2018).
     """
 
     def __init__(self, config: ModelConfig, window: int, every: int = 2):
         super().__init__(config)
         for i in range(every - 1, config.n_decoder_layers, every):
             near = NearLayer(config, window)
-            near.load_state_dict(self.decoder.layers[i].state_dict())  # initialised as the others
+            near.load_state_dict(self.decoder.layers[i].state_dict())  # initialised like the others
             self.decoder.layers[i] = near
 
 
 class ParallelLayer(DecoderLayer):
-    """Attention and feed-forward network side by side: both read one normalised vector."""
+    """Attention and feed-forward network side by side, which read the same normalised vector."""
 
     def __init__(self, config: ModelConfig):
         super().__init__(config, cross_attention=False)
@@ -108,7 +108,7 @@ class DeepLanguageModel(LanguageModel):
         return self.decode_all(ids, cache)[-1]
 
     def decode_all(self, ids: Tensor, cache: DecoderCache | None = None) -> list[Tensor]:
-        """What leaves each layer, normalised as the output reads it: n_layers times (B, T, D)."""
+        """The output of each layer, after the final norm: n_layers times (B, T, D)."""
         start = 0 if cache is None else cache.length
         x, mask, hidden = self.embed(self.embedding(ids), start), self.mask(ids, start), []
         for i, (places, layer) in enumerate(zip(self.places, self.decoder.layers, strict=True)):
@@ -121,10 +121,10 @@ class DeepLanguageModel(LanguageModel):
 def losses_of_layers(
     model: DeepLanguageModel, batch: tuple[Tensor, Tensor], progress: float
 ) -> Tensor:
-    """The loss of the last layer, and those of the layers below early in training.
+    """The loss of the last layer, plus, early in training, the losses of those below it.
 
-    Layer l of n takes part until the share l / 2n of the training is over, so from half of it on
-    only the last one counts. progress: from 0 to 1. batch: as in stream_loss.
+    Layer l of n takes part until a share l / 2n of training is over, so in the second half only
+    the last layer counts. progress: from 0 to 1. batch: as in stream_loss.
     """
     read, predicted = batch
     counted, hidden = predicted != PAD, model.decode_all(read)
@@ -150,7 +150,7 @@ def pixels_as_text(images: Tensor, labels: Tensor, levels: int = 17) -> Tensor:
 def text_as_pixels(ids: Tensor, levels: int = 17) -> Tensor:
     """ids: (N, P), as pixels_as_text makes them, without the label -> (N, P) from 0 to 1.
 
-    An id that is no shade, which a model may write, becomes the nearest one.
+    A model may write an id that isn't a shade; it becomes the nearest shade.
     """
     return (ids - 1).clamp(0, levels - 1) / (levels - 1)
 

@@ -1,13 +1,13 @@
-"""A state of fixed size in the place of all keys and values: linear attention with a gate.
+"""A state of fixed size instead of all keys and values: linear attention with a gate.
 
-One recurrence makes the family. A token writes one key and one value, and a gate says what is left
-of everything that was written before:
+One recurrence covers the whole family. A token writes one key and one value, and a gate decides how
+much is left of everything that was written before:
 
     state = decay * state + key (write * value - what the state says already)^T,   out = query state
 
 `scan` runs it one token at a time, `quadratic` all at once under a causal mask of numbers, and
-`by_chunks` does both. `StateMixer` puts it in the place of a self-attention; `GATES` are RetNet,
-Mamba-2, GLA, DeltaNet and Gated DeltaNet. `draw` is the task in which a state can be too small.
+`by_chunks` combines the two. `StateMixer` uses it instead of self-attention; `GATES` are RetNet,
+Mamba-2, GLA, DeltaNet and Gated DeltaNet. `draw` is a task for which a state can be too small.
 """
 
 import math
@@ -25,11 +25,12 @@ from transformer_lib.normalization import RMSNorm
 
 
 def scan(q, k, v, log_decay, write, replace=False, state=None):
-    """One token after another: a recurrent network whose state is a table of M x K numbers.
+    """Run one token after another: a recurrent network whose state is a table of M x K numbers.
 
     q, k: (B, H, T, M); v: (B, H, T, K). log_decay: (B, H, T, 1) or (B, H, T, M), at most 0: the
-    logarithm of what is left of each row of the state. write: (B, H, T, 1), how strongly a token
-    writes. replace: write the difference to what the state holds under this key (the delta rule).
+    logarithm of the share of each row of the state that is left. write: (B, H, T, 1), how strongly
+    a token writes. replace: write the difference from what the state holds under this key (the
+    delta rule).
     Returns the outputs (B, H, T, K) and the last state (B, H, M, K).
     """
     if state is None:
@@ -58,7 +59,7 @@ def what_is_left(log_decay: Tensor) -> Tensor:
 
 
 def masked_scores(q: Tensor, k: Tensor, log_decay: Tensor) -> Tensor:
-    """q k^T, each product times what is left of the key.
+    """q k^T, with each product multiplied by the share of the key that is left.
 
     q, k: (B, H, T, M); log_decay: (B, H, T, 1) or (B, H, T, M). Returns (B, H, T, T).
     """
@@ -69,24 +70,24 @@ def masked_scores(q: Tensor, k: Tensor, log_decay: Tensor) -> Tensor:
 
 
 def what_is_written(k, v, log_decay, write, replace=False):
-    """What each token adds to the state under its key, (B, H, T, K); arguments as in `scan`.
+    """The values that tokens add to the state under their keys, (B, H, T, K); see `scan`.
 
-    With the delta rule it depends on all that was written before: a triangular system of equations.
+    With the delta rule they depend on everything written before: a triangular system of equations.
     """
     if not replace:
         return write * v
     earlier = write * masked_scores(k, k, log_decay).tril(-1)  # (B, H, T, T)
-    # The diagonal is taken as 1: every token's own equation.
+    # The solver takes the diagonal as 1, which is every token's own term.
     return torch.linalg.solve_triangular(earlier, write * v, upper=False, unitriangular=True)
 
 
 def quadratic(q, k, v, log_decay, write, replace=False):
-    """All tokens at once: attention without a softmax, under a mask of decays. As `scan`."""
+    """As `scan`, but all tokens at once: attention without a softmax, under a mask of decays."""
     return masked_scores(q, k, log_decay) @ what_is_written(k, v, log_decay, write, replace)
 
 
 def by_chunks(q, k, v, log_decay, write, replace=False, size=16):
-    """Quadratic within a chunk, recurrent from one to the next: the outputs of `scan`."""
+    """As `scan`, but quadratic within a chunk and recurrent from chunk to chunk."""
     state, outputs = v.new_zeros(*k.shape[:2], k.size(-1), v.size(-1)), []
     parts = (x.split(size, dim=2) for x in (q, k, v, log_decay, write))
     for q, k, v, log_decay, write in zip(*parts, strict=True):
@@ -111,10 +112,10 @@ GATES = {  # name -> how its decay is made, and whether it replaces
 
 
 class StateMixer(nn.Module):
-    """In the place of a self-attention: n_heads states of n_rows x d_model / n_heads numbers.
+    """A replacement for self-attention: n_heads states of n_rows x d_model / n_heads numbers.
 
-    gate: a name of GATES. Nothing else differs between the members of the family: keys and queries
-    have length 1, and a norm keeps the outputs at one size, as the softmax did.
+    gate: a name from GATES. The members of the family differ in nothing else: keys and queries have
+    length 1, and a norm keeps the outputs at a steady size, as the softmax did.
     """
 
     def __init__(self, d_model: int, n_heads: int, n_rows: int, gate: str):
@@ -155,7 +156,7 @@ class StateMixer(nn.Module):
         return q, k, v, self.log_decay(x), self.split_heads(self.write(x)).sigmoid()
 
     def forward(self, query, key=None, value=None, mask=None, need_weights=False, cache=None):
-        """(B, T, D) -> (B, T, D) and None: always causal, and always attention to itself."""
+        """(B, T, D) -> (B, T, D) and None. It is always causal, and always self-attention."""
         out = self.norm(quadratic(*self.parts(query), self.replace))  # (B, H, T, K)
         return self.w_o(out.transpose(1, 2).flatten(2)), None
 
@@ -166,7 +167,7 @@ class StateMixer(nn.Module):
 
 
 class SharpMixer(StateMixer):
-    """The control: a softmax over all keys, of the same n_rows numbers each.
+    """The control: a softmax over all keys, which also have n_rows numbers each.
 
     gate: "softmax", or "softmax, gated": with Mamba-2's decays added to the scores as logarithms
     (the Forgetting Transformer; Lin et al. 2025).
@@ -184,7 +185,7 @@ class SharpMixer(StateMixer):
         return self.w_o(self.norm(out).transpose(1, 2).flatten(2)), None
 
     def step(self, x: Tensor, state: Tensor | None = None):
-        """There is none: raises TypeError."""
+        """Raise TypeError, because there is no state to step with."""
         raise TypeError(
             "a softmax has no state of fixed size to step with: it needs all keys and values. "
             "Give `forward` the whole text, or take a StateMixer."
@@ -195,9 +196,9 @@ class SharpMixer(StateMixer):
 
 
 def draw(batch: int, n_facts: int, generator: torch.Generator, n_told: int = 1, names=N_NAMES):
-    """Facts first, then a question for each: names, values, answers, (B, T) integers each.
+    """Draw texts of facts, then a question for each: names, values, answers, (B, T) integers each.
 
-    Each of n_facts names is told n_told times, every time with a new value, and the last one holds.
+    Each of n_facts names is stated n_told times, every time with a new value; the last one counts.
     T is (n_told + 1) * n_facts. A question has the value N_VALUES, and answers is -1 elsewhere.
     """
 
@@ -209,7 +210,7 @@ def draw(batch: int, n_facts: int, generator: torch.Generator, n_told: int = 1, 
     values = torch.randint(N_VALUES, told.shape, generator=generator)
     asked = shuffled(subject)  # (B, n)
     same = asked[:, :, None] == told[:, None]  # (B, n, n_told * n)
-    last = (same * torch.arange(1, told.size(1) + 1)).argmax(-1)  # where a name was told last
+    last = (same * torch.arange(1, told.size(1) + 1)).argmax(-1)  # where a name was last stated
     right = values.gather(1, last)
     nothing = torch.full_like(told, -1)
     return (
@@ -220,9 +221,9 @@ def draw(batch: int, n_facts: int, generator: torch.Generator, n_told: int = 1, 
 
 
 class Recaller(nn.Module):
-    """Decoder layers whose attention is a StateMixer, and a guess of a value at each place.
+    """Decoder layers with a StateMixer instead of attention, which guess a value at each place.
 
-    gate: a name of GATES, or one of SharpMixer's for the control. n_rows: M, the size of a key.
+    gate: a name from GATES, or one of SharpMixer's for the control. n_rows: M, the size of a key.
     """
 
     def __init__(self, gate, n_rows, n_layers=1, n_heads=1, d_model=64, names=N_NAMES):
@@ -251,7 +252,7 @@ def answer_loss(model: Recaller, batch) -> Tensor:
 
 @torch.no_grad()
 def share_right(model: Recaller, batch) -> float:
-    """Share of the questions answered right."""
+    """The share of questions answered right."""
     names, values, answers = batch
     asked = answers >= 0
     return (model(names, values).argmax(-1)[asked] == answers[asked]).float().mean().item()

@@ -1,1 +1,1 @@
-"""Whole models, each a page of the blocks beside it."""
+"""Whole models, each built from the library's blocks in about a page of code."""

@@ -1,4 +1,4 @@
-"""An encoder alone: it reads a whole text both ways, and a head says something about it."""
+"""Encoder-only models: they read a whole text in both directions, and a head says what it is."""
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ class EncoderOnly(nn.Module):
     """Token ids to a vector for each token (Devlin et al. 2019, BERT), n_encoder_layers deep.
 
     n_segments: how many parts a text may have (BERT: two sentences), each with a learned vector.
-    With norm_first=False the embeddings are normalised too, as everything that a layer reads.
+    With norm_first=False the embeddings are normalised too, like everything else a layer reads.
     """
 
     def __init__(self, config: ModelConfig, n_segments: int = 0):
@@ -39,7 +39,7 @@ class EncoderOnly(nn.Module):
 
 
 class Classifier(EncoderOnly):
-    """One of n_classes for each text, read off its first token."""
+    """Puts each text into one of n_classes, judging by its first token's vector."""
 
     def __init__(self, config: ModelConfig, n_classes: int, n_segments: int = 0):
         super().__init__(config, n_segments)
@@ -54,7 +54,7 @@ class Classifier(EncoderOnly):
 
 
 class MaskedLanguageModel(EncoderOnly):
-    """Which token is at each place, where it may be hidden: what BERT learns from."""
+    """Predicts the token at every place, even where it is hidden: BERT's training task."""
 
     def __init__(self, config: ModelConfig, n_segments: int = 0):
         super().__init__(config, n_segments)

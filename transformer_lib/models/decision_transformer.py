@@ -1,4 +1,4 @@
-"""A decoder that acts: returns still to come, states and actions in, the next action out."""
+"""A decoder that acts: it reads returns still to come, states and actions, and predicts actions."""
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +12,10 @@ from transformer_lib.normalization import make_norm
 
 
 class DecisionTransformer(nn.Module):
-    """Which action, after this past and for this return (Chen et al. 2021), n_decoder_layers deep.
+    """Predicts the action for a past and a wanted return (Chen et al. 2021), n_decoder_layers deep.
 
-    Each step of an episode is three tokens: the return still to come, the state, the action. All
-    three carry the number of the step, a learned row; config.max_len: the longest episode.
+    Each step of an episode is three tokens: the return still to come, the state, the action. A
+    learned vector for the step's number is added to all three; config.max_len: the longest episode.
     """
 
     def __init__(self, config: BlockConfig, n_state: int, n_actions: int):
@@ -46,8 +46,8 @@ class DecisionTransformer(nn.Module):
         return self.norm((three + self.embed_step(steps)[:, :, None]).flatten(1, 2))
 
     def forward(self, returns: Tensor, states: Tensor, actions: Tensor, steps: Tensor) -> Tensor:
-        """As for `tokens` -> logits (B, T, n_actions): what to do in each state, read off the
-        state's own token, which sees the past and the return, but not its action.
+        """As for `tokens` -> logits (B, T, n_actions), the action to take in each state. They come
+        from the state's own token, which sees the past and the return, but not its action.
         """
         x = self.tokens(returns, states, actions, steps)  # (B, 3T, D)
         x = self.decoder(x, tgt_mask=causal_mask(x.size(1), device=x.device))

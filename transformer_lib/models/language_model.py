@@ -1,4 +1,4 @@
-"""A decoder alone: each token of a text predicts the next one."""
+"""A decoder-only model: each token of a text predicts the next one."""
 
 from torch import Tensor, nn
 

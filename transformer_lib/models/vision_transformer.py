@@ -11,11 +11,11 @@ from transformer_lib.guards import guard
 
 
 class VisionTransformer(nn.Module):
-    """One of n_classes for each picture (Dosovitskiy et al. 2021), n_encoder_layers deep.
+    """Puts each picture into one of n_classes (Dosovitskiy et al. 2021), n_encoder_layers deep.
 
-    A picture is cut into squares of `patch` pixels; each becomes a vector by one linear map. A
-    learned vector in front of them gathers what the head reads. config.max_len: at least the
-    number of patches, and one.
+    A picture is cut into squares of `patch` by `patch` pixels, and a linear map turns each into a
+    vector. A learned vector in front of them gathers what the head reads. config.max_len: at least
+    the number of patches plus one.
     """
 
     def __init__(self, config: BlockConfig, n_classes: int, patch: int, channels: int = 1):
