@@ -4,7 +4,7 @@ import nbformat
 import pytest
 from jupyter_cache import get_cache
 
-from tools import build, execute
+from tools import build, execute, kernels
 
 
 def notebook(path, *cells, **metadata):
@@ -127,3 +127,30 @@ def test_a_page_is_found_by_how_its_name_begins():
     assert build.find_page("speed") == "book/speed"  # and not speedrun, which begins so
     with pytest.raises(SystemExit, match="nothing.*book/03_masks"):
         build.find_page("nothing")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not kernels.AVAILABLE, reason="kernels are forks on Linux only")
+def test_a_forked_kernel_has_torch_and_shares_nothing_else_with_the_next(book):
+    told = (
+        "import os, random, sys; print('torch' in sys.modules, 'tools' in sys.modules, "
+        "os.path.basename(os.getcwd()), os.getpid() == os.getpgid(0)); {}"
+        "print(random.random(), sys.modules['numpy'].random.rand())"
+    )
+    first, second = (
+        notebook(book / "book" / f"{name}.ipynb", told.format(f"os.environ['{name}'] = '1';"))
+        for name in "ab"
+    )
+    assert execute.main(["--jobs=1", str(first), str(second)]) == 0  # one process forks both
+    facts, numbers = outputs(first)[0].split("\n")
+    others, other_numbers = outputs(second)[0].split("\n")
+    assert facts == others == "True False alone True"
+    assert set(numbers.split()).isdisjoint(other_numbers.split())
+
+
+@pytest.mark.slow
+def test_a_kernel_that_dies_fails_its_notebook_and_not_the_next(book, capsys):
+    dies = notebook(book / "book" / "a.ipynb", "import os; os._exit(3)")
+    lives = notebook(book / "book" / "b.ipynb", "print(1)")
+    assert execute.main([str(dies), str(lives)]) == 1
+    assert "DeadKernelError" in capsys.readouterr().err and outputs(lives) == ["1"]

@@ -36,7 +36,7 @@ from jupyter_cache.cache.db import NbCacheRecord
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from tools import sync
+from tools import kernels, sync
 from tools.arguments import count, file
 from tools.setup_cell import ROOT
 
@@ -99,6 +99,20 @@ def up_to_date(record: NbCacheRecord) -> bool:
     )
 
 
+@functools.cache
+def starter() -> dict:
+    """How this process starts its kernels, as options of a NotebookClient."""
+    if not kernels.AVAILABLE:
+        return {}
+    return {"kernel_manager_class": kernels.manager(kernels.Forks(surrounding_variables()))}
+
+
+def surrounding_variables() -> dict[str, str]:
+    """The environment of every kernel."""
+    search = [str(WATCHED), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {"OMP_NUM_THREADS": "1"} | os.environ | {"PYTHONPATH": os.pathsep.join(search)}
+
+
 def execute(
     path: Path, root: Path, timeout: int
 ) -> tuple[nbformat.NotebookNode, float, set[str], str]:
@@ -107,10 +121,8 @@ def execute(
     timeout = notebook.metadata.get("execution", {}).get("timeout", timeout)
     with tempfile.TemporaryDirectory() as folder:
         noted = Path(folder) / "read"
-        search = [str(WATCHED), *filter(None, [os.environ.get("PYTHONPATH")])]
-        variables = {"OMP_NUM_THREADS": "1"} | os.environ | {
+        variables = surrounding_variables() | {
             "READ_LIST": str(noted), "READ_FOLDER": str(root),
-            "PYTHONPATH": os.pathsep.join(search),
             "MY_RUNS": str(Path(folder) / "runs"),  # a training run here starts from its beginning
         }
         alone = Path(folder) / "alone"
@@ -118,6 +130,7 @@ def execute(
         client = NotebookClient(
             notebook, timeout=timeout, kernel_name="python3", resources={"metadata":
             {"path": str(alone)}}, record_timing=False, extra_arguments=["--log-level=40"],
+            **starter(),
         )
         start, error = time.monotonic(), ""
         try:
