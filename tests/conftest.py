@@ -1,5 +1,6 @@
 """Small models, and the same random numbers in every run."""
 
+import functools
 import os
 import re
 import signal
@@ -67,9 +68,17 @@ def pytest_addoption(parser):
     parser.addoption("--cases", type=int, metavar="N", help=said)
 
 
-def slow_tests() -> set[str]:
+@functools.cache
+def slow_tests() -> frozenset[str]:
     """test_file.py::test_function of everything that is too slow for `make check`."""
-    return set(SLOW.read_text(encoding="utf8").split())
+    return frozenset(SLOW.read_text(encoding="utf8").split())
+
+
+def pytest_pycollect_makeitem(collector, name):
+    """Of a slow test not even the cases are made, of which there may be thousands."""
+    if collector.config.getoption("--quick") and name.startswith("test_"):
+        here = collector.path.relative_to(SLOW.parent).as_posix()
+        return [] if f"{here}::{name}" in slow_tests() else None
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -89,15 +98,12 @@ def spread(items: list, n: int) -> list:
 
 
 def pytest_collection_modifyitems(config, items):
-    quick, most = config.getoption("--quick"), config.getoption("--cases")
-    if not (quick or most):
+    most, cases = config.getoption("--cases"), {}
+    if not most:
         return
-    slow, cases = slow_tests() if quick else set(), {}
     for item in items:
-        name = f"{item.path.relative_to(SLOW.parent).as_posix()}::{item.originalname}"
-        if name not in slow:
-            cases.setdefault(name, []).append(item)
-    kept = {item for several in cases.values() for item in spread(several, most or len(several))}
+        cases.setdefault((item.path, item.originalname), []).append(item)
+    kept = {item for several in cases.values() for item in spread(several, most)}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
 
