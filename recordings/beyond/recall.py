@@ -20,7 +20,7 @@ PAGE = "24_longer_memory"
 BATCH, SIZE, FACTS, UPDATES, RATE, SEEDS = 8, 128, 24, 300, 3e-3, (0, 1, 2)
 GATE = Gate(
     chance=math.log(N_VALUES), arms=("memory",), edge={"rate": (RATE, RATE)},
-    differs={"parameters": "The three have nearly twice the parameters of the others"},
+    differs={"parameters": "The three compressed ones have nearly twice the parameters"},
     did_not_learn=(({"memory": "none"}, "its loss hardly gets below that of guessing"),),
 )
 
