@@ -357,7 +357,7 @@ REFUSED = {
     "complex ids": lambda model, **_: model.encode(IDS.to(torch.complex64)),
     "a training configuration as model": lambda **_: Transformer(TrainConfig()),
     "temperature inf": lambda model, **_: decoding.sample(model, IDS, temperature=INF),
-    "6 of 5": lambda **_: decoding.largest(torch.zeros(1, 5), 6),
+    "6 of 5": lambda **_: fast.decoding.largest(torch.zeros(1, 5), 6),
     "batches of -1 tokens": lambda **_: decoding.in_batches(list, [[4, 2]], -1),
     "decode with a linear map": lambda **_: decoding.greedy_decode(nn.Linear(2, 2), IDS),
     "rounds by the billion": lambda **_: optimizers.orthogonalize(torch.eye(3), 10**12),
@@ -545,7 +545,7 @@ REFUSED = {
     "0 heads of keys": lambda **_: attention.MultiHeadAttention(8, 2, n_kv_heads=0),
     "a mask of no ids": lambda **_: masks.padding_mask(torch.rand(2, 3)),
     "a name of nothing": lambda **_: data.load_parallel(""),
-    "more than there are": lambda **_: decoding.largest(torch.rand(2, 5), 6),
+    "more than there are": lambda **_: fast.decoding.largest(torch.rand(2, 5), 6),
     "a third segment of two": lambda **_: Classifier(tiny_config(), 3, n_segments=2)(
         IDS, torch.full_like(IDS, 2)
     ),

@@ -13,7 +13,6 @@ from transformer_lib.decoding import (
     evaluating,
     greedy_decode,
     in_batches,
-    largest,
     sample,
 )
 
@@ -160,21 +159,6 @@ def test_length_penalty_chooses_between_short_and_long(length_penalty):
         model.output.weight[7, 0] = math.log(0.4)
     ids, _ = beam_search(model, source_batch(), 2, 8, length_penalty)
     assert unpad(ids[0]) == ([EOS] if length_penalty == 0 else [7, EOS])
-
-
-@settings(max_examples=40)
-@given(st.integers(1, 5), st.integers(1, 350), st.integers(1, 9), st.integers(1, 40), st.data())
-def test_the_largest_are_those_of_topk(rows, size, k, width, data):
-    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 99)))
-    logits = torch.randn(rows, size, generator=generator)
-    if data.draw(st.booleans()):
-        logits = logits.round()  # many as large as others
-    k = min(k, size)
-    logits[:, : data.draw(st.integers(0, size - k))] = -math.inf
-    expected = logits.topk(k).values
-    top, ids = largest(logits, k, width)
-    assert torch.equal(top, expected) and torch.equal(logits.gather(1, ids), expected)
-    assert all(len(set(row)) == k for row in ids.tolist())
 
 
 # --------------------------------------------------------------------------------------- sampling

@@ -1,15 +1,19 @@
 """The model laid out for decoding writes what the printed one writes."""
 
 import json
+import math
 import os
 
 import pytest
 import torch
 from conftest import assert_equal, random_ids, tiny_model
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from transformer_lib import data, fast, load_pretrained
 from transformer_lib.attention import record_attention
 from transformer_lib.decoding import beam_search, greedy_decode, in_batches, sample
+from transformer_lib.fast.decoding import largest
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.runs.pretrained import results_dir
@@ -66,6 +70,38 @@ def test_greedy_beam_and_samples_are_those_of_the_printed_model(changes):
             for m in (quick, model)
         ]
         assert torch.equal(*draws)
+
+
+@pytest.mark.parametrize("k", [1, 9, 150])
+def test_the_likeliest_tokens_are_the_printed_models(k):
+    """Greedy decoding asks for logits, beam search for log-probabilities; padding is no token."""
+    model, src = tiny_model(vocab_size=1050, tie_embeddings=False).float(), random_ids(7, 6)
+    with torch.no_grad():
+        model.output.weight[0] *= 50  # padding would be the best of half of the rows
+    quick = fast.DecodingModel(model)
+    logits = model.step(*model.start(src, 1)).index_fill(1, torch.tensor(0), -math.inf)
+    for log_p, expected in ((False, logits), (True, logits.log_softmax(-1))):
+        top, ids = quick.top_tokens(*quick.start(src, 1), k, log_p)
+        assert_equal(top, expected.topk(k).values, 1e-5)
+        assert_equal(top, expected.gather(1, ids), 1e-5)
+    for wrong in (0, 1051):
+        with pytest.raises(ValueError, match=f"k is {wrong}; it must be from 1 to the 1050 tokens"):
+            quick.top_tokens(*quick.start(src, 1), wrong, True)
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 5), st.integers(1, 350), st.integers(1, 9), st.integers(1, 40), st.data())
+def test_the_largest_are_those_of_topk(rows, size, k, width, data):
+    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 99)))
+    logits = torch.randn(rows, size, generator=generator)
+    if data.draw(st.booleans()):
+        logits = logits.round()  # many as large as others
+    k = min(k, size)
+    logits[:, : data.draw(st.integers(0, size - k))] = -math.inf
+    expected = logits.topk(k).values
+    top, ids = largest(logits, k, width)
+    assert torch.equal(top, expected) and torch.equal(logits.gather(1, ids), expected)
+    assert all(len(set(row)) == k for row in ids.tolist())
 
 
 @pytest.mark.parametrize("changes", KINDS)

@@ -733,7 +733,7 @@ ONCE_ACCEPTED += [
     (lambda: memory.RecurrentLanguageModel(config(positional="rotary"), -4), "reach is -4; it mu"),
     (lambda: memory.by_segments(4, -1), "reach is -1; it must be at least 0"),
     (lambda: deberta.Deberta(config(positional="none"), reach=0), "reach is 0; it must be at lea"),
-    (lambda: transformer_lib.decoding.largest(x(2, 20), 3, width=0), "width is 0; it must be at l"),
+    (lambda: transformer_lib.fast.decoding.largest(x(2, 20), 3, width=0), "width is 0; it mu"),
     (lambda: masks.causal_mask(np.int64(-1)), "size is .*-1.*; it must be at least 0"),
     (lambda: speculative.keep_likeliest(x(3, 20), [5, 6, 7, 8], None), "one row more than there a"),
     (lambda: speculative.keep_likeliest(x(3, 20), [5, 6], x(1, 20)), "q, unless None, as many"),
@@ -937,7 +937,7 @@ ONCE_REFUSED = [
     lambda: MultiHeadAttention(16, 4, n_kv_heads=2).share_heads(x(1, 2, 5, 4)),
     lambda: transformer_lib.normalization.RMSNorm(16)(x(16)),
     lambda: transformer_lib.optimizers.orthogonalize(torch.zeros(1, 3, 3)),
-    lambda: transformer_lib.decoding.largest(x(2, 20), 3, width=10**9),
+    lambda: transformer_lib.fast.decoding.largest(x(2, 20), 3, width=10**9),
     lambda: corridor.progress(
         lambda seen: (x(*seen.shape, 3), x(*seen.shape)), corridor.draw_walks(4, 3)
     ),

@@ -42,7 +42,7 @@ def greedy_decode(
     def most_probable(ids: Tensor, state) -> Tensor:
         if hasattr(model, "top_tokens"):  # finds them faster
             return model.top_tokens(ids, state, 1, log_p=False)[1].squeeze(-1)
-        return largest(_without_padding(model.step(ids, state)), 1)[1].squeeze(-1)
+        return _without_padding(model.step(ids, state)).topk(1)[1].squeeze(-1)
 
     return _generate(model, src_ids, max_len, bos_id, eos_id, use_cache, most_probable)
 
@@ -201,7 +201,7 @@ def _top(model: nn.Module, ids: Tensor, state, k: int) -> tuple[Tensor, Tensor]:
     if hasattr(model, "top_tokens"):
         return model.top_tokens(ids, state, k, log_p=True)
     logits = _without_padding(model.step(ids, state))  # (rows, V)
-    top, tokens = largest(logits, k)
+    top, tokens = logits.topk(k)
     # The best one's probability is exp(its logit - log z). (logsumexp takes twice as long.)
     log_z = top[:, :1] - logits.softmax(-1).gather(1, tokens[:, :1]).log()  # (rows, 1)
     return top - log_z, tokens
@@ -211,26 +211,6 @@ def _without_padding(logits: Tensor) -> Tensor:
     """Rule out <pad>: it isn't a word, and later steps would ignore it. (rows, V), in place."""
     logits[:, PAD] = -math.inf
     return logits
-
-
-def largest(logits: Tensor, k: int, width: int = 100) -> tuple[Tensor, Tensor]:
-    """The k largest numbers of each row and their ids, (rows, k) each: like topk, but faster.
-
-    If a row is cut into blocks of `width`, its k largest numbers are in the k blocks with the
-    largest maxima: any number outside them has k above it, or as large. topk can skip those blocks.
-    logits: (rows, V).
-    """
-    n_blocks = logits.size(1) // width
-    if n_blocks <= k:
-        return logits.topk(k)
-    blocks = logits[:, : n_blocks * width].unflatten(1, (-1, width))  # (rows, n_blocks, width)
-    chosen = blocks.amax(-1).topk(k, sorted=False).indices  # (rows, k)
-    row = torch.arange(len(logits), device=logits.device)[:, None]
-    rest = logits[:, n_blocks * width :]  # one more, shorter block, which is always searched
-    candidates = torch.cat([blocks[row, chosen].flatten(1), rest], dim=1)
-    chosen = nn.functional.pad(chosen, (0, 1), value=n_blocks)  # (rows, k + 1)
-    top, found = candidates.topk(k)
-    return top, chosen.gather(1, found // width) * width + found % width
 
 
 def length_limits(model: nn.Module, src_ids: Tensor, max_len: int | None, first: int) -> Tensor:

@@ -97,12 +97,12 @@ class CompiledModel(fast.DecodingModel):
         """ids: (A * n, 1), the newest of n hypotheses of each sentence -> logits (A * n, V)."""
         return self.output(self._hidden(ids, state))
 
-    def top_tokens(self, ids: Tensor, state: "_State", k: int, log_p: bool):
+    def top_tokens(
+        self, ids: Tensor, state: "_State", k: int, log_p: bool
+    ) -> tuple[Tensor, Tensor]:
         """The k likeliest next tokens of each row but padding, (A * n, k): logits, or their
         log-probabilities, and ids. Raises ValueError for a k below 1 or above V."""
-        if not 1 <= k <= self.config.vocab_size:
-            raise ValueError(f"k is {k}; it must be from 1 to the {self.config.vocab_size} tokens "
-                             "of the vocabulary.")
+        self._require_count(k)
         hidden = self._hidden(ids, state)
         best = hidden.new_empty(len(ids), k)
         tokens = torch.empty(len(ids), k, dtype=torch.long)
