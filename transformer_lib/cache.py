@@ -28,7 +28,7 @@ class KeyValueCache:
         return 0 if self.keys is None else self.keys.size(2)
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Add keys, (B, H, T_new, K), and values, (B, H, T_new, K_v); return all of them."""
+        """Add keys: (B, H, T_new, K) and values: (B, H, T_new, K_v); return all of them."""
         if self.keys is not None:
             keys = torch.cat([self.keys, keys], dim=2)
             values = torch.cat([self.values, values], dim=2)

@@ -70,7 +70,7 @@ def masked_scores(q: Tensor, k: Tensor, log_decay: Tensor) -> Tensor:
 
 
 def what_is_written(k, v, log_decay, write, replace=False):
-    """The values that tokens add to the state under their keys, (B, H, T, K); see `scan`.
+    """The values that tokens add to the state under their keys, (B, H, T, K), as in `scan`.
 
     With the delta rule they depend on everything written before: a triangular system of equations.
     """
