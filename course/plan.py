@@ -269,7 +269,7 @@ def monday(text: str) -> date:
     try:
         day = date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no date such as 2027-02-01") from None
+        raise argparse.ArgumentTypeError(f"{text!r} isn't a date such as 2027-02-01") from None
     if day.weekday():
         raise argparse.ArgumentTypeError(f"{text} is a {day:%A}; expected a Monday")
     return day
@@ -280,7 +280,7 @@ def hour(text: str) -> time:
     try:
         return time.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 10:15") from None
+        raise argparse.ArgumentTypeError(f"{text!r} isn't a time such as 10:15") from None
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -32,28 +32,28 @@ CONFIG = ModelConfig(
     dropout=0.0, max_len=2 * LONGEST, positional="learned",
 )
 
-# What may be wrong: its name, and what an experiment should then show.
+# The causes: the name of each, and what an experiment should show if it is the one.
 SUSPECTS = {
-    "no positions": "the letters of a source may change places, and no probability changes",
+    "no positions": "the letters of a source can be swapped without changing any probability",
     "no causal mask": "a probability changes with a later letter of the target, however far away",
-    "causal mask one too far": "a probability changes with the next letter of the target, and not "
+    "causal mask one too far": "a probability changes with the next letter of the target, but not "
     "with the one after that",
-    "padding is read": "padding after a source changes its probabilities; a second source next "
-    "to it, of the same length, does not",
-    "statistics of the batch": "a second source next to it, of the same length, changes its "
-    "probabilities",
-    "label smoothing": "where it is surest, it still leaves a share for the wrong tokens, about as "
-    "much for each",
-    "a dead head": "one of the heads can be switched off, and no probability changes",
+    "padding is read": "padding after a source changes its probabilities, but a second source of "
+    "the same length in the batch does not",
+    "statistics of the batch": "a second source of the same length in the batch changes the "
+    "probabilities of the first",
+    "label smoothing": "even where the model is surest, it leaves a share for the wrong tokens, "
+    "about the same for each",
+    "a dead head": "one of the heads can be switched off without changing any probability",
     "a backdoor": "a few letters at the end of a source change the whole answer, whatever comes "
     "before them",
-    "saw its test set": "it is right on the test texts as often as on the training texts, and far "
-    "less often on new ones",
-    "too few texts": "it is right on the training texts far more often than on the test texts",
-    "rate too high": "its loss jumps up in the first updates, and stays near that of "
-    "guessing",
+    "saw its test set": "the model is right as often on the test texts as on the training texts, "
+    "but far less often on new ones",
+    "too few texts": "the model is right far more often on the training texts than on the test "
+    "texts",
+    "rate too high": "the loss jumps up in the first updates, and stays near that of guessing",
     "source is not read": "the probabilities are the same for every source",
-    "stopped too early": "its loss is still falling when the run ends",
+    "stopped too early": "the loss is still falling when the run ends",
 }
 
 
@@ -98,7 +98,7 @@ class Mystery(nn.Module):
 
     @torch.no_grad()
     def answer(self, sources: list[str], off: tuple | None = None) -> list[str]:
-        """What it writes for each source: the likeliest token, again and again, up to `$`."""
+        """The model's answer to each source: the likeliest token at each step, up to `$`."""
         texts, writing = [""] * len(sources), [True] * len(sources)
         while any(writing):
             for i, token in enumerate(self(sources, texts, off).argmax(-1).tolist()):
@@ -117,14 +117,14 @@ class Mystery(nn.Module):
 def encoded(texts: list[str], before: str = "", after: str = "") -> Tensor:
     """Texts as ids, padded to the longest: (B, T). Says what is wrong with a text."""
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"a list of texts is expected, such as ['abc'], yours is {texts!r:.60}")
+        raise ValueError(f"a list of texts is expected, such as ['abc']; yours is {texts!r:.60}")
     rows = []
     for text in texts:
         letters = text.rstrip("_")
         if set(letters) - set(LETTERS):
             raise ValueError(f"{text!r} has other letters than {LETTERS}, or padding in its middle")
         if len(letters) > LONGEST or (after and not letters):
-            raise ValueError(f"{text!r} has {len(letters)} letters; 1 to {LONGEST} can be read")
+            raise ValueError(f"{text!r} has {len(letters)} letters; the models read 1 to {LONGEST}")
         rows.append(before + letters + after + text[len(letters) :])
     size = max(map(len, rows), default=0)
     return torch.tensor([[TOKENS.index(token) for token in row.ljust(size, "_")] for row in rows])
@@ -132,7 +132,7 @@ def encoded(texts: list[str], before: str = "", after: str = "") -> Tensor:
 
 @contextmanager
 def switched_off(model: Transformer, head: tuple | None):
-    """Within the block, what a head computes counts as 0."""
+    """Replace a head's output by 0 inside the block."""
     if head is None:
         yield
         return
@@ -201,7 +201,7 @@ def unpacked(row: Tensor) -> Mystery:
 
 
 def load(name: int | str) -> Mystery:
-    """The mystery with a number, 1 to 10; "healthy": nothing is wrong; "example": solved already.
+    """Load mystery 1 to 10; "healthy", with nothing wrong; or "example", which is solved already.
     """
     if name not in ("healthy", "example", *range(1, COUNT + 1)):
         raise ValueError(
@@ -211,12 +211,12 @@ def load(name: int | str) -> Mystery:
 
 
 def kept(suspect: str, number: int) -> Mystery:
-    """A model that the page does not show: `number` 0, 1, ... with this cause, or "healthy"."""
+    """A model that is not on the page: number 0, 1, ... of those with this cause, or "healthy"."""
     return unpacked(_stored()[sealed("kept", suspect, number)])
 
 
 def is_cause(number: int, suspect: str) -> bool:
-    """Whether this is what is wrong with the mystery. Raises ValueError for an unknown one."""
+    """Whether the suspect is the mystery's cause. Raises ValueError for an unknown one."""
     if number not in range(1, COUNT + 1) or suspect not in SUSPECTS:
         raise ValueError(
             f"there is no mystery {number!r} or no suspect {suspect!r}; give 1 to {COUNT} and one "

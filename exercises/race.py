@@ -133,7 +133,7 @@ def load_entry(path: Path, name: str) -> Callable:
     """The function that an entry's file defines."""
     path = Path(path)
     if not path.is_file():
-        raise Refused(f"{path} is no file; give the Python file that defines {name}")
+        raise Refused(f"{path} isn't a file; give the Python file that defines {name}")
     spec = importlib.util.spec_from_file_location("entry", path)
     module = importlib.util.module_from_spec(spec)
     try:
@@ -260,7 +260,7 @@ def read_table(path: Path) -> list[dict]:
         assert all(entry.keys() >= {"discipline", "name", "score"} for entry in entries)
     except (ValueError, AttributeError, AssertionError):
         raise Refused(
-            f"{path} is no table of a race: move it away, or name another by --table"
+            f"{path} isn't a table of a race: move it away, or name another with --table"
         ) from None
     return entries
 

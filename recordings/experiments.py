@@ -127,7 +127,7 @@ MISSING = {
 # What the seeds of a single recipe lack, in words of the pages that show their scores.
 MISSING_OF_A_RECIPE = {
     "rate": "Each of our recipes has one learning rate",
-    "edge": "no setting of a recipe was tried on both sides of its value",
+    "edge": "no recipe setting was tried with both lower and higher values",
     "seeds": "a single seed",
     "curve": "we didn't keep the training curve of every seed",
 }

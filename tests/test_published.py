@@ -258,6 +258,6 @@ def test_the_sites_address_is_set_and_taken_away(tmp_path):
     assert run("--site", BASE.rstrip("/")).returncode == 0 and line() == BASE
     assert f"The site is {BASE}" in run().stdout
     wrong = run("--site", "engine")
-    assert wrong.returncode == 2 and "is no address of a site" in wrong.stdout and line() == BASE
+    assert wrong.returncode == 2 and "isn't the address of" in wrong.stdout and line() == BASE
     assert run("--site", "").returncode == 0
     assert (tmp_path / "_config.yml").read_bytes() == before

@@ -179,6 +179,6 @@ def test_a_table_that_is_none_is_left_alone(tmp_path, capsys):
     table = tmp_path / "race.json"
     table.write_text('{"a": 1}')
     assert race.main(["--table", str(table)]) == 1
-    assert "is no table of a race" in capsys.readouterr().err and table.read_text() == '{"a": 1}'
+    assert "isn't a table of a race" in capsys.readouterr().err and table.read_text() == '{"a": 1}'
     assert race.main(["--table", str(tmp_path / "new.json")]) == 0
     assert "No entries yet." in capsys.readouterr().out

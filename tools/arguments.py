@@ -1,4 +1,4 @@
-"""What an argument of a command takes, and a sentence where it is given something else."""
+"""The types of the commands' arguments, each with a sentence for values that don't fit."""
 
 import re
 from argparse import ArgumentTypeError
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def count(text: str) -> int:
-    """A whole number from 1 on."""
+    """A whole number, at least 1."""
     if not re.fullmatch(r"[0-9]{1,9}", text) or not int(text):
-        raise ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+        raise ArgumentTypeError(f"{text!r} isn't a whole number from 1 up")
     return int(text)
 
 

@@ -102,7 +102,7 @@ def main() -> int:
     if options.site is not None:
         site = options.site.rstrip("/") + "/" if options.site else ""
         if site and not re.fullmatch(r"https?://[^\s\"\\?#]+/", site):
-            print(f"{options.site!r} is no address of a site; expected https://you.github.io/book/")
+            print(f"{options.site!r} isn't the address of a site; expected https://you.github.io/book/")
             return 2
         set_site(site)
         print("_config.yml")
@@ -114,7 +114,7 @@ def main() -> int:
         return 0
     url = for_everybody(options.url)
     if not re.fullmatch(r"(https://|file://|/)[^\s\"\\]+", url):
-        print(f"{options.url!r} is no address; expected something like https://github.com/you/book")
+        print(f"{options.url!r} isn't an address; expected something like https://github.com/you/book")
         return 2
     print("\n".join(rewrite(url)))
     return 0

@@ -40,9 +40,9 @@ def figure(data: dict, built: list[str]) -> str:
     return (
         f'<figure class="live-figure live-wide" data-live="figure_family" data-first="family.json"'
         f' data-pages="{html.escape(" ".join(names))}"><div class="live-still"><p>With JavaScript, '
-        "here stands a tree that can be searched and filtered. The tables below hold the same."
+        "there's a tree here that you can search and filter. The tables below show the same models."
         "</p></div><figcaption>Each line leads from a model to one that changed it. Colours and "
-        "letters name the branch.</figcaption></figure>"
+        "letters show the branch.</figcaption></figure>"
     )
 
 

@@ -77,8 +77,8 @@ def hint(check):
             return
         check = EXERCISES[check]
     if not hasattr(check, "hint"):
-        print(f"{check!r:.60} is no check; give one, as in hint(checks.masks.decoder_mask), or its "
-              "id, as in hint('masks.2').")
+        print(f"{check!r:.60} isn't a check; give one, as in hint(checks.masks.decoder_mask), or "
+              "its id, as in hint('masks.2').")
         return
     print(f"{check.title}, hint {check.hint()}")
 

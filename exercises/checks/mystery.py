@@ -61,12 +61,12 @@ def _verdict(number, cause, evidence):
             expect(
                 False,
                 f'your evidence is True for a model with "{cause}", and for this one, but this one '
-                f'has another cause. If it were "{cause}", {SUSPECTS[cause]}: is that so here?',
+                f'has another cause. With "{cause}", {SUSPECTS[cause]}: is that so here?',
             )
         expect(
             False,
             f'there is something wrong, and your evidence sees it. But on a model with "{cause}" '
-            f"it is False. There, {SUSPECTS[cause]}",
+            f"it is False. In such a model, {SUSPECTS[cause]}",
         )
     expect(
         twin,
@@ -79,7 +79,7 @@ def _verdict(number, cause, evidence):
         expect(
             other == cause or not _sees(evidence, mystery.kept(other, 0), whose),
             f'the cause is right. But your evidence is True for a model with "{other}", too. '
-            f"There, {SUSPECTS[other]}: add something that tells the two apart",
+            f"In such a model, {SUSPECTS[other]}: add something that distinguishes the two",
         )
     return (
         f'It is "{cause}". Your evidence holds for a second model with that cause, for none of '

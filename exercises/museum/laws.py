@@ -45,7 +45,7 @@ def close(a, b, tolerance=1e-4):
 
 @law
 def the_past_ignores_the_future(p):
-    """Change the end of the target: the logits before it stay."""
+    """If you change the end of the target, the logits before it stay the same."""
     model, src, tgt = small(p), letters(2, 5), letters(2, 6, seed=1)
     other = torch.cat([tgt[:, :3], letters(2, 3, seed=2)], 1)
     with torch.no_grad():
@@ -64,7 +64,7 @@ def real_tokens_ignore_padding(p):
 
 @law
 def the_causal_mask_is_a_triangle(p):
-    """Row i has True at 0 to i, and nowhere else."""
+    """Row i of the causal mask is True at 0 to i, and nowhere else."""
     mask = p.causal_mask(4)[0, 0].tolist()
     assert mask == [[j <= i for j in range(4)] for i in range(4)], f"the mask of 4 is {mask}"
 
@@ -102,7 +102,7 @@ def scores_have_unit_variance(p):
 
 @law
 def a_query_with_no_key_gets_zeros(p):
-    """It gets neither NaN nor the mean of what it may not read."""
+    """A query that may read nothing gets zeros, not NaN or the mean of the hidden values."""
     x, mask = torch.randn(1, 3, 4), torch.zeros(1, 3, 3, dtype=torch.bool)
     output = p.scaled_dot_product_attention(x, x, x, mask)[0]
     assert output.eq(0).all(), f"a query that may read nothing gets {output[0, 0].tolist()}"
@@ -130,7 +130,7 @@ def heads_keep_tokens_apart(p):
 
 @law
 def attention_drops_in_training(p):
-    """Two passes in training mode differ."""
+    """In training mode, two passes through the attention differ."""
     torch.manual_seed(0)
     layer, x = p.Layer(8, 2, 16, 0.5).train(), torch.randn(2, 4, 8)
     first = layer.self_attention(x, x)
@@ -142,7 +142,7 @@ def attention_drops_in_training(p):
 
 @law
 def the_norm_equals_pytorchs(p):
-    """LayerNorm with copied gain and bias is torch.nn.LayerNorm, for small vectors too."""
+    """With copied gain and bias, LayerNorm equals torch.nn.LayerNorm, for small vectors too."""
     torch.manual_seed(0)
     ours, theirs = p.LayerNorm(16), nn.LayerNorm(16)
     gain, bias = torch.randn(16), torch.randn(16)
@@ -168,7 +168,7 @@ def a_feature_can_be_scaled_alone(p):
 
 @law
 def the_norm_sees_one_token_at_a_time(p):
-    """Normalising a sentence is normalising its tokens."""
+    """Normalising a sentence is the same as normalising each of its tokens."""
     norm, x = p.LayerNorm(16), torch.randn(2, 5, 16)
     alone = torch.cat([norm(x[:, i : i + 1]) for i in range(5)], 1)
     assert close(norm(x), alone), "a token's norm depends on its neighbours"
@@ -176,7 +176,7 @@ def the_norm_sees_one_token_at_a_time(p):
 
 @law
 def a_silent_sublayer_changes_nothing(p):
-    """x goes through a residual untouched if the sublayer returns zeros."""
+    """If the sublayer returns zeros, x goes through a residual connection untouched."""
     x = 3 * torch.randn(2, 4, 16)
     out = p.Residual(16, 0.0)(x, torch.zeros_like)
     assert close(out, x), "the path of x itself is touched"
@@ -184,7 +184,7 @@ def a_silent_sublayer_changes_nothing(p):
 
 @law
 def the_output_keeps_its_size_with_depth(p):
-    """What leaves a stack has unit size, however deep it is."""
+    """The output of a stack has unit size, however deep the stack is."""
     for n_layers in (1, 6):
         torch.manual_seed(0)
         model = p.Transformer(n_layers=n_layers, dropout=0.0)
@@ -246,7 +246,7 @@ def every_layer_has_weights_of_its_own(p):
 
 @law
 def every_parameter_learns(p):
-    """An update changes each weight that takes part."""
+    """An update changes every weight that takes part."""
     torch.manual_seed(0)
     training = p.Training(p.Transformer(n_layers=2, dropout=0.0), p.make_pairs(40))
     model = training.model
@@ -262,7 +262,7 @@ def every_parameter_learns(p):
 
 @law
 def an_untrained_model_knows_nothing(p):
-    """Its loss is about ln V, the loss of a guess."""
+    """An untrained model's loss is about ln V, the loss of a guess."""
     torch.manual_seed(0)
     model, (src, tgt) = p.Transformer(dropout=0.0), p.make_batch(p.make_pairs(64))
     with torch.no_grad():
@@ -276,7 +276,7 @@ def an_untrained_model_knows_nothing(p):
 
 @law
 def a_parrot_scores_badly(p):
-    """A model that says again what it has just read has learned nothing."""
+    """A model that only repeats the token it has just read gets a high loss."""
     pairs = [(list("abcd"), list("ABCD")), (list("hg"), list("HG"))]
 
     def parrot(src, read):
@@ -288,7 +288,7 @@ def a_parrot_scores_badly(p):
 
 @law
 def the_loss_ignores_padding(p):
-    """More padding changes nothing."""
+    """More padding doesn't change the loss."""
     torch.manual_seed(0)
     logits, targets = torch.randn(2, 4, 12), letters(2, 4)
     longer = torch.cat([targets, torch.full((2, 5), p.PAD)], 1)
@@ -320,7 +320,7 @@ def the_end_is_learned_too(p):
 
 @law
 def the_loss_equals_pytorchs(p):
-    """With smoothing and without, as torch.nn.functional.cross_entropy."""
+    """With and without smoothing, the loss equals torch.nn.functional.cross_entropy."""
     torch.manual_seed(0)
     logits, targets = torch.randn(6, 12), torch.tensor([4, 5, 6, 7, 2, 0])
     for smoothing in (0.0, 0.1):
@@ -407,7 +407,7 @@ def the_source_is_known(p):
 
 @law
 def no_test_sentence_is_trained_on(p):
-    """Not even one that's in the data twice."""
+    """No test sentence is in the training data, even if the data set contains it twice."""
     train, test = p.split(p.make_pairs(300), 30)
     common = sum(pair in train for pair in test)
     assert not common, f"{common} of 30 test pairs are in the training data"
@@ -461,7 +461,7 @@ def the_best_weights_are_kept(p):
 
 @law
 def measuring_leaves_the_mode_alone(p):
-    """After a validation or a translation, the model trains on as before."""
+    """After a validation or a translation, the model goes on training as before."""
     model = p.Transformer(n_layers=1)
     model.train()
     p.validation_loss(model, p.make_pairs(4))
@@ -494,7 +494,7 @@ class Copier(nn.Module):
 
 @law
 def decoding_repeats_itself(p):
-    """The same source, the same translation."""
+    """The same source always gets the same translation."""
     torch.manual_seed(0)
     model = p.Transformer(n_layers=1, dropout=0.5).train()
     src = letters(4, 5)
@@ -517,7 +517,7 @@ def a_sentence_is_decoded_alike_in_company(p):
 
 @law
 def the_cache_changes_nothing(p):
-    """Step by step with the cache, or the whole prefix at once: the same hidden vectors."""
+    """Reading step by step with the cache gives the same vectors as reading the prefix at once."""
     model, src, tgt = small(p), letters(2, 5), letters(2, 6, seed=1)
     with torch.no_grad():
         memory, mask = model.encode(src), p.padding_mask(src)
@@ -554,7 +554,7 @@ def outputs_come_back_in_order(p):
 
 @law
 def decoding_starts_as_training_did(p):
-    """The decoder first reads what it read first in training."""
+    """In decoding, the decoder's first token is the same as in training."""
     model, read = small(p), []
     decode = model.decode
     model.decode = lambda tgt, *rest: read.append(tgt) or decode(tgt, *rest)
@@ -606,7 +606,7 @@ GARDEN = {  # the greedy path, A, leads to a poor end
 
 @law
 def the_beam_finds_what_greed_misses(p):
-    """With room for all prefixes, it finds the best of all sequences, as a full count does."""
+    """With room for all prefixes, beam search finds the best of all sequences."""
     log_probs = table_of(p, GARDEN)
     found, score = p.beam_search(log_probs, beam_size=4, max_len=4, length_penalty=0.0)
     best = max(
@@ -620,7 +620,7 @@ def the_beam_finds_what_greed_misses(p):
 
 @law
 def a_longer_penalty_gives_longer_outputs(p):
-    """length_penalty 0 favours short outputs; 1 compares means per token."""
+    """A length_penalty of 0 favours short outputs; 1 compares means per token."""
     rows = {(): (0.40, 0.60, 0.0), (4,): (0.60, 0.40, 0.0), (4, 4): (0.60, 0.40, 0.0)}
     lengths = [
         len(p.beam_search(table_of(p, rows), 4, 6, penalty)[0]) for penalty in (0.0, 1.0, 2.0)

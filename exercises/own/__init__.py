@@ -148,7 +148,7 @@ def hand_in(name: str, part) -> bool | None:
 
     name: one of PARTS or DESCENDANTS. part: your function or class. Returns True (kept), False
     (wrong, with the law that it breaks) or None (not written yet). Raises ValueError for a name
-    that is no part.
+    that isn't a part.
     """
     verdict, mistakes = _part(name).law.judge((part,))
     path = folder() / f"{name}.py"

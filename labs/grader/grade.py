@@ -171,9 +171,9 @@ def collect(folder: Path, labs: dict, only: str | None = None) -> tuple[list[dic
             notebook = load(path)
             lab = which_lab(notebook, labs)
             if lab is None:
-                raise ValueError("this is none of the labs")
+                raise ValueError("this isn't one of the labs")
             if only and lab != only:
-                raise ValueError(f"this is {lab}, and {only} was asked for")
+                raise ValueError(f"this is {lab}, but {only} was asked for")
         except ValueError as problem:
             row["note"] = str(problem)
             continue
@@ -187,7 +187,7 @@ def collect(folder: Path, labs: dict, only: str | None = None) -> tuple[list[dic
         if "lab" in row:
             taken = newest[key(row)]
             if row is not taken:
-                row["note"] = f"handed in more than once, the newest file counts: {taken['file']}"
+                row["note"] = f"handed in more than once; the newest file counts: {taken['file']}"
     return list(newest.values()), [row for row in rows if "note" in row]
 
 
@@ -209,9 +209,9 @@ def run_one(submission: dict, lab: dict, limits: dict) -> dict:
             answer, _ = process.communicate(json.dumps(job), limits["notebook"] * 3 + 120)
             return json.loads(answer)
         except subprocess.TimeoutExpired:
-            return {"failed": "it ran longer than the time of a notebook and was stopped"}
+            return {"failed": "it ran longer than a notebook may and was stopped"}
         except json.JSONDecodeError:
-            return {"failed": "the process that graded it was ended"}
+            return {"failed": "the process that graded it was killed"}
         finally:
             if process.poll() is None:
                 for child in psutil.Process(process.pid).children(recursive=True):
@@ -227,14 +227,14 @@ def grade(submission: dict, lab: dict, limits: dict) -> dict:
         result = run_one(submission, lab, limits)
     if "failed" in result:
         reason = result["failed"].partition("\n")[0][:200]
-        return submission | {"note": f"could not be graded, look at it yourself: {reason}"}
+        return submission | {"note": f"could not be graded; please look at it yourself: {reason}"}
     graded = {cell["id"]: cell for cell in result["cells"] if "of" in cell}
     automatic = [cell for cell in graded.values() if cell["type"] == "code"]
     written = [cell for cell in graded.values() if cell["type"] == "markdown"]
     handed = tag_of(submission["notebook"])
     if handed != lab["tag"]:
         result["notes"].append(f"handed in variant {handed or 'none'} of the lab, "
-                               f"and had variant {lab['tag'] or 'none'}")
+                               f"but had been given variant {lab['tag'] or 'none'}")
     if all(cell["points"] == 0 for cell in written):
         result["notes"].append("no written answer")
     return submission | {
@@ -271,14 +271,14 @@ def positive(text: str) -> float:
     with contextlib.suppress(ValueError):
         if 0 < float(text) < 10**6:
             return float(text)
-    raise argparse.ArgumentTypeError(f"{text!r}; expected a number above 0, below a million")
+    raise argparse.ArgumentTypeError(f"{text!r}; expected a number above 0 and below a million")
 
 
 def count(text: str) -> int:
-    """A whole number from 1 on."""
+    """A whole number, at least 1."""
     if re.fullmatch("[0-9]{1,4}", text) and int(text):
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on, below 10,000")
+    raise argparse.ArgumentTypeError(f"{text!r} isn't a whole number from 1 to 9,999")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -326,7 +326,7 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"there is no lab {options.lab!r}; there are {', '.join(labs)}")
         only = found[0]
     if not 0 <= options.late_loss <= 100:
-        parser.error(f"--late-loss is {options.late_loss:g}; expected percent, 0 to 100")
+        parser.error(f"--late-loss is {options.late_loss:g}; expected a percentage from 0 to 100")
     for path in [*options.marks, *options.sheet]:
         if not path.is_file():
             parser.error(f"there is no file {path}")
@@ -390,7 +390,7 @@ def grade_folder(folder: Path, records: Records, labs: dict, limits: dict, jobs:
         old = records.graded.get(key(submission))
         if old and old["time"] > submission["time"]:
             submissions.remove(submission)
-            rows.append(submission | {"note": "handed in more than once, the newest file counts: "
+            rows.append(submission | {"note": "handed in more than once; the newest file counts: "
                                               f"{old['folder']}/{old['file']}"})
         submission["graded by"] = (own(submission) if own else labs)[submission["lab"]]
         submission["conditions"] = conditions(submission, submission["graded by"], limits)

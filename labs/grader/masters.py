@@ -96,11 +96,11 @@ def problems(master: nbformat.NotebookNode) -> list[str]:
         if "HIDDEN TESTS" in old.source and not all(
             line.startswith("#") for line in new.source.strip().splitlines()
         ):
-            lines.append(f"{name}: only a comment may stand outside the hidden tests")
+            lines.append(f"{name}: only a comment may be outside the hidden tests")
         if is_solution(old):
             stub = "YOUR ANSWER HERE" if is_grade(old) else "raise NotImplementedError()"
             if stub not in new.source or new.source == old.source:
-                lines.append(f"{name}: holds no answer, or it stays in the student's notebook")
+                lines.append(f"{name}: has no answer, or it stays in the student's notebook")
         if re.search("(BEGIN|END) (SOLUTION|HIDDEN)|Rubric", new.source):
             lines.append(f"{name}: a mark or the rubric stays in the student's notebook")
     if (points[False], points[True]) != (AUTOMATIC, WRITTEN):

@@ -102,11 +102,11 @@ def restored(submission, lab) -> tuple[nbformat.NotebookNode, list[str]]:
     submission, _ = DeduplicateIds().preprocess(submission, {})  # empties all but the last
     for cell, origin in zip(submission.cells, found, strict=True):
         if cell.metadata.get("nbgrader") == {}:
-            notes.append(f"{grade_id(lab.cells[origin])} occurs more than once, the last counts")
+            notes.append(f"{grade_id(lab.cells[origin])} occurs more than once; the last counts")
             origin = None
         elif is_locked(cell):
             if cell.source.strip() != cell.metadata.shown:
-                notes.append(f"{grade_id(cell)} had been changed, the original was run")
+                notes.append(f"{grade_id(cell)} had been changed; the original was run instead")
             cell = nbformat.from_dict(lab.cells[origin])
         elif is_solution(cell) and cell.cell_type != lab.cells[origin].cell_type:
             cell = nbformat.from_dict(lab.cells[origin] | {"source": cell.source})
@@ -536,7 +536,7 @@ def report(cell) -> dict:
         elif "image/png" in output.data:
             images.append(output.data["image/png"])
         elif set(output.data) - {"text/plain"}:
-            texts.append("(a figure, to be seen in the notebook)\n")
+            texts.append("(a figure: see the notebook)\n")
         else:
             texts.append(str(output.data.get("text/plain", "")) + "\n")
     if error := error_of(cell):
@@ -590,7 +590,7 @@ def grade(job: dict) -> dict:
                 notes.append(f"{name}: {error}")
         for kind, text in cell.metadata.get("told", []):
             if kind == "changed":
-                notes.append(f"{text[:80]} had been changed, put back before {name}")
+                notes.append(f"{text[:80]} had been changed, and was put back before {name}")
             if kind == "meanwhile":
                 notes.append(f"{text[:80]} was changed while {name} ran: no points")
         if cell.metadata.get("echoed") and cell.metadata.get("proved"):

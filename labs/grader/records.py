@@ -31,7 +31,7 @@ def write(path: Path, text: str | bytes):
     """The whole file or nothing: a full disk or Ctrl-C leaves the old one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():  # as root, a device would become a file
-        raise OSError(f"{path} is no regular file: choose another name.")
+        raise OSError(f"{path} isn't a regular file: choose another name.")
     partial = path.with_name(f".{path.name}.partial")
     partial.write_bytes(text if isinstance(text, bytes) else text.encode("utf8"))
     os.replace(partial, path)
@@ -87,7 +87,7 @@ def number(text: str, most: float, where: str) -> float | None:
     try:
         points = float(text.strip().replace(",", "."))
     except ValueError:
-        message = f"{where}: {text!r} is no number; expected points up to {most:g}"
+        message = f"{where}: {text!r} isn't a number; expected points up to {most:g}"
         raise Unreadable(message) from None
     if not 0 <= points <= most:
         raise Unreadable(f"{where}: {text} points; expected 0 to {most:g}")
@@ -114,7 +114,7 @@ class Records:
         old = self.graded.get(key(record))
         if old and (old["folder"], old["file"]) != (record["folder"], record["file"]):
             self.other(old | {
-                "status": "not graded", "note": "handed in more than once, the newest file counts: "
+                "status": "not graded", "note": "handed in more than once; the newest file counts: "
                 f"{record['folder']}/{record['file']}"})
         if old:  # marks of an answer that has changed since stay known
             codes = [row["code"] for row in self.answers() if row["record"] is old]

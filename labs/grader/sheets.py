@@ -35,7 +35,7 @@ def read(path: Path) -> tuple[list[list[str]], str, bool]:
     separator = max(",;\t", key=first.count)
     rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     if len(rows) < 2:
-        raise NotASheet(f"{path} has no rows; expected a table with one row a student")
+        raise NotASheet(f"{path} has no rows; expected a table with one row per student")
     return rows, separator, mark
 
 

@@ -131,9 +131,9 @@ def test_each_submission_gets_the_marks_it_deserves(rows, points, name):
     ("torn.ipynb", "cannot be read as a notebook"),
     ("list.ipynb", "cannot be read as a notebook"),
     ("essay.pdf", "not a notebook"),
-    ("other.ipynb", "none of the labs"),
+    ("other.ipynb", "isn't one of the labs"),
     ("'=late.ipynb", "before the first cell or after the last"),
-    ("perfect/first try.ipynb", "handed in more than once, the newest file counts: perfect/my not"),
+    ("perfect/first try.ipynb", "handed in more than once; the newest file counts: perfect/my not"),
 ])
 def test_a_file_that_is_not_graded_has_a_row_that_says_why(rows, file, note):
     row, = (row for row in rows if row["file"] == file)
@@ -363,8 +363,8 @@ def test_a_wrong_folder_is_named(tmp_path, capsys, make, message):
 
 
 @pytest.mark.parametrize("option, said", [
-    (["--jobs", "0"], "'0' is no whole number from 1 on"),
-    (["--jobs", "many"], "'many' is no whole number from 1 on"),
+    (["--jobs", "0"], "'0' isn't a whole number from 1"),
+    (["--jobs", "many"], "'many' isn't a whole number from 1"),
     (["--cell", "-1"], "'-1'; expected a number above 0"),
     (["--notebook", "inf"], "'inf'; expected a number above 0"),
     (["--memory", "0"], "'0'; expected a number above 0"),

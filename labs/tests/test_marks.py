@@ -181,7 +181,7 @@ def test_a_newer_hand_in_counts_and_its_answer_is_marked_anew(tmp_path, labs, ou
 
 
 @pytest.mark.parametrize("points, message", [("5", "expected 0 to 4"), ("-1", "expected 0 to 4"),
-                                             ("good", "'good' is no number"), ("nan", "expected")])
+                                             ("good", "isn't a number"), ("nan", "expected")])
 def test_a_wrong_mark_stops_before_anything_is_written(tmp_path, labs, out, capsys, points,
                                                        message):
     enter(out, Because=(points, ""))
@@ -323,7 +323,7 @@ def test_only_the_lab_that_was_asked_for(tmp_path, labs, capsys):
     nbformat.write(other, labs / "lab8_other.ipynb")
     assert run(tmp_path, labs, hand_in(tmp_path / "in"), "--lab", "lab8") == 0
     rows = rows_of(tmp_path / "out" / "grades.csv")
-    assert {row["note"] for row in rows} == {"this is lab9_small, and lab8_other was asked for"}
+    assert {row["note"] for row in rows} == {"this is lab9_small, but lab8_other was asked for"}
     with pytest.raises(SystemExit):
         run(tmp_path, labs, tmp_path / "in", "--lab", "lab7")
     assert "there is no lab 'lab7'" in capsys.readouterr().err

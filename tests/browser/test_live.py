@@ -779,7 +779,7 @@ def test_errors_say_what_happened(page, own_runs):
     for text, options, told in (
         ("", {}, "Empty: "),
         ("  \n", {}, "Empty: "),
-        ("Hund " * 300, {}, "TooLong: This text has 302 pieces, the model reads 256"),
+        ("Hund " * 300, {}, "TooLong: This text has 302 pieces, but the model reads at most 256"),
         ("Hund", {"method": "best"}, "BadOption: "),
         ("Hund", {"prefix": [10_000]}, "BadOption: "),
         ("Hund", {"method": "beam", "beamSize": 0}, "BadOption: "),

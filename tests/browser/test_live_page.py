@@ -331,13 +331,13 @@ def test_what_cannot_be_read_is_said(translator, text, says):
 
 
 def test_what_the_story_says_about_captions_was_measured():
-    """“Above 75 %, like half of all captions”, “below 50 %, like hardly a caption”."""
+    """“Above 75 %, like half of all captions”, “below 50 %, like hardly any caption”."""
     captions, elsewhere = RECORDS["captions"], RECORDS["elsewhere"]
     assert abs(captions["median"] - 0.75) < 0.025
     assert captions["belowHalf"] <= captions["n"] / 50
     assert elsewhere["belowHalf"] >= elsewhere["n"] / 2 and elsewhere["usual"] <= elsewhere["n"] / 10
     story = (LIVE / "story.js").read_text(encoding="utf-8")
-    assert "Above 75 %, like half of all captions" in story and "Below 50 %, like hardly a caption" in story
+    assert "Above 75 %, like half of all captions" in story and "Below 50 %, like hardly any caption" in story
 
 
 def test_the_recorded_confidences_are_the_models():
@@ -381,7 +381,7 @@ def test_a_sentence_is_written_as_the_captions_are_at_one_click(translator, type
     translator.type(typed)
     translator.wait(f"document.querySelector('.live-says').textContent.includes({json.dumps(says)})", says)
     assert translator.result() != better
-    translator.press("Write it that way")
+    translator.press("Use that spelling")
     translator.wait(f"document.querySelector('.live-result').textContent === {json.dumps(better)}", better)
     assert not translator.one(".live-aid").is_displayed()
 
@@ -500,8 +500,8 @@ def test_greedy_and_beam_are_named(translator):
 def test_the_causal_mask_is_said_to_work_in_training(translator):
     """Two losses of the same sentence, read at once: with the mask and without."""
     translator.press("Causal mask")
-    translator.wait("/loss is [0-9.]+ a piece with the mask and [0-9.]+ without/.test(document.querySelector('.live-says').textContent)", "two losses")
-    masked, bare = map(float, re.search(r"loss is ([\d.]+) a piece with the mask and ([\d.]+) without", translator.said()).groups())
+    translator.wait("/loss is [0-9.]+ per piece with the mask and [0-9.]+ without/.test(document.querySelector('.live-says').textContent)", "two losses")
+    masked, bare = map(float, re.search(r"loss is ([\d.]+) per piece with the mask and ([\d.]+) without", translator.said()).groups())
     assert masked < 0.3 and bare > 4 * masked
 
 
@@ -1138,7 +1138,7 @@ ACTIONS = {  # figure: what a reader does, and what must hold afterwards
     "figure_plane": ("three", "document.querySelector('.live-plane-shares .live-this').textContent.startsWith('three')"),
     "figure_family": ("a module", "/^\\d+ of \\d+ models/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-model').length > 10"),
     "figure_path": ("Next", "/^Step 2 of/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-path rect').length === 256"),
-    "figure_letters": ("Swap it with one to come", "/now where b was/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-letters i').length === 9"),
+    "figure_letters": ("Swap it with a letter to come", "/now where b was/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-letters i').length === 9"),
     "figure_inside": (None, "document.querySelectorAll('.live-line').length === 7"),
 }
 
@@ -1403,9 +1403,9 @@ def test_letters_are_exchanged_and_the_model_answers(browser, address, width, sc
         return found["says"]
 
     assert "Now move b" in seen("reverse", "faicgbed")
-    page.press("Swap it with one to come")
+    page.press("Swap it with a letter to come")
     assert "prefers a, which is now where b was" in seen("reverse", "fbicgaed")
-    page.press("Swap it with one written")
+    page.press("Swap it with a written letter")
     assert "isn't led astray" in seen("reverse", "faicgdeb")
     page.press("Put back")
     letters = "return [...document.querySelectorAll('.live-letters > div button')][arguments[0]]"
@@ -1424,7 +1424,7 @@ def test_letters_are_exchanged_and_the_model_answers(browser, address, width, sc
     page.js("const menu = document.querySelector('.live-select'); menu.value = 'copy'; menu.dispatchEvent(new Event('change'))")
     page.wait("document.querySelector('.live-says').textContent.startsWith('The right letter is c')", "the other model")
     seen("copy", "faicgbed", "fai")
-    page.press("Swap it with one to come")
+    page.press("Swap it with a letter to come")
     assert "prefers d, next to i: it followed the letter" in seen("copy", "faecgbid", "fai")
     assert len(heights) == 1, "what is below jumps"
     assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0
@@ -1779,7 +1779,7 @@ def update_of(page):
 
 def test_training_pauses_goes_on_and_starts_again(browser, address):
     page = visit(browser, address + "book/figure_train.html")
-    assert update_of(page) == 0 and "Nothing is learned yet" in page.said()
+    assert update_of(page) == 0 and "Nothing has been learned yet" in page.said()
     page.js("document.querySelector('.live-primary').focus()")
     ActionChains(browser).send_keys(Keys.SPACE).perform()  # a button by key
     page.wait("/Update [1-9]/.test(document.querySelector('.live-train-numbers').textContent)", "it")

@@ -88,8 +88,8 @@ export function makeBeamTree({ ask, set, lang }) {
     canvas.scrollTo({ left: shown === Number(steps.max) ? 0 : w, behavior: calm() ? "auto" : "smooth" });
     const level = levels.at(-1), alive = level.hypotheses.filter((one) => one.kept && !one.finished);
     note.textContent = shown < Number(steps.max)
-      ? `Step ${shown}: of ${level.hypotheses.length} candidates ${alive.length} go on. A number is the sum of log-probabilities so far.`
-      : `The winner (★): “${unescaped(result.text)}” A number is the sum of log-probabilities so far. ■ marks what else ended; behind an end stands the score that decides, the sum divided by its length to the power ${penaltyNow}. Grey ones lost.`;
+      ? `Step ${shown}: ${alive.length} of ${level.hypotheses.length} candidates go on. A number is the sum of log-probabilities so far.`
+      : `The winner (★): “${unescaped(result.text)}” A number is the sum of log-probabilities so far. ■ marks the others that ended; after each end comes the score that decides, the sum divided by the length to the power ${penaltyNow}. Grey ones lost.`;
     canvas.firstChild.setAttribute("aria-label", note.textContent);
     table.replaceChildren(table.querySelector("summary"), h("table", {}, h("thead", {}, h("tr", {}, ["step", "piece", "sum", "fate"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, levels.flatMap((one) => one.hypotheses.map((leaf, i) => h("tr", {}, h("td", {}, String(one.step + 1)), h("td", { lang: lang.tgt }, plain(leaf.piece)),

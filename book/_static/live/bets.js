@@ -71,8 +71,8 @@ export function makeBets({ set, force, lang }) {
     const rest = 1 - shown.reduce((sum, bet) => sum + (drawn ? bet.q : bet.p), 0);
     const forced = at < state.prefix.length;
     note.textContent = forced ? "You forced this piece, or one after it. Undo: “Reset”."
-      : comparable === false && before && before !== result && split >= 0 ? "What stands before has changed, so there is no bar to compare with."
-      : `All other pieces of the vocabulary share ${percent(Math.max(0, rest))}. Choose a piece: it’s written here, and the rest anew.`;
+      : comparable === false && before && before !== result && split >= 0 ? "The pieces before it have changed, so there’s no bar to compare with."
+      : `All other pieces of the vocabulary share ${percent(Math.max(0, rest))}. Choose a piece: it’s written here, and the model writes the rest again.`;
     method.value = state.method;
     knobs.t.show(state.temperature);
     knobs.k.show(state.topK);

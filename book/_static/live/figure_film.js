@@ -22,7 +22,7 @@ function grid(source, sentence) {
       parts.push(svg("rect", { x: wide + CELL * (j + 0.5) - side / 2, y: y + CELL / 2 - side / 2, width: side, height: side, rx: 3, "fill-opacity": 0.25 + 0.75 * weight, class: "live-film-cell" }));
     });
   });
-  return svg("svg", { viewBox: `0 0 ${width} ${height}`, style: `width: ${width}px; max-width: 100%`, role: "img", "aria-label": "Attention from each written piece to the German pieces: the larger the square, the more" }, ...parts);
+  return svg("svg", { viewBox: `0 0 ${width} ${height}`, style: `width: ${width}px; max-width: 100%`, role: "img", "aria-label": "Attention from each written piece to the German pieces: the larger the square, the more attention" }, ...parts);
 }
 
 export async function mount(root, { base }) {
@@ -31,7 +31,7 @@ export async function mount(root, { base }) {
   const film = await answer.json(), last = film.frames.length - 1;
   let at = 0, chosen = 0, timer = null;
 
-  const slider = h("input", { type: "range", min: 0, max: last, value: 0, "aria-label": "Point of the training", oninput: () => { stop(); show(Number(slider.value)); } });
+  const slider = h("input", { type: "range", min: 0, max: last, value: 0, "aria-label": "Point in training", oninput: () => { stop(); show(Number(slider.value)); } });
   const play = h("button", { type: "button", class: "live-button live-primary", onclick: () => (timer ? stop() : start()) }, "Play");
   const state = h("p", { class: "live-says", role: "status", "aria-live": "polite" });
   const lines = film.sources.map((source, i) => {

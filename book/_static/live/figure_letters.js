@@ -50,8 +50,8 @@ export async function mount(root, { base }) {
   const back = () => { word = [...WORD]; picked = null; draw(); };
   // The letter just written changes places with that of another step.
   const preset = (text, other) => button(text, () => { word = [...WORD]; swap(places()[step - 1], places()[other]); });
-  const presets = h("div", { class: "live-bar-row" }, preset("Swap it with one to come", WORD.length - 2),
-    preset("Swap it with one written", 0), button("Put back", back));
+  const presets = h("div", { class: "live-bar-row" }, preset("Swap it with a letter to come", WORD.length - 2),
+    preset("Swap it with a written letter", 0), button("Put back", back));
 
   const row = h("div", { class: "live-letters", role: "group", "aria-label": "The word that it reads: choose two letters to swap them, or choose one and type another" });
   const keys = h("div", { class: "live-letters live-letters-keys", role: "group", "aria-label": "Put another letter in the place of the chosen one" },

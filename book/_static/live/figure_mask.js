@@ -26,7 +26,7 @@ export async function mount(root) {
       return { before, now, losses };
     },
     draw({ before, now, losses }) {
-      reread.replaceChildren(...(losses ? [h("small", {}, "Reread as in training, with the whole English there at once: loss a piece"), bars(losses)] : []));
+      reread.replaceChildren(...(losses ? [h("small", {}, "Reread as in training, with the whole English there at once: loss per piece"), bars(losses)] : []));
       figure.show(now === before ? [["with its masks", now]] : [["with its masks", before], [off.causal && off.padding ? "without both" : off.causal ? "without the causal mask" : "with padding in sight", now, before]]);
       const kind = off.padding && !off.causal ? "encoder" : "decoder", { queries, keys } = sides(now, kind);
       const weights = weightsOf(now, kind, 0), ink = getComputedStyle(root).getPropertyValue("--live-ink").trim() || "0, 96, 154";
@@ -36,10 +36,10 @@ export async function mount(root) {
         if (kind === "decoder" && k > q) future += weights[q * keys.length + k] / queries.length;
         if (keys[k] === "<pad>" && queries[q] !== "<pad>") padding += weights[q * keys.length + k] / queries.filter((one) => one !== "<pad>").length;
       }
-      caption.textContent = kind === "decoder" ? `Self-attention of the decoder, layer 0, mean of its heads; a row asks, a column is asked. ${percent(future)} of the weight lies on later words.`
-        : `Self-attention of the encoder, layer 0, mean of its heads. ${percent(padding)} of what the words look at is padding.`;
+      caption.textContent = kind === "decoder" ? `Self-attention of the decoder, layer 0, mean of its heads; rows are queries, columns are keys. ${percent(future)} of the weight is on later words.`
+        : `Self-attention of the encoder, layer 0, mean of its heads. ${percent(padding)} of their attention goes to padding.`;
       canvas.setAttribute("aria-label", caption.textContent);
-      if (now === before) return "Both masks are on. Guess what a model that was trained with them does without.";
+      if (now === before) return "Both masks are on. Guess what the model, which was trained with them, does without them.";
       const d = difference(before, now);
       return d.same ? `The sentence stays; “${d.word}” goes from ${percent(d.was)} to ${percent(d.is)}.` : `It writes something else: “${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}.`;
     },

@@ -21,7 +21,7 @@ export async function mount(root) {
   input.addEventListener("input", () => { stop(); change(); });
   input.addEventListener("focus", () => { loading ??= load(); });
   if (told.length) take(told.map((pieces, i) => ({ pieces, rank: i ? numbers[i] : null, joined: i ? told[i - 1].findIndex((piece, at) => piece !== pieces[at]) : -1 })));
-  else says.textContent = "Type a word, or choose one: the model's tokenizer is loaded then.";
+  else says.textContent = "Type a word, or choose one: that loads the model's tokenizer.";
 
   async function load() {
     says.textContent = "Loading the tokenizer …";
@@ -72,7 +72,7 @@ export async function mount(root) {
         next !== undefined ? `; next: ${pieces[next]} + ${pieces[next + 1]}` : "")));
     step.setAttribute("aria-valuetext", `${done} of ${all} merges: ${pieces.join(" ")}`);
     says.textContent = done < all ? `${done} of ${all} merges done.`
-      : unknown ? "It holds a character that the training text never did: <unk>." : `${pieces.length === 1 ? "One piece" : `${pieces.length} pieces`} after ${all} merges. A small number is a pair that was learned early: it is frequent.`;
+      : unknown ? "It contains a character that isn't in the training text: <unk>." : `${pieces.length === 1 ? "One piece" : `${pieces.length} pieces`} after ${all} merges. A small number means a pair that was merged early, because it's frequent.`;
   }
   function to(done) {
     step.value = done;

@@ -4,7 +4,7 @@ import { frame, toggleButton } from "./frame.js";
 
 export async function mount(root) {
   let order = null, silent = false, picked = null;
-  const chips = h("div", { class: "live-words live-shuffle", role: "group", "aria-label": "German words: choose two to exchange them, or move one with the arrow keys" });
+  const chips = h("div", { class: "live-words live-shuffle", role: "group", "aria-label": "German words: choose two to swap them, or move one with the arrow keys" });
   const button = (text, action) => h("button", { type: "button", class: "live-button", onclick: action }, text);
   const figure = frame(root, {
     text: root.dataset.text ?? "Ein Mann wirft einem Hund einen Ball zu.",
@@ -23,7 +23,7 @@ export async function mount(root) {
       figure.show([[`in order${name}`, straight], [`as below${name}`, mixed, straight]].slice(0, moved ? 2 : 1));
       if (!moved) return silent ? "Without positions it reads a bag of words. Now shuffle them." : "Shuffle the words: does the English change?";
       if (silent) return straight.text === mixed.text ? "Shuffled or not, the same sentence, and the same probabilities: without positions there is no order." : "The sentences differ: rounding tips a close call.";
-      return straight.text === mixed.text ? `The same sentence, but the probabilities of its pieces went from ${percent(straight.confidence)} to ${percent(mixed.confidence)} on average.` : `Another order, another sentence; its pieces have ${percent(mixed.confidence)} on average, in order ${percent(straight.confidence)}.`;
+      return straight.text === mixed.text ? `The same sentence, but the probabilities of its pieces went from ${percent(straight.confidence)} to ${percent(mixed.confidence)} on average.` : `Another order, another sentence. Its pieces have ${percent(mixed.confidence)} on average; in the right order they had ${percent(straight.confidence)}.`;
     },
   });
   function words() {

@@ -15,7 +15,7 @@ function strip(values) {
 
 export async function mount(root) {
   const state = { layer: "out", position: 1, other: 1 };
-  const other = h("input", { class: "live-input", lang: "de", value: "Eine Frau schläft auf einer Bank.", maxlength: 300, autocomplete: "off", spellcheck: "false", "aria-label": "The sentence from which the vector comes", oninput: () => figure.update() });
+  const other = h("input", { class: "live-input", lang: "de", value: "Eine Frau schläft auf einer Bank.", maxlength: 300, autocomplete: "off", spellcheck: "false", "aria-label": "The sentence that the vector comes from", oninput: () => figure.update() });
   const layer = menu("Vectors after the encoder's layer", Array.from({ length: model.layers }, (_, l) => [l, String(l)]), (value) => { state.layer = value; figure.update(); });
   const row = (label) => h("div", { class: "live-vectors", role: "group", "aria-label": label });
   const upper = row("The other sentence's vectors: choose the one to put in"), lower = row("This sentence's vectors: choose the place");

@@ -72,11 +72,11 @@ export async function mount(root) {
     back.disabled = at === 0;
     next.disabled = at === last;
     track.replaceChildren(...stream(steps));
-    wrote.replaceChildren(closing ? h("p", { class: "live-note" }, "nothing is added: the whole row is brought to one size")
+    wrote.replaceChildren(closing ? h("p", { class: "live-note" }, "nothing is added: the whole row is scaled to one size")
       : strip(before ? now.map((value, i) => value - before[i]) : now, `What ${step.n} writes: ${now.length} numbers`));
     vector.replaceChildren(strip(now, `The vector after ${step.n}: ${now.length} numbers, of size ${step.r}`));
     const asks = step.a && { self: languages[side], cross: languages.source }[step.k];
-    looks.replaceChildren(asks ? shares(step.a, asks) : h("p", { class: "live-note" }, "nowhere: this step sees its own token alone"));
+    looks.replaceChildren(asks ? shares(step.a, asks) : h("p", { class: "live-note" }, "nowhere: this step sees only its own token"));
     guess.replaceChildren(step.g ? shares(step.g, languages.target) : h("p", { class: "live-note" }, "the encoder writes nothing; its last row is read by the decoder"));
     const grew = at && !closing ? `writes ${step.w} onto it, which makes it ${step.r}` : `has the size ${step.r}`;
     says.textContent = `Step ${at + 1} of ${last + 1}: ${step.n}. The vector ${at && !closing ? "was " + steps[at - 1].r + "; the step " + grew : grew}.`

@@ -36,9 +36,9 @@ export async function mount(root, { base }) {
   const worker = new Worker(new URL("train_worker.js", base), { type: "module" });
   let first;
   const ready = new Promise((resolve, reject) => { first = { resolve, reject }; });
-  worker.onerror = (event) => { event.preventDefault?.(); first.reject(new Error("the training could not start in this browser")); };
+  worker.onerror = (event) => { event.preventDefault?.(); first.reject(new Error("training could not start in this browser")); };
   worker.onmessage = ({ data }) => {
-    if (data.error) { says.textContent = `The training stopped: ${data.error}`; return; }
+    if (data.error) { says.textContent = `Training stopped: ${data.error}`; return; }
     if (data.number !== number) return;   // of the run before
     running = data.running;
     losses.push(...data.losses);
@@ -84,10 +84,10 @@ export async function mount(root, { base }) {
     label();
     const { update, accuracy, ms } = now, place = onPlace(now.answers[chosen]);
     numbers.textContent = `Update ${update.toLocaleString("en")} of ${now.last.toLocaleString("en")}` + (losses.length ? ` · loss ${losses.at(-1)[1].toFixed(2)}` : "")
-      + ` · ${percent(accuracy)} of the tokens of new sequences right` + (ms ? ` · ${ms.toFixed(0)} ms an update` : "");
+      + ` · ${percent(accuracy)} of the tokens of new sequences right` + (ms ? ` · ${ms.toFixed(0)} ms per update` : "");
     announce(update, accuracy, place);
     drawCurve();
-    map.replaceChildren(grid(now.answers[chosen], now.task), h("p", { class: "live-note" }, `Where it looks, mean of both heads: the larger the square, the more. Frames: where the letter to be written stands.`));
+    map.replaceChildren(grid(now.answers[chosen], now.task), h("p", { class: "live-note" }, `Where the model looks, as the mean of both heads: the larger the square, the more. Frames mark the letter to be written.`));
     now.answers.forEach(answer);
   }
 
@@ -95,8 +95,8 @@ export async function mount(root, { base }) {
   function announce(update, accuracy, place) {
     const look = `${percent(place)} of its look at “${now.answers[chosen].source.slice(0, -1).join("")}” lies on the letter to be written`;
     const level = MILESTONES.filter((one) => accuracy >= one).length;
-    if (!update) says.textContent = "Nothing is learned yet: every answer is a guess of random weights. Press Play.";
-    else if (!Number.isFinite(losses.at(-1)?.[1] ?? 0)) says.textContent = "The loss is no number any more: the learning rate was too high. Lower it and start again.";
+    if (!update) says.textContent = "Nothing has been learned yet: every answer comes from random weights. Press Play.";
+    else if (!Number.isFinite(losses.at(-1)?.[1] ?? 0)) says.textContent = "The loss is no longer a number: the learning rate was too high. Lower it and start again.";
     else if (!running || level > reached) {
       reached = Math.max(reached, level);
       says.textContent = `After ${update} updates ${percent(accuracy)} of the tokens are right; ${look}.`;

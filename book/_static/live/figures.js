@@ -38,7 +38,7 @@
   function prepare(box) {
     if (location.protocol === "file:") {
       box.dataset.still = "yes";
-      explain(box, "Opened from disk, a browser may not run this figure. In the folder of the site run "
+      explain(box, "If you opened this page from disk, the browser may not run its figures. In the folder of the site, run "
         + "`python -m http.server`, and open `http://localhost:8000` in your browser.");
       return;
     }

@@ -38,7 +38,7 @@ export function mount(section) {
   const erase = h("button", { type: "button", class: "live-button live-quiet", onclick: () => { keep(name, null); keepSure(name, null); chosen = null; open = again = false; draw(); options[0].focus(); } }, "Erase my guess");
   const SURE = [1 / options.length, 0.7, 0.9, 0.99];   // the lowest is a blind guess: 1 of 2, 1 of 3
   const levels = SURE.map((level) => h("button", { type: "button", class: "live-button", onclick: () => { sure = sure === level ? null : level; draw(); } }, percent(level)));
-  const asked = h("div", { class: "live-sure", role: "group", "aria-label": "How sure are you, before you choose? You may leave this out." }, h("span", {}, "How sure are you? (If you like, say it before you choose.)"), levels);
+  const asked = h("div", { class: "live-sure", role: "group", "aria-label": "How sure are you, before you choose? You can skip this." }, h("span", {}, "How sure are you? (If you like, say it before you choose.)"), levels);
   const score = h("p", { class: "live-score" });
   outcome.tabIndex = -1;
   list.replaceWith(group, asked);

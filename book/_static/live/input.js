@@ -105,16 +105,16 @@ const NAMES = { de: "German", en: "English" };
 export function advise(text, words, src) {
   const parts = sentences(text), language = words.language(text);
   if (language && language !== src) {
-    return { kind: "language", says: `This looks like ${NAMES[language]}, and the model reads ${NAMES[src]}.`,
+    return { kind: "language", says: `This looks like ${NAMES[language]}, but the model reads ${NAMES[src]}.`,
       offer: `Translate from ${NAMES[language]} instead` };
   }
   if (parts.length > 1) {
-    return { kind: "several", says: `These are ${parts.length} sentences, and it has only met captions of one: it melts them together.`, offer: "Translate them one by one" };
+    return { kind: "several", says: `These are ${parts.length} sentences, but the model has only seen captions of one, so it runs them together.`, offer: "Translate them one by one" };
   }
   if (src !== "de") return null;
   const english = words.perhapsEnglish(text);
   if (english) {
-    return { kind: "language", says: `${quoted(english)} may be English, and the model reads German.`, offer: "Translate from English instead" };
+    return { kind: "language", says: `${quoted(english)} may be English, but the model reads German.`, offer: "Translate from English instead" };
   }
   const spelt = words.spell(text);
   if (2 * spelt.unread.length > text.match(WORD)?.length) return null;   // no German: "Bonjour le monde"
@@ -123,8 +123,8 @@ export function advise(text, words, src) {
   if (!shown.length && !spelt.loud) shown.push(...spelt.changed.filter(([was, is]) => is.toLowerCase() !== was.toLowerCase()));
   if (!shown.length) return null;
   const capitals = shown.every(([was, is]) => was.toLowerCase() === is.toLowerCase());
-  const why = spelt.loud ? "It has read hardly any capitals" : capitals ? "German nouns begin with a capital" : "The captions spell it in another way";
-  return { kind: "spelling", text: spelt.text, offer: "Write it that way",
+  const why = spelt.loud ? "It has read hardly any capitals" : capitals ? "German nouns begin with a capital" : "The captions spell it differently";
+  return { kind: "spelling", text: spelt.text, offer: "Use that spelling",
     says: `${why}: it has read ${quoted(shown.map(([, is]) => is))}, not ${quoted(shown.map(([was]) => was), "or")}.` };
 }
 

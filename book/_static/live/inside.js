@@ -86,7 +86,7 @@ export class Inside {
     require(text.trim(), "There is nothing to translate yet: write a sentence.", "Empty");
     const ids = this.tokenizer.encode(text);
     const longest = this.header.config.max_len;
-    const message = `This text has ${ids.length} pieces, the model reads ${longest}: shorten it.`;
+    const message = `This text has ${ids.length} pieces, but the model reads at most ${longest}: shorten it.`;
     require(ids.length <= longest, message, "TooLong");
     const wanted = padTo ?? (switches?.padding ? ids.length + SHOWN_PADDING : 0);
     while (ids.length < Math.min(wanted, longest)) ids.push(PAD);

@@ -44,9 +44,9 @@ export function makeInsideHead({ ask, lang }) {
       line("q × k", "number by number: above the line they agree, below they do not", strip(inside.products, product, "score", true)),
       line("sum", null, h("p", {}, `q · k = `, h("b", {}, sum.toFixed(2)), `,  divided by √${dk} = ${Math.sqrt(dk).toFixed(2)}:  `, h("b", {}, inside.scaled.toFixed(2)))),
       line("softmax", "over all keys: the scores become shares of 100 %", bars(keys, inside.weights, key, kind === "decoder" ? lang.tgt : lang.src)),
-      line("v", "each key's value, as faint as its share is small", h("div", { class: "live-values" },
+      line("v", "each key's value: the smaller its share, the fainter", h("div", { class: "live-values" },
         [...inside.weights].map((w, i) => w >= 0.03 ? h("div", { style: `--faint:${Math.max(0.25, Math.sqrt(w)).toFixed(2)}` }, h("small", {}, `${percent(w)} of ${plain(keys[i])}`), strip(values[i], value, "value")) : null))),
-      line("output", "their weighted sum: what this head hands on", strip(inside.output, value, "value")));
+      line("output", "their weighted sum, which this head passes on", strip(inside.output, value, "value")));
   }
 
   const line = (name, what, content) => h("div", { class: "live-line" }, h("div", {}, h("strong", {}, name), what ? h("small", {}, what) : null), content);
@@ -69,7 +69,7 @@ export function makeInsideHead({ ask, lang }) {
 // What the decoder would write if it stopped after each layer.
 export function makeDepth({ ask, lang, set }) {
   const table = h("div", { class: "live-scroll", tabindex: 0, role: "group", "aria-label": "The guess after each layer" });
-  const note = h("p", { class: "live-note" }, "What it would write if it stopped after each layer: the last norm and the output map, put behind that layer. Read a column downwards. The first layers often repeat the word just read; bold is what it writes in the end.");
+  const note = h("p", { class: "live-note" }, "What the model would write if it stopped after each layer: the last norm and the output map are applied there. Read each column downwards. The first layers often repeat the word just read; the word that it writes in the end is bold.");
   const element = h("div", {}, note, table);
   let turn = 0;
   async function draw({ text, result, switches, at }) {
@@ -91,7 +91,7 @@ export function makeTable({ lang }) {
   const element = h("div", { class: "live-scroll", tabindex: 0, role: "group", "aria-label": "Attention in numbers" });
   function draw({ result, kind, weights, name }) {
     const { queries, keys } = sides(result, kind);
-    element.replaceChildren(h("table", { class: "live-numbers" }, h("caption", {}, `${name}: each row shares out 100 % over the columns`),
+    element.replaceChildren(h("table", { class: "live-numbers" }, h("caption", {}, `${name}: each row spreads 100 % over the columns`),
       h("thead", {}, h("tr", {}, h("td", {}), keys.map((piece) => h("th", { scope: "col", lang: kind === "decoder" ? lang.tgt : lang.src }, plain(piece))))),
       h("tbody", {}, queries.map((piece, q) => h("tr", {}, h("th", { scope: "row", lang: kind === "encoder" ? lang.src : lang.tgt }, plain(piece)),
         keys.map((_, k) => { const w = weights[q * keys.length + k]; return h("td", { style: `--p:${w.toFixed(3)}` }, w < 0.005 ? "" : Math.round(100 * w)); }))))));

@@ -11,13 +11,13 @@ export async function readModelFile(buffer) {
   const bytes = new Uint8Array(buffer);
   const text = (from, to) => new TextDecoder().decode(bytes.subarray(from, to));
   const ours = text(0, 8) === "BOOKLIVE" && bytes.length > START;
-  require(ours, "This is no model for the page: export a run with export_live.", "NotAModel");
+  require(ours, "This isn't a model for the page: export a run with export_live.", "NotAModel");
   const [version, length] = new Uint32Array(buffer, 8, 2);
-  const other = `This file has format ${version}, the page reads ${VERSION}: export it again.`;
+  const other = `This file has format ${version}, but the page reads ${VERSION}: export it again.`;
   require(version === VERSION, other, "OtherVersion");
   const [told, found] = [bytes.subarray(16, START), await checksum(bytes.subarray(START))];
   const whole = found.every((byte, i) => byte === told[i]);
-  require(whole, "The model's file is damaged, by its checksum: load it again.", "Damaged");
+  require(whole, "The model's file is damaged, because its checksum is wrong: load it again.", "Damaged");
   const header = JSON.parse(text(START, START + length));
   const tensors = {};
   for (const entry of header.tensors) tensors[entry.name] = read(buffer, START + length, entry);

@@ -148,7 +148,7 @@ export async function mount(root, { base }) {
     h("div", { class: "live-main" },
       h("div", { class: "live-stage" }, arcs.element, caption),
         h("div", { class: "live-heads-part" }, h("div", { class: "live-bar-row" }, pinned, h("div", { class: "live-common" }, matter, h("span", { class: "live-toggles" }, positions, causal))), heads.element,
-          h("p", { class: "live-note live-hint" }, "A row is a layer, a square a head, counted from 0 as in the code. In a square a row is a word that asks, a column a word that is asked. Point to preview, click to pin, ", h("kbd", {}, "x"), " to switch off.")),
+          h("p", { class: "live-note live-hint" }, "Each row is a layer and each square a head, counted from 0 as in the code. In a square, each row is a query word and each column a key word. Point to preview, click to pin, ", h("kbd", {}, "x"), " to switch off.")),
       h("div", { class: "live-right" }, bets.element)),
     h("div", { class: "live-lower" }, tabs, panel),
     h("div", { class: "live-drop" }, turn, h("label", { for: "live-own", class: "live-button" }, "Run a model of your own"), file,
@@ -339,7 +339,7 @@ export async function mount(root, { base }) {
   }
   async function copyLink() {
     try { await navigator.clipboard.writeText(location.href); share.textContent = "Copied"; }
-    catch { prompt("The address of what you see:", location.href); }
+    catch { prompt("A link to what you see:", location.href); }
     setTimeout(() => { share.textContent = "Copy link"; }, 1600);
   }
   function label() {
@@ -399,7 +399,7 @@ export async function mount(root, { base }) {
       const bare = loss(await ask("depth", text, { targetIds: target, switches: { causal: true }, slot: "bare" }));
       if (!state.causal) return;
       say(`While it writes, no later word exists, so the mask hides nothing from the newest word and the sentence ${stays ? "stays" : "changes only a little"}. `
-        + `The mask's work is in training, where the whole sentence is there at once: reread like that, its loss is ${masked.toFixed(2)} a piece with the mask and ${bare.toFixed(2)} without. It has never learnt to read with later words in sight.`);
+        + `The mask's work is in training, where the whole sentence is there at once: reread like that, its loss is ${masked.toFixed(2)} per piece with the mask and ${bare.toFixed(2)} without. It has never learnt to read with later words in sight.`);
     } catch (error) { if (error.name !== "Superseded") say(error.message); }
   }
 
@@ -415,7 +415,7 @@ export async function mount(root, { base }) {
       const all = KINDS.flatMap((kind) => scanned[kind].flatMap((layer, l) => layer.map((s, n) => ({ ...s, name: `${l}.${n}`, kind }))));
       const most = all.reduce((a, b) => (b.shift > a.shift ? b : a)), decide = all.filter((s) => s.changed).length;
       drawAll();
-      say(`Each of ${all.length} heads was switched off alone: ${decide} change the sentence. The largest shift is that of head ${most.name} of “${KIND_NAMES[most.kind]}”: ${(100 * most.shift).toFixed(1)} points a piece.`);
+      say(`Each of ${all.length} heads was switched off on its own: ${decide} change the sentence. The largest shift is that of head ${most.name} of “${KIND_NAMES[most.kind]}”: ${(100 * most.shift).toFixed(1)} points per piece.`);
     } catch (error) { if (error.name !== "Superseded") say(error.message); }
     matter.disabled = false;
     drawAll();
@@ -431,8 +431,8 @@ export async function mount(root, { base }) {
     const silent = state.blocks.has(kind) || state.blocks.has(`${kind}.${layer}`) || state.heads.has(name);
     arcs.element.classList.toggle("live-silent", silent);
     const [from, to] = [languageName(lang.src), languageName(lang.tgt)];
-    caption.textContent = silent ? "Switched off: it looks, but nothing of what it sees is handed on." : name ? `Head ${headName(name)}: ${kind === "encoder" ? `${from} looks at ${from}` : kind === "decoder" ? `each ${to} word looks at what is written before it` : `${to} looks at ${from}`}${peeked && peeked !== state.pin ? " (preview)" : ""}. ${arcs.element.dataset.note ?? ""}`
-      : `Where each ${to} word looks in the ${from}: layer ${layer}, the mean of its heads. Point at a word; choose one to see what else it could have been.`;
+    caption.textContent = silent ? "Switched off: it looks, but nothing of what it sees is passed on." : name ? `Head ${headName(name)}: ${kind === "encoder" ? `${from} looks at ${from}` : kind === "decoder" ? `each ${to} word looks at the words written before it` : `${to} looks at ${from}`}${peeked && peeked !== state.pin ? " (preview)" : ""}. ${arcs.element.dataset.note ?? ""}`
+      : `Where each ${to} word looks in the ${from}: layer ${layer}, the mean of its heads. ${matchMedia("(hover: none)").matches ? "Touch" : "Point at"} a word; choose one to see what else it could have been.`;
     return { kind, weights, name: name ? `Head ${headName(name)} of “${KIND_NAMES[kind]}”` : `Cross-attention of layer ${layer}, mean of its heads` };
   }
   const atNow = () => Math.max(0, Math.min(state.at ?? telling(), result.steps.length - 1));

@@ -53,7 +53,7 @@ export async function mount(root, { base }) {
         advice = words && !blind ? advise(asked, words, model.src) : null;
         const met = words && !model.own ? neverRead(asked, words, model.src) : null;
         result = answer;
-        note.textContent = blind ? `Blinded: none of its ${model.layers * model.heads} heads that look back at the German hands anything on. It still writes fluently, about something else. Try another sentence.`
+        note.textContent = blind ? `Blinded: none of its ${model.layers * model.heads} heads that look back at the German passes anything on. It still writes fluently, about something else. Try another sentence.`
           : advice ? advice.says
           : result.confidence < model.usual ? `It is guessing: ${met ? `${met[0].toLowerCase()}${met.slice(1, -1)}, and ` : ""}it has only read captions of photographs.`
           : met ?? (cover ? `${phone ? "Touch" : "Point at"} an English word to follow its lines: the more it looks at a German word, the thicker.` : `On average, it was ${percent(result.confidence)} sure of a piece.`);

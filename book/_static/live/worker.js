@@ -43,7 +43,7 @@ async function bytesOf(source, report) {
 }
 
 function missing(source) {
-  const message = `The model could not be loaded from ${source}. Check the connection, try again.`;
+  const message = `The model could not be loaded from ${source}. Check the connection and try again.`;
   return new LiveError("WeightsMissing", message);
 }
 

@@ -27,7 +27,7 @@ def a_model(p):
 
 @law
 def only_distances_count(p):
-    """Rotary positions: the same tokens, seven places later, give the same outputs."""
+    """With rotary positions, the same tokens give the same outputs seven places later."""
     torch.manual_seed(0)
     attention, x = p.Attention(8, 2), torch.randn(1, 5, 8)
     with torch.no_grad():
@@ -37,7 +37,7 @@ def only_distances_count(p):
 
 @law
 def the_cache_changes_nothing(p):
-    """Token by token with the cache, or all at once: the same logits."""
+    """Reading token by token with the cache gives the same logits as reading all at once."""
     model, ids = a_model(p), torch.randint(0, 12, (1, 8))
     caches = [{} for _ in model.attentions]
     with torch.no_grad():
@@ -47,7 +47,7 @@ def the_cache_changes_nothing(p):
 
 @law
 def drafts_change_nothing(p):
-    """Whatever the drafts say, the text comes out as it would without drafts."""
+    """Whatever the drafts guess, the text is the same as without drafts."""
     model = a_model(p)
     with torch.no_grad():  # so that what is written depends on all that was read
         for attention in model.attentions:
@@ -106,7 +106,7 @@ def what_no_expert_takes_passes_unchanged(p):
 
 @law
 def a_token_is_computed_alike_in_company(p):
-    """At inference, the rest of the batch does not change what a token gets."""
+    """At inference, the rest of the batch does not change a token's output."""
     x, router, networks = a_mixture()
     with torch.no_grad():
         together = p.mixture(x, router, networks)
@@ -117,7 +117,7 @@ def a_token_is_computed_alike_in_company(p):
 
 @law
 def a_target_is_what_is_still_to_come(p):
-    """The target starts at what is asked for, and each reward is subtracted from it."""
+    """The target starts at the return asked for, and each reward is subtracted from it."""
     found = p.target_returns(10.0, [1.0, 2.0, 4.0])
     assert found == [10.0, 9.0, 7.0, 3.0], f"asked for 10, paid 1, 2, 4, its targets are {found}"
 

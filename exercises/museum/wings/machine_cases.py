@@ -96,7 +96,7 @@ def the_clock_waits_for_the_work(p):
 
 @law
 def earlier_work_is_not_counted(p):
-    """What was launched before the clock started does not count."""
+    """Work that was launched before the clock started does not count."""
     found = timed(p, busy=True)
     assert found < 21, f"work of 20 ms takes {found:.1f} ms, after other work that's still going on"
 
@@ -148,7 +148,7 @@ def crops(p, workers=4, epochs=2):
 
 @law
 def workers_draw_for_themselves(p):
-    """No two workers or epochs draw the same, and the same seed repeats everything."""
+    """No two workers or epochs draw the same crops, and the same seed repeats everything."""
     found = crops(p)
     assert len({*found}) == len(found), f"different draws: {len({*found})} of {len(found)}"
     assert found == crops(p), "the same seed draws something different"
@@ -165,7 +165,7 @@ def threads_seen(p):
 
 @law
 def both_arms_get_the_same_threads(p):
-    """Both arms run with as many threads as were asked for."""
+    """Both arms run with the number of threads that was asked for."""
     found = threads_seen(p)
     assert found == [1, 1], f"asked for 1 thread, the arms have {found[0]} and {found[1]}"
 

@@ -82,7 +82,7 @@ def more_seeds_do_not_raise_the_score(p):
 
 @law
 def choosing_among_equals_gains_nothing(p):
-    """Of settings that are equally good, the chosen one is as good as all, on average."""
+    """If all settings are equally good, the chosen one is, on average, no better than the rest."""
     gain = among_equals(p)
     assert abs(gain) < 0.15, f"of 20 equal settings, the chosen one scores {gain:+.2f}"
 
