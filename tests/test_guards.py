@@ -72,7 +72,15 @@ from transformer_lib.models.classifier import Classifier, MaskedLanguageModel
 from transformer_lib.models.decision_transformer import DecisionTransformer
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.models.vision_transformer import VisionTransformer
-from transformer_lib.runs import checkpoint, processes, recipes, speed
+from transformer_lib.runs import (
+    checkpoint,
+    checksums,
+    export,
+    files,
+    processes,
+    recipes,
+    speed,
+)
 from transformer_lib.scoring import verdict
 from transformer_lib.tokenization import train_tokenizer
 from transformer_lib.translator import Translator
@@ -728,8 +736,8 @@ ONCE_ACCEPTED += [
     (lambda: routed(x(1, 3, 4)), r"centroids: \(H, C, K\), H = 2 as in q, K = 4 as in q"),
     (lambda: routing.move_centroids(x(1, 3, 4), x(1, 2, 6, 4)), "centroids: .*expected x: "),
     (lambda: encoders.disentangled_scores(*[x(1, 2, 3, 4)] * 2, *[x(1, 6, 4)] * 2), "H = 2 as in"),
-    (lambda: sparse.as_mask(lambda i, j: i - j, 4), "rule must return bool, True = may attend"),
-    (lambda: sparse.plan_blocks(lambda i, j: 1.0 * (i - j), 4, 2), "rule must return bool"),
+    (lambda: sparse.as_mask(lambda i, j: i - j, 4), "rule returned .* of int64; expected a bool"),
+    (lambda: sparse.plan_blocks(lambda i, j: 1.0 * (i - j), 4, 2), "rule returned .*float32"),
     (lambda: memory.RecurrentLanguageModel(config(positional="rotary"), -4), "reach is -4; it mu"),
     (lambda: memory.by_segments(4, -1), "reach is -1; it must be at least 0"),
     (lambda: deberta.Deberta(config(positional="none"), reach=0), "reach is 0; it must be at lea"),
@@ -785,7 +793,7 @@ ONCE_ACCEPTED += [
     (lambda: speculative.TableDraft([], 1), "texts must hold a token"),
     (lambda: TrainConfig(max_steps=10, cooldown=20), "cooldown is 20; .* at most max_steps 10"),
     (lambda: digits.train(digits.conv_net(), digits.Digits(x(5, 1, 8, 8), random_ids(4)), 1),
-     "data must hold a label for each picture"),
+     "data must hold a picture, and a label for each"),
     (lambda: routing.routing_attention(*x(3, 1, 2, 3, 4), x(2, 2, 4), 9), "members must be at mos"),
     (lambda: relative_bias.RelativeBias(2, True, n_buckets=3), "at least 2 for each direction"),
     (lambda: transformer_lib.load_pretrained(Path(transformer_lib.__file__)), "is a file; giv"),
@@ -844,7 +852,7 @@ ONCE_ACCEPTED += [
     (lambda: adaptive_depth.solve_maps(exits(2), [x(4, 16)] * 2), "more rows than a row has"),
     (lambda: adaptive_depth.calibrate(torch.rand(3), 0.5), "the shape .settings, texts"),
     (lambda: caches.bytes_per_token(config(), turned=4), "give its latent, too"),
-    (lambda: caches.decoder_cache(model(), own=dict), "own must make a cache"),
+    (lambda: caches.decoder_cache(model(), own=dict), "own returned {} .*expected a cache"),
     (lambda: transformer_lib.schedule.cooldown(150, 100, 10), "step must be at most max_steps"),
     (lambda: transformer_lib.fast.training.projected_cross_entropy(
         nn.Linear(16, 20), x(2, 3, 16), random_ids(3, 2), []), "the shape of hidden, without its"),
@@ -1128,15 +1136,57 @@ BLIND = [
     (lambda: acting.play(lambda past: torch.tensor([5, 5]), 2), "actions that are 0 or 1"),
     (lambda: preferences.policy_gradient_loss(
         *[LanguageModel(config(vocab_size=len(caption_grammar.vocabulary())))] * 2,
-        lambda ids: ids.float(), 0.1, 4), r"reward must return \(n,\) rewards"),
+        lambda ids: ids.float(), 0.1, 4), r"reward returned .*expected a tensor \(n,\)"),
     (lambda: speculative.ModelDraft(model(), IDS, [[1]]).propose([1, 5], 2), "pieces must have an"),
     (lambda: transformer_lib.fast.DecodingModel(model()).start(IDS[0], 1), r"\(batch, tokens\)"),
     (lambda: visualize.LiveCurve(ghost=["a"]), "ghost must hold dictionaries"),
     (lambda: transformer_lib.decoding.in_batches(lambda ids: None, [[5, 2]], 9),
      r"\(a NoneType has no entries: look at what decode returns\)"),
-    (lambda: sparse.as_mask(lambda i, j: True, 5), "a bool has no expand: look at what rule"),
+    (lambda: sparse.as_mask(lambda i, j: True, 5), "rule returned True .bool.; expected a bo"),
     (lambda: learning.learn(model(), lambda: torch.tensor(1j, requires_grad=True), 2, 0.01),
      r"loss returned a tensor \(\) of complex64; expected a tensor with one real number"),
+    (lambda: export.unpack({"shape": [1], "offset": 0}, b"123"),
+     "data 3 bytes; entry must be one of the table in a file of export_live"),
+    (lambda: visualize.result_grid([{"a": 1, "b": 1, "v": 0.5}], "a", "b", "v", number="abc"),
+     "number is 'abc' .str.; number must be a format of numbers, such as '.0%'"),
+    (lambda: visualize.live_figure("figure_mask", "It hides.", nix=1), "reads no option 'nix'"),
+    (lambda: visualize.live_figure("figure_order", "It moves.", text=None), "text is None; expect"),
+    (lambda: visualize.guess("n", "Which?", ["a", "a"], 0, "a."), "has a choice twice"),
+    (lambda: visualize.LiveCurve(y=""), "y must name a metric"),
+    *[(lambda entry=entry: export.unpack(entry, bytes(8)), "entry must be one of the table")
+      for entry in ({}, {"shape": [1]}, {"shape": [-1], "offset": 0}, {"shape": [1.5], "offset": 0},
+                    {"shape": [1], "offset": -4}, {"shape": "3", "offset": 0},
+                    {"shape": [], "offset": 0, "scales": 0},
+                    {"shape": [1, 1], "offset": 0, "scales": 999})],
+    *[(lambda tokens=tokens: export.build_tokenizer({"kind": "word", "tokens": tokens,
+                                                     "merges": []}), "a list of strings, each the")
+      for tokens in ([1, 2], "abc", ["a", "a"])],
+    (lambda: recipes.differences(recipes.SHORT, {"model": []}), "must be dictionaries, as in the"),
+    (lambda: recipes.differences(recipes.SHORT, {"train": None}), "must be dictionaries, as in"),
+    *[(lambda value=value: visualize.result_grid([{"a": 1, "b": 1, "v": value}], "a", "b", "v"),
+       "v is .* in a row; expected a finite number")
+      for value in ("high", None, math.nan, math.inf)],
+    (lambda: visualize.result_grid([{"a": 1, "b": 1, "v": 1}], "a", "b", "v", framed=[{"c": 1}]),
+     "framed names 'c'; expected settings of a, b"),
+    (lambda: checksums.write_lines("l", [{"a": math.nan}]), "is infinite or"),
+    (lambda: files.write_json_lines("l", [{"a": math.inf}]), "is infinite or"),
+    (lambda: files.append_json_line("l", {"a": math.nan}), "is infinite or"),
+    (lambda: transformer_lib.corpora.mini.noun_phrase(
+        transformer_lib.corpora.mini.Noun("Hut", 9, "Hüte", "hat", "hats"), "dative"),
+     "noun.gender is 9; it must be 0 .masculine"),
+    (lambda: transformer_lib.decoding.sample(model(), IDS, 1e-300), "temperature must be .*greedy"),
+    (lambda: encoders.distillation_loss(x(2, 5), x(2, 5), 1e-300), "at least 1e-30 and finite"),
+    (lambda: neighbours.neighbour_logp(x(2, 3) ** 2, torch.ones(2, 3).long(), torch.ones(2).long(),
+                                       1e-300), "scale is 1e-300"),
+    (lambda: transformer_lib.fast.DecodingModel(model()).step(IDS, None),
+     r"state is None .NoneType.; expected what start\(\) of the same model returned"),
+    (lambda: digits.train(nn.Flatten(), digits.load_digits(64)[0], 1), "it has no parameter to tr"),
+    (lambda: digits.accuracy(nn.Flatten(), digits.Digits(x(0, 1, 8, 8), IDS[0, :0])), "a picture,"),
+    (lambda: speculative.speculative_decode(model(), model(), IDS, 2), r"must have propose\(ids"),
+    (lambda: speculative.speculative_decode(len, speculative.TableDraft([[4]], 1), IDS, 2),
+     "target is the function|target is <built-in"),
+    (lambda: speculative.ModelDraft(MaskedLanguageModel(config()), IDS), "with start and step, as"),
+    (lambda: gate_layers.add_gates(model().encoder, config(), gate_layers.GruGate(16)), "is built"),
 ]
 
 
@@ -1160,6 +1210,14 @@ def test_an_environment_that_torchrun_did_not_make_is_named(given, message, monk
         monkeypatch.setenv(name, value)
     with pytest.raises(ValueError, match=message):
         processes.Processes("cpu")
+
+
+@pytest.mark.parametrize("path", ["/proc/x", "nowhere/x"])
+def test_where_nothing_can_be_written_is_named(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for write in (files.write_text, files.write_json):
+        with pytest.raises(OSError, match=f"^{path} cannot be written .*; choose another place"):
+            write(path, "text")
 
 
 def test_what_is_fixed_and_what_is_not_there_is_named():

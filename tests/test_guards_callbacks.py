@@ -1,14 +1,32 @@
 """What the functions that `fit` calls return: nonsense is named, and the run's folder goes on."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
 from tiny_run import MODEL, TRAIN, data
 
 from transformer_lib import ModelConfig, TrainConfig, Transformer, schedule, training
+from transformer_lib.beyond import (
+    caches,
+    caption_grammar,
+    corridor,
+    denoising,
+    diffusion,
+    digits,
+    far_links,
+    gates,
+    learning,
+    one_stream,
+    preferences,
+    sparse,
+    speculative,
+)
+from transformer_lib.encoder import Encoder
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.runs.card import run_card
 from transformer_lib.tokenization import encode_pairs
 
 SETTINGS = TrainConfig(**(TRAIN | {"max_steps": 4, "validate_every": 2, "checkpoint_every": 2,
@@ -118,3 +136,116 @@ def test_numbers_of_any_kind_are_kept(tmp_path):
         loss=lambda model, batch, *more: training.translation_loss(model, batch)[None],
     )
     assert metrics[-1] == {"step": 4, "averaged": 1, "a": 0.5, "b": 0.25, "c": 3, "d": 1.0}
+
+
+RUN = Path(__file__).parents[1] / "results" / "multi30k-de-en-short"
+IDS = torch.tensor([[5, 6, 2]])
+RULE = "rule(s)? returned .*; expected a bool tensor, True = may attend"
+
+
+def ahead(propose, keep=speculative.keep_likeliest):
+    class Draft:
+        pass
+
+    draft = Draft()
+    draft.propose = propose
+    return speculative.speculative_decode(network(), draft, IDS, 2, keep, max_len=4)
+
+
+def shown(change):
+    pictures = digits.Digits(torch.rand(9, 1, 8, 8), torch.arange(9))
+    return digits.train(digits.conv_net(), pictures, 1, change=change)
+
+
+def rewarded(reward):
+    sizes = ModelConfig(len(caption_grammar.vocabulary()), **MODEL)
+    return preferences.policy_gradient_loss(
+        LanguageModel(sizes), LanguageModel(sizes), reward, 0.1, 4
+    )
+
+
+def damaged(damage):
+    return denoising.DamagedBatches([[5, 6, 2]], [4], damage, 99, 0).tensors([0], "cpu")
+
+
+def bare():
+    return Transformer(ModelConfig(150, **(MODEL | {"positional": "none"})))
+
+
+def after(update):
+    return learning.learn(network(), lambda: network()(IDS, IDS).mean(), 1, 0.1, after=update)
+
+
+def stream(decode):
+    return one_stream.translate_streams(
+        LanguageModel(ModelConfig(150, **MODEL)), [[5, 2]], decode=decode
+    )
+
+
+RETURNED = [
+    *[(lambda rule=rule, call=call: call(rule), RULE)
+      for rule in (lambda i, j: 5, lambda i, j: None, lambda i, j: [True], lambda i, j: i - j,
+                   lambda i, j: torch.ones(3, 3).bool(), lambda i, j: True)
+      for call in (lambda rule: sparse.as_mask(rule, 4),
+                   lambda rule: sparse.plan_blocks(rule, 4, 2),
+                   lambda rule: far_links.Links(4, rule),
+                   lambda rule: sparse.as_mask(sparse.causal(rule), 4),
+                   lambda rule: sparse.as_mask(sparse.any_of(sparse.local(1), rule), 4))],
+    *[(lambda propose=propose: ahead(propose), r"draft.propose returned .*expected \(guesses, q\)")
+      for propose in (lambda ids, n: None, lambda ids, n: [4] * n, lambda ids, n: ([4] * n,),
+                      lambda ids, n: ([4] * (n + 1), None), lambda ids, n: ([], None),
+                      lambda ids, n: (torch.ones(n).long(), None), lambda ids, n: (["a"] * n, None),
+                      lambda ids, n: ([4] * n, [[0.1]]), lambda ids, n: ([4] * n, torch.ones(9)))],
+    *[(lambda keep=keep: ahead(lambda ids, n: ([4] * n, None), keep),
+       r"keep returned .*expected \(how many guesses stay, the token")
+      for keep in (lambda *given: None, lambda *given: 2, lambda *given: (9, 5),
+                   lambda *given: (-1, 5), lambda *given: (0.5, 5),
+                   lambda *given: (torch.tensor(0), torch.tensor(5)))],
+    (lambda: ahead(lambda ids, n: ([4] * n, None), "greedy"), "keep is 'greedy' .str.; expected a"),
+    (lambda: ahead(lambda ids: ([4], None)), r"draft must have propose\(ids, n\)"),
+    *[(lambda change=change: shown(change), "change returned .*expected as many pictures")
+      for change in (lambda images: None, lambda images: images.numpy(), lambda images: images[:3],
+                     lambda images: (images, images), lambda images: images.byte())],
+    (lambda: shown("shift"), "change is 'shift' .str.; expected a function of .a tensor."),
+    *[(lambda reward=reward: rewarded(reward), r"reward returned .*expected a tensor \(n,\) of fin")
+      for reward in (lambda ids: None, lambda ids: 1.0, lambda ids: torch.tensor(1.0),
+                     lambda ids: [1.0] * len(ids), lambda ids: torch.full((len(ids),), math.nan),
+                     lambda ids: torch.ones(len(ids)).bool())],
+    *[(lambda translate=translate: run_card(
+        RUN, data()[0], translate, "validation"),
+       "translate returned .*expected a list of strings, one for")
+      for translate in (lambda texts: None, lambda texts: "ab", lambda texts: texts[1:],
+                        lambda texts: (text for text in texts), lambda texts: [1] * len(texts))],
+    *[(lambda damage=damage: damaged(damage), "damage returned .*expected two lists of ids")
+      for damage in (lambda ids, rng: None, lambda ids, rng: ids, lambda ids, rng: "ab",
+                     lambda ids, rng: (ids, ids, ids), lambda ids, rng: ([1.5], [2.5]))],
+    *[(lambda made=made, name=name: caches.decoder_cache(network(), **{name: made}),
+       f"{name} (returned|is) .*; expected a (cache, as|function without arguments)")
+      for made in (lambda: None, list, lambda layer: None, torch.nn.Linear)
+      for name in ("own", "memory")],
+    (lambda: caches.convert(bare(), lambda old: None), "kind returned None .*an attention"),
+    (lambda: caches.convert(bare(), "grouped"), "kind is 'grouped' .str.; expected a function"),
+    (lambda: gates.add_gates(Encoder(bare().config), bare().config, lambda *given: None),
+     "gate returned None .*expected a gate, such as a GruGate"),
+    (lambda: after(lambda update: "stop"), "after returned 'stop' .*expected True to stop, or"),
+    *[(lambda decode=decode: stream(decode), r"decode returned .*expected ids \(B, L\), a tensor")
+      for decode in (lambda *given: None, lambda *given: [[1]], lambda *given: torch.ones(3))],
+    (lambda: stream("greedy"), "decode is 'greedy' .str.; expected a function"),
+    (lambda: corridor.walk(corridor.small_agent(), 1, 0.1, lambda agent: 1), "loss is the functio"),
+    (lambda: diffusion.fill_in(network(), IDS, 2, watch=None), "watch is None .*a function of"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), RETURNED)
+def test_what_a_function_that_is_handed_in_returns_is_named(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+
+
+def test_a_function_that_is_handed_in_returns_what_it_should():
+    assert ahead(lambda ids, n: ([4] * n, torch.ones(n, 150) / 150), speculative.KeepByChance())
+    assert len(shown(lambda images: images.flip(-1))) == 1
+    assert rewarded(lambda ids: torch.arange(len(ids))).requires_grad
+    assert sparse.as_mask(lambda i, j: torch.tensor(True), 4).all()
+    assert len(damaged(lambda ids, rng: (ids, ids))) == 2
+    assert len(after(lambda update: torch.tensor(True))) == 1

@@ -167,6 +167,28 @@ def test_what_is_no_recipe_is_named():
         recipes.find("shorter")
 
 
+@pytest.mark.parametrize(("key", "value", "message"), [
+    ("source", [1], "'source' of its 'data' is .1.; expected a string"),
+    ("src", 3, "'src' of its 'data' is 3; expected a string"),
+    ("tgt", None, "'tgt' of its 'data' is None; expected a string"),
+    ("vocab_size", "big", "'vocab_size' of its 'data' is 'big'; expected a whole number"),
+    ("vocab_size", True, "'vocab_size' of its 'data' is True; expected a whole number"),
+    ("tokenizer", "char", "names the tokenizer 'char', which no command trains; expected 'bpe' or"),
+])
+def test_a_recipe_whose_data_is_damaged_names_the_run(key, value, message, tmp_path):
+    about = json.loads((results_dir() / "multi30k-de-en-short" / "config.json").read_text())
+    about["data"][key] = value
+    (tmp_path / "config.json").write_text(json.dumps(about))
+    with pytest.raises(ValueError, match=f"{tmp_path}/config.json .*{message}"):
+        recipes.find(tmp_path)
+
+
+def test_an_empty_results_dir_is_none(monkeypatch):
+    here = results_dir()
+    monkeypatch.setenv("RESULTS_DIR", "")
+    assert results_dir() == here
+
+
 def test_recipe_and_like_exclude_each_other(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--recipe", "short", "--like", "multi30k-de-en"])

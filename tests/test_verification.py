@@ -193,3 +193,35 @@ def test_a_config_that_cannot_be_read_is_named_without_a_list_too(folder):
     (folder / "scores.json").unlink()  # whose translations would be made again, with the config
     with pytest.raises(ValueError, match="config.json is damaged"):
         list(verify(folder))
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("bleu", "high"), ("sentences", "many"), ("sentences", 0), ("beam_size", 0), ("beam_size", 2.5),
+    ("length_penalty", [1]), ("split", 3), ("src", None), ("data", ["mini"]),
+])
+def test_a_claim_of_another_kind_is_damage(folder, key, value):
+    change(folder, "scores.json", lambda text: json.dumps(json.loads(text) | {key: value}))
+    assert failed(folder)[0].startswith(f"✗ scores.json is damaged: its {key} is ")
+
+
+@pytest.mark.parametrize("row", [{}, {"translation": 3}, {"translation": None}])
+def test_a_kept_line_without_a_translation_is_named(folder, row):
+    change(folder, "translations.jsonl", lambda text: json.dumps(row) + text[text.index("\n"):])
+    assert failed(folder) == ["✗ translations.jsonl is damaged: line 1 has no translation"]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("environment.json", "3", "it holds no JSON object"),
+    ("shipping.json", "{", "it holds no JSON object"),
+    ("metrics.jsonl", "{}\n[1]\n", "line 2 is no JSON object"),
+])
+def test_what_a_run_without_a_list_cannot_read_is_named(folder, name, content, message):
+    (folder / checksums.NAME).unlink()
+    (folder / name).write_text(content)
+    (folder / "scores.json").unlink()
+    assert failed(folder) == [f"✗ {name} is damaged: {message}"]
+
+
+def test_where_pairs_come_from_takes_three_names(folder):
+    with pytest.raises(TypeError, match="load is the function .*; expected a function of"):
+        verify(folder, load=lambda: {})

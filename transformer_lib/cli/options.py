@@ -336,7 +336,7 @@ def recorded_by(run: str | None, source: str):
     """If this data can't be read, say that the run's config.json names it. run None: it doesn't."""
     try:
         yield
-    except (ValueError, ConnectionError) as error:
+    except (ValueError, TypeError, ConnectionError) as error:
         if run is None:
             raise
         raise ValueError(

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.compiler import is_compiling
 
+from transformer_lib.guards.callbacks import LOOKED_AT, with_returns_looked_at
 from transformer_lib.guards.limits import (
     CAUSES,
     COUNTS,
@@ -87,19 +88,24 @@ def _guarded(function: Callable, name: str, explain: bool) -> Callable:
         if _calls.inside or is_compiling():
             return function(*args, **kwargs)
         try:
-            given = _signature(function).bind(*args, **kwargs).arguments
+            bound = _signature(function).bind(*args, **kwargs)
         except TypeError as error:  # not this function's parameters
             raise _misnamed(function, name, kwargs, str(error)) from None
+        given = bound.arguments
         problem = _problem(function, name, given)
         if problem and not explain:
             raise problem
+        if name in LOOKED_AT and not problem:
+            bound.arguments = with_returns_looked_at(name, given)
+            args, kwargs = bound.args, bound.kwargs
         _calls.inside = True
         try:
             result = function(*args, **kwargs)
         except Exception as error:
             if problem and not (_is_own(error) and _says_more(error, problem, given)):
                 raise problem from error
-            if not explain or not _is_raw(error):  # the function's own words say more
+            explained = explain or isinstance(error, OSError)
+            if not explained or not _is_raw(error):  # the function's own words say more
                 raise
             raise _explained(function, name, given, error) from error
         finally:
@@ -289,7 +295,7 @@ REASONS = {
     r"Dimension out of range.*got (-?\d+)": r"there is no axis \1",
     r"alloc|storage size|too many elements|invalid buffer|MemoryError":
         "that needs more memory than there is, so choose smaller sizes",
-    r"must be (?:a )?tensors?\b.*not (?:a |an )?(\w+)":
+    r"(?:must be (?:a )?tensors?\b.*not |expected Tensor as.*got )(?:a |an )?(\w+)":
         r"a \1 stands where a tensor is expected",
     r"(?:list|tuple|string) index out of range": "a number points past the end of a list",
     r"negative dim|inconsistent with step sign|non-?negative|or equal to 0": "a number is negative",
@@ -337,6 +343,8 @@ REASONS = {
     r"\bmeta\b": "the device meta holds no numbers",
     r"cannot assign '(\S+)' as child": r"a \1 is no module",
     r"cannot assign '\S*?(\w+)' object": r"a \1 stands where a tensor is expected",
+    r"empty parameter list": "it has no parameter to train",
+    r"empty\(\).*argument": "a size is no whole number",
     r"empty|size 0|no elements|non-zero size": "there is nothing in it",
     r"INTERNAL ASSERT|converge|ill-conditioned": "a number is infinite or no number",
     r"not a Module|with an iterable": "it holds no modules",

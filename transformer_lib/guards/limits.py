@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from transformer_lib.guards.values import DEVICES, computes, describe, is_device, takes
 
@@ -52,7 +52,8 @@ PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 0, "below": 2**63}, "seed gap first_gap fill mask_id of_source of_target"),
     ({"above": 0, "below": math.inf},
      "peak_lr product_speed.seconds base rotary_base rate bytes_per_token.bits dpo_loss.price "
-     "reweighted.price distillation_loss.temperature ramp neighbour_logp.scale"),
+     "reweighted.price ramp"),
+    ({"at_least": 1e-30, "below": math.inf}, "distillation_loss.temperature neighbour_logp.scale"),
     ({"at_least": -100, "at_most": 100}, "length_penalty"),
     ({"above": -math.inf, "below": math.inf},
      "sample.temperature cooldown.step GruGate.bias OutputGate.bias add_gates.bias "
@@ -140,7 +141,12 @@ TYPES = {name: kind for kind, names in (
      "key mask src_mask tgt_mask segments scan.state NearLayer.memory ParallelLayer.memory "
      "DecoderLayer.read_memory.memory LatentAttention.value WindowAttention.value "
      "StateMixer.value SharpMixer.value"),
-    (Callable, "decoder_cache.own decoder_cache.memory"),
+    (Callable[[], object], "decoder_cache.own decoder_cache.memory"),
+    (Callable[[Tensor], object], "train.change fill_in.watch Residual.sublayer "
+     "GatedResidual.sublayer"),
+    (Callable[[Tensor, list, Tensor], object], "speculative_decode.keep"),
+    (Callable[[nn.Module, object], Tensor], "walk.loss"),
+    (Callable, "translate_streams.decode convert.kind add_gates.gate Agent.gate"),
     (torch.Generator, "generator"),
     (str | torch.device | None, "device"),
 ) for name in names.split()}
@@ -274,6 +280,26 @@ def _of_epoch(batches, epoch: int) -> list:
     return sampler.batches()
 
 
+def _entry(entry: dict, data: bytes) -> bool | str:
+    """Whether the bytes hold a tensor where an entry says."""
+    said = f"entry is {describe(entry)}, data {len(data)} bytes"
+    try:
+        shape, offset, scales = entry["shape"], entry["offset"], entry.get("scales")
+        ends = [offset + math.prod(shape) * (4 if scales is None else 1)]
+        ends += [] if scales is None else [scales + 4 * shape[0]]
+        whole = all(type(n) is int and n >= 0 for n in (*shape, offset, scales or 0))
+        return whole and max(ends) <= len(data) or said
+    except (TypeError, KeyError, IndexError):
+        return said
+
+
+def _formats(number: str) -> bool:
+    try:
+        return bool(format(0.5, number))
+    except ValueError:
+        return False
+
+
 def _layers(self, cache) -> bool | str:
     n = len(getattr(self, "decoder", self).layers)
     return cache is None or len(cache.layers) == n or (
@@ -362,8 +388,6 @@ RELATIONS = (
      "each of states must have more rows than a row has numbers"),
     ("bytes_per_token", lambda latent=0, turned=0: latent > 0 or not turned,
      "turned is a number of LatentAttention: give its latent, too"),
-    ("decoder_cache", lambda own: hasattr(own(), "append") and hasattr(own(), "select"),
-     "own must make a cache, as KeyValueCache does"),
     ("any_of", lambda rules=(): len(rules) > 0, "rules must hold at least one"),
     ("evaluating", lambda model: hasattr(model, "train"), "model must be a Module"),
     ("to_ids", lambda texts: len(texts) > 0, "texts must hold at least one text"),
@@ -385,12 +409,27 @@ RELATIONS = (
      "features must be 'elu', 'rfa' or 'performer'"),
     ("from_dict", lambda cls: isinstance(cls, type) and dataclasses.is_dataclass(cls),
      "cls must be the class of a configuration, such as TrainConfig"),
+    ("noun_phrase", lambda noun: noun.gender in (0, 1, 2) or f"noun.gender is {noun.gender!r}",
+     "it must be 0 (masculine), 1 (feminine) or 2 (neuter)"),
     ("noun_phrase", lambda case: case in ("nominative", "accusative", "dative"),
      "case must be 'nominative', 'accusative' or 'dative'"),
     ("load answers", lambda name: name.strip() != "",
      "name must be that of a data set of the hub, or of a folder"),
     ("moments", lambda sources, told: all(len(texts) == len(sources) for _, texts in told),
      "told must hold, for each moment, a text for each of sources"),
+    ("unpack", _entry,
+     "entry must be one of the table in a file of export_live, and data the bytes behind it"),
+    ("build_tokenizer", lambda data: len(data["kind"]) > 0 and isinstance(data["tokens"], list)
+     and all(isinstance(token, str) for token in data["tokens"])
+     and len({*data["tokens"]}) == len(data["tokens"]) or f"data is {describe(data)}",
+     "its 'tokens' must be a list of strings, each there once"),
+    ("differences with_current_defaults", lambda config=None, run=None: all(
+        isinstance((run if config is None else config).get(part, {}), dict)
+        for part in ("model", "train", "data")),
+     "its 'model', 'train' and 'data' must be dictionaries, as in the config.json of a run"),
+    ("LiveCurve", lambda y: y != "", "y must name a metric, such as 'loss'"),
+    ("result_grid", lambda number: _formats(number),
+     "number must be a format of numbers, such as '.0%' or '.2f'"),
     ("result_grid", lambda domain: domain[0] < domain[1],
      "domain must be (lowest, highest), the first below the second"),
     ("DamagedBatches", lambda texts, tags: len(texts) == len(tags), "each text needs a tag"),
@@ -434,8 +473,6 @@ RELATIONS = (
     ("keep_likeliest KeepByChance", lambda logits, guesses, q: (
         len(logits) == len(guesses) + 1 and (q is None or len(q) == len(guesses))),
      "logits must have one row more than there are guesses, and q, unless None, as many"),
-    ("as_mask plan_blocks", lambda rule: rule(*torch.zeros(2, 1, 1).long()).dtype == torch.bool,
-     "rule must return bool, True = may attend"),
     ("make_positions", lambda hooks: set(hooks) <= {"add", "turn", "bias"},
      "hooks must be of 'add', 'turn' and 'bias'"),
     ("Datastore.nearest", lambda self, n: 1 <= n <= len(self.keys),
@@ -519,10 +556,16 @@ RELATIONS = (
     ("greedy_decode sample beam_search n_best",
      lambda src_ids: bool((src_ids != 0).any(-1).all()) or not src_ids.numel(),
      "each row of src_ids must hold a token besides padding"),
-    ("greedy_decode sample beam_search n_best", lambda model: hasattr(model, "step"),
+    ("speculative_decode", lambda draft: takes(getattr(draft, "propose", None), 2),
+     "draft must have propose(ids, n), as a ModelDraft and a TableDraft have"),
+    ("speculative_decode", lambda target: hasattr(target, "start"),
+     "target must decode, as a Transformer or a LanguageModel does"),
+    ("add_gates Agent", lambda gate: not isinstance(gate, nn.Module),
+     "gate must be a class, such as GruGate, not a gate that is built"),
+    ("greedy_decode sample beam_search n_best ModelDraft", lambda model: hasattr(model, "step"),
      "model must decode, with start and step, as a Transformer or a LanguageModel does"),
-    ("accuracy train", lambda data: len(data.images) == len(data.labels),
-     "data must hold a label for each picture"),
+    ("accuracy train", lambda data: len(data.images) == len(data.labels) > 0,
+     "data must hold a picture, and a label for each"),
     ("routing_attention", lambda q, k, members: members <= min(q.size(-2), k.size(-2)),
      "members must be at most the number of tokens"),
     ("RelativeBias distance_bucket", lambda both_ways=True, n_buckets=32: (
@@ -544,11 +587,15 @@ RELATIONS = (
 )
 # The same, asked once the function has failed: a cause, which may take a call to find.
 CAUSES = (
-    ("greedy_decode sample beam_search n_best", lambda model, src_ids: takes(model.step, 2)
+    ("greedy_decode sample beam_search n_best ModelDraft",
+     lambda model, src_ids: takes(model.step, 2)
      and isinstance(model.start(src_ids, 1), tuple) and describe(model.step(*model.start(
          src_ids, 1))).startswith(f"a tensor ({len(src_ids)}, {model.config.vocab_size})"),
      "model.start must return (ids, state), and model.step(ids, state) logits (B, V), those of the "
      "token that comes next"),
+    ("sample sampled", lambda temperature: 1e-30 <= temperature <= 1e30,
+     "temperature must be a number that logits can be divided by, such as 0.7: to take the "
+     "likeliest token, use greedy_decode"),
     ("in_batches", lambda decode, sources: all(
         len([*decode(torch.ones(n, 3).long())]) == n for n in (1, 2)),
      "decode must return B results for src_ids (B, S), one for each source"),
@@ -558,9 +605,6 @@ CAUSES = (
     ("play", lambda choose, n_episodes: bool((choose(SimpleNamespace(
         states=torch.zeros(n_episodes, 1, 4), actions=torch.zeros(n_episodes, 1).long(),
     )) < 2).all()), "choose must return actions that are 0 or 1"),
-    ("policy_gradient_loss", lambda reward, n=64: (
-        describe(reward(torch.ones(n, 3).long())).startswith(f"a tensor ({n},)")),
-     "reward must return (n,) rewards for ids (n, 1 + T), one for each text"),
     ("CompiledModel.start DecodingModel.start", lambda src_ids: src_ids.dim() == 2,
      "src_ids must have the shape (batch, tokens)"),
     ("sentence_pairs", lambda texts: len(texts) > 1, "texts must hold at least two"),

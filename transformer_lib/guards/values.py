@@ -166,7 +166,8 @@ def words(kind) -> str:
     if origin is dict or (isinstance(kind, type) and issubclass(kind, dict)):
         about = "" if kind is dict or origin is dict else inspect.getdoc(kind) or ""
         return f"a dictionary: {about.partition(';')[0]}".rstrip(": ")
-    return _with_article(getattr(kind, "__name__", str(kind)))
+    name = getattr(kind, "__name__", str(kind))
+    return "what start() of the same model returned" if name == "_State" else _with_article(name)
 
 
 def _with_article(name: str) -> str:
@@ -186,6 +187,9 @@ def of_the_system(error: OSError) -> str | None:
         FileExistsError: "is there already; choose another name.",
         PermissionError: "may not be used; change its permissions, or choose another place.",
     }
+    written = str(name).removesuffix(".partial")
+    if written != str(name) and type(error) in (FileNotFoundError, PermissionError):
+        return f"{written} cannot be written ({error.strerror}); choose another place."
     return f"{name} {advice.get(type(error), f'cannot be used ({error.strerror}).')}"
 
 

@@ -92,14 +92,16 @@ def write_json(path: str | Path, value: object) -> None:
 
 
 def write_json_lines(path: str | Path, rows: Iterable) -> None:
-    """Write one JSON value per line."""
-    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    """Write one JSON value per line. Raises ValueError for nan and inf, as `write_json` does."""
+    lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows]
+    write_text(path, "".join(lines))
 
 
 def append_json_line(path: str | Path, row: object) -> None:
     """Add one JSON value to a file of them. It is on the disk for sure only after `sync`."""
+    line = json.dumps(row, allow_nan=False) + "\n"
     with open(path, "ab") as file:
-        file.write((json.dumps(row) + "\n").encode())
+        file.write(line.encode())
 
 
 def read_json_lines(path: str | Path) -> list:

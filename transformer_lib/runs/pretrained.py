@@ -20,7 +20,7 @@ def results_dir() -> Path:
     The first call of a program prints a line for each file in it that is not the one that a
     checksums.json lists. (The weights of a run are compared when it is found.)
     """
-    folder = os.environ.get("RESULTS_DIR", Path(__file__).resolve().parents[2] / "results")
+    folder = os.environ.get("RESULTS_DIR") or Path(__file__).resolve().parents[2] / "results"
     for line in _differing_results(str(folder)):
         print(line)
     return Path(folder)
@@ -67,11 +67,11 @@ def find_run(name: str | Path) -> Path:
         try:
             return download.fetch(str(name))
         except (ValueError, ConnectionError) as error:
-            if "RESULTS_DIR" not in os.environ:
+            if not os.environ.get("RESULTS_DIR"):
                 raise
             where = f"RESULTS_DIR names {results_dir()}, {_no_folder(results_dir())}"
             raise type(error)(f"{where}; and {error}") from None
-    if "RESULTS_DIR" in os.environ and not results_dir().is_dir():
+    if os.environ.get("RESULTS_DIR") and not results_dir().is_dir():
         raise ValueError(
             f"there is no trained run {str(name)!r}: RESULTS_DIR names {results_dir()}, "
             f"{_no_folder(results_dir())}."

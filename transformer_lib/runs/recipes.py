@@ -106,6 +106,17 @@ def find(name: str | Path) -> Recipe:
     model = to_dict(from_dict(ModelConfig, about["model"], f"{name}/config.json"))
     batches = about["train"]["accumulate"] * about.get("processes", 1)  # in one update
     known = {"tokenizer": "bpe", "vocab_size": model["vocab_size"]} | data
+    for key, kind in {"source": str, "src": str, "tgt": str, "vocab_size": int}.items():
+        if not isinstance(known[key], kind) or isinstance(known[key], bool):
+            raise ValueError(
+                f"{name}/config.json is damaged: {key!r} of its 'data' is {known[key]!r:.60}; "
+                f"expected {'a string' if kind is str else 'a whole number'}."
+            )
+    if known["tokenizer"] not in ("bpe", "word"):
+        raise ValueError(
+            f"{name}/config.json names the tokenizer {known['tokenizer']!r:.60}, which no command "
+            "trains; expected 'bpe' or 'word'."
+        )
     return Recipe(
         Path(name).name,
         {key: known[key] for key in ("source", "src", "tgt", "tokenizer", "vocab_size")},

@@ -10,17 +10,18 @@ from pathlib import Path
 from transformer_lib import data
 from transformer_lib.corpora.rows import SPLITS
 from transformer_lib.evaluation import score
-from transformer_lib.guards import guard, require_pairs
+from transformer_lib.guards import describe, guard, require_pairs
+from transformer_lib.guards.values import fits
 from transformer_lib.runs import checksums
 from transformer_lib.runs.checkpoint import load_weights, read_config
-from transformer_lib.runs.files import read_json_lines, sha256
+from transformer_lib.runs.files import read_json_lines, readable_json_lines, sha256
 from transformer_lib.runs.pretrained import find_run, load_pretrained
 
 # Another processor takes sums in another order, and a beam whose two best are equally good turns.
 SHARE_AGAIN, BLEU_AGAIN = 0.98, 0.2
 # What scores must say of themselves before anything can be compared.
-CLAIM = ("split", "bleu", "weights", "data", "src", "tgt", "sentences", "beam_size",
-         "length_penalty")
+CLAIM = {"split": str, "bleu": float, "weights": str, "data": str, "src": str, "tgt": str,
+         "sentences": int, "beam_size": int, "length_penalty": float}
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Finding:
 
 def verify(
     run: str | Path = "multi30k-de-en",
-    load: Callable[..., dict] = data.load_parallel,
+    load: Callable[[str, str, str], dict] = data.load_parallel,
 ) -> Iterator[Finding]:
     """Hold a run to its files, its scores and its translations; yields a Finding for each.
 
@@ -52,6 +53,7 @@ def verify(
     listed = checksums.read(folder)
     if listed is None:
         yield Finding(None, f"{folder} lists no checksums, so its files can't be compared")
+        yield from (Finding(False, about) for about in _unreadable(folder))
         try:
             weights = load_weights(folder / checksums.WEIGHTS)
             if any(name.startswith("src_embedding") for name in weights):
@@ -82,11 +84,31 @@ def verify(
         yield from _scores(folder, path.stem.removeprefix("scores"), about, load)
 
 
+def _unreadable(folder: Path) -> Iterator[str]:
+    """What is no JSON, of the files that only tell how the run went."""
+    for name in ("environment.json", "shipping.json"):
+        try:
+            if (path := folder / name).exists() and not isinstance(json.loads(path.read_bytes()),
+                                                                   dict):
+                raise ValueError
+        except (ValueError, RecursionError):
+            yield f"{name} is damaged: it holds no JSON object"
+    for name in ("metrics.jsonl", "sentences.jsonl"):
+        if (path := folder / name).exists() and (wrong := readable_json_lines(path)[1]):
+            yield f"{name} is damaged: line {wrong[0]} is no JSON object"
+
+
 def _scores(folder: Path, suffix: str, about: dict, load) -> Iterator[Finding]:
     """What the scores of one split claim."""
     if missing := [key for key in CLAIM if key not in about]:
         yield Finding(None, f"scores{suffix}.json doesn't say its {', '.join(missing)}, so it "
                             "can't be checked (`evaluate --save` writes all of that)")
+        return
+    wrong = [key for key, kind in CLAIM.items() if not fits(about[key], kind)]
+    wrong += [key for key in ("sentences", "beam_size") if key not in wrong and about[key] < 1]
+    if wrong:
+        yield Finding(False, f"scores{suffix}.json is damaged: its {wrong[0]} is "
+                             f"{describe(about[wrong[0]])}")
         return
     split, said = about["split"], f"{about['bleu']:.2f} BLEU on {about['split']}"
     if about.get("weights") != sha256(folder / checksums.WEIGHTS):
@@ -108,7 +130,10 @@ def _scores(folder: Path, suffix: str, about: dict, load) -> Iterator[Finding]:
     sources, references = map(list, zip(*pairs, strict=True))
     written = None
     if kept.exists():
-        written = [row["translation"] for row in read_json_lines(kept)]
+        written = [row.get("translation") for row in read_json_lines(kept)]
+        if lacking := [n for n, text in enumerate(written, 1) if not isinstance(text, str)]:
+            yield Finding(False, f"{kept.name} is damaged: line {lacking[0]} has no translation")
+            return
         if len(written) != len(pairs):
             yield Finding(False, f"{said}: {len(written):,} translations are kept of "
                                  f"{len(pairs):,} sentences")

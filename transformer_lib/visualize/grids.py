@@ -1,7 +1,9 @@
 """A grid of experiments: what came out at each setting, with the page's own setting framed."""
 
 import itertools
+import math
 from collections.abc import Iterable
+from numbers import Real
 
 from transformer_lib.guards import guard
 from transformer_lib.visualize.kinds import Chart, Title
@@ -43,7 +45,14 @@ def result_grid(
             raise ValueError(
                 f"a row has no {missing[0]!r}, only {', '.join(map(str, row))}: name what all have."
             )
+        if not isinstance(row[value], Real) or not math.isfinite(row[value]):
+            raise ValueError(
+                f"{value} is {row[value]!r} in a row; expected a finite number: leave such rows "
+                "out."
+            )
         squares.setdefault(tuple(row[name] for name in used), []).append(row[value])
+    if unknown := [name for frame in framed for name in frame if name not in used]:
+        raise ValueError(f"framed names {unknown[0]!r}; expected settings of {', '.join(used)}.")
     most = max(map(len, squares.values()))
     if any(len(found) != most for found in squares.values()):
         raise ValueError(

@@ -6,6 +6,7 @@ folded below.
 """
 
 import html
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,7 +28,8 @@ def live_figure(
     cell has drawn with the functions of visualize.stills, or a diagram `images/<name>.svg` by its
     name.
     options: texts that the module reads, such as text="Zwei Hunde spielen im Schnee.".
-    Raises ValueError for an unknown figure or no finding, FileNotFoundError for a missing picture.
+    Raises ValueError for an unknown figure or option, or no finding, FileNotFoundError for a
+    missing picture.
     """
     from IPython.display import HTML, display
 
@@ -37,6 +39,13 @@ def live_figure(
         raise ValueError(f"there is no live figure {name!r}; there are {', '.join(known)}.")
     if not (isinstance(finding, str) and finding.strip()):
         raise ValueError(f"live_figure({name!r}) needs finding: say what the figure shows.")
+    for key in options if known else ():
+        read = (LIVE / f"{name}.js").read_text(encoding="utf-8") + "data-first dataset.first"
+        if options[key] is None:
+            raise ValueError(f"{key} is None; expected a text, or leave it out.")
+        if not re.search(rf"\b{re.escape(key)}\b", read):
+            raise ValueError(f"{name} reads no option {key!r}; leave it out, or look for its name "
+                             f"in book/_static/live/{name}.js.")
     picture = still if isinstance(still, Still) else ""
     if still is not None and not picture:
         path = IMAGES / f"{still}.svg"
@@ -77,6 +86,8 @@ def guess_html(
             f"guess({name!r}) needs a question, 2 to {MOST_CHOICES} choices and what is told "
             f"afterwards, got {choices!r}."
         )
+    if len(set(choices)) < len(choices):
+        raise ValueError(f"guess({name!r}) has a choice twice: {choices!r}.")
     if not (isinstance(answer, int) and 0 <= answer < len(choices)):
         raise ValueError(
             f"guess({name!r}) has {len(choices)} choices, so answer is an index from 0 to "

@@ -1,0 +1,105 @@
+"""What the functions that are handed in return: each is looked at where the library calls it."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from transformer_lib.guards.values import describe, fits
+
+
+def _of_rule(found, i, j) -> bool:
+    places = torch.broadcast_shapes(i.shape, j.shape)
+    return found.dtype == torch.bool and torch.broadcast_shapes(found.shape, places) == places
+
+
+def _of_draft(found, ids, n) -> bool:
+    guesses, q = found
+    return fits(guesses, list[int]) and len(guesses) == n and (
+        q is None or n == 0 or q.dim() == 2 and len(q) == n)
+
+
+def _of_keep(found, logits, guesses, q) -> bool:
+    return fits(found, tuple[int, int]) and 0 <= found[0] <= len(guesses)
+
+
+def _texts(found, texts) -> bool:
+    return fits(found, list[str]) and len(found) == len(texts)
+
+
+def _cache(found) -> bool:
+    return hasattr(found, "append") and hasattr(found, "select")
+
+
+def _module(found, *_) -> bool:
+    return isinstance(found, nn.Module)
+
+
+# (functions, the argument, whether it may return this when given that, what was expected).
+RETURNS = (
+    ("as_mask plan_blocks Links", "rule", _of_rule,
+     "a bool tensor, True = may attend, of a size for the places i and j"),
+    ("any_of causal Links", "rules", _of_rule,
+     "a bool tensor, True = may attend, of a size for the places i and j"),
+    ("causal", "rule", _of_rule,
+     "a bool tensor, True = may attend, of a size for the places i and j"),
+    ("speculative_decode", "draft.propose", _of_draft,
+     "(guesses, q): as many ids as it was asked for, in a list, and the distributions (n, V) that "
+     "they were drawn from, or None if each was certain"),
+    ("speculative_decode", "keep", _of_keep,
+     "(how many guesses stay, the token that follows), two whole numbers"),
+    ("train", "change", lambda found, images: found.is_floating_point() and found.dim() == 4
+     and len(found) == len(images), "as many pictures, a float tensor (N, C, height, width)"),
+    ("policy_gradient_loss", "reward", lambda found, ids: found.shape == (len(ids),)
+     and found.dtype != torch.bool and bool(found.isfinite().all()),
+     "a tensor (n,) of finite rewards, one for each text"),
+    ("run_card Watch", "translate", _texts, "a list of strings, one for each text"),
+    ("translate_streams", "decode", lambda found, model, ids, *_: found.dim() == 2
+     and len(found) == len(ids), "ids (B, L), a tensor, as greedy_decode gives them"),
+    ("learn", "after", lambda found, update: found is None or isinstance(found, (bool, np.bool_))
+     or found.numel() == 1, "True to stop, or else None or False"),
+    ("DamagedBatches", "damage", lambda found, ids, rng: fits(found, tuple[list[int], list[int]]),
+     "two lists of ids, what is read and what is to be written"),
+    ("decoder_cache", "own", _cache, "a cache, as KeyValueCache is"),
+    ("decoder_cache", "memory", _cache, "a cache, as KeyValueCache is"),
+    ("convert", "kind", _module, "an attention, such as a MultiHeadAttention"),
+    ("add_gates Agent", "gate", _module, "a gate, such as a GruGate"),
+)
+LOOKED_AT = {name for names, *_ in RETURNS for name in names.split()}
+
+
+def with_returns_looked_at(function: str, given: dict) -> dict:
+    """The arguments, those of RETURNS wrapped: ValueError or TypeError says what one returned."""
+    given = dict(given)
+    for names, path, holds, expected in RETURNS:
+        argument, _, method = path.partition(".")
+        if function not in names.split() or argument not in given:
+            continue
+        told, one = (f"{function}: {path}", holds, expected), given[argument]
+        if method:
+            given[argument] = SimpleNamespace(**{method: _looking(getattr(one, method), *told)})
+        elif isinstance(one, tuple):
+            given[argument] = tuple(_looking(each, *told) for each in one)
+        else:
+            given[argument] = _looking(one, *told)
+    return given
+
+
+def _looking(function: Callable, name: str, holds: Callable, expected: str) -> Callable:
+    def looking(*given, **named):
+        found = function(*given, **named)
+        try:
+            held = holds(found, *given)
+        except Exception:  # of another kind altogether
+            held = False
+        if not held:
+            kind = TypeError if found is None or not isinstance(found, Tensor) else ValueError
+            raise kind(f"{name} returned {describe(found)}; expected {expected}.")
+        return found
+
+    named = inspect.isroutine(function)
+    return functools.update_wrapper(looking, function, updated=()) if named else looking
