@@ -17,6 +17,19 @@ def _of_rule(found, i, j) -> bool:
     return found.dtype == torch.bool and torch.broadcast_shapes(found.shape, places) == places
 
 
+def are_rules(*rules: Callable) -> bool | str:
+    """Whether each says of one pair of places what a rule says; else what the first other one says.
+
+    Asked once, where rules are put together: what compiles a rule must find nothing else in it.
+    """
+    pair = torch.zeros(2, 1, 1).long()
+    for rule in rules:
+        found = rule(*pair)
+        if not isinstance(found, Tensor) or not _of_rule(found, *pair):
+            return f"rule returned {describe(found)}"
+    return True
+
+
 def _of_draft(found, ids, n) -> bool:
     guesses, q = found
     return fits(guesses, list[int]) and len(guesses) == n and (
@@ -43,9 +56,7 @@ def _module(found, *_) -> bool:
 RETURNS = (
     ("as_mask plan_blocks Links", "rule", _of_rule,
      "a bool tensor, True = may attend, of a size for the places i and j"),
-    ("any_of causal Links", "rules", _of_rule,
-     "a bool tensor, True = may attend, of a size for the places i and j"),
-    ("causal", "rule", _of_rule,
+    ("Links", "rules", _of_rule,
      "a bool tensor, True = may attend, of a size for the places i and j"),
     ("speculative_decode", "draft.propose", _of_draft,
      "(guesses, q): as many ids as it was asked for, in a list, and the distributions (n, V) that "

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from transformer_lib.guards.callbacks import are_rules
 from transformer_lib.guards.values import DEVICES, computes, describe, is_device, takes
 
 # What a parameter of this name may be, in every public function or in the one that is named.
@@ -389,6 +390,8 @@ RELATIONS = (
     ("bytes_per_token", lambda latent=0, turned=0: latent > 0 or not turned,
      "turned is a number of LatentAttention: give its latent, too"),
     ("any_of", lambda rules=(): len(rules) > 0, "rules must hold at least one"),
+    ("any_of", lambda rules: are_rules(*rules), "expected a bool tensor, True = may attend"),
+    ("causal", lambda rule: are_rules(rule), "expected a bool tensor, True = may attend"),
     ("evaluating", lambda model: hasattr(model, "train"), "model must be a Module"),
     ("to_ids", lambda texts: len(texts) > 0, "texts must hold at least one text"),
     ("sparse_attention", lambda q, plan: (
