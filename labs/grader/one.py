@@ -347,6 +347,8 @@ def run(notebook, limits: dict, for_marks: bool = True) -> tuple[nbformat.Notebo
     deadline = time.monotonic() + limits["notebook"]
     while True:
         guard, cells = Guard(), []
+        if for_marks:  # only names and messages of errors are kept, and decoys always end in one
+            guard.start += "\nget_ipython().InteractiveTB.set_mode('Minimal')"
         attempt = nbformat.from_dict(notebook)
         for number, cell in enumerate(attempt.cells):
             cell.metadata["number"] = number
