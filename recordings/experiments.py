@@ -6,6 +6,7 @@
     python -m recordings.experiments ablations --only "no label smoothing" --seeds 0
     python -m recordings.experiments ladder --seeds 0 1
     python -m recordings.experiments arms --seeds 0
+    python -m recordings.experiments tries --seeds 0
 
 `seeds` passes every other option on to `train`; with --scores-only it keeps no weights, only
 results/<run>.json.
@@ -109,6 +110,24 @@ ARMS = {
     for name, options in OPTIMIZERS.items()
     for more, r_drop in (("", ""), (", R-Drop", " --r-drop 5"))
 }
+# What ten minutes of two newer cores could be spent on: the short recipe for longer, or a larger
+# model for fewer updates. All of them take about the same time.
+QUICK = "--recipe short --precision bf16 --optimizer muon --no-progress"
+LONGER = "--peak-lr 0.015 --max-steps 5000 --cooldown 2500 --validate-every 1000"
+LARGER = (
+    "--vocab-size 10000 --tie-embeddings --max-tokens 4096 --peak-lr 0.012 --warmup 150 "
+    "--validate-every 400 --n-encoder-layers 4"
+)
+TRIES = {
+    "short recipe, 5,000 updates": LONGER,
+    "the same with dropout 0.3": f"{LONGER} --dropout 0.3",
+    "4 + 4 layers, 10,000 subwords": (
+        f"{LARGER} --n-decoder-layers 4 --max-steps 1600 --cooldown 800"
+    ),
+    "4 + 2 layers, 10,000 subwords": (
+        f"{LARGER} --n-decoder-layers 2 --max-steps 2100 --cooldown 1000"
+    ),
+}
 # What the grids lack, in words of the pages that show them; results/<grid>.json says it, too.
 MISSING = {
     "ablations": {
@@ -122,6 +141,9 @@ MISSING = {
     "arms": {
         "rate": "each optimiser has one rate", "seeds": "With one seed, that could be luck",
         "edge": "R-Drop has one weight here",
+    },
+    "tries": {
+        "seeds": "each recipe has one seed here", "edge": "we tried no model larger than these",
     },
 }
 # What the seeds of a single recipe lack, in words of the pages that show their scores.
@@ -355,6 +377,11 @@ def arms(names: list[str], numbers: list[int], jobs: int) -> None:
     grid("arms", LONG, ARMS, names, numbers, jobs, LENGTH_PENALTIES)
 
 
+def tries(names: list[str], numbers: list[int], jobs: int) -> None:
+    """The same for recipes that take ten minutes, with their curves, into results/tries.json."""
+    grid("tries", QUICK, TRIES, names, numbers, jobs, LENGTH_PENALTIES)
+
+
 def grid(
     kind: str,
     base: str,
@@ -430,7 +457,7 @@ def row(name: str, options: str, seed: int, folder: Path) -> dict:
         "device": where["device"],
         "commit": where["commit"],
     }
-    if name in ARMS:
+    if name in ARMS | TRIES:
         found["curve"] = curve(folder)
     if name == "unchanged":
         found["beam"] = {size: beam(folder, size) for size in BEAM_SIZES}
@@ -452,7 +479,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    grids = {"ablations": (ablations, VARIANTS), "ladder": (ladder, RUNGS), "arms": (arms, ARMS)}
+    grids = {
+        "ablations": (ablations, VARIANTS),
+        "ladder": (ladder, RUNGS),
+        "arms": (arms, ARMS),
+        "tries": (tries, TRIES),
+    }
     kinds = parser.add_subparsers(required=True, dest="kind", metavar=" | ".join(("seeds", *grids)))
     for kind in ("seeds", *grids):
         # An abbreviation could be an option of `train`, which is to be passed on.

@@ -1,5 +1,9 @@
 """Notebooks run side by side; one runs again only where something that it reads has changed."""
 
+import signal
+import subprocess
+import sys
+
 import nbformat
 import pytest
 from jupyter_cache import get_cache
@@ -154,3 +158,12 @@ def test_a_kernel_that_dies_fails_its_notebook_and_not_the_next(book, capsys):
     lives = notebook(book / "book" / "b.ipynb", "print(1)")
     assert execute.main([str(dies), str(lives)]) == 1
     assert "DeadKernelError" in capsys.readouterr().err and outputs(lives) == ["1"]
+
+
+def test_a_fork_is_ended_and_one_that_has_ended_is_left_alone():
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    fork = kernels.Fork(child.pid)
+    assert fork.poll() is None
+    fork.terminate()
+    assert child.wait(10) == -signal.SIGTERM and fork.poll() == 0
+    fork.terminate(), fork.kill()  # between asking whether it runs and ending it, it may have ended

@@ -439,9 +439,12 @@ def test_an_arm_of_the_longer_recipe_differs_from_its_twin_in_r_drop_alone():
         assert {key for key in plain if plain[key] != other[key]} == {"r_drop"}
 
 
-def test_the_arms_keep_their_curves(commands, tmp_path):
-    name = next(iter(experiments.ARMS))
-    experiments.arms([name], [0], jobs=1)
-    [row] = json.loads((tmp_path / "results" / "arms.json").read_text())["runs"]
+@pytest.mark.parametrize(
+    ("kind", "variants"), [("arms", experiments.ARMS), ("tries", experiments.TRIES)]
+)
+def test_the_arms_and_tries_keep_their_curves(commands, tmp_path, kind, variants):
+    name = next(iter(variants))
+    getattr(experiments, kind)([name], [0], jobs=1)
+    [row] = json.loads((tmp_path / "results" / f"{kind}.json").read_text())["runs"]
     assert row["variant"] == name and row["curve"]
     assert all({"step", "validation_loss"} <= entry.keys() for entry in row["curve"])

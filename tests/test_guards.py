@@ -27,7 +27,7 @@ from torch import Tensor, nn
 import transformer_lib
 from transformer_lib import ModelConfig, TrainConfig, Transformer, masks, training, visualize
 from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
-from transformer_lib.batching import Batches
+from transformer_lib.batching import Batches, pad
 from transformer_lib.beyond import (
     acting,
     adaptive_depth,
@@ -1334,3 +1334,13 @@ def test_a_rule_may_let_a_token_see_itself_alone():
     rule = sparse.dilated(window=0, dilation=2)
     seen = [bool(rule(torch.tensor(2), torch.tensor(j))) for j in range(4)]
     assert seen == [False, False, True, False]
+
+
+@pytest.mark.parametrize(("call", "said"), [
+    (lambda: train_tokenizer(["a dog"] * 500 + [float("nan")] + ["x"] * 9, 100),
+     r"texts\[500\] is nan \(float\); expected texts to be a list of strings"),
+    (lambda: pad([[1, 2]] * 7 + [["3"]]), r"\[7\] is \['3'\] \(list\); expected"),
+])
+def test_in_a_long_list_the_entry_that_does_not_fit_is_named(call, said):
+    with pytest.raises(TypeError, match=said):
+        call()

@@ -49,8 +49,17 @@ class Fork:
     wait = poll  # asked after the end only
 
     def send_signal(self, number: int):
-        """Send it a signal."""
-        os.kill(self.pid, number)
+        """Send it a signal; one that has ended meanwhile needs none."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def terminate(self):
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self):
+        """End it."""
+        self.send_signal(signal.SIGKILL)
 
 
 class Forks:

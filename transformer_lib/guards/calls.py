@@ -28,7 +28,14 @@ from transformer_lib.guards.limits import (
     type_of,
 )
 from transformer_lib.guards.shapes import documentation, misfit
-from transformer_lib.guards.values import describe, fits, hints, of_the_system, words
+from transformer_lib.guards.values import (
+    describe,
+    fits,
+    hints,
+    of_the_system,
+    unfit_entry,
+    words,
+)
 
 LIBRARY = str(Path(__file__).parents[1])
 # Code that fails on an argument is ours or lies here; an error of other code is not about ours.
@@ -161,7 +168,10 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
             if isinstance(value, np.ndarray):
                 way = "torch.from_numpy" if kind is Tensor else ".tolist()"
                 expected += f" ({way} makes one)"
-            return TypeError(f"{name}: {argument} is {describe(value)}; expected {expected}.")
+            at = unfit_entry(value, kind)
+            where, what = ("", value) if at is None else (f"[{at}]", value[at])
+            return TypeError(f"{name}: {argument}{where} is {describe(what)}; expected "
+                             f"{argument + ' to be ' if where else ''}{expected}.")
         if kind == str | Path and (value == "" or "\0" in str(value)):
             return ValueError(f"{name}: {argument} is {str(value)!r}; expected a name that is not "
                               "empty and holds no NUL.")

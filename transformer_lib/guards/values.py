@@ -199,6 +199,16 @@ def _is_large(value) -> bool:
     return inside or isinstance(value, LARGE) or inspect.isroutine(value)
 
 
+def unfit_entry(value, kind) -> int | None:
+    """Where the first entry of a long list is that does not fit; None if `describe` shows it."""
+    for one in typing.get_args(kind) if typing.get_origin(kind) is types.UnionType else (kind,):
+        inner = typing.get_args(one)
+        if typing.get_origin(one) in (list, Sequence, Iterable) and isinstance(value, list):
+            if len(value) > 4:
+                return next((i for i, it in enumerate(value) if not fits(it, inner[0])), None)
+    return None
+
+
 def describe(value) -> str:
     """A value in a few words: a tensor by its shape, type and device, a text by its beginning."""
     if isinstance(value, Tensor):
