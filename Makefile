@@ -4,7 +4,7 @@
 PYTHON3    ?= python3
 BOOK_SCALE ?= smoke
 # BOOK_SCALE is the size at which notebooks run, for `make book` and `make test` alike:
-#   smoke  seconds a notebook: proves that everything runs, in 10 to 15 minutes a command on two cores
+#   smoke  seconds a notebook: proves that everything runs, in 5 to 15 minutes a command on two cores
 #   cpu    up to 3 minutes a notebook, 12 for the training run: what the published site shows (make book BOOK_SCALE=cpu)
 #   full   the real run, on a GPU
 export BOOK_SCALE

@@ -194,7 +194,8 @@ def test_an_empty_file_and_a_damaged_line_are_named(capsys, tmp_path):
 @pytest.mark.parametrize(("part", "name", "value", "said"), [
     ("model", "foo", 1, "config.json has unknown fields ['foo']; ModelConfig knows"),
     ("model", "d_model", "16", "config.json does not make a ModelConfig: d_model is '16' (str)"),
-    ("data", "vocab_size", "x", "vocab_size is 'x'"), ("data", "source", 5, "source is 5"),
+    ("data", "vocab_size", "x", "config.json is damaged: 'vocab_size' of its 'data' is 'x'"),
+    ("data", "source", 5, "config.json is damaged: 'source' of its 'data' is 5"),
 ])
 def test_a_recipe_with_a_wrong_value_is_one_clear_line(
     trained, tmp_path, capsys, part, name, value, said
