@@ -97,7 +97,7 @@ def test_search_reads_names_authors_and_changes(tree):
     search(tree, "hash bucket")
     holds(tree, ["Reformer"])
     search(tree, "no such thing")
-    assert shown(tree) == [] and "No model fits" in tree.said()
+    assert shown(tree) == [] and "No model matches" in tree.said()
     box = tree.one(".live-family-search")
     box.send_keys(Keys.CONTROL, "a")
     box.send_keys("gpt-2", Keys.ENTER)
