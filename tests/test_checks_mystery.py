@@ -125,7 +125,7 @@ def test_a_model_survives_its_row_of_numbers():
     (lambda m: m("abc", [""]), "a list of texts is expected"),
     (lambda m: m(["abc"], ["", ""]), "1 source and 2 targets"),
     (lambda m: m(["a_c"], [""]), "padding in its middle"),
-    (lambda m: m(["abcdefgha"], [""]), "has 9 letters; 1 to 8"),
+    (lambda m: m(["abcdefgha"], [""]), "has 9 letters; the models read 1 to 8"),
     (lambda m: m(["___"], [""]), "has 0 letters"),
     (lambda m: m(["abc"], [""], off=("cross", 2)), "there is no head ('cross', 2)"),
     (lambda m: mystery.load(11), "there is no mystery 11"),

@@ -67,7 +67,7 @@ class Forks:
 
     def __init__(self, variables: dict[str, str]):
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tools.kernels"], text=True, env=variables,
+            [sys.executable, "-m", "tools.kernels"], encoding="utf-8", env=variables,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT,
         )
 
