@@ -17,8 +17,7 @@ export async function readModelFile(buffer) {
   require(version === VERSION, other, "OtherVersion");
   const [told, found] = [bytes.subarray(16, START), await checksum(bytes.subarray(START))];
   const whole = found.every((byte, i) => byte === told[i]);
-  const damaged = "The model's file is damaged, because its checksum is wrong: load it again.";
-  require(whole, damaged, "Damaged");
+  require(whole, "The model's file is damaged: its checksum is wrong. Load it again.", "Damaged");
   const header = JSON.parse(text(START, START + length));
   const tensors = {};
   for (const entry of header.tensors) tensors[entry.name] = read(buffer, START + length, entry);
