@@ -131,7 +131,7 @@ class Batches:
         self.epoch, self.next_batch, self.per_epoch = 0, 0, 1
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Yield each batch as the indices of its examples, so that skipping one costs nothing."""
+        """Yield each batch as the indices of its examples, so that skipping one is cheap."""
         while True:
             sampler = self.with_extra if self.epoch < self.extra_epochs else self.sampler
             sampler.set_epoch(self.epoch)

@@ -306,7 +306,8 @@ def fitted(old: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
     """The same attention with fewer heads of keys and values, each fitted to its whole group.
 
     Every head of a group is a map (K, K) of the shared head. The keys' maps go into the queries and
-    the values' into the output, so neither costs anything. With all heads nothing is lost.
+    the values' into the output, so the heads' own keys and values are never made. With all heads
+    nothing is lost.
     Raises ValueError for positions that the attention itself adds, as `latent` does.
     """
     require_no_positions(old)

@@ -105,7 +105,7 @@ def told_loss(agent: Agent, walks: Walks) -> Tensor:
 
 @torch.no_grad()
 def progress(agent: Agent, walks: Walks) -> tuple[float, float]:
-    """The probability of reaching the junction, and of turning right there (mean over walks).
+    """The probability of reaching the junction, and of turning correctly there (mean over walks).
 
     The second is 1/3 if the agent knows nothing, 1/2 if it recognises a junction, and 1 if it
     remembers the sign.

@@ -78,7 +78,7 @@ def balance_loss(probabilities: Tensor, chosen: Tensor) -> Tensor:
 
 
 class FixedRouter(nn.Module):
-    """A router with nothing to learn: it is told which expert each token asks."""
+    """A router with nothing to learn: you set which expert each token uses."""
 
     def __init__(self, n_experts: int):
         super().__init__()

@@ -123,8 +123,8 @@ def losses_of_layers(
 ) -> Tensor:
     """The loss of the last layer, plus, early in training, the losses of those below it.
 
-    Layer l of n takes part until a share l / 2n of training is over, so in the second half only
-    the last layer counts. progress: from 0 to 1. batch: as in stream_loss.
+    Layer l of n counts until l / 2n of the training run is over, so in the second half only the
+    last layer does. progress: from 0 to 1. batch: as in stream_loss.
     """
     read, predicted = batch
     counted, hidden = predicted != PAD, model.decode_all(read)

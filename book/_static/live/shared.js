@@ -14,6 +14,9 @@ export const explained = (kind) => {
 const FILES = { de: "multi30k-de-en.bin", en: "multi30k-en-de.bin" };  // by the language that they read
 const BASE = new URL("./", import.meta.url);
 
+// What a reader does to a word: a screen that is touched has nothing to point with.
+export const POINT = globalThis.matchMedia?.("(hover: none)").matches ? "Touch" : "Point at";
+
 // h("button", {class: "chip", onclick: f, "aria-pressed": "true"}, "text", node, ...)
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);

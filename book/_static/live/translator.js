@@ -1,5 +1,5 @@
 // The translator page: its state, its address, its layout. The parts draw; this file decides.
-import { h, model, KINDS, KIND_NAMES, headName, megabytes, percent, plain, shownLetters, unescaped, spaced, languageName, startsWord,
+import { h, model, POINT, KINDS, KIND_NAMES, headName, megabytes, percent, plain, shownLetters, unescaped, spaced, languageName, startsWord,
   weightsOf, difference, surprise, roving, steady, newPlaces } from "./shared.js";
 import { advise, loadWords, neverRead, sentences } from "./input.js";
 import { makeArcs } from "./arcs.js";
@@ -432,7 +432,7 @@ export async function mount(root, { base }) {
     arcs.element.classList.toggle("live-silent", silent);
     const [from, to] = [languageName(lang.src), languageName(lang.tgt)];
     caption.textContent = silent ? "Switched off: it looks, but nothing of what it sees is passed on." : name ? `Head ${headName(name)}: ${kind === "encoder" ? `${from} looks at ${from}` : kind === "decoder" ? `each ${to} word looks at the words written before it` : `${to} looks at ${from}`}${peeked && peeked !== state.pin ? " (preview)" : ""}. ${arcs.element.dataset.note ?? ""}`
-      : `Where each ${to} word looks in the ${from}: layer ${layer}, the mean of its heads. ${matchMedia("(hover: none)").matches ? "Touch" : "Point at"} a word; choose one to see what else it could have been.`;
+      : `Where each ${to} word looks in the ${from}: layer ${layer}, the mean of its heads. ${POINT} a word; choose one to see what else it could have been.`;
     return { kind, weights, name: name ? `Head ${headName(name)} of “${KIND_NAMES[kind]}”` : `Cross-attention of layer ${layer}, mean of its heads` };
   }
   const atNow = () => Math.max(0, Math.min(state.at ?? telling(), result.steps.length - 1));

@@ -1,6 +1,6 @@
 // The translator in small: input, output, the lines between them. It stands in the tour and in chapters,
 // and, with data-cover, on the first page: there with a switch that blinds it.
-import { h, model, percent, shownLetters, spaced, startsWord, surprise, weightsOf, megabytes } from "./shared.js";
+import { h, model, percent, POINT, shownLetters, spaced, startsWord, surprise, weightsOf, megabytes } from "./shared.js";
 import { makeArcs } from "./arcs.js";
 import { advise, loadWords, neverRead } from "./input.js";
 
@@ -56,7 +56,7 @@ export async function mount(root, { base }) {
         note.textContent = blind ? `Blinded: none of its ${model.layers * model.heads} heads that look back at the German passes anything on. It still writes fluently, about something else. Try another sentence.`
           : advice ? advice.says
           : result.confidence < model.usual ? `It is guessing: ${met ? `${met[0].toLowerCase()}${met.slice(1, -1)}, and ` : ""}it has only read captions of photographs.`
-          : met ?? (cover ? `${phone ? "Touch" : "Point at"} an English word to follow its lines: the more it looks at a German word, the thicker.` : `On average, it was ${percent(result.confidence)} sure of a piece.`);
+          : met ?? (cover ? `${POINT} an English word to follow its lines: the more it looks at a German word, the thicker.` : `On average, it was ${percent(result.confidence)} sure of a piece.`);
         draw();
       } catch (error) {
         if (error.name !== "Superseded") note.textContent = model.state === "failed" ? `The model could not be loaded: ${error.message} The examples still work.` : error.message;
