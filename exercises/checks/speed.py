@@ -140,7 +140,7 @@ def rows_are_worse(matrix, by_row, by_matrix):
     smallest = min(max(abs(value) for value in row) for row in matrix)
     expect(
         smallest < 0.9 * largest,
-        "make the rows differ more: the largest number of one, without its sign, must be below "
+        "make the rows differ more: the largest number of one, in absolute value, must be below "
         "0.9 times that of another",
     )
     expect(
