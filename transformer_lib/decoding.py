@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib.batching import TokenBatchSampler, pad
-from transformer_lib.config import PAD
+from transformer_lib.config import BOS, EOS, PAD
 from transformer_lib.guards import guard
 
 
@@ -28,8 +28,8 @@ def greedy_decode(
     model: nn.Module,
     src_ids: Tensor,
     max_len: int | None = None,
-    bos_id: int = 1,
-    eos_id: int = 2,
+    bos_id: int = BOS,
+    eos_id: int = EOS,
     use_cache: bool = True,
 ) -> Tensor:
     """Take the most probable token at every step.
@@ -55,8 +55,8 @@ def sample(
     top_p: float | None = None,
     generator: torch.Generator | None = None,
     max_len: int | None = None,
-    bos_id: int = 1,
-    eos_id: int = 2,
+    bos_id: int = BOS,
+    eos_id: int = EOS,
 ) -> Tensor:
     """Draw each token from the model's distribution.
 
@@ -127,8 +127,8 @@ def beam_search(
     beam_size: int = 5,
     max_len: int | None = None,
     length_penalty: float = 1.0,
-    bos_id: int = 1,
-    eos_id: int = 2,
+    bos_id: int = BOS,
+    eos_id: int = EOS,
 ) -> tuple[Tensor, Tensor]:
     """Keep the beam_size best prefixes of each sentence; return the best finished one.
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib.cache import DecodingState
-from transformer_lib.config import PAD
+from transformer_lib.config import BOS, EOS, PAD
 from transformer_lib.decoding import evaluating, length_limits
 from transformer_lib.guards import guard, require_types
 
@@ -48,7 +48,7 @@ class ModelDraft:
     """
 
     @torch.inference_mode()
-    def __init__(self, model, src_ids, pieces=None, generator=None, bos_id: int = 1):
+    def __init__(self, model, src_ids, pieces=None, generator=None, bos_id: int = BOS):
         self.model, self.pieces, self.generator = model, pieces, generator
         with evaluating(model):
             _, self.state = model.start(src_ids, bos_id)
@@ -165,8 +165,8 @@ def speculative_decode(
     n_ahead: int,
     keep=keep_likeliest,
     max_len: int | None = None,
-    bos_id: int = 1,
-    eos_id: int = 2,
+    bos_id: int = BOS,
+    eos_id: int = EOS,
 ) -> Written:
     """Decode one source, (1, S), with the target; the draft makes n_ahead guesses per pass."""
     with evaluating(target):
