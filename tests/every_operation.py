@@ -29,7 +29,7 @@ from transformer_lib.runs import checkpoint, files
 SETTINGS = dict(
     max_steps=5, checkpoint_every=1, keep_checkpoints=2, average=2, log_every=1, validate_every=5
 )
-WORDS = ("Checkpoints saved earlier are whole", "Files saved earlier are untouched")
+WORDS = ("Earlier checkpoints are intact", "Files saved earlier are untouched")
 
 
 class Changes:

@@ -68,7 +68,7 @@ def test_auto_takes_it_in_full_precision(mps):
 def test_several_processes_pass_it_over(mps, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert pick_device("auto").type != "mps"
-    with pytest.raises(ValueError, match="'mps', which serves one process"):
+    with pytest.raises(ValueError, match="'mps', which serves only one process"):
         pick_device("mps")
 
 

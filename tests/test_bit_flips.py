@@ -104,7 +104,7 @@ def test_weights_that_are_not_finite_are_refused(finished, tmp_path):
     for value in (torch.nan, torch.inf):
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
         shutil.copytree(finished, tmp_path / "run")
-        (tmp_path / "run" / "checksums.json").unlink()  # as in the folder of an older run
+        (tmp_path / "run" / "checksums.json").unlink()  # the list may be deleted
         path = tmp_path / "run" / "model.safetensors"
         assert load_pretrained(tmp_path / "run")
         from safetensors.torch import load_file
@@ -134,7 +134,7 @@ def test_scores_of_other_weights_are_named(finished, tmp_path, capsys):
     scores = tmp_path / "run" / "scores-validation.json"
     scores.write_text(json.dumps({"length_penalty": 1, "weights": 64 * "0"}))
     load_pretrained(tmp_path / "run")
-    assert f"{scores} holds the scores of other weights" in capsys.readouterr().out
+    assert f"{scores} holds scores of weights other than" in capsys.readouterr().out
     weights = sha256(tmp_path / "run" / "model.safetensors")
     scores.write_text(json.dumps({"length_penalty": 1, "weights": weights}))
     checksums.write(tmp_path / "run", {*checksums.read(tmp_path / "run"), scores.name})
@@ -163,7 +163,7 @@ def test_a_log_with_a_damaged_line_keeps_the_others_and_says_so(finished, tmp_pa
     before = log.read_bytes()
     _, metrics = run(copy)
     said = capsys.readouterr().out
-    assert f"{log} is damaged (line 3 is no JSON object)" in said
+    assert f"{log} is damaged (line 3 is not a JSON object)" in said
     assert f"keeps the {len(metrics)} entries that can be read" in said
     assert len(metrics) == len(read_json_lines(finished / "metrics.jsonl")) - 1
     assert (copy / "metrics.damaged.jsonl").read_bytes() == before

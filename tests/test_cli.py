@@ -147,7 +147,7 @@ def test_train_fails_with_one_clear_line(capsys, arguments, message):
 def test_a_missing_gpu_is_one_clear_line(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     error = fails(capsys, ["train", "--data", "mini", *TINY, "--device", "cuda"])
-    assert "no GPU is at hand" in error
+    assert "there is no GPU here" in error
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_missing_gpu_is_one_clear_line(capsys, monkeypatch):
         (PermissionError(13, "Denied", "/a"), "/a may not be used; change its permissions, or"),
         (OSError(5, "I/O error", "/a"), "/a cannot be used (I/O error)."),
         (OSError("could not write /a\n(full)"), "could not write /a (full)"),
-        (OSError(28, "No space left"), "what was said could not be written (No space left)"),
+        (OSError(28, "No space left"), "the output could not be written (No space left)"),
         (ConnectionRefusedError(111, "Refused"), "[Errno 111] Refused"),
         (ValueError("[Errno 5] quoted"), "[Errno 5] quoted"),
         (ValueError("two\nlines"), "two lines"),
@@ -466,7 +466,7 @@ def test_a_length_penalty_is_chosen_on_validation_and_kept(trained, capsys, monk
     monkeypatch.setattr("transformer_lib.translator.Translator.translate", translate)
     evaluate = ["evaluate", "--run", str(trained), "--save"]
     error = fails(capsys, [*evaluate, "--length-penalty", "1", "2"])
-    assert "2 length penalties for the test set" in error and "--split validation" in error
+    assert "2 length penalties on the test set" in error and "--split validation" in error
     assert main(evaluate) == 0
     choose = [*evaluate, "--split", "validation", "--length-penalty", "1", "2", "3"]
     assert main(choose) == main(evaluate) == main(["translate", "--run", str(trained), "Hund"]) == 0
@@ -510,7 +510,7 @@ def test_a_run_on_multi30k_is_never_scored_on_mini(multi30k_run, capsys, monkeyp
     assert main([*evaluate, "--data", "mini"]) == 0
     assert "mini corpus (not Multi30k)" in capsys.readouterr().out
     error = fails(capsys, [*evaluate, "--data", "mini", "--save"])
-    assert "on its own data, and this is other data (source mini, not multi30k)" in error
+    assert "on its own data, but this is different data (source mini, not multi30k)" in error
     assert not (multi30k_run / "scores.json").exists()
 
 

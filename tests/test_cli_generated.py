@@ -162,7 +162,7 @@ def test_a_vocabulary_too_small_for_the_characters_says_what_is_lost(capsys, tmp
     for size in ("10", "200"):
         assert main(["train", "--data", "mini", *TINY, "--vocab-size", size]) == 0
         said.append(capsys.readouterr().out)
-    assert "warning: a vocabulary of 10 tokens has no place for" in said[0]
+    assert "warning: a vocabulary of 10 tokens has no room for" in said[0]
     assert "read as <unk>" in said[0] and "warning" not in said[1]
 
 

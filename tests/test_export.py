@@ -71,7 +71,7 @@ def test_what_the_page_cannot_run_is_refused_in_a_sentence(tmp_path, monkeypatch
     with pytest.raises(ValueError, match="has no norm 'batch'"):
         export.export_live(write_run(tmp_path / "batch", norm="batch"), tmp_path / "x.bin")
     monkeypatch.setattr(export, "FIELDS", ("vocab_size", "d_model"))  # as if the rest were new
-    with pytest.raises(ValueError, match="knows only n_heads 8, and this run has 4"):
+    with pytest.raises(ValueError, match="knows only n_heads 8, but this run has 4"):
         export.export_live(write_run(tmp_path / "new"), tmp_path / "x.bin")
     monkeypatch.undo()
     other = Tokenizer(models.BPE(unk_token="<unk>"))

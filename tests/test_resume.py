@@ -261,7 +261,7 @@ def test_a_full_disk_loses_nothing(unbroken, tmp_path, monkeypatch, nth, error):
             run(tmp_path)
     text = str(raised.value)
     assert text.startswith(f"the checkpoint of step {2 if nth < 4 else 4} could not be saved in")
-    assert "No space left" in text and "Checkpoints saved earlier are whole; free" in text
+    assert "No space left" in text and "Earlier checkpoints are intact; free" in text
     kept = checkpoint.checkpoints(tmp_path)
     assert [path.name for path in kept] == ["step-0000002"][: nth > 3]
     assert all(checkpoint.load_checkpoint(path)["step"] == 2 for path in kept)
@@ -295,7 +295,7 @@ def test_a_full_disk_at_the_log_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(run_folder, "write_json_lines", lambda *_: None)
     monkeypatch.setattr(RunFolder, "_read_log", lambda *_: None)  # /dev/full has no end
     (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
-    with pytest.raises(OSError, match="cannot write to .*No space left.*earlier are whole"):
+    with pytest.raises(OSError, match="cannot write to .*No space left.*Earlier .* are intact"):
         run(tmp_path, max_steps=4)
     assert checkpoint.load_checkpoint(checkpoint.checkpoints(tmp_path)[-1])["step"] == 2
 
@@ -367,7 +367,7 @@ def test_without_a_whole_checkpoint_nothing_is_trained_over_them(unbroken, tmp_p
     for path in checkpoint.checkpoints(tmp_path / "run"):
         (path / "state.json").write_text("")
     before = sorted(path.name for path in (tmp_path / "run").rglob("*"))
-    with pytest.raises(ValueError, match="none of the 3 .*run is whole: .*step-[^;]*, and there"):
+    with pytest.raises(ValueError, match="none of the 3 .*run is intact: .*step-[^;]*, and there"):
         run(tmp_path / "run")
     assert sorted(path.name for path in (tmp_path / "run").rglob("*")) == before
 

@@ -183,7 +183,7 @@ def test_an_export_replaces_nothing_but_an_export(folder, tmp_path):
     mine.write_text("months of work")
     for path in (state, other, mine):
         before = path.read_bytes()
-        refused(folder, path, "is there already, and is no exported model: choose another name")
+        refused(folder, path, "already exists, and is not an exported model: choose another name")
         assert path.read_bytes() == before
     mine.write_bytes(b"")  # as `mktemp` leaves it
     export_live(folder, mine)
@@ -209,7 +209,7 @@ def test_two_may_ask_at_once_whether_they_can_save(folder, monkeypatch):
 def test_two_that_write_one_file_are_told_so(tmp_path):
     """The first to end takes the temporary name away from the other."""
     path = tmp_path / "model.bin"
-    with pytest.raises(OSError, match="is being written by another process as well"):
+    with pytest.raises(OSError, match="another process is writing .* as well: wait"):
         with files.replacing(path) as partial:
             partial.write_bytes(b"one")
             files.write_bytes(path, b"two")
@@ -224,7 +224,7 @@ def test_an_export_replaces_no_link_and_no_device(folder, tmp_path):
     assert target.read_bytes() == b"mine" and link.is_symlink()
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)  # as a device: something that is there and is no regular file
-    refused(folder, pipe, "is no regular file")
+    refused(folder, pipe, "is not a regular file")
     export_live(folder, tmp_path / "new.bin")
     export_live(folder, tmp_path / "new.bin")  # an export may be written again
 
@@ -246,7 +246,7 @@ def test_nothing_that_writes_replaces_what_is_no_file(tmp_path, write):
     target.write_bytes(b"mine")
     link.symlink_to(target)
     os.mkfifo(pipe)  # as a device: something that is there and is no regular file
-    for path, message in ((link, "is a link"), (pipe, "no regular file"), (tmp_path, "a folder")):
+    for path, message in ((link, "is a link"), (pipe, "regular file"), (tmp_path, "a folder")):
         with pytest.raises(ValueError, match=message):
             write(path)
     assert link.is_symlink() and pipe.is_fifo() and target.read_bytes() == b"mine"

@@ -78,14 +78,14 @@ def test_both_are_scored_and_the_run_keeps_it(folder, capsys):
 def test_a_record_of_other_weights_is_named(folder, capsys):
     write_json(folder / "shipping.json", {"weights": "0" * 64})
     load_pretrained(folder)
-    assert "shipping.json holds the scores of other weights" in capsys.readouterr().out
+    assert "shipping.json holds scores of weights other than" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
         (["--save"], "--save keeps what --score finds"),
-        (["--beam-size", "3"], "--beam-size is of --score"),
+        (["--beam-size", "3"], "--beam-size is for --score"),
         (["--out", "."], "--out names a file"),
         (["--score", "--beam-size", "0"], "beam_size is 0"),
     ],

@@ -371,7 +371,7 @@ def test_devices_that_are_not_there_are_named(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert pick_device("auto") == torch.device("cpu")
     with pytest.raises(
-        ValueError, match="device is 'cuda:1', but no GPU is at hand; choose 'auto'"
+        ValueError, match="device is 'cuda:1', but there is no GPU here; choose 'auto'"
     ):
         pick_device("cuda:1")
     with pytest.raises(ValueError, match="device is 'gpu'; it must be 'auto', 'cpu'"):

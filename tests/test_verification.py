@@ -76,7 +76,7 @@ def test_scores_of_other_weights_are_found(folder):
 
 def test_saving_that_was_interrupted_is_found(folder):
     (folder / "scores-validation.json").write_text((folder / "scores.json").read_text())
-    assert failed(folder)[0].startswith("✗ scores-validation.json: in no list")
+    assert failed(folder)[0].startswith("✗ scores-validation.json: not listed")
 
 
 def test_a_file_that_was_changed_stops_it(folder, capsys):
@@ -116,7 +116,7 @@ def test_counts_that_differ_are_found(folder):
     assert f"{n - 2} translations are kept of {n} sentences" in found
     change(folder, "scores.json", lambda text: json.dumps(json.loads(text) | {"sentences": n + 9}))
     (found,) = failed(folder)
-    assert f"of {n + 9} sentences, and the data has {n}" in found
+    assert f"of {n + 9} sentences, but the data has {n}" in found
 
 
 def test_what_cannot_be_looked_at_is_said(folder):
@@ -125,7 +125,7 @@ def test_what_cannot_be_looked_at_is_said(folder):
 
     found = [*verify(folder, load=away)]
     assert [finding.holds for finding in found] == [True, None]
-    assert "its data isn't at hand (no mirror has it)" in str(found[1])
+    assert "its data isn't available (no mirror has it)" in str(found[1])
     (folder / checksums.NAME).unlink()
     (folder / "scores.json").unlink()
     assert [str(finding)[0] for finding in verify(folder)] == ["?", "?"]
@@ -162,7 +162,7 @@ def test_a_run_without_a_list_that_is_no_translator_cannot_be_tried(tmp_path, ca
     write_json(tmp_path / "config.json", {"model": to_dict(model.config)})
     checkpoint.save_weights(tmp_path / "model.safetensors", model.state_dict())
     assert main(["verify", str(tmp_path)]) == 0
-    assert "? its model is no translator, so it can't be tried" in capsys.readouterr().out
+    assert "? its model isn't a translator, so it can't be tried" in capsys.readouterr().out
     (tmp_path / "model.safetensors").write_bytes(b"{")
     assert main(["verify", str(tmp_path)]) == 1
 
@@ -211,9 +211,9 @@ def test_a_kept_line_without_a_translation_is_named(folder, row):
 
 
 @pytest.mark.parametrize(("name", "content", "message"), [
-    ("environment.json", "3", "it holds no JSON object"),
-    ("shipping.json", "{", "it holds no JSON object"),
-    ("metrics.jsonl", "{}\n[1]\n", "line 2 is no JSON object"),
+    ("environment.json", "3", "it doesn't hold a JSON object"),
+    ("shipping.json", "{", "it doesn't hold a JSON object"),
+    ("metrics.jsonl", "{}\n[1]\n", "line 2 is not a JSON object"),
 ])
 def test_what_a_run_without_a_list_cannot_read_is_named(folder, name, content, message):
     (folder / checksums.NAME).unlink()

@@ -49,5 +49,5 @@ def name(text: str) -> Path:
     if not text.strip():
         raise ArgumentTypeError("it is empty: give a name, or leave the option out")
     if "\0" in text:
-        raise ArgumentTypeError("it holds a NUL, which is part of no name")
+        raise ArgumentTypeError("it holds a NUL character, which no name can have")
     return Path(text)

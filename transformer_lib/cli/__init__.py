@@ -1,6 +1,6 @@
 """The command line: python -m transformer_lib train | translate | evaluate | export | verify.
 
-    options       what each command understands, and its help
+    options       the options of each command, with their help
     training, translation, evaluation, export, verification
                   what each does: run(options) -> exit code
 """
@@ -17,8 +17,8 @@ from transformer_lib.guards.values import of_the_system
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0 done, 1 failed (for `translate`, also: a line was
-    left out), 2 wrong usage, 130 interrupted, 141 when nobody reads the output any more.
+    """Run one command; returns the exit code: 0 done, 1 failed (for `translate`, also if a line was
+    left out), 2 wrong usage, 130 interrupted, 141 if nobody reads the output any more.
     """
     parser, train = parsers()
     options = parser.parse_args(arguments)
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
             given = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
             given.add_argument("--accumulate")
             own_batches = given.parse_known_args(arguments)[0].accumulate is not None
-            # What the command line gives comes first.
+            # What the command line gives takes precedence.
             training = import_module("transformer_lib.cli.training")
             train.set_defaults(**training.recipe_options(name, own_batches))
             options = parser.parse_args(arguments)
@@ -40,18 +40,18 @@ def main(arguments: list[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # as in `translate | head -1`: not a word
+    except BrokenPipeError:  # as in `translate | head -1`: end without a word
         _say_no_more()
         return 141
     except (ValueError, TypeError, OSError, RuntimeError, ImportError) as error:
         _say_no_more()
-        if sys.stderr is not None:  # closed: print would write to stdout, among translations
+        if sys.stderr is not None:  # None: closed; print would write among the translations
             print("error:", in_words(error), file=sys.stderr)
         return 1
 
 
 def _say_no_more() -> None:
-    """Where standard output takes no more, let Python's last flush go nowhere."""
+    """If standard output can take no more, send Python's last flush nowhere."""
     try:
         sys.stdout is None or sys.stdout.flush()
     except (OSError, ValueError):
@@ -60,9 +60,9 @@ def _say_no_more() -> None:
 
 
 def in_words(error: Exception) -> str:
-    """An error on one line. One of the operating system says which file, and what to do."""
+    """An error on one line. One from the operating system names the file, and says what to do."""
     said = of_the_system(error) if isinstance(error, OSError) else None
     if said is None and getattr(error, "errno", None) in (errno.ENOSPC, errno.EIO, errno.EBADF):
-        # of no file with a name: the output
-        said = f"what was said could not be written ({error.strerror}): send it elsewhere."
-    return said or " ".join(str(error).split())  # torch's span lines
+        # no file is named, so it's the output
+        said = f"the output could not be written ({error.strerror}): send it elsewhere."
+    return said or " ".join(str(error).split())  # torch's errors span several lines

@@ -21,8 +21,8 @@ def run(options) -> int:
     penalties = options.length_penalty or [translator.length_penalty]
     if len(penalties) > 1 and options.split == "test":
         raise ValueError(
-            f"{len(penalties)} length penalties for the test set would choose by what should only "
-            "measure: choose with --split validation --save, which the run then keeps."
+            f"{len(penalties)} length penalties on the test set would choose with data that should "
+            "only measure: choose with --split validation --save, and the run keeps the choice."
         )
     start = time.perf_counter()
     tried = {}  # penalty -> (scores, translations)
@@ -34,7 +34,7 @@ def run(options) -> int:
     seconds = time.perf_counter() - start
     penalty = max(tried, key=lambda penalty: tried[penalty][0].bleu)
     scores, results = dataclasses.asdict(tried[penalty][0]), tried[penalty][1]
-    # The kind of BLEU in older papers: where sacremoses is installed, and knows the language.
+    # The BLEU of older papers, if sacremoses is installed and knows the language.
     with contextlib.suppress(ImportError, ValueError):
         scores["lowercased_tokenised_bleu"] = lowercased_tokenised_bleu(
             [result.text for result in results], references, about["tgt"]
@@ -56,8 +56,8 @@ def run(options) -> int:
 
 
 def _pairs(options) -> tuple[data.Pairs, dict]:
-    """The data that the options name, by default the run's own, and what it is."""
-    # "auto" could take another corpus and score that.
+    """The pairs that the options name, by default the run's own, and a description of them."""
+    # "auto" could pick another corpus, and that would be scored.
     about = run_info(options.run).get("data", {})
     source = None if options.data == "auto" else options.data
     given = {"source": source, "src": options.src, "tgt": options.tgt}
@@ -86,7 +86,7 @@ def _pairs(options) -> tuple[data.Pairs, dict]:
              if about.get(name, value) != value]
     if options.save and other:
         raise ValueError(
-            f"--save keeps the scores of {options.run} on its own data, and this is other data "
+            f"--save keeps the scores of {options.run} on its own data, but this is different data "
             f"({'; '.join(other)}): leave out --save."
         )
     return pairs, {"data": pairs.source, "src": chosen["src"], "tgt": chosen["tgt"]}
@@ -108,5 +108,5 @@ def _save(folder: Path, about: dict, scores: dict, results: list, tried: dict) -
     names = f"translations{suffix}.jsonl", f"scores{suffix}.json"
     with checksums.changing(folder, names):
         write_json_lines(folder / names[0], rows)
-        about["translations"] = sha256(folder / names[0])  # an interruption here is seen
+        about["translations"] = sha256(folder / names[0])  # so an interruption here is noticed
         write_json(folder / names[1], about | scores)

@@ -15,7 +15,7 @@ def run(options) -> int:
     if options.save and not options.score:
         raise ValueError("--save keeps what --score finds: give --score as well.")
     if options.beam_size is not None and not options.score:
-        raise ValueError("--beam-size is of --score, which translates: give --score as well.")
+        raise ValueError("--beam-size is for --score, which translates: give --score as well.")
     beam_size = 5 if options.beam_size is None else options.beam_size
     if beam_size < 1:
         raise ValueError(f"beam_size is {beam_size}; it must be at least 1.")
@@ -28,7 +28,7 @@ def run(options) -> int:
     if options.save and out.resolve() == (folder / "shipping.json").resolve():
         raise ValueError(f"{out} is where --save keeps what --score finds: choose another name.")
     header = export.export_live(folder, out)
-    export.load_exported(out)  # what was written can be read
+    export.load_exported(out)  # raises if it can't be read back
     held = shipping.sizes(folder, out, header["parameters"])
     print(f"{out}: {header['parameters']:,} parameters and the tokenizer")
     for name, size in held.items():

@@ -1,4 +1,4 @@
-"""What the commands understand: each option with its help."""
+"""The options of each command, with their help."""
 
 import argparse
 import contextlib
@@ -22,10 +22,10 @@ examples:
   python -m transformer_lib train --src en --tgt de --run runs/en-de
   python -m transformer_lib train --data my_folder --max-steps 2000 --d-model 256 --d-ff 1024
   python -m transformer_lib train --recipe short         # minutes on a CPU: the book's short recipe
-  python -m transformer_lib train --like multi30k-de-en  # a recorded run again, same settings
+  python -m transformer_lib train --like multi30k-de-en  # repeat a recorded run, same settings
   python -m transformer_lib train --like multi30k-de-en --data my_folder --seed 1
   torchrun --nproc-per-node 2 -m transformer_lib train --run-dir runs/two   # two GPUs share a batch
-A run that was interrupted goes on when the same command is given again.""",
+To go on with an interrupted run, give the same command again.""",
     "translate": """\
 examples:
   python -m transformer_lib translate "Zwei Hunde spielen im Schnee."
@@ -36,7 +36,7 @@ examples:
   python -m transformer_lib evaluate                     # the shipped model on its test set
   python -m transformer_lib evaluate --run runs/en-de --split validation --save
   python -m transformer_lib evaluate --split validation --length-penalty 0.5 1 1.5 2 --save
-The last command chooses a length penalty; the run then keeps it, for its test set, too.""",
+The last command chooses a length penalty, which the run keeps, and uses on its test set too.""",
     "export": """\
 examples:
   python -m transformer_lib export multi30k-de-en --out translator.bin
@@ -50,7 +50,7 @@ weights in float32.""",
 examples:
   python -m transformer_lib verify                       # the shipped model
   python -m transformer_lib verify runs/my-first-translator
-✓ holds, ✗ doesn't, ? could not be looked at. The exit code is 1 if something doesn't hold.""",
+✓ holds, ✗ doesn't, ? could not be checked. The exit code is 1 if something doesn't hold.""",
 }
 
 
@@ -63,53 +63,53 @@ HELP = {
     "d_ff": "width inside the feed-forward sublayer",
     "n_encoder_layers": "layers that read the source",
     "n_decoder_layers": "layers that write the target",
-    "dropout": "share of numbers left out, on each sublayer's output and on the embeddings",
-    "attention_dropout": "share of attention weights left out",
+    "dropout": "share of numbers set to zero, in each sublayer's output and in the embeddings",
+    "attention_dropout": "share of attention weights set to zero",
     "max_len": "longest sequence, in tokens",
     "norm_first": "normalise before each sublayer (pre-norm), not after it",
-    "norm": "of each token's vector",
-    "positional": "how the model knows the order",
-    "rotary_base": "of the wavelengths of rotary positions",
-    "activation": "inside the feed-forward sublayer",
-    "bias": "in the linear maps of attention and feed-forward network",
+    "norm": "how each token's vector is normalised",
+    "positional": "how the model knows the order of the tokens",
+    "rotary_base": "base of the wavelengths of rotary positions",
+    "activation": "nonlinearity inside the feed-forward sublayer",
+    "bias": "biases in the linear maps of the attention and the feed-forward network",
     "n_kv_heads": "heads for keys and values; None: the same number as for queries",
     "tie_embeddings": "one matrix for source, target and output",
     "scale_embeddings": "multiply embeddings by the root of d_model",
-    "max_steps": "updates of the weights",
+    "max_steps": "number of updates of the weights",
     "max_tokens": "tokens in one batch, padding included",
     "accumulate": "batches whose gradients are added before an update",
-    "both_directions": "epochs at the start in which each pair is translated backwards, too",
-    "schedule": "of the learning rate",
-    "peak_lr": "highest rate; noam takes that of the paper's formula instead",
-    "warmup": "updates",
-    "cooldown": "the last updates, over which the rate falls in a line, almost to zero",
+    "both_directions": "epochs at the start in which each pair is also translated backwards",
+    "schedule": "how the learning rate changes during training",
+    "peak_lr": "highest learning rate; noam uses that of the paper's formula instead",
+    "warmup": "updates at the start, over which the learning rate rises",
+    "cooldown": "updates at the end, over which the rate falls linearly, almost to zero",
     "optimizer": "muon trains the matrices of the layers, adam the rest",
-    "betas": "Adam's two memories",
-    "eps": "what Adam adds to its divisor",
-    "weight_decay": "share of the weights that is taken away, by L2 regularisation",
-    "label_smoothing": "share of the target that is spread over the vocabulary",
-    "r_drop": "weight of the distance between two passes with other dropout (R-Drop); 0: one pass",
-    "clip_norm": "longest gradient; 0 turns clipping off",
-    "average": "the last checkpoints, averaged into the final weights; 1: no averaging",
-    "checkpoint_every": "updates",
-    "keep_checkpoints": "checkpoints left on the disk",
-    "validate_every": "updates",
-    "validation_bleu": "greedy decoding of the validation set at each validation",
-    "log_every": "updates",
-    "seed": "of weights, batches and dropout",
+    "betas": "decay rates of Adam's two moving averages",
+    "eps": "what Adam adds to its denominator",
+    "weight_decay": "L2 regularisation: how much of each weight is added to its gradient",
+    "label_smoothing": "share of the target's probability spread over the vocabulary",
+    "r_drop": "weight of the distance between two passes with different dropout (R-Drop); 0: off",
+    "clip_norm": "largest norm of the gradient; 0 turns clipping off",
+    "average": "how many of the last checkpoints are averaged in the end; 1: no averaging",
+    "checkpoint_every": "updates between checkpoints",
+    "keep_checkpoints": "how many checkpoints stay on the disk",
+    "validate_every": "updates between validations",
+    "validation_bleu": "at each validation, decode the validation set greedily and score it",
+    "log_every": "updates between log entries",
+    "seed": "random seed of weights, batches and dropout",
     "device": "auto, cpu, cuda, cuda:1 or mps",
     "precision": "auto is bf16 on a GPU that has it, else fp32",
-    "fast": "the same training in less time",
+    "fast": "the same training, in less time",
     "tensorboard": "write TensorBoard logs into the run folder",
     "progress": "a progress bar on the terminal or in the notebook",
 }
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says what an option takes, and not how Python calls that."""
+    """A parser that says what an option takes, not what Python calls it."""
 
     def parse_known_args(self, args=None, namespace=None):
-        """Each command reports the arguments that it does not know, with its own usage."""
+        """Each command reports the arguments that it doesn't know, with its own usage."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             meant = [option for given in unknown for option in self._meant(given)]
@@ -132,7 +132,7 @@ class Parser(argparse.ArgumentParser):
         found = re.fullmatch("(.*): invalid (int|float) value: (.*)", message, re.DOTALL)
         if found:
             kind = {"int": "whole number", "float": "number"}[found[2]]
-            message = f"{found[1]}: {found[3]} is no {kind}"
+            message = f"{found[1]}: {found[3]} is not a {kind}"
         found = re.fullmatch("argument (-h)/(--help): ignored explicit argument '(.*)'", message)
         if found:
             message = f"unrecognized arguments: {found[1]}{found[3]} (did you mean {found[2]}?)"
@@ -140,7 +140,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
-    """The parser, and that of the command train, whose defaults a recipe may change."""
+    """The parser, and the one for `train`, whose defaults a recipe may change."""
     parser = Parser(
         prog="python -m transformer_lib",
         description="Train and use a small translation Transformer.",
@@ -154,9 +154,9 @@ def parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     _translate_options(_command(commands, "translate", "translation", about))
     about = "Translate a data split and score it."
     _evaluate_options(_command(commands, "evaluate", "evaluation", about))
-    about = "Write a trained model as one small file, to ship it, or for CTranslate2."
+    about = "Write a trained model as one small file, or as a folder for CTranslate2."
     _export_options(_command(commands, "export", "export", about))
-    about = "Hold a run to its files, its scores and its translations."
+    about = "Check a run's files, its scores and its translations."
     verify = _command(commands, "verify", "verification", about)
     verify.add_argument("run", nargs="?", default="multi30k-de-en", type=_name, help=RUN)
     return parser, train
@@ -180,10 +180,11 @@ def _train_options(train: argparse.ArgumentParser) -> None:
     whole.add_argument(
         "--recipe",
         choices=[*recipes.RECIPES],
-        help="take every setting not given from this recipe",
+        help="take every setting that you don't give from this recipe",
     )
     whole.add_argument(
-        "--like", metavar="RUN", type=_name, help="take every setting not given from this run"
+        "--like", metavar="RUN", type=_name,
+        help="take every setting that you don't give from this run",
     )
     train.add_argument(
         "--data",
@@ -200,7 +201,9 @@ def _train_options(train: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--tokenizer", default="bpe", choices=["bpe", "word"], help="kind of tokens (default: bpe)"
     )
-    train.add_argument("--vocab-size", type=int, default=10_000, help="tokens (default: 10000)")
+    train.add_argument(
+        "--vocab-size", type=int, default=10_000, help="tokens in the vocabulary (default: 10000)"
+    )
     # The defaults are those of Transformer-Tiny, the size that suits 29,000 pairs.
     sizes = {
         "d_model": 128,
@@ -214,12 +217,14 @@ def _train_options(train: argparse.ArgumentParser) -> None:
     _add_fields(train, TrainConfig, {}, skip=set(), title="training")
 
 
-RUN = "a name in results/ or a run folder (default: multi30k-de-en)"
-PENALTY = "exponent; default: what the run chose on its validation set, else 1"
+RUN = "a name in results/, or a run folder (default: multi30k-de-en)"
+PENALTY = "exponent; default: the one that was chosen on the run's validation set, else 1"
 
 
 def _translate_options(translate: argparse.ArgumentParser) -> None:
-    translate.add_argument("text", nargs="*", help="sentences; without any, one per line of input")
+    translate.add_argument(
+        "text", nargs="*", help="sentences; if there are none, each line of standard input is one"
+    )
     translate.add_argument("--length-penalty", type=float, help=PENALTY)
     _model_options(translate)
 
@@ -235,10 +240,10 @@ def _evaluate_options(evaluate: argparse.ArgumentParser) -> None:
         "--save",
         action="store_true",
         help="write scores.json and translations.jsonl into the run "
-        "(for other splits than test, scores-<split>.json and so on)",
+        "(for splits other than test, scores-<split>.json and so on)",
     )
     evaluate.add_argument(
-        "--length-penalty", type=float, nargs="+", help=f"{PENALTY}; of several the best is taken"
+        "--length-penalty", type=float, nargs="+", help=f"{PENALTY}; the best of several is used"
     )
     _model_options(evaluate)
 
@@ -275,11 +280,12 @@ def _export_options(export: argparse.ArgumentParser) -> None:
     export.add_argument(
         "--score",
         action="store_true",
-        help="also translate the run's validation and test sets with both, and compare",
+        help="also translate the run's validation and test sets with both models, and compare",
     )
     export.add_argument("--beam-size", type=int, help="for --score (default: 5)")
     export.add_argument(
-        "--save", action="store_true", help="with --score: keep it in the run, as shipping.json"
+        "--save", action="store_true",
+        help="with --score: keep the comparison in the run, as shipping.json",
     )
 
 
@@ -287,10 +293,10 @@ def _name(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("it is empty: give a name, or leave the option out")
     if "\0" in text:
-        raise argparse.ArgumentTypeError("it holds a NUL, which is part of no name")
+        raise argparse.ArgumentTypeError("it holds a NUL character, which no name can have")
     try:
         text.encode()
-    except UnicodeEncodeError:  # of an environment whose locale has no UTF-8
+    except UnicodeEncodeError:  # the environment's locale isn't UTF-8
         raise argparse.ArgumentTypeError(
             f"{text!a} holds characters that this locale cannot read: set PYTHONUTF8=1"
         ) from None
@@ -318,7 +324,7 @@ def _add_fields(parser, cls, defaults: dict, skip: set[str], title: str) -> None
 
 
 def fields_of(cls, options, skip=frozenset()) -> dict:
-    """What the options say of a configuration's fields."""
+    """What the options say about a configuration's fields."""
     names = {field.name for field in dataclasses.fields(cls)} - skip
     return {name: value for name, value in vars(options).items() if name in names}
 
@@ -348,7 +354,7 @@ def recorded_by(run: str | None, source: str):
 def require_writable(folder: Path) -> None:
     """Raise OSError if --save will fail: before minutes of translation, not after them."""
     try:
-        # Without a name of its own: two that try at once would remove each other's file.
+        # A file without a name: two processes that try at once would remove each other's.
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

@@ -16,7 +16,7 @@ from transformer_lib.runs.device import of_torchrun
 
 
 def run(options) -> int:
-    """Train, or go on with a run that was interrupted."""
+    """Train, or go on with an interrupted run."""
     two_languages(options.src, options.tgt)
     first = of_torchrun("RANK", 0) == 0
     with contextlib.nullcontext() if first else contextlib.redirect_stdout(None):
@@ -66,8 +66,8 @@ def _unknown_warning(tokenizer: Tokenizer, texts: list[str]) -> str:
         return ""
     share = sum(characters[it] for it in unknown) / characters.total()
     return (
-        f"warning: a vocabulary of {tokenizer.get_vocab_size()} tokens has no place for "
-        f"{len(unknown)} of the {len(characters)} characters of the training text, {share:.1%} of "
+        f"warning: a vocabulary of {tokenizer.get_vocab_size()} tokens has no room for "
+        f"{len(unknown)} of the {len(characters)} characters in the training text, {share:.1%} of "
         "the text: they're read as <unk>, and never written. A larger --vocab-size has room."
     )
 
@@ -79,7 +79,7 @@ def recipe_options(name: str, own_batches: bool) -> dict:
     if batches % processes and not own_batches:
         raise ValueError(
             f"{name} used {batches} batches for an update; {processes} processes cannot share "
-            "them. Start fewer processes, or give --accumulate and --max-tokens yourself."
+            "them equally. Start fewer processes, or give --accumulate and --max-tokens yourself."
         )
     model = to_dict(recipe.model_config(recipe.data["vocab_size"]))
     data = {("data" if key == "source" else key): value for key, value in recipe.data.items()}

@@ -6,8 +6,8 @@ from transformer_lib.cli.options import load
 
 
 def run(options) -> int:
-    """What cannot be translated is named: of the arguments it stops the command, of the lines of
-    standard input it leaves an empty line, and the others are translated.
+    """Translate, and name what cannot be translated: such an argument stops the command; such a
+    line of standard input becomes an empty line, and the others are translated.
     """
     if hasattr(sys.stdout, "reconfigure") and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")  # a pipe on Windows is not UTF-8
@@ -29,7 +29,7 @@ def run(options) -> int:
         if found:
             found = translator.translate(found, *settings, attention=False)
         results = iter(found)
-        for text in texts:  # an empty line stays one: input and output can be laid side by side
+        for text in texts:  # an empty line stays empty, so that input and output stay in step
             print(next(results).text if text else "")
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -39,7 +39,7 @@ def run(options) -> int:
 
 
 def _lines(stream):
-    """Lists of lines, in bytes: at each time those that are there, so that a pipe is answered."""
+    """Lists of lines, in bytes: each time those that have come, so that a pipe gets its answers."""
     if stream is None:  # closed
         return
     binary = getattr(stream, "buffer", None)
@@ -56,7 +56,7 @@ def _lines(stream):
 
 
 def _not_text(text: str) -> str:
-    """What is wrong with a text that is not valid UTF-8, else nothing."""
+    """What is wrong with a text that isn't valid UTF-8; empty if it is."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -4,7 +4,7 @@ from transformer_lib.runs.verification import verify
 
 
 def run(options) -> int:
-    """Print what holds (✓), what doesn't (✗) and what could not be looked at (?)."""
+    """Print what holds (✓), what doesn't (✗) and what could not be checked (?)."""
     failed = 0
     for finding in verify(options.run):
         print(finding, flush=True)

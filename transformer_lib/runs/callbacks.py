@@ -1,4 +1,4 @@
-"""What `fit` is handed, and what the functions that it calls return, in a sentence if wrong."""
+"""Checks of what `fit` is given, and of what the functions that it calls return."""
 
 import dataclasses
 import json
@@ -13,7 +13,8 @@ from transformer_lib.guards.calls import called
 
 
 def require_loss(given: Tensor) -> Tensor:
-    """A loss, for which ValueError or TypeError is raised unless it is a number with a gradient."""
+    """The loss that is given; raises ValueError or TypeError unless it's a number with a gradient.
+    """
     tensor = isinstance(given, Tensor)
     if not tensor or given.numel() != 1 or given.is_complex() or not given.requires_grad:
         without = " without a gradient" if tensor and not given.requires_grad else ""
@@ -26,7 +27,7 @@ def require_loss(given: Tensor) -> Tensor:
 
 
 def checked(model: nn.Module, loss: Callable, rate: Callable) -> tuple[Callable, Callable]:
-    """The two functions that `fit` calls at every update; what they return is looked at.
+    """The two functions that `fit` calls at every update, with a check of what they return.
 
     Raises ValueError or TypeError for a model without settings, or with nothing to train.
     """
@@ -37,8 +38,8 @@ def checked(model: nn.Module, loss: Callable, rate: Callable) -> tuple[Callable,
         )
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError(
-            "model has no parameter to train, for all have requires_grad=False; expected one with "
-            "requires_grad=True."
+            "model has no parameter to train, since all have requires_grad=False; expected one "
+            "with requires_grad=True."
         )
 
     loss = called("loss", loss, "loss(model, batch), as translation_loss is for a Transformer")
@@ -58,7 +59,7 @@ def checked(model: nn.Module, loss: Callable, rate: Callable) -> tuple[Callable,
 
 
 def require_measures(found: dict) -> dict:
-    """What `validate` returned, as plain numbers; ValueError or TypeError where it has none."""
+    """What `validate` returned, as plain numbers. Raises ValueError or TypeError for the rest."""
     if not isinstance(found, Mapping):
         raise TypeError(
             f"validate returned {describe(found)}; expected a dictionary from names to numbers, "
@@ -69,8 +70,8 @@ def require_measures(found: dict) -> dict:
     for name, value in plain.items():
         if not isinstance(name, str) or name in ("step", "averaged"):
             raise ValueError(
-                f"validate returned something by the name {name!r}; expected a string, and neither "
-                "'step' nor 'averaged', which the log has already."
+                f"validate returned something by the name {name!r}; expected a string other than "
+                "'step' and 'averaged', which the log uses itself."
             )
         if isinstance(value, bool) or not isinstance(value, Real):
             raise TypeError(

@@ -27,9 +27,9 @@ class RunCard:
     low: float  # 95 % of the bootstrap's resamples lie between low and high
     high: float
     signature: str
-    recorded: list[float]  # BLEU of the book's seeds on the split, empty if the data is other
+    recorded: list[float]  # BLEU of the book's seeds on the split, empty for other data
     curve: list[dict] = field(repr=False)
-    parts: list[str] | None = None  # of a Transformer of one's own: those that are one's own
+    parts: list[str] | None = None  # of a reader's own Transformer: the parts that are theirs
     n_parts: int = 0
     planned: int = 0  # updates, if the run has not ended
     recorded_updates: int = 0  # of each of those seeds
@@ -46,7 +46,7 @@ class RunCard:
             f"  training  {self.updates:,}{of} updates on {self.data}, "
             f"{self.seconds / 60:.1f} minutes"
         )
-        # The average of the last weights is measured as well, and is no point of the curve.
+        # The average of the last weights is measured as well, but isn't a point on the curve.
         losses = [e for e in self.curve if "validation_loss" in e and "averaged" not in e]
         if losses:
             shown = evenly_spaced(losses, 4)
@@ -77,7 +77,7 @@ class RunCard:
 
 
 def _wrapped(text: str, first: str) -> str:
-    """At most four lines of 76 characters, the further ones as far to the right as the first."""
+    """At most four lines of 76 characters, all indented like the first."""
     return textwrap.fill(
         text, 76, initial_indent=first, subsequent_indent=" " * len(first), max_lines=4,
         placeholder=" …",
@@ -100,7 +100,7 @@ def run_card(
     shown: int = 10,
     **told: object,
 ) -> RunCard:
-    """Translate a split with the run's model, score it, and tell the run.
+    """Translate a split with the run's model, score it, and sum the run up.
 
     pairs: {split: [(source, target), ...]}. translate: the model at work, texts in and texts out.
     limit: how many sentences of the split are translated and scored; None: all. shown: how many of
@@ -149,7 +149,7 @@ def run_card(
 
 
 def keep_scores(run_dir: str | Path, card: RunCard, beam_size: int, length_penalty: float) -> None:
-    """Write a card's score as scores.json beside the weights, which an exported file carries."""
+    """Write a card's score as scores.json, next to the weights; an exported file carries it."""
     run_dir = Path(run_dir)
     checksums.require(run_dir)
     config = json.loads((run_dir / "config.json").read_text(encoding="utf-8"))

@@ -38,7 +38,9 @@ def save_weights(
     if dtype is not None and not isinstance(dtype, torch.dtype):
         raise TypeError(f"dtype is {describe(dtype)}; expected one such as torch.bfloat16.")
     if dtype is not None and not dtype.is_floating_point:
-        raise ValueError(f"dtype is {dtype}, whole numbers; expected one such as torch.bfloat16.")
+        raise ValueError(
+            f"dtype is {dtype}, for whole numbers; expected one such as torch.bfloat16."
+        )
     tensors, seen = {}, set()
     for name, tensor in state.items():
         if not isinstance(tensor, Tensor) or tensor.layout != torch.strided:
@@ -64,7 +66,7 @@ def save_weights(
 
 def load_weights(path: str | Path) -> dict[str, Tensor]:
     """Read a safetensors file. Raises ValueError when it is missing, cut short or damaged, or holds
-    numbers that are not finite; OSError when it may not be read.
+    numbers that are not finite; OSError when permissions forbid reading it.
     """
     require_regular(path)
     if not Path(path).exists():
@@ -87,8 +89,8 @@ def load_weights(path: str | Path) -> dict[str, Tensor]:
         raise OSError(f"{path} cannot be read ({error.strerror}).") from None
     except (SafetensorError, OSError):
         raise ValueError(
-            f"{path} is damaged or cut short (it is no whole safetensors file); use an earlier "
-            "checkpoint or copy it again."
+            f"{path} is damaged or cut short (it is not a complete safetensors file); use an "
+            "earlier checkpoint or copy it again."
         ) from None
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not tensor.isfinite().all():
@@ -195,20 +197,18 @@ def save_checkpoint(
         raise OSError(
             f"the checkpoint of step {step} could not be saved in {root} "
             f"({error.__context__ or error}). "
-            "Checkpoints saved earlier are whole; free some space and start the same command again."
+            "Earlier checkpoints are intact; free some space and start the same command again."
         ) from None
     return final
 
 
-# What _own_sha256 is taken of; checkpoints of older runs have neither.
-CHECKED = {"files", "sha256"}
-NEEDED = "model optimizer rng step epoch next_batch loss_sum n_tokens".split()
+NEEDED = "model optimizer rng step epoch next_batch loss_sum n_tokens log".split()
 
 
 def load_checkpoint(path: Path, needed: list[str] | tuple = ()) -> dict:
     """What save_checkpoint wrote: each group of tensors by name, and the entries of state.json.
 
-    Raises ValueError when a file is not what was written, or lacks an entry that is needed.
+    Raises ValueError when a file is not what was written, or an entry that is `needed` is missing.
     """
     state = read_state(path)
     try:
@@ -222,15 +222,14 @@ def load_checkpoint(path: Path, needed: list[str] | tuple = ()) -> dict:
 
 
 def read_state(path: Path) -> dict:
-    """The entries of a checkpoint's state.json, whose files hold what it says.
-
-    Raises ValueError when they do not. A checkpoint of an older run says nothing of its files.
+    """The entries of a checkpoint's state.json. Raises ValueError unless it, and every file of the
+    checkpoint, is what was written.
     """
     try:
         state = json.loads((path / "state.json").read_bytes())
         if not isinstance(state, dict):
             raise ValueError
-    except PermissionError as error:  # whole, as far as anybody knows
+    except PermissionError as error:  # it need not be damaged
         raise PermissionError(
             f"{path / 'state.json'} cannot be read ({error.strerror}): change its permissions."
         ) from None
@@ -241,16 +240,11 @@ def read_state(path: Path) -> dict:
                 "RUN/checkpoints/step-0000200."
             ) from None
         raise _damaged(path, "state.json") from None
-    if CHECKED & state.keys():
-        if not CHECKED <= state.keys() or state.pop("sha256") != _own_sha256(state):
-            raise _damaged(path, "state.json")
-        for name, known in state["files"].items():
-            if not (path / name).exists() or sha256(path / name) != known:
-                raise _damaged(path, name)
-    wrong = [name for name in ("step", "epoch", "next_batch", "n_tokens")
-             if name in state and not isinstance(state[name], int)]
-    if wrong:
-        raise _damaged(path, f"{wrong[0]} in state.json is {state[wrong[0]]!r}")
+    if state.pop("sha256", None) != _own_sha256(state) or "files" not in state:
+        raise _damaged(path, "state.json")
+    for name, known in state["files"].items():
+        if not (path / name).exists() or sha256(path / name) != known:
+            raise _damaged(path, name)
     return state
 
 
@@ -266,15 +260,15 @@ def _damaged(path: Path, what) -> ValueError:
 
 
 def _cause(damaged: ValueError) -> str:
-    """What _damaged says, without its advice."""
+    """The sentence of _damaged, without its advice."""
     return str(damaged).partition("; delete it")[0]
 
 
 def set_aside_damaged(run_dir: str | Path) -> list[str]:
-    """Leave the newest whole checkpoint as the newest: give those after it, which cannot be read as
-    they were written, another name. Returns what is to be said of it, and of damage further back.
+    """Rename the damaged checkpoints after the newest intact one, so that it becomes the newest.
+    Returns sentences about them, and about damage further back.
 
-    Raises ValueError when there are checkpoints and none is whole.
+    Raises ValueError when there are checkpoints and none is intact.
     """
     damaged, kept = [], checkpoints(run_dir)
     for path in reversed(kept):
@@ -286,7 +280,7 @@ def set_aside_damaged(run_dir: str | Path) -> list[str]:
     else:
         if damaged:
             raise ValueError(
-                f"none of the {len(damaged)} checkpoints of {run_dir} is whole: "
+                f"none of the {len(damaged)} checkpoints of {run_dir} is intact: "
                 f"{damaged[0][1]}, and there is none before it: choose a new run folder."
             )
     for path, _ in damaged:
@@ -299,12 +293,12 @@ def set_aside_damaged(run_dir: str | Path) -> list[str]:
         try:
             read_state(path)
         except ValueError as error:
-            said.append(f"{_cause(error)}: training goes on from a later one, which is whole.")
+            said.append(f"{_cause(error)}: training goes on from a later one, which is intact.")
     return said
 
 
 def discard_all_but(run_dir: str | Path, newest: int, every: int = 1) -> None:
-    """Delete all but the newest checkpoints at multiples of `every` steps, and the very last."""
+    """Delete all checkpoints except the newest at multiples of `every` steps, and the very last."""
     kept = checkpoints(run_dir)
     regular = [path for path in kept if step_of(path) % every == 0]
     for path in kept[:-1]:
@@ -313,7 +307,7 @@ def discard_all_but(run_dir: str | Path, newest: int, every: int = 1) -> None:
 
 
 def discard_remains(run_dir: str | Path) -> None:
-    """Delete what a killed process left of a file or a checkpoint that it wrote or deleted."""
+    """Delete what a killed process left of a file or checkpoint that it was writing or deleting."""
     root = Path(run_dir) / "checkpoints"
     for path in (root / "partial", root / "old", *Path(run_dir).glob("*.partial")):
         remove(path)
@@ -326,7 +320,7 @@ def discard_damaged(run_dir: str | Path) -> None:
 
 
 def checkpoints(run_dir: str | Path) -> list[Path]:
-    """The whole checkpoints of a run, oldest first."""
+    """The complete checkpoints of a run, oldest first."""
     if Path(run_dir).is_file():
         raise ValueError(f"{run_dir} is a file; give the run's folder.")
     paths = (Path(run_dir) / "checkpoints").glob("step-*")

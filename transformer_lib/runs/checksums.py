@@ -2,8 +2,8 @@
 
 A file that is about to change is taken out of the list first and listed again afterwards, so that
 an interruption between the two leaves a file without a checksum, never one that contradicts it.
-Folders of older runs have no such list, and load as before. A file that grows while it is read has
-a SHA-256 in each of its lines instead.
+A folder without the list still loads, and nothing in it is compared. A file that grows while it is
+read has a SHA-256 in each of its lines instead.
 """
 
 import json
@@ -43,10 +43,10 @@ def read(folder: str | Path) -> dict[str, str] | None:
 def write(
     folder: str | Path, names: Iterable[str], known: Mapping[str, str] | None = None
 ) -> None:
-    """List the files of these names, of those that are there, and no other.
+    """List these files, or those of them that exist, and no others.
 
-    known: files that are listed as they are here, name -> SHA-256, without reading them again: a
-    file that was damaged in the meantime must go on being named.
+    known: name -> SHA-256 of files that are listed with it, without reading them again: one that
+    was damaged in the meantime must still be noticed.
     """
     found = dict(known or {})
     for name in names:
@@ -81,7 +81,7 @@ def changing(folder: str | Path, names: Iterable[str]) -> Iterator[None]:
 
 
 def _unchanged(folder: str | Path, listed: dict[str, str], names: set[str]) -> dict[str, str]:
-    """The entries of these names whose files still hold what is listed."""
+    """The entries for these names, if their files still hold what is listed."""
     paths = {name: Path(folder) / name for name in names & listed.keys()}
     return {
         name: listed[name]
@@ -91,9 +91,9 @@ def _unchanged(folder: str | Path, listed: dict[str, str], names: set[str]) -> d
 
 
 def unlisted(folder: str | Path) -> list[str]:
-    """Scores and translations that lie in the folder and that its list does not name.
+    """Scores and translations in the folder that its list does not name.
 
-    An interruption while they were saved leaves them so: nothing says that they fit together.
+    An interruption while they were being saved leaves them that way; they may not belong together.
     """
     listed = read(folder)
     if listed is None:
@@ -104,9 +104,9 @@ def unlisted(folder: str | Path) -> list[str]:
 
 
 def differing(folder: str | Path, *names: str) -> list[str]:
-    """The listed files, or those of `names` among them, that hold something else than they should.
+    """The listed files, or those of `names` among them, that don't hold what they should.
 
-    A file that is not there is not named: who needs it will say so.
+    A missing file is not reported here: whatever needs it will say so.
     """
     known = read(folder) or {}
     paths = {name: Path(folder) / name for name in known if not names or name in names}
@@ -131,18 +131,17 @@ def write_lines(path: str | Path, rows: Iterable[dict]) -> None:
 
 
 def read_lines(path: str | Path, names: Iterable[str]) -> list[dict]:
-    """The rows that `write_lines` wrote, each with these names; in older runs they have no SHA-256.
+    """The rows that `write_lines` wrote, each with these names.
 
-    Raises ValueError, with its number, for a line that holds something else than was written.
+    Raises ValueError, with its number, for a line that doesn't hold what was written.
     """
     path, names = Path(path), set(names)
     rows, wrong = readable_json_lines(path)
     content = path.read_bytes()
-    if content and not content.endswith(b"\n"):  # it was written whole, with its last line's end
+    if content and not content.endswith(b"\n"):  # a complete file ends with a newline
         wrong.append(content.count(b"\n") + 1)
     for number, row in enumerate(rows, start=1):
-        known = row.pop("sha256", None)
-        if row.keys() != names or known not in (None, _own(row)):
+        if row.pop("sha256", None) != _own(row) or row.keys() != names:
             wrong.append(number)
     if wrong:
         raise ValueError(

@@ -16,7 +16,7 @@ from transformer_lib.guards.values import DEVICES, computes, is_device
 def set_seed(seed: int) -> None:
     """Seed Python's and torch's random numbers (every device) with a number from 0 to 2^63 - 1."""
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise ValueError(f"seed is {seed!r:.60}; it must be a whole number from 0, below 2 ** 63.")
+        raise ValueError(f"seed is {seed!r:.60}; it must be a whole number, 0 to 2 ** 63 - 1.")
     random.seed(seed)
     torch.manual_seed(seed)
 
@@ -38,7 +38,7 @@ def pick_device(name: str = "auto") -> torch.device:
     if device.type == "meta":
         raise ValueError("device is 'meta', which holds no numbers; choose 'auto' or 'cpu'.")
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device is {name!r}, but no GPU is at hand; choose 'auto' or 'cpu'.")
+        raise ValueError(f"device is {name!r}, but there is no GPU here; choose 'auto' or 'cpu'.")
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise ValueError(
             f"device is {name!r}, but this torch finds no Apple GPU (it needs an Apple silicon Mac "
@@ -46,7 +46,7 @@ def pick_device(name: str = "auto") -> torch.device:
         )
     if device.type == "mps" and _one_of_many():
         raise ValueError(
-            f"device is {name!r}, which serves one process; this is one of several of torchrun. "
+            f"device is {name!r}, which serves only one process, and torchrun started several. "
             "Choose 'cpu', or run a single process."
         )
     if device.type == "cuda" and device.index is None:
@@ -57,7 +57,7 @@ def pick_device(name: str = "auto") -> torch.device:
 
 
 def named(name: str) -> torch.device:
-    """The device of this name, here or not; "auto" is the CPU. ValueError: there is none such."""
+    """The device of this name, here or not; "auto" is the CPU. ValueError: no such device."""
     name = "cpu" if name == "auto" else name
     if not is_device(name):
         raise ValueError(f"device is {name!r}; it must be 'auto', {DEVICES}.")

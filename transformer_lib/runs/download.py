@@ -1,4 +1,4 @@
-"""Trained runs for an installation without results/: fetched once, compared with their SHA-256.
+"""Trained runs for an installation without results/: fetched once, checked by their SHA-256.
 
 shipped.json holds the address of the book's repository and what each file of its runs must be; it
 is written by recordings/checksums.py, and `make repository` changes the address.
@@ -17,7 +17,7 @@ from transformer_lib.runs.files import sha256
 SHIPPED = Path(__file__).with_name("shipped.json")
 # What it takes to translate and to evaluate.
 FILES = ("config.json", "tokenizer.json", "model.safetensors", "scores-validation.json")
-PATIENCE = 15  # seconds in which the host must say something
+PATIENCE = 15  # seconds within which the host must answer
 
 
 def shipped() -> dict:
@@ -43,8 +43,8 @@ def fetch(name: str) -> Path:
     )
     if "OWNER" in about["repository"].split("/"):  # a placeholder
         raise ValueError(
-            f"{name} is not part of this installation, and the address that it would be fetched "
-            f"from is not set: {clone}"
+            f"{name} is not part of this installation, and the address to fetch it from is not "
+            f"set: {clone}"
         )
     for file in FILES:
         address = f"{raw_address(about)}/results/{name}/{file}"
@@ -64,7 +64,7 @@ def fetch(name: str) -> Path:
 
 
 def raw_address(about: dict) -> str:
-    """Where the files of the repository lie, one by one."""
+    """The address at which the repository's files can be fetched one by one."""
     host, branch = "https://github.com/", about["branch"]
     if about["repository"].startswith(host):
         return f"https://raw.githubusercontent.com/{about['repository'].removeprefix(host)}/{branch}"

@@ -5,11 +5,11 @@ The file, all numbers little-endian:
     8 bytes   the magic word "BOOKLIVE"
     4 bytes   version of the format
     4 bytes   length of the header, padded with spaces so that the data starts at a multiple of 8
-    32 bytes  SHA-256 of all that follows
+    32 bytes  SHA-256 of everything that follows
     header    JSON: name, languages, scores, the ModelConfig, the tokenizer, a table of tensors
     data      the tensors in the order of the table, each at a multiple of 8
 
-A matrix is rounded: int8 numbers of -127..127 with one float32 scale a row, the scales behind the
+A matrix is rounded: int8 numbers of -127..127 with one float32 scale a row, the scales after the
 numbers. A vector stays float32. Nothing depends on the time or the machine: the same run gives the
 same bytes.
 """
@@ -68,7 +68,7 @@ def export_live(run: str | Path, path: str | Path) -> dict:
         with open(path, "rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise ValueError(
-                    f"{path} is there already, and is no exported model: choose another name, or "
+                    f"{path} already exists, and is not an exported model: choose another name, or "
                     "remove it first."
                 )
     translator = load_pretrained(folder)
@@ -93,11 +93,11 @@ def run_header(folder: Path, translator: Translator) -> dict:
     scores = folder / "scores.json"
     try:
         scores = json.loads(scores.read_text(encoding="utf-8")) if scores.exists() else {}
-        scores.pop("weights", None)  # of the folder, not of this file
+        scores.pop("weights", None)  # the folder's, not this file's
     except (ValueError, AttributeError, TypeError):
         raise ValueError(
             f"{folder / 'scores.json'} is damaged: it should be a JSON object. Delete it, or write "
-            "it anew with `evaluate --save`."
+            "it again with `evaluate --save`."
         ) from None
     return {
         "name": folder.name,
@@ -124,7 +124,7 @@ def require_known(
             )
         if field.name not in FIELDS and given != field.default:
             raise ValueError(
-                f"{who} knows only {field.name} {field.default}, and this run has "
+                f"{who} knows only {field.name} {field.default}, but this run has "
                 f"{given}: export a run with the default."
             )
 
@@ -136,7 +136,7 @@ def tokenizer_data(tokenizer: Tokenizer) -> dict:
     rules = ("normalizer", "pre_tokenizer", "decoder", "added_tokens")
     if kind is None or any(parts[rule] != bare_tokenizer(kind)[rule] for rule in rules):
         raise ValueError(
-            "the page's engine reads tokenizers made by tokenization.train_tokenizer only; "
+            "the page's engine only reads tokenizers made by tokenization.train_tokenizer; "
             f"this one is a {parts['model']['type']} with other rules."
         )
     merges = parts["model"].get("merges", [])
@@ -148,7 +148,7 @@ def tokenizer_data(tokenizer: Tokenizer) -> dict:
 
 
 def bare_tokenizer(kind: str) -> dict:
-    """A tokenizer of ours as JSON: its rules are those of all, its vocabulary means nothing."""
+    """One of our tokenizers as JSON: all have its rules, and its vocabulary means nothing."""
     return json.loads(train_tokenizer(["a"], len(SPECIAL_TOKENS) + 1, kind).to_str())
 
 
@@ -202,7 +202,7 @@ def to_bytes(header: dict, data: bytes) -> bytes:
 def load_exported(path: str | Path) -> Translator:
     """The translator that the page runs: the same tokenizer, the same rounded weights.
 
-    Raises ValueError when the file is no such file, is damaged, or is of another version.
+    Raises ValueError when the file isn't an exported model, is damaged, or has another version.
     """
     if not Path(path).is_file():
         what = "it is a folder" if Path(path).is_dir() else "there is no such file"
@@ -212,14 +212,14 @@ def load_exported(path: str | Path) -> Translator:
         raise ValueError(f"{path} is not a model for the page: make one with export_live.")
     _, version, length, checksum = START.unpack_from(content)
     if version != VERSION:
-        raise ValueError(f"{path} has format {version}, this reads {VERSION}: export it again.")
+        raise ValueError(f"{path} has format {version}, not {VERSION}: export it again.")
     if hashlib.sha256(content[START.size :]).digest() != checksum:
-        raise ValueError(f"{path} is damaged: its checksum does not fit; export or copy it again.")
+        raise ValueError(f"{path} is damaged: its checksum is wrong; export or copy it again.")
     header = json.loads(content[START.size : START.size + length])
     data = content[START.size + length :]
     model = Transformer(from_dict(ModelConfig, header["config"], str(path)))
     state = {entry["name"]: unpack(entry, data) for entry in header["tensors"]}
-    model.load_state_dict(state, strict=False)  # a tied matrix comes once, for all its names
+    model.load_state_dict(state, strict=False)  # a tied matrix is stored under its first name only
     return Translator(model, build_tokenizer(header["tokenizer"]), header["length_penalty"])
 
 
@@ -243,7 +243,7 @@ def build_tokenizer(data: dict) -> Tokenizer:
         pairs = zip(ids[::2], ids[1::2], strict=True)
         parts["model"]["merges"] = [[tokens[a], tokens[b]] for a, b in pairs]
     tokenizer = Tokenizer.from_str(json.dumps(parts))
-    tokenizer.encode_special_tokens = True  # the JSON does not say it
+    tokenizer.encode_special_tokens = True  # the JSON doesn't record it
     return tokenizer
 
 

@@ -1,9 +1,9 @@
-"""Files that are written whole or not at all, even where the power fails.
+"""Files that are written whole or not at all, even if the power fails.
 
 Everything that the library writes goes through `replacing`, or, for a log that grows, `append`.
-The rules, which a test replays at every point of a run with what was not synced lost or torn:
-a file is synced before it gets its name, a folder before it gets its own, and the folder around
-them afterwards; what is deleted loses its name, for sure, before its content.
+The rules: a file is synced before it gets its name, so is a folder, and the folder around them is
+synced afterwards; what is deleted is certain to lose its name before its content. A test checks
+them at every point of a run, with whatever was not synced lost or torn.
 """
 
 import hashlib
@@ -21,11 +21,11 @@ from transformer_lib.guards.checks import require_regular
 @contextmanager
 def replacing(path: str | Path, temporary: Path | None = None) -> Iterator[Path]:
     """A temporary name for a file or a folder; what the block writes there takes the place of
-    `path` at the end, on the disk for sure, and is removed after an error.
+    `path` at the end, and is then certain to be on the disk; after an error it is removed.
 
-    temporary: in the folder of `path`; by default its name with ".partial" behind it. The files in
-    a folder are to be written through `replacing`, too. A folder replaces no other: `remove` that.
-    Raises ValueError for a file whose name a folder, a link or a device has.
+    temporary: in the folder of `path`; by default its name with ".partial" after it. Write the
+    files in a folder through `replacing`, too. A folder can't replace another: `remove` that first.
+    Raises ValueError for a file if its name belongs to a folder, a link or a device.
     """
     path = Path(path)
     if temporary is None:
@@ -39,7 +39,7 @@ def replacing(path: str | Path, temporary: Path | None = None) -> Iterator[Path]
             os.replace(partial, path)
         except FileNotFoundError:
             raise OSError(
-                f"{path} is being written by another process as well: wait for it, then look."
+                f"another process is writing {path} as well: wait for it, then look again."
             ) from None
         sync(path.parent)
     except BaseException:
@@ -48,7 +48,8 @@ def replacing(path: str | Path, temporary: Path | None = None) -> Iterator[Path]
 
 
 def make_folder(path: str | Path) -> None:
-    """Make a folder and those above it, on the disk for sure: a lost folder loses what it holds."""
+    """Make a folder and those above it, certain to be on the disk: one that is lost takes along
+    what it holds."""
     path = Path(path)
     if not path.is_dir():
         make_folder(path.parent)
@@ -56,14 +57,14 @@ def make_folder(path: str | Path) -> None:
             os.mkdir(path)
         if not path.is_dir():
             link = path.is_symlink() and not path.exists()
-            what = "a link to something that is not there" if link else "a file, not a folder"
+            what = "a link to something that does not exist" if link else "a file, not a folder"
             raise NotADirectoryError(f"{path} is {what}")
         sync(path.parent)
 
 
 def require_replaceable(path: str | Path) -> None:
-    """Raise ValueError unless a file may be written under this name: nothing may be there, or a
-    regular file. A link would be replaced and not followed, and a device such as /dev/null would
+    """Raise ValueError unless a file may be written under this name: only nothing or a regular file
+    may be there. A link would be replaced instead of followed, and a device such as /dev/null would
     become a file for the whole machine."""
     path = Path(path)
     if path.is_symlink():
@@ -71,7 +72,7 @@ def require_replaceable(path: str | Path) -> None:
     if path.is_dir():
         raise ValueError(f"{path} is a folder: give the name of a file.")
     if path.exists() and not path.is_file():
-        raise ValueError(f"{path} is no regular file: choose another name.")
+        raise ValueError(f"{path} is not a regular file: choose another name.")
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
@@ -86,7 +87,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_json(path: str | Path, value: object) -> None:
-    """Write JSON that people can read. Raises ValueError for nan and inf, which JSON has not."""
+    """Write JSON that people can read. Raises ValueError for nan and inf, which JSON lacks."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n")
 
@@ -98,7 +99,7 @@ def write_json_lines(path: str | Path, rows: Iterable) -> None:
 
 
 def append_json_line(path: str | Path, row: object) -> None:
-    """Add one JSON value to a file of them. It is on the disk for sure only after `sync`."""
+    """Add one JSON value to a file of them. It is certain to be on the disk only after `sync`."""
     line = json.dumps(row, allow_nan=False) + "\n"
     with open(path, "ab") as file:
         file.write(line.encode())
@@ -107,13 +108,13 @@ def append_json_line(path: str | Path, row: object) -> None:
 def read_json_lines(path: str | Path) -> list:
     """The values of a file of JSON lines; a last line cut short by an interruption is left out.
 
-    Raises ValueError, with its number, for any other line that cannot be read.
+    Raises ValueError, with the line's number, for any other line that cannot be read.
     """
     rows, unreadable = readable_json_lines(path)
     if unreadable:
         raise ValueError(
-            f"{path} is no file of JSON lines, or damaged: line {unreadable[0]} is no JSON object; "
-            "copy the file again, or take that line out."
+            f"{path} is not a file of JSON lines, or is damaged: line {unreadable[0]} is not a "
+            "JSON object; copy the file again, or take that line out."
         )
     return rows
 
@@ -121,7 +122,7 @@ def read_json_lines(path: str | Path) -> list:
 def readable_json_lines(path: str | Path) -> tuple[list, list[int]]:
     """The objects of a file of JSON lines, and the numbers of the lines that cannot be read.
 
-    A last line without its end was being written when its process died: it counts as neither.
+    A last line without a newline was being written when its process died: it counts as neither.
     """
     rows, unreadable = [], []
     require_regular(path)
@@ -132,7 +133,7 @@ def readable_json_lines(path: str | Path) -> tuple[list, list[int]]:
             if not isinstance(row, dict):
                 raise ValueError
             rows.append(row)
-        except ValueError:  # no JSON, or no UTF-8
+        except ValueError:  # not JSON, or not UTF-8
             if number < len(lines):
                 unreadable.append(number)
     return rows, unreadable
@@ -148,7 +149,7 @@ def sha256(content: bytes | str | Path) -> str:
 
 def remove(path: Path) -> None:
     """Delete a file or a folder, if it is there. A folder gets the name "old" first, so that an
-    interruption leaves no half of it under its own."""
+    interruption never leaves half of it under its own."""
     if not path.is_dir():
         with suppress(FileNotFoundError):
             os.unlink(path)
@@ -163,7 +164,7 @@ def remove(path: Path) -> None:
 
 def sync(path: Path) -> None:
     """Wait until a file's content, or a folder's list of names, is on the disk."""
-    # Windows opens no folders, and syncs only what is open for writing.
+    # Windows can't open folders, and only syncs what is open for writing.
     try:
         handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     except PermissionError:

@@ -2,7 +2,7 @@
 
 config.json and further files (a tokenizer) say what the run is, metrics.jsonl what happened,
 checkpoints/ lets it go on after any interruption, model.safetensors is its result. checksums.json
-says what the files hold that no longer change; that the result is among them ends the run.
+lists the files that no longer change; once the result is among them, the run has ended.
 """
 
 import contextlib
@@ -37,29 +37,29 @@ from transformer_lib.runs.processes import Processes
 from transformer_lib.runs.progress import Meter
 from transformer_lib.runs.settings import WATCHING, with_current_defaults
 
-# What checksums.json lists of a finished run, beside the files that make it.
+# What checksums.json lists for a finished run, besides the files that it was started with.
 RESULT = ("config.json", "environment.json", "metrics.jsonl", "sentences.jsonl", checksums.WEIGHTS)
 OWN = (*RESULT, checksums.NAME, "checkpoints", "tensorboard", lock.NAME)  # names that a run uses
 
 
 def require_own_names(files: dict[str, str]) -> None:
-    """Raise ValueError unless each name is a plain one, and not of a file that the run writes."""
+    """Raise ValueError unless each name is a plain one, and not that of a file the run writes."""
     for name in files:
         if name in OWN or name in ("", "..") or Path(name).name != name:
             raise ValueError(
                 f"files names {name!r}; expected the plain name of a file in the run's folder, "
-                f"and none that the run writes itself: {', '.join(OWN)}."
+                f"but none that the run writes itself: {', '.join(OWN)}."
             )
 
 
 def log_state(path: Path, entries: int) -> dict:
-    """What a checkpoint says of metrics.jsonl: how many entries it held, and their SHA-256."""
+    """What a checkpoint says about metrics.jsonl: how many entries it held, and their SHA-256."""
     lines = path.read_bytes().split(b"\n")[:entries] if path.exists() else []
     return {"entries": entries, "sha256": sha256(b"".join(line + b"\n" for line in lines))}
 
 
 def stale_scores(folder: Path) -> list[str]:
-    """The files of scores that are of other weights or translations than those in the folder."""
+    """The score files that belong to other weights or translations than those in the folder."""
     stale = []
     for path in sorted([*folder.glob("scores*.json"), *folder.glob("shipping.json")]):
         try:
@@ -82,19 +82,19 @@ def said_of_unlisted(folder: Path, names: list[str]) -> str:
     """A sentence about scores and translations that checksums.json does not list."""
     which = "are" if len(names) > 1 else "is"
     return (
-        f"{', '.join(names)} in {folder} {which} not listed in {checksums.NAME}, so nothing tells "
-        "whether they are whole and fit together: saving was interrupted. `evaluate --save` writes "
-        "them again."
+        f"{', '.join(names)} in {folder} {which} not listed in {checksums.NAME}, so nothing says "
+        "that they are complete and belong together: saving was interrupted. `evaluate --save` "
+        "writes them again."
     )
 
 
 class TrainingDiverged(RuntimeError):
-    """The loss or the gradient is no longer a number; earlier checkpoints are whole."""
+    """The loss or the gradient is no longer a number; earlier checkpoints are intact."""
 
 
 @dataclass
 class TrainingState:
-    """Everything that changes while a run trains, the random numbers' generators aside."""
+    """Everything that changes while a run trains, except the random number generators."""
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
@@ -147,7 +147,7 @@ class RunFolder:
         """Go on where an earlier part of this run stopped, bit for bit as if it had not; returns
         that step, 0 in a new folder.
 
-        data_info and files (name -> text) say what the run is, beside the configurations.
+        data_info and files (name -> text) say what the run is, besides the configurations.
         Raises ValueError when the folder holds another run, or a damaged one; RuntimeError when
         another process trains in it.
         """
@@ -169,7 +169,7 @@ class RunFolder:
                     for name, text in files.items():
                         write_text(self.path / name, text)
                     checksums.write(self.path, list(files))
-                    write_json(config_path, settings)  # last: where it is, the others are too
+                    write_json(config_path, settings)  # last: if it is there, so are the others
                     checksums.write(self.path, {*files, "config.json"})
             checksums.require(self.path, *files, "config.json")
         self.processes.wait()
@@ -192,15 +192,15 @@ class RunFolder:
         if first:
             with contextlib.suppress(OSError) if self.finished else self._writing():
                 checkpoint.discard_remains(self.path)
-                if self.finished:  # a cut right after the end may have left one
+                if self.finished:  # an interruption right after the end may have left one
                     checkpoint.discard_damaged(self.path)
             if not self.finished:
                 with self._writing():
-                    # What may change from now on is not listed until it no longer does.
+                    # What may still change is not listed until it no longer can.
                     write_json_lines(self.path / "metrics.jsonl", self.metrics)
                     kept = self._listed_otherwise()
                     checksums.write(self.path, list(files), kept)
-                    if step < self.config.max_steps:  # what may change has perhaps changed
+                    if step < self.config.max_steps:  # settings that may differ perhaps do
                         write_json(config_path, settings)
                     checksums.write(self.path, {*files, "config.json"}, kept)
             if self.config.tensorboard and not self.finished:
@@ -216,7 +216,7 @@ class RunFolder:
         return {name: known for name, known in listed.items() if name.startswith(saved)}
 
     def _require_same_run(self, before: dict, now: dict) -> None:
-        """What may change between the parts of a run is how it is watched, and its length."""
+        """Between its parts, only the length of a run may change, and how it is watched."""
         # Two processes do in one update what one process does with twice the batches.
         free = WATCHING | {"max_steps", "accumulate"}
         settings = [
@@ -238,11 +238,11 @@ class RunFolder:
                 what = "other sentence pairs or another tokenizer"
             raise ValueError(
                 f"{self.path} holds a run with {what}; "
-                "choose a new run folder, or the same settings to resume."
+                "choose a new run folder, or resume with the same settings."
             )
 
     def _require_open_end(self, step: int, max_steps: int) -> None:
-        """A run may get another length, but not once its end, or the cooldown before it, began."""
+        """A run may get another length, but not after its end, or its cooldown, has begun."""
         last = min(max_steps, self.config.max_steps) - self.config.cooldown
         if max_steps != self.config.max_steps and step > last:
             raise ValueError(
@@ -277,19 +277,19 @@ class RunFolder:
         """Take the entries that metrics.jsonl held at a checkpoint; later ones will be written
         again, unless the run is finished.
 
-        A file that holds less than it did is kept beside, and the loss is said.
+        A file that holds less than it did is kept under another name, and a line says so.
         """
-        path, known = self.path / "metrics.jsonl", saved.get("log")  # older checkpoints: not known
+        path, known = self.path / "metrics.jsonl", saved["log"]
         entries, unreadable = readable_json_lines(path) if path.exists() else ([], [])
         kept = [e for e in entries if isinstance(e.get("step"), int) and e["step"] <= saved["step"]]
-        wrong = f"line {unreadable[0]} is no JSON object" if unreadable else ""
-        if known and log_state(path, known["entries"]) != known:
+        wrong = f"line {unreadable[0]} is not a JSON object" if unreadable else ""
+        if log_state(path, known["entries"]) != known:
             missing = known["entries"] - len(kept)
             changed = f"{missing} entries are missing" if missing > 0 else "an entry was changed"
             wrong = wrong or changed
         result, averaged = checksums.WEIGHTS, any("averaged" in e for e in kept)
         listed = checksums.read(self.path)
-        ended = averaged if listed is None else result in listed  # older runs have no list
+        ended = averaged if listed is None else result in listed  # the list may be deleted
         if ended and saved["step"] >= self.config.max_steps:
             differing = checksums.differing(self.path)
             for name in differing:
@@ -324,7 +324,7 @@ class RunFolder:
         if self.processes.first:
             log = self.path / "metrics.jsonl"
             with self._writing():
-                sync(log)  # what the checkpoint counts on must be there after a power cut, too
+                sync(log)  # what the checkpoint relies on must survive a power cut, too
             values["log"] = log_state(log, len(self.metrics))
             tensors = {
                 "model": state.model.state_dict(),
@@ -344,8 +344,8 @@ class RunFolder:
         self.processes.wait()
 
     def _discard_old(self) -> None:
-        """A checkpoint between the regular ones, from an interruption, goes once it is not the
-        newest: the final average must not depend on interruptions."""
+        """Delete old checkpoints. One that an interruption left between the regular ones goes once
+        it isn't the newest: the final average must not depend on interruptions."""
         with self._writing():
             checkpoint.discard_all_but(
                 self.path, self.config.keep_checkpoints, self.config.checkpoint_every
@@ -367,7 +367,7 @@ class RunFolder:
         return entry
 
     def measure(self, step: int, validate: Callable[[], dict] | None) -> dict:
-        """What `validate` finds, in the first process; its numbers must be numbers."""
+        """What `validate` finds, in the first process; each number must be finite."""
         found = require_measures(validate() if validate and self.processes.first else {})
         for name, value in found.items():
             if not math.isfinite(value):
@@ -425,7 +425,7 @@ class RunFolder:
             self.log({"step": step, "averaged": len(paths)} | self.measure(step, validate))
             with self._writing():
                 sync(self.path / "metrics.jsonl")
-                # Last: that the result is listed says that all the rest is there.
+                # Last: once the result is listed, all the rest is there.
                 listed = checksums.read(self.path) or {}
                 checksums.write(self.path, {*listed, *RESULT}, self._listed_otherwise())
                 checkpoint.discard_damaged(self.path)
@@ -463,14 +463,13 @@ class RunFolder:
             yield
         except OSError as error:
             if isinstance(error, PermissionError) and error.errno is None:
-                raise  # a file that may not be read: it was said which
+                raise  # a file that may not be read, which has been named
             said = error.strerror or error
             advice = "choose another run folder"
             if not isinstance(error, FileNotFoundError | FileExistsError | NotADirectoryError):
                 advice = f"free some space or {advice}"
             raise OSError(
-                f"cannot write to {self.path} ({said}); {advice}. Checkpoints saved earlier are "
-                "whole."
+                f"cannot write to {self.path} ({said}); {advice}. Earlier checkpoints are intact."
             ) from None
 
 

@@ -16,8 +16,8 @@ NAME = "lock"
 class RunLock:
     """Hold a run folder for this process, from `acquire` to `release` or to the process's end.
 
-    The operating system frees the lock when its holder dies, in whatever way: a file that a killed
-    process left means nothing. Where a file system knows no locks, a line says so.
+    The operating system frees the lock when its holder dies, however that happens: a file that a
+    killed process left means nothing. If the file system has no locks, a line says so.
     """
 
     def __init__(self, folder: str | Path):
@@ -35,21 +35,21 @@ class RunLock:
         """Take the lock. Raises RuntimeError, naming the holder, if another process has it."""
         while self._handle is None:
             try:
-                # A link here would have the file behind it overwritten.
+                # If this were a link, the file that it points to would be overwritten.
                 flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
                 handle = os.open(self.path, flags, 0o644)
             except OSError as error:
                 if error.errno == errno.ELOOP:
                     raise RuntimeError(f"{self.path} is a link: remove it first.") from None
                 if error.errno in (errno.ENOTDIR, errno.EISDIR, errno.ENOENT):
-                    raise RuntimeError(f"{self.path} cannot be a lock: it lies in no folder, or is "
-                                       "one itself; choose another run folder.") from None
-                if error.errno in (errno.EACCES, errno.EROFS):  # who cannot write spoils nothing
+                    raise RuntimeError(f"{self.path} cannot be a lock: it is not in a folder, or "
+                                       "is one itself; choose another run folder.") from None
+                if error.errno in (errno.EACCES, errno.EROFS):  # what can't write does no harm
                     return
                 raise
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 os.close(handle)
-                raise RuntimeError(f"{self.path} is no regular file: remove it first.")
+                raise RuntimeError(f"{self.path} is not a regular file: remove it first.")
             try:
                 _lock(handle)
             except BlockingIOError:
@@ -83,8 +83,8 @@ class RunLock:
         """Give the lock back, and leave no file behind."""
         if self._handle is not None:
             try:
-                os.unlink(self.path)  # before the lock is free: else it could be another's
-            except OSError:  # Windows removes no open file, and an empty lock is no harm
+                os.unlink(self.path)  # while we hold the lock: later it could be another's
+            except OSError:  # Windows can't remove an open file, and an empty lock does no harm
                 pass
             os.close(self._handle)
             self._handle = None
@@ -93,7 +93,7 @@ class RunLock:
         try:
             about = json.loads(self.path.read_bytes())
             return f"process {about['pid']} on {about['host']}, since {about['since']},"
-        except (OSError, ValueError, KeyError, TypeError):  # it has not written it yet
+        except (OSError, ValueError, KeyError, TypeError):  # the holder hasn't written it yet
             return "another process"
 
 
@@ -111,7 +111,7 @@ def _lock_on_windows(handle: int) -> None:
         import msvcrt
     except ImportError:
         raise OSError(errno.ENOSYS, "this system has no file locks") from None
-    os.lseek(handle, 2**30, os.SEEK_SET)  # a byte far behind the text, which others may read
+    os.lseek(handle, 2**30, os.SEEK_SET)  # a byte far beyond the text, which others may read
     try:
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
     except OSError as error:

@@ -17,8 +17,8 @@ from transformer_lib.translator import Translator
 def results_dir() -> Path:
     """The folder of recorded runs: RESULTS_DIR, or results/ of this repository.
 
-    The first call of a program prints a line for each file in it that is not the one that a
-    checksums.json lists. (The weights of a run are compared when it is found.)
+    A program's first call prints a line for each file in it that is not the one that a
+    checksums.json lists. (The weights of a run are compared when the run is found.)
     """
     folder = os.environ.get("RESULTS_DIR") or Path(__file__).resolve().parents[2] / "results"
     for line in _differing_results(str(folder)):
@@ -50,10 +50,10 @@ def _differing_results(folder: str) -> list[str]:
 def find_run(name: str | Path) -> Path:
     """A run folder by its path, or by its name in results/.
 
-    Where the folder lists its files (checksums.json, as every run that ends now does), each must
-    hold what it held when it was written; a folder without that list, of an older run, is as good.
-    Where there is no results/, as in an installation from a wheel, a run that the book ships is
-    fetched from its repository, once. Raises ValueError for what is no run.
+    If the folder lists its files (checksums.json, which every finished run has), each must hold
+    what it held when it was written; without that list nothing is compared. If there is no
+    results/, as in an installation from a wheel, a run that the book ships is fetched from its
+    repository, once. Raises ValueError when there is no such run.
     """
     if len(str(name)) > 4000:
         raise ValueError(f"no run has a name of {len(str(name)):,} characters.")
@@ -99,12 +99,12 @@ def load_pretrained(
 
     Its length penalty is the one with which the run's validation set was last scored and saved
     (`evaluate --split validation --save`), else 1.
-    Prints a line when scores beside the weights are of other weights.
+    Prints a line when the scores beside the weights belong to other weights.
     Raises ValueError when there is no such run, or its files are damaged or do not fit.
     """
     folder = find_run(name)
     for stale in stale_scores(folder):
-        print(f"{folder / stale} holds the scores of other weights than those beside it.")
+        print(f"{folder / stale} holds scores of weights other than those beside it.")
     if unlisted := checksums.unlisted(folder):
         print(said_of_unlisted(folder, unlisted))
     model = checkpoint.load_model(folder).to(pick_device(str(device)))
@@ -113,7 +113,7 @@ def load_pretrained(
     if written != read:
         raise ValueError(
             f"{folder / 'tokenizer.json'} has {written} tokens, but the model of the config.json "
-            f"beside it reads {read}: they come from two runs; copy all files of one run again."
+            f"beside it reads {read}: they come from different runs; copy all files of one again."
         )
     return Translator(model, tokenizer, _chosen_length_penalty(folder))
 
@@ -130,7 +130,7 @@ def _chosen_length_penalty(folder: Path) -> float:
     except (ValueError, KeyError, TypeError):
         raise ValueError(
             f"{path} is damaged: length_penalty should be a number from -100 to 100 in JSON. "
-            "Delete it, or write it anew with `evaluate --split validation --save`."
+            "Delete it, or write it again with `evaluate --split validation --save`."
         ) from None
 
 

@@ -18,14 +18,14 @@ from torch.nn.parallel import DistributedDataParallel
 from transformer_lib.guards import guard
 from transformer_lib.runs.device import named, of_torchrun
 
-PATIENCE = 120  # seconds after which a process says that it waits for the others
+PATIENCE = 120  # seconds after which a process says that it's waiting for the others
 
 
 class Processes:
     """The processes of torchrun, or this one alone: rank 0 of a world of 1."""
 
     def __init__(self, device: str = "auto"):
-        """device: that of TrainConfig; decides how the processes speak to each other."""
+        """device: that of TrainConfig; decides how the processes talk to each other."""
         named(device)
         self.rank, self.world = 0, 1
         if (world := of_torchrun("WORLD_SIZE", 1)) > 1:
@@ -44,7 +44,7 @@ class Processes:
 
     @contextlib.contextmanager
     def _with_others(self):
-        """Around what ends only once the others take part in it."""
+        """Around an operation that ends only once the others have taken part."""
         before, self._since = self._since, self._since or time.monotonic()
         try:
             yield
@@ -52,7 +52,7 @@ class Processes:
             self._since = before
 
     def _watch(self) -> None:
-        """Say it, once a wait, where the others let this process wait."""
+        """Say so, once for each wait, when the others keep this process waiting."""
         said = None
         while True:
             time.sleep(1)
@@ -75,7 +75,7 @@ class Processes:
         return DistributedDataParallel(_LossOfModel(model, loss), device_ids=ids)
 
     def exchange_gradients(self, loss_of: Callable, now: bool) -> AbstractContextManager:
-        """Around a batch: whether its gradients, and those added before, go to all processes."""
+        """Around a batch. now: its gradients, and those added before, go to all processes."""
         if self.world == 1:
             return contextlib.nullcontext()
         return self._with_others() if now else loss_of.no_sync()
@@ -96,7 +96,7 @@ class Processes:
         return tensor
 
     def any(self, flag: bool, device: torch.device) -> bool:
-        """Whether it is so in any process."""
+        """Whether the flag is set in any process."""
         return bool(self.total(torch.tensor(float(flag), device=device)))
 
     def gather(self, value: object) -> list:
@@ -116,14 +116,14 @@ class Processes:
         return isinstance(error, dist.DistError) or any(word in str(error) for word in words)
 
     def wait(self) -> None:
-        """Until all processes are here."""
+        """Wait until all processes have come this far."""
         if self.world > 1:
             with self._with_others():
                 dist.barrier()
 
 
 def _require_torchrun(world: int) -> None:
-    """Raise ValueError unless this process is one of torchrun's; the others would be waited for."""
+    """Raise ValueError unless torchrun started this process; it would wait for others in vain."""
     names = "RANK", "MASTER_ADDR", "MASTER_PORT"
     missing = [name for name in names if name not in os.environ]
     rank, port = of_torchrun("RANK", 0), of_torchrun("MASTER_PORT", 0)
@@ -136,7 +136,7 @@ def _require_torchrun(world: int) -> None:
 
 
 class _LossOfModel(nn.Module):
-    """DistributedDataParallel wants a module whose output is what gradients are taken of."""
+    """DistributedDataParallel wants a module, and takes the gradients of its output."""
 
     def __init__(self, model: nn.Module, loss: Callable):
         super().__init__()

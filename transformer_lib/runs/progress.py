@@ -35,7 +35,7 @@ class Meter:
         return total / self.n_tokens if self.n_tokens else 0.0
 
     def entry(self) -> dict:
-        """What is logged; counting begins anew."""
+        """The next entry of the log; counting starts again."""
         loss, now = self.mean_loss(), time.perf_counter()
         seconds, tokens = now - self.since, self.n_tokens
         self.loss_sum.zero_()
@@ -45,7 +45,7 @@ class Meter:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """What the block takes is no time of training."""
+        """The time that the block takes doesn't count as training."""
         begin = time.perf_counter()
         yield
         self.since += time.perf_counter() - begin
@@ -81,7 +81,7 @@ class ProgressBar:
         self.bar.close()
 
     def show(self, entry: dict) -> None:
-        """The numbers of a log entry, until the next brings others."""
+        """Show the numbers of a log entry, until the next one."""
         names = {"loss": "loss", "tok/s": "tokens_per_second", "val": "validation_loss",
                  "BLEU": "validation_bleu"}
         self.numbers |= {
@@ -92,7 +92,7 @@ class ProgressBar:
         self.bar.set_postfix(self.numbers, refresh=False)
 
     def update(self) -> None:
-        """One step more."""
+        """One more step."""
         self.bar.update()
 
 

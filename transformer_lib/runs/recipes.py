@@ -1,7 +1,7 @@
 """Recipes: all settings of a training run, under one name.
 
 A notebook, the command (`train --recipe short`, `train --like multi30k-de-en`) and the comparison
-with what was recorded take a recipe from here, so that they cannot tell different ones.
+with what was recorded take a recipe from here, so that they can't disagree.
 """
 
 import json
@@ -25,7 +25,7 @@ FILM = Path(__file__).resolve().parents[2] / "book" / "_static" / "live" / "film
 
 @dataclass(frozen=True)
 class Recipe:
-    """All settings of a run but the device and its precision: those are "auto".
+    """All settings of a run except the device and the precision, which are "auto".
 
     data: source, src, tgt, tokenizer (kind), vocab_size, as a run's config.json has them under
     "data". model: fields of ModelConfig without the vocabulary. train: as for one process.
@@ -37,11 +37,11 @@ class Recipe:
     train: TrainConfig
 
     def model_config(self, vocab_size: int) -> ModelConfig:
-        """The model's sizes, with the vocabulary that the tokenizer came to have."""
+        """The model's sizes, with the vocabulary size that the tokenizer ended up with."""
         return ModelConfig(vocab_size, **self.model)
 
     def data_info(self, pairs: Pairs) -> dict:
-        """What `training.train` is to keep of the data; source is what was really loaded."""
+        """What `training.train` should record about the data; source is what was really loaded."""
         return self.data | {"source": pairs.source}
 
 
@@ -54,8 +54,8 @@ class Record:
     config: dict
 
 
-# The short recipe: a small model, even steps, and a rate that falls over the second half of it.
-# How it came about: the page "A translator in ten minutes".
+# The short recipe: a small model, even steps, and a rate that falls over the run's second half.
+# The page "A translator in ten minutes" says how it came about.
 SHORT = Recipe(
     "short",
     data={"source": "multi30k", "src": "de", "tgt": "en", "tokenizer": "bpe", "vocab_size": 5000},
@@ -88,8 +88,8 @@ RECIPES = {recipe.name: recipe for recipe in (SHORT,)}
 def find(name: str | Path) -> Recipe:
     """A recipe by its name, or that of a recorded run or of a run folder.
 
-    Device and precision are "auto", whatever the run was trained with: not every device has its
-    numbers. Raises ValueError for a run that does not hold a recipe.
+    Device and precision are "auto", whatever the run was trained with: not every device has that
+    precision. Raises ValueError for a run that does not hold a recipe.
     """
     if str(name) in RECIPES:
         return RECIPES[str(name)]
@@ -130,15 +130,15 @@ def find(name: str | Path) -> Recipe:
 
 
 def differences(recipe: Recipe, config: dict) -> list[str]:
-    """The settings in which a run's config.json trains another model than the recipe, as text."""
+    """The settings by which a run's config.json trains another model than the recipe, as text."""
     about = with_current_defaults(config)
     about["train"]["accumulate"] *= about.get("processes", 1)  # as for one process
     model = to_dict(recipe.model_config(about["model"]["vocab_size"]))
     told = {"model": model, "train": to_dict(recipe.train), "data": recipe.data}
-    del model["vocab_size"]  # stands in the data, as it was asked for
+    del model["vocab_size"]  # it's in the data, as it was asked for
     free = FREE
     if recipe.train.average > 1:
-        free = FREE - {"checkpoint_every"}  # what is averaged
+        free = FREE - {"checkpoint_every"}  # decides what is averaged
     return [
         f"{name} {about[part][name]!r}, not {value!r}"
         for part, settings in told.items()
@@ -171,16 +171,16 @@ def record(recipe: Recipe) -> Record | None:
 
 
 def smaller(recipe: Recipe, model: dict, train: dict, vocab_size: int) -> Recipe:
-    """The same recipe at another size: what a test of seconds trains.
+    """The same recipe at another size, for a test that takes seconds.
 
     model, train: settings to change, by the names of ModelConfig and TrainConfig. Raises ValueError
-    for a name that neither of them has, and for settings that make no model.
+    for a name that neither of them has, and for settings that don't make a model.
     """
     for given, cls in ((model, ModelConfig), (train, TrainConfig)):
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(given) - known):
             raise ValueError(
-                f"{unknown[0]!r} is no setting of {cls.__name__}; it has "
+                f"{unknown[0]!r} is not a setting of {cls.__name__}; it has "
                 f"{', '.join(sorted(known))}."
             )
     made = Recipe(
@@ -189,7 +189,7 @@ def smaller(recipe: Recipe, model: dict, train: dict, vocab_size: int) -> Recipe
         recipe.model | model,
         replace(recipe.train, **train),
     )
-    made.model_config(vocab_size)  # which refuses sizes that make no model
+    made.model_config(vocab_size)  # refuses sizes that don't make a model
     return made
 
 

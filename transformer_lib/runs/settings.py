@@ -1,4 +1,4 @@
-"""What a run is, as its config.json says it."""
+"""What a run is, as its config.json describes it."""
 
 import dataclasses
 import json
@@ -11,9 +11,9 @@ WATCHING = {"device", "progress", "tensorboard", "log_every", "keep_checkpoints"
 
 
 def with_current_defaults(run: dict) -> dict:
-    """A run's config.json with every field of today's configurations.
+    """A run's config.json with every field of the current configurations.
 
-    A field that came after the run was trained has a default that changes nothing.
+    A field that was added after the run was trained has a default that changes nothing.
     """
     run = {part: dict(v) if isinstance(v, dict) else v for part, v in run.items()}
     for part, cls in (("model", ModelConfig), ("train", TrainConfig)):

@@ -24,7 +24,7 @@ TIMED = 40  # sentences, each translated by itself
 
 
 def compare(run: str | Path, exported: str | Path, beam_size: int = 5) -> dict:
-    """A run's own weights beside those of its exported file: what is kept as shipping.json.
+    """A run's own weights compared with its exported file's: what is kept as shipping.json.
 
     Both translate the run's own validation and test sets, with the run's length penalty.
     Raises ValueError when the run does not record its data, or the file is damaged.
@@ -84,7 +84,7 @@ def milliseconds(texts: list[str], translators: dict[str, Translator], beam_size
     taken = {name: [] for name in translators}
     order = [*translators.items()]
     for text in texts:
-        # Not counted: whoever is the first to see a sentence of a new length prepares the products.
+        # Not timed: the first to see a sentence of a new length has to prepare the products.
         order[0][1].translate([text], beam_size, attention=False)
         for name, translator in order:
             start = time.perf_counter()

@@ -37,11 +37,11 @@ def export_ctranslate2(run: str | Path, folder: str | Path) -> None:
     """Write a run of results/, or any run folder, as a new folder that CTranslate2 opens.
 
     Raises ImportError without CTranslate2, and ValueError when the run does not exist or has a
-    part that is not translated here, or when `folder` is there already.
+    part that can't be converted, or when `folder` already exists.
     """
     folder = Path(folder)
     if folder.exists() or folder.is_symlink():
-        raise ValueError(f"{folder} is there already: choose another name, or remove it first.")
+        raise ValueError(f"{folder} already exists: choose another name, or remove it first.")
     translator = load_pretrained(find_run(run))
     spec = specification(translator)
     make_folder(folder.absolute().parent)

@@ -19,7 +19,7 @@ def encode_split(
     """Ids of the sources and of the targets of a split.
 
     With max_tokens, the budget of a batch, pairs too long for it or for the model are left out;
-    without, a sentence too long for the model is an error: leaving it out would score another set.
+    without, a sentence too long for the model is an error: leaving it out would change the score.
     Raises ValueError for that, and when nothing is left.
     """
     rows = pairs.get(split, [])
@@ -55,7 +55,7 @@ def encode_split(
 
 
 def describe(pairs: Pairs, info: dict | None, sources: list, targets: list) -> dict:
-    """What config.json says of the data: what is given or known of it, and a checksum."""
+    """What config.json says about the data: what is given or known, and a checksum."""
     if not info:
         info = {"source": pairs.source} if hasattr(pairs, "source") else {}
     return info | {"checksum": zlib.crc32(json.dumps([sources, targets]).encode())}

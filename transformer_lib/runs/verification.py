@@ -1,4 +1,4 @@
-"""Does a run hold what its folder says of it? Its files, its scores, its translations."""
+"""Is a run what its folder says it is? Checks its files, its scores and its translations."""
 
 import contextlib
 import io
@@ -17,16 +17,16 @@ from transformer_lib.runs.checkpoint import load_weights, read_config
 from transformer_lib.runs.files import read_json_lines, readable_json_lines, sha256
 from transformer_lib.runs.pretrained import find_run, load_pretrained
 
-# Another processor takes sums in another order, and a beam whose two best are equally good turns.
+# Another processor sums in another order, and where two hypotheses tie, the beam may flip.
 SHARE_AGAIN, BLEU_AGAIN = 0.98, 0.2
-# What scores must say of themselves before anything can be compared.
+# What scores must say about themselves before anything can be compared.
 CLAIM = {"split": str, "bleu": float, "weights": str, "data": str, "src": str, "tgt": str,
          "sentences": int, "beam_size": int, "length_penalty": float}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at, and what came of it; `holds` is None if it couldn't be."""
+    """One thing that was checked, and the outcome; `holds` is None if it couldn't be checked."""
 
     holds: bool | None
     about: str
@@ -39,14 +39,14 @@ def verify(
     run: str | Path = "multi30k-de-en",
     load: Callable[[str, str, str], dict] = data.load_parallel,
 ) -> Iterator[Finding]:
-    """Hold a run to its files, its scores and its translations; yields a Finding for each.
+    """Check a run's files, its scores and its translations; yields a Finding for each.
 
     Every listed file must hold the bytes that were written; a folder without that list must at
-    least hold a model that translates, if it is a translator. Kept scores must be of these weights,
-    and kept translations must give them again. The model translates the test set again, and a split
-    without translations: ten seconds each on one core, or a minute without a C compiler.
-    run: a name in results/ or a run folder. load: (data, src, tgt) -> splits, where the pairs come
-    from. Raises ValueError where there is no such run, or a file of it is damaged.
+    least hold a model that translates, if it is a translator. Saved scores must belong to these
+    weights, and saved translations must give them again. The model translates the test set again,
+    and a split without translations: ten seconds each on one core, or a minute without a C
+    compiler. run: a name in results/ or a run folder. load: (data, src, tgt) -> splits, where the
+    pairs come from. Raises ValueError when there is no such run, or one of its files is damaged.
     """
     folder = find_run(run)  # compares every listed file
     read_config(folder)  # where nothing is listed, too
@@ -59,7 +59,7 @@ def verify(
             if any(name.startswith("src_embedding") for name in weights):
                 load_pretrained(folder)
             else:
-                yield Finding(None, "its model is no translator, so it can't be tried")
+                yield Finding(None, "its model isn't a translator, so it can't be tried")
         except (OSError, ValueError) as error:
             yield Finding(False, f"it can't translate: {error}")
             return
@@ -69,7 +69,7 @@ def verify(
     else:
         yield Finding(True, f"{len(listed)} files hold what was written")
     if unlisted := checksums.unlisted(folder):
-        yield Finding(False, f"{', '.join(unlisted)}: in no list, so saving was interrupted")
+        yield Finding(False, f"{', '.join(unlisted)}: not listed, so saving was interrupted")
     paths = sorted(folder.glob("scores*.json"))
     if not paths:
         yield Finding(None, "no scores are kept (`evaluate --save` keeps them)")
@@ -85,17 +85,17 @@ def verify(
 
 
 def _unreadable(folder: Path) -> Iterator[str]:
-    """What is no JSON, of the files that only tell how the run went."""
+    """What isn't JSON, among the files that only record how the run went."""
     for name in ("environment.json", "shipping.json"):
         try:
             if (path := folder / name).exists() and not isinstance(json.loads(path.read_bytes()),
                                                                    dict):
                 raise ValueError
         except (ValueError, RecursionError):
-            yield f"{name} is damaged: it holds no JSON object"
+            yield f"{name} is damaged: it doesn't hold a JSON object"
     for name in ("metrics.jsonl", "sentences.jsonl"):
         if (path := folder / name).exists() and (wrong := readable_json_lines(path)[1]):
-            yield f"{name} is damaged: line {wrong[0]} is no JSON object"
+            yield f"{name} is damaged: line {wrong[0]} is not a JSON object"
 
 
 def _scores(folder: Path, suffix: str, about: dict, load) -> Iterator[Finding]:
@@ -116,15 +116,15 @@ def _scores(folder: Path, suffix: str, about: dict, load) -> Iterator[Finding]:
         return
     kept = folder / f"translations{suffix}.jsonl"
     try:
-        with contextlib.redirect_stdout(io.StringIO()):  # which data, is in the sentences
+        with contextlib.redirect_stdout(io.StringIO()):  # the findings name the data
             loaded = load(about["data"], about["src"], about["tgt"])
     except (ImportError, OSError, ValueError) as error:
-        yield Finding(None, f"{said}: its data isn't at hand ({error})")
+        yield Finding(None, f"{said}: its data isn't available ({error})")
         return
     require_pairs(loaded, SPLITS, "what load returned")
     pairs = loaded.get(split, [])[: about["sentences"]]
     if len(pairs) != about["sentences"]:
-        yield Finding(False, f"{said} is said to be of {about['sentences']:,} sentences, and the "
+        yield Finding(False, f"{said} is said to be of {about['sentences']:,} sentences, but the "
                              f"data has {len(pairs):,}")
         return
     sources, references = map(list, zip(*pairs, strict=True))
@@ -152,7 +152,7 @@ def _scores(folder: Path, suffix: str, about: dict, load) -> Iterator[Finding]:
                       f"translated again: {same:,} of {len(texts):,} come out the same")
     again = score(texts, references).bleu
     yield Finding(abs(again - about["bleu"]) <= BLEU_AGAIN,
-                  f"{split} translated again: {again:.2f} BLEU, and {about['bleu']:.2f} is claimed")
+                  f"{split} translated again: {again:.2f} BLEU; {about['bleu']:.2f} is claimed")
 
 
 guard(__name__)

@@ -1,5 +1,5 @@
 """What a reader sees while a model trains: the curve, the speed, and the same sentences again and
-again, from the first babble on. It is kept in the run folder, so that a run that goes on shows all.
+again, from the first babble on. It is kept in the run folder, so that a resumed run shows it all.
 """
 
 import signal
@@ -17,15 +17,15 @@ from transformer_lib.runs.speed import format_seconds
 
 NAME = "sentences.jsonl"
 ROW = ("step", "sentences", "translations")  # of a line of that file
-LATEST = 8  # speeds of which the middle one is told
+LATEST = 8  # speeds, whose median is shown
 
 
 class Watch:
     """Pass it to `training.train` as on_log.
 
     translate: texts in, texts out, by the model that trains. sentences: what is translated at each
-    validation, and at the first entry of the log from each of the updates `looks` on; the first
-    sentence is shown at every look, the others at a few. curve: a visualize.LiveCurve. flops:
+    validation, and at the first log entry at or after each update of `looks`; the first sentence is
+    shown at every look, the others at a few. curve: a visualize.LiveCurve. flops:
     operations of one target token; peak: what a product of matrices reaches here, in FLOP a second.
     stop_after: the update after which the run is stopped as by Ctrl-C; None: it goes to its end.
     """
@@ -77,7 +77,7 @@ class Watch:
             ])
         self.curve.below = self._below()
         if "averaged" not in entry:
-            for name, points in self.curve.points.items():  # after a crash, updates come again
+            for name, points in self.curve.points.items():  # after a crash, updates are repeated
                 while name in entry and points and points[-1][0] >= step:
                     points.pop()
             self.curve(entry)
@@ -85,15 +85,15 @@ class Watch:
             signal.raise_signal(signal.SIGINT)
 
     def tokens_per_second(self) -> float:
-        """Of the latest entries, the middle one."""
+        """The median of the latest entries."""
         return statistics.median(speed for speed, _ in self.speeds[-LATEST:])
 
     def utilisation(self) -> float:
-        """Achieved operations over those that a product of matrices reaches; 0 if not known."""
+        """Operations achieved, as a share of what a matrix product reaches; 0 if not known."""
         return self.tokens_per_second() * self.flops / self.peak if self.peak else 0.0
 
     def status(self) -> str:
-        """One line: how far, how fast, how long still."""
+        """One line: how far, how fast, how much longer."""
         if not self.speeds:
             return f"update {self.reached:,} of {self.config.max_steps:,}"
         parts = [f"update {self.reached:,} of {self.config.max_steps:,}",
@@ -104,7 +104,7 @@ class Watch:
         left = self.config.max_steps - self.reached
         if speeds and left:
             seconds = left / statistics.median(speeds)
-            parts.append(f"time left {format_seconds(seconds)} (training alone)")
+            parts.append(f"time left {format_seconds(seconds)} (training only)")
         return ", ".join(parts)
 
     def _below(self) -> str:
