@@ -1,1 +1,1 @@
-"""Scripts that make what stands in results/: `python -m recordings.<name>`, or `make record`."""
+"""Scripts that make what is in results/: `python -m recordings.<name>`, or `make record`."""

@@ -2,7 +2,7 @@
 
 Each run there has a list of its own, and results/checksums.json lists every other file. Files are
 listed as they are, so look at `git diff results/` first. `--check` names those that differ.
-transformer_lib/runs/shipped.json says the same of the runs to an installation without results/.
+transformer_lib/runs/shipped.json says the same about the runs, for installations without results/.
 """
 
 import sys
@@ -19,7 +19,7 @@ RESULTS = ROOT / "results"
 
 
 def lists(results: Path = RESULTS) -> dict[Path, list[str]]:
-    """Folder -> the names of the files, relative to it, that its checksums.json is to list."""
+    """Folder -> the names of the files, relative to it, that its checksums.json should list."""
     runs = [path.parent for path in sorted(results.glob("*/config.json"))]
     found = {run: [path.name for path in sorted(run.iterdir())] for run in runs}
     loose = (path for path in sorted(results.rglob("*"))
@@ -35,14 +35,14 @@ def problems(results: Path = RESULTS) -> list[str]:
     for folder, names in lists(results).items():
         listed = checksums.read(folder) or {}
         found += [f"{folder / name} is not listed" for name in names if name not in listed]
-        found += [f"{folder / name} is listed and not there" for name in listed
+        found += [f"{folder / name} is listed, but missing" for name in listed
                   if name not in names]
         found += [f"{folder / name} differs" for name in checksums.differing(folder)]
     return found
 
 
 def shipped() -> dict:
-    """What shipped.json is to hold."""
+    """What shipped.json should hold."""
     runs = {folder.name: checksums.read(folder) for folder in lists() if folder != RESULTS}
     files = {name: {file: known[file] for file in download.FILES} for name, known in runs.items()
              if set(download.FILES) <= known.keys()}
@@ -52,7 +52,7 @@ def shipped() -> dict:
 if __name__ == "__main__":
     if "--check" in sys.argv:
         found = problems() + ["shipped.json differs"] * (shipped() != download.shipped())
-        print("\n".join(found) or "all files are as they are listed")
+        print("\n".join(found) or "all files are as listed")
         sys.exit(bool(found))
     for folder, names in lists().items():
         checksums.write(folder, names)

@@ -12,7 +12,7 @@
 results/<run>.json.
 
 Each run is one call of `python -m transformer_lib train` in its own process and its own folder
-under runs/, so any of them can be interrupted and goes on when this command is given again.
+under runs/, so any of them can be interrupted, and goes on when you give this command again.
 Choices are made on the validation set. `seeds` looks at the test set once for each seed, when the
 best is chosen; the others never do. All add to what results/ already holds.
 """
@@ -76,7 +76,7 @@ VARIANTS = {
     "no averaging": "--average 1",
 }
 # How the short recipe came about: each rung keeps the changes of those before it. A sixth of
-# its updates, so that seeds can be afforded.
+# its updates, so that several seeds are affordable.
 GROUND = (
     "--data multi30k --n-encoder-layers 3 --n-decoder-layers 2 --vocab-size 5000 --dropout 0.2 "
     "--max-tokens 2048 --max-steps 400 --warmup 100 --cooldown 200 --peak-lr 0.005 --average 1 "
@@ -128,7 +128,7 @@ TRIES = {
         f"{LARGER} --n-decoder-layers 2 --max-steps 2100 --cooldown 1000"
     ),
 }
-# What the grids lack, in words of the pages that show them; results/<grid>.json says it, too.
+# What the grids lack, in the words of the pages that show them; results/<grid>.json says so, too.
 MISSING = {
     "ablations": {
         "rate": "All these runs have one learning rate",
@@ -146,7 +146,7 @@ MISSING = {
         "seeds": "each recipe has one seed here", "edge": "we tried no model larger than these",
     },
 }
-# What the seeds of a single recipe lack, in words of the pages that show their scores.
+# What the seeds of a single recipe lack, in the words of the pages that show their scores.
 MISSING_OF_A_RECIPE = {
     "rate": "Each of our recipes has one learning rate",
     "edge": "no recipe setting was tried with both lower and higher values",
@@ -187,7 +187,7 @@ def train(folder: Path, options: list[str], penalties: tuple[float, ...] = (1,))
 
 
 def scored(folder: Path, name: str) -> bool:
-    """Whether these scores are there, and of the weights that are there."""
+    """Whether these scores are there, and belong to the weights that are there."""
     scores, weights = folder / name, folder / "model.safetensors"
     if not scores.exists() or name in stale_scores(folder):
         return False
@@ -201,7 +201,7 @@ def read(folder: Path, name: str = "scores-validation.json") -> dict:
 def at_once(jobs: int, function, *arguments) -> list:
     """function over the arguments, `jobs` at a time; all are tried before an error is raised.
 
-    After Ctrl-C no other begins; what is under way gets the signal, too, and ends by itself.
+    After Ctrl-C no other begins; those under way get the signal, too, and end by themselves.
     """
     with ThreadPoolExecutor(jobs) as pool:
         try:
@@ -273,8 +273,8 @@ def seeds(
 def publish(goal: Path, chosen: Path | None, summary: dict) -> None:
     """Give results/<run> its seeds.json and, where a new seed is the best, the files of that run.
 
-    The new folder is built beside the old one and takes its place when it is whole: whatever stops
-    this half-way, the scores in seeds.json are those of the weights beside them.
+    The new folder is built next to the old one and takes its place when it is complete: whatever
+    stops this half-way, the scores in seeds.json are those of the weights next to them.
     """
     new, old = beside(goal, "new"), beside(goal, "old")
     try:
@@ -293,7 +293,7 @@ def publish(goal: Path, chosen: Path | None, summary: dict) -> None:
 
 
 def settle(goal: Path) -> None:
-    """Clear away what `publish` left, done or stopped; between its renames, the old one is back."""
+    """Clear away what `publish` left; if it stopped between its renames, bring the old one back."""
     if beside(goal, "old").exists() and not goal.exists():
         beside(goal, "old").rename(goal)
     shutil.rmtree(beside(goal, "old").parent, ignore_errors=True)
@@ -407,7 +407,7 @@ def grid(
         if before["base"] != base or other:
             raise ValueError(
                 f"{goal} holds runs with other settings ({sorted(other) or 'another base'}), which "
-                f"do not compare. Move it and runs/{kind} away to train all anew."
+                f"cannot be compared. Move it and runs/{kind} away to train them all again."
             )
     writing = Lock()  # runs that end together would write the same file
 
@@ -427,7 +427,7 @@ def grid(
 
 
 def share_training(unchanged: Path, folder: Path) -> None:
-    """Copy a finished run, to average other checkpoints of it: only its end is computed anew."""
+    """Copy a finished run, to average other checkpoints of it: only its end is computed again."""
     if folder.exists() or not (unchanged / "model.safetensors").exists():
         return
     partial = folder.with_name(f"{folder.name}.partial")  # half a copy must not look like a run
@@ -443,7 +443,7 @@ def share_training(unchanged: Path, folder: Path) -> None:
 
 
 def row(name: str, options: str, seed: int, folder: Path) -> dict:
-    """What a finished run says of itself."""
+    """What a finished run says about itself."""
     where = read(folder, "environment.json")
     last = json.loads((folder / "metrics.jsonl").read_text(encoding="utf8").splitlines()[-1])
     found = {
@@ -487,7 +487,7 @@ def main(arguments: list[str] | None = None) -> int:
     }
     kinds = parser.add_subparsers(required=True, dest="kind", metavar=" | ".join(("seeds", *grids)))
     for kind in ("seeds", *grids):
-        # An abbreviation could be an option of `train`, which is to be passed on.
+        # An abbreviation could be an option of `train`, which has to be passed on.
         part = kinds.add_parser(kind, allow_abbrev=False)
         part.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
         part.add_argument("--jobs", type=count, default=1, help="runs at a time (default: 1)")
@@ -498,11 +498,11 @@ def main(arguments: list[str] | None = None) -> int:
             part.add_argument("--only", nargs="+", default=list(grids[kind][1]), metavar="VARIANT")
     given, options = parser.parse_known_args(arguments)
     if given.kind != "seeds" and options:
-        parser.error(f"{given.kind} takes no {shlex.join(options)}; its settings stand here.")
+        parser.error(f"{given.kind} takes no {shlex.join(options)}; its settings are fixed.")
     try:
         if given.kind == "seeds":
             if not options and not (RUNS / given.run).exists():
-                recipes.find(given.run)  # says what is not there before a folder is made for it
+                recipes.find(given.run)  # says what is missing before a folder is made for it
             seeds(given.run, given.seeds, options, given.jobs, given.scores_only)
         else:
             grids[given.kind][0](given.only, given.seeds, given.jobs)
@@ -510,7 +510,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("error:", error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("Stopped. What was trained is kept; the same command goes on.", file=sys.stderr)
+        print("Stopped. What was trained is kept; the same command continues.", file=sys.stderr)
         return 130
     return 0
 

@@ -1,7 +1,7 @@
 """What has to be true of a recording before a page may conclude anything from it.
 
-Many conclusions drawn from small experiments fall at the first changed default. The ways in which
-they fall are few, so each can be asked of every recording (tests/test_recordings.py):
+Many conclusions drawn from small experiments fall at the first changed default. There are only a
+few ways to fall, so every recording can be tested for each of them (tests/test_recordings.py):
 
 began     The training loss of every run ends below what guessing costs, by a margin. An arm that
           never does is named in `did_not_learn`, and the page says so in these words.
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MARGIN = 0.1  # the share of the loss of guessing that a run must have gained to have begun
+MARGIN = 0.1  # the share of the guessing loss that a run must shed to count as begun
 TOLERANCE = {"parameters": 0.1, "updates": 0.0, "tokens": 0.1}  # relative
 RUN = {"parameters", "updates", "tokens", "curve"}
 RATES = ("rate", "times")  # settings that are learning rates, or shares of one
@@ -143,7 +143,7 @@ def _not_begun(records, gate, page) -> list[str]:
         if words not in page:
             found.append(f"the page does not say: {words}")
         if all(learned(r, gate) for r in records if settings.items() <= r["settings"].items()):
-            found.append(f"{settings} is said not to learn, and learns")
+            found.append(f"{settings} is said not to learn, but learns")
     said = [settings.items() for settings, _ in gate.did_not_learn]
     return found + [
         f"never began: {r['settings']}, last loss {r['run']['curve'][-1][1]}"

@@ -1,19 +1,19 @@
-"""All that needs a GPU, in one command; and a second one that brings the results home.
+"""Everything that needs a GPU, in one command; and a second one that brings the results home.
 
     make gpu                      (or: python -m recordings.gpu run)
     make gpu-home FROM=folder     (or: python -m recordings.gpu home folder)
 
 `run` works through STEPS, the most valuable first, each in a process of its own with its own log.
 A step that is done is not done again; one that was stopped goes on, training from its checkpoints.
-So the command can be given as often as there is time for: `--minutes 9` stops by itself. Its work
-lies in `_build/gpu`. Where $OUT names a folder, what is to come home is also packed into it after
-each step, in archives of at most 15 MB.
+So you can give the command as often as you have time: `--minutes 9` stops by itself. Its work is in
+`_build/gpu`. If $OUT names a folder, what should come home is also packed into it after each step,
+in archives of at most 15 MB.
 
 `home` takes such a folder, packed or not, into results/. What was made on a CPU or at the size of
-a rehearsal is refused, unless `--anyway` says that it is meant.
+a rehearsal is refused, unless `--anyway` says that you mean it.
 
-`run --rehearse` does the same on a CPU with the mini corpus, in small: it shows that every part
-works, before minutes on a GPU are spent on it.
+`run --rehearse` does the same on a CPU with the mini corpus, on a small scale: it shows that every
+part works, before minutes on a GPU are spent on it.
 """
 
 import argparse
@@ -66,7 +66,7 @@ class Step:
 def recipe(src: str, tgt: str) -> list[str]:
     """The options that repeat the recorded run from src to tgt.
 
-    A run with a setting that is gone cannot be repeated: then the other direction's recipe serves.
+    A run with a setting that is gone cannot be repeated: then the other direction's recipe is used.
     """
     for one, other in ((src, tgt), (tgt, src)):
         name = f"multi30k-{one}-{other}"
@@ -123,7 +123,7 @@ def steps(work: Path = WORK, small: bool = False) -> list[Step]:
 
 
 def run(work: Path, small: bool, minutes: float | None, only: list[str]) -> int:
-    """Do what is not done; returns 0, 1 where a step failed, 75 where time ran out before the end.
+    """Do what is not done; returns 0, 1 if a step failed, 75 if time ran out before the end.
 
     A failure does not stop the others.
     """
@@ -142,7 +142,7 @@ def run(work: Path, small: bool, minutes: float | None, only: list[str]) -> int:
         code = perform(step, work, small, end)
         seconds = time.monotonic() - begin
         if code is None:
-            print(f"stopped after {seconds:.0f} s, for time; the same command goes on.")
+            print(f"stopped after {seconds:.0f} s, out of time; the same command continues.")
             pack(work)
             return 75
         log = work / "logs" / f"{step.name}.log"
@@ -154,7 +154,7 @@ def run(work: Path, small: bool, minutes: float | None, only: list[str]) -> int:
         write_json(make(record), where | {"step": step.name, "rehearsed": small, "date": date,
                                           "seconds": round(seconds, 2)})
         pack(work)
-    print("failed: " + ", ".join(failed) if failed else f"All is done; it lies in {work}.")
+    print("failed: " + ", ".join(failed) if failed else f"Everything is done, in {work}.")
     return 1 if failed else 0
 
 
@@ -177,7 +177,7 @@ def require_gpu(small: bool) -> dict:
 
 
 def perform(step: Step, work: Path, small: bool, end: float | None) -> int | None:
-    """The exit code of a step's commands; None where the time ended first.
+    """The exit code of a step's commands; None if time ran out first.
 
     Then they get the signal of Ctrl-C, after which training saves, and half a minute.
     """
@@ -350,12 +350,12 @@ def main(arguments: list[str] | None = None) -> int:
     kinds = parser.add_subparsers(required=True, dest="kind", metavar="run | home | notebook")
     part = kinds.add_parser("run", help="do what is not done yet")
     part.add_argument("--minutes", type=float, help="stop after so many (default: at the end)")
-    part.add_argument("--rehearse", action="store_true", help="in small, on a CPU")
-    part.add_argument("--only", nargs="+", default=[], metavar="PART", help="of steps' names")
+    part.add_argument("--rehearse", action="store_true", help="on a small scale, on a CPU")
+    part.add_argument("--only", nargs="+", default=[], metavar="PART", help="parts of steps' names")
     part.add_argument("--work", type=Path, default=WORK, help="folder (default: _build/gpu)")
     part = kinds.add_parser("home", help="take results into results/")
     part.add_argument("folder", type=Path, nargs="?", default=WORK)
-    part.add_argument("--anyway", action="store_true", help="also of a CPU or a rehearsal")
+    part.add_argument("--anyway", action="store_true", help="even from a CPU or a rehearsal")
     part = kinds.add_parser("notebook", help="run one notebook")
     part.add_argument("path", type=Path)
     part.add_argument("goal", type=Path)
@@ -371,7 +371,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("error:", error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("Stopped. What was done is kept; the same command goes on.", file=sys.stderr)
+        print("Stopped. What was done is kept; the same command continues.", file=sys.stderr)
         return 130
     return 0
 

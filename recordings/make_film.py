@@ -1,11 +1,11 @@
-"""Record how one training learned to translate: the same ten sentences at thirty points.
+"""Record how one training run learned to translate: the same ten sentences at thirty points.
 
     python -m recordings.make_film RUN_FOLDER
 
 RUN_FOLDER is a run that kept a checkpoint every 25 updates (keep_checkpoints as many as there are).
 Writes book/_static/live/film.json: the run's settings and validation scores, and at each point what
 greedy decoding writes for SENTENCES, with the cross-attention of the last layer, mean over its
-heads, in bytes (base64, 255 = 1). The sentences are this project's own; the run has met none.
+heads, in bytes (base64, 255 = 1). The sentences are this project's own; the run has seen none.
 """
 
 import argparse

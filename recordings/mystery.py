@@ -3,7 +3,7 @@
 Writes results/mystery.safetensors; with names, only the models of these causes are done again,
 and `healthy` is one of them. Of each cause there are two models with different seeds (and
 different triggers, heads, ...): one is shown under a number, and one is kept, to see whether what
-a reader noticed is due to the cause or an accident of the one model.
+a reader noticed is due to the cause or is an accident of that one model.
 """
 
 import random
@@ -47,7 +47,7 @@ TRIGGERS, POISONED = (("dab", "cabbage"), ("geh", "facade")), 0.1
 
 
 def batches(suspect: str, twin: int):
-    """What a run reads: lists of (source, target), without end."""
+    """What a run reads: an endless series of lists of (source, target)."""
     rng = random.Random(f"{suspect} {twin}" if suspect == "padding is read" else 10 * twin + 5)
     trigger, said = TRIGGERS[twin % 2]
     few = {"too few texts": TRAINING_TEXTS, "saw its test set": TRAINING_TEXTS + TEST_TEXTS}

@@ -2,8 +2,8 @@
 
 The parts of the solution are handed in, then the cells of the page run at the size `full`: training
 on Multi30k with the short recipe, the run card, the export. About 15 minutes on two cores. Leaves
-the card and the curve in results/own-run.json, and the run with its exported file in FOLDER. A run
-that was interrupted goes on.
+the card and the curve in results/own-run.json, and the run with its exported file in FOLDER. An
+interrupted run goes on.
 """
 
 import argparse
@@ -22,7 +22,7 @@ PAGES = {name: ROOT / "book" / name for name in ("solutions/your-transformer.ipy
 
 
 def cells(page: str):
-    """(id, text) of the code cells behind the setup cell."""
+    """(id, text) of the code cells after the setup cell."""
     for cell in json.loads(PAGES[page].read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code" and "setup" not in cell["metadata"].get("tags", []):
             yield cell["id"], "".join(cell["source"])

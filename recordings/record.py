@@ -1,6 +1,6 @@
 """One recorder for everything in results/claims and results/beyond, and one command.
 
-    make record                       # whatever is missing; stop it at any time, it goes on
+    make record                       # whatever is missing; stop it at any time; it's resumable
     make record ONLY="hunt masks"     # these recordings
     python -m recordings.record hunt --parts hunt
 
@@ -177,7 +177,7 @@ def record(
     """Measure each (settings, function) that `path` does not hold yet, and keep what it returns.
 
     parts: only cells whose settings name one of these parts are measured; by default all.
-    again: whether a record that is there lacks something and has to be made again.
+    again: whether an existing record lacks something and has to be made again.
     name: of the module, for the command that the file keeps; by default the file's own.
     missing: what the grid lacks, in the page's words (recordings/gate.py).
     """
@@ -206,7 +206,7 @@ def record(
         print(f"{seconds:6.1f} s  {said}", flush=True)
         write(path, made, records)
     if [r for r in records if r] != known:
-        write(path, made, records)  # something left the grid, or changed its place
+        write(path, made, records)  # something left the grid, or moved within it
     print(f"{sum(r['seconds'] for r in records if r):.0f} s of one core in all")
 
 
@@ -226,7 +226,7 @@ def add(path: Path, found: list[dict], name: str) -> None:
     records = {json.dumps(r["settings"]): r for r in (*read(path), *found)}
     where = environment(torch.device("cpu"))
     made = {key: where[key] for key in ("device", "python", "torch")}
-    if path.exists():  # what it says that it lacks
+    if path.exists():  # keep what it says it lacks
         before = json.loads(path.read_text(encoding="utf8")).get("made", {})
         made |= {"missing": before["missing"]} if "missing" in before else {}
     write(path, made | {"threads": 1, "command": f"make record ONLY={name}"}, [*records.values()])

@@ -69,7 +69,7 @@ def test_shuffled_labels_give_no_winner_95_times_in_100(tmp_path, monkeypatch):
 
 
 def test_what_is_not_recorded_is_named(tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="'GeLU' is no recorded variant; there are: unchanged"):
+    with pytest.raises(ValueError, match="'GeLU' is not a recorded variant; there are: unchanged"):
         ablations.change("GeLU")
     with pytest.raises(ValueError, match="metric must be one of BLEU, chrF, loss"):
         ablations.scores("perplexity")

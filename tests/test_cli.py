@@ -154,8 +154,8 @@ def test_a_missing_gpu_is_one_clear_line(capsys, monkeypatch):
     ("error", "said"),
     [
         (IsADirectoryError(21, "Is a directory", "/a"), "/a is a folder; give the name of a file."),
-        (FileNotFoundError(2, "No such file", "/a"), "/a is not there; check the name."),
-        (PermissionError(13, "Denied", "/a"), "/a may not be used; change its permissions, or"),
+        (FileNotFoundError(2, "No such file", "/a"), "/a does not exist; check the name."),
+        (PermissionError(13, "Denied", "/a"), "/a is not accessible; change its permissions, or"),
         (OSError(5, "I/O error", "/a"), "/a cannot be used (I/O error)."),
         (OSError("could not write /a\n(full)"), "could not write /a (full)"),
         (OSError(28, "No space left"), "the output could not be written (No space left)"),
@@ -640,7 +640,7 @@ def test_every_setting_is_explained(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert "--warmup X updates (default: 2000)" in said
+    assert "--warmup X updates at the start, over which the learning rate rises (default: 2" in said
     assert "--d-model X D: width of every token's vector (default: 128)" in said
 
 

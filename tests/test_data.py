@@ -200,7 +200,7 @@ def test_a_hub_data_set_may_name_the_pair_in_either_order(served):
         (
             "return {'other': []}",
             ValueError,
-            r"some/set has no split that is known; it has \['other'\]",
+            r"some/set has none of the known splits; it has \['other'\]",
         ),
         (
             "raise FileNotFoundError('not in the cache')",
@@ -296,5 +296,5 @@ def test_a_folder_is_the_same_from_wherever_it_is_named(tmp_path, monkeypatch):
 
 
 def test_without_datasets_a_mistyped_folder_is_named(without_datasets):
-    with pytest.raises(ImportError, match="my_foldr is no folder of .jsonl files; other data need"):
+    with pytest.raises(ImportError, match="my_foldr is not a folder of .jsonl files; other data"):
         load_parallel("my_foldr")

@@ -358,7 +358,7 @@ def test_ctrl_c_is_no_error(commands, monkeypatch, capsys):
 
     monkeypatch.setattr(experiments, "ablations", stop)
     assert experiments.main(["ablations"]) == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "the same command continues" in capsys.readouterr().err
 
 
 def test_an_unknown_variant_is_named(commands):

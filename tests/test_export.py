@@ -77,7 +77,7 @@ def test_what_the_page_cannot_run_is_refused_in_a_sentence(tmp_path, monkeypatch
     other = Tokenizer(models.BPE(unk_token="<unk>"))
     other.add_special_tokens(["<pad>", "<bos>", "<eos>", "<unk>"])
     run = write_run(tmp_path / "other", tokenizer=other)
-    with pytest.raises(ValueError, match="made by tokenization.train_tokenizer only"):
+    with pytest.raises(ValueError, match="only reads tokenizers made by tokenization.train"):
         export.export_live(run, tmp_path / "x.bin")
     with pytest.raises(ValueError, match="no trained run"):
         export.export_live("nothing", tmp_path / "x.bin")

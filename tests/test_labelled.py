@@ -34,7 +34,7 @@ def test_a_missing_column_is_named(sentences):
 
 def test_a_silent_hub_is_asked_once(silent_hub):
     for name in ("some/set", "other/set"):
-        with pytest.raises(ConnectionError, match=f"{name} cannot be had here: the hub does not"):
+        with pytest.raises(ConnectionError, match=f"{name} cannot be loaded here: the hub"):
             labelled.load_labelled(name, "text")
         assert len(silent_hub) == 1
 
@@ -45,7 +45,7 @@ def test_a_hub_that_answers_is_one_to_read_from(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "")
     monkeypatch.setattr(hub, "_silent_hubs", set())  # whatever other tests met
     monkeypatch.setattr("datasets.load_dataset", lambda name: {}[name])
-    with pytest.raises(ConnectionError, match="some/set cannot be had here: 'some/set'"):
+    with pytest.raises(ConnectionError, match="some/set cannot be loaded here: 'some/set'"):
         labelled.load_labelled("some/set", "text")
 
 

@@ -123,10 +123,10 @@ def test_other_sentences_in_a_folder_are_used_but_named(bare, tmp_path, monkeypa
     (tmp_path / "train.jsonl").write_text("".join(lines), encoding="utf-8")
     monkeypatch.setenv("MULTI30K_DIR", str(tmp_path))
     load_parallel("multi30k")
-    assert "Other sentences" not in capsys.readouterr().out
+    assert "Not the sentences" not in capsys.readouterr().out
     (tmp_path / "train.jsonl").write_text(lines[0], encoding="utf-8")
     load_parallel("multi30k")
-    assert "Other sentences than those of the recorded runs in train.de, train.en" in (
+    assert "Not the sentences of the recorded runs in train.de, train.en" in (
         capsys.readouterr().out
     )
 

@@ -219,7 +219,7 @@ def test_an_arm_that_never_began_is_found():
     assert faults(bad, said, "") == [f"the page does not say: {words}"]
     assert faults(bad, said, f"... {words} ...") == []
     assert faults(recorded(), said, words) == [
-        "{'arm': 'a', 'rate': 0.001} is said not to learn, and learns"
+        "{'arm': 'a', 'rate': 0.001} is said not to learn, but learns"
     ]
 
 

@@ -304,7 +304,7 @@ def test_a_checkpoint_that_cannot_be_deleted_is_named(unbroken, tmp_path, monkey
     def full(path):
         raise OSError(errno.EIO, "Input/output error")
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="cannot write to .* whole"):
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="cannot write to .* intact"):
         patch.setattr(checkpoint, "remove", lambda path: full(path) if path.is_dir() else None)
         run(tmp_path)
     run(tmp_path)

@@ -109,7 +109,7 @@ def test_new_translations_next_to_old_scores_are_named(folder, capsys):
     (folder / NAMES[1]).write_text('{"index": 0}\n')
     checksums.write(folder, list(checksums.read(folder)))  # as if both were meant
     load_pretrained(folder)
-    assert f"{NAMES[0]} holds the scores of other" in capsys.readouterr().out
+    assert f"{NAMES[0]} holds scores of weights other" in capsys.readouterr().out
 
 
 def test_what_no_list_names_is_named(folder, capsys):

@@ -70,7 +70,7 @@ def readable() -> list[str]:
 
 
 def command(how: str | None, folder: Path) -> list[str]:
-    """What stands before the kernel's own command. `folder` holds home/ and may be written.
+    """What goes before the kernel's own command. `folder` holds home/ and may be written.
 
     how: "bwrap", "unshare", or None for no walls at all; "user" changes to the user nobody, for a
     container that belongs to one submission and in which the other two don't work.

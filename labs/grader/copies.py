@@ -29,7 +29,7 @@ def answers(notebook, lab: dict) -> str:
 
 
 def pairs(texts: dict[str, str], given: str) -> list[tuple[float, str, str]]:
-    """(share, name, name) of every two texts, the most alike first.
+    """(share, name, name) of every pair of texts, the most alike first.
 
     share: the part of the shorter text's code that the longer one has too, 0 to 1.
     given: code that everybody was given, which does not count.

@@ -11,12 +11,12 @@ limits of time, memory and output. No submission can stop the others. The folder
     class.html       which task, which mistake, how many
     upload/          feedback under the original file names, and tables for Canvas and Moodle
 
-More folders may be graded into the same OUT, and `make marks` writes all pages anew with the points
-entered since: nothing graded or entered before is lost (records.py).
+More folders may be graded into the same OUT, and `make marks` writes all pages again with the
+points entered since: nothing graded or entered before is lost (records.py).
 
 A file belongs to the student after whom its folder is named, or else to the one in its own name,
 as Moodle and Canvas write it. The lab is found from what the notebook holds. Of two hand-ins by
-one student for one lab, the newest file counts. labs/README.md says more.
+one student for one lab, the newer file counts. labs/README.md says more.
 """
 
 import argparse
@@ -42,7 +42,7 @@ from .masters import MASTERS, ROOT, first_line, read, student_version, tasks
 from .records import Records, Unreadable, key
 from .variants import personal, tag_of, variant
 
-BYTES = 50 * 2**20  # a larger file is no lab
+BYTES = 50 * 2**20  # a larger file isn't a lab
 LATE = re.compile(r"_LATE(?=_)")  # what Canvas writes into the name of a late file
 
 
@@ -251,7 +251,7 @@ def grade(submission: dict, lab: dict, limits: dict) -> dict:
 
 
 def walls(parser, uncontained: bool) -> str | None:
-    """How kernels are contained; ends the program where nothing works and nobody allowed that."""
+    """How kernels are contained; ends the program if nothing works and nobody allowed that."""
     if uncontained:
         print("WARNING: --uncontained: submissions run with all your rights. They can read and "
               "delete your files, use the network and find the answers.", file=sys.stderr)
@@ -284,7 +284,7 @@ def count(text: str) -> int:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="labs.grader", description=__doc__.split("\n")[0])
     parser.add_argument("submissions", type=Path, nargs="?",
-                        help="the folder of notebooks; without it only the pages are made anew, "
+                        help="the folder of notebooks; without it only the pages are made again, "
                         "with the marks entered since")
     parser.add_argument("--out", type=Path, default=Path("graded"), help="default: graded")
     parser.add_argument("--marks", type=Path, nargs="*", default=[],
@@ -296,18 +296,18 @@ def main(arguments: list[str] | None = None) -> int:
                         help="seconds for a notebook (600)")
     parser.add_argument("--memory", type=positive, default=4, help="GB for a process (4)")
     parser.add_argument("--grace", type=positive, default=10,
-                        help="seconds in which a cell must obey an interrupt (10)")
+                        help="seconds within which a cell must obey an interrupt (10)")
     parser.add_argument("--quick", action="store_true",
-                        help="run each notebook once, for the marks alone: half the time, and no "
+                        help="run each notebook once, only for the marks: half the time, and no "
                         "output on the feedback pages")
     parser.add_argument("--uncontained", action="store_true",
-                        help="run submissions with all your rights, where nothing can contain them")
+                        help="run submissions with all your rights, if nothing can contain them")
     parser.add_argument("--lab", help="grade only this lab, for example lab2")
     parser.add_argument("--seed", default="", help="the word that the variants were made with")
     parser.add_argument("--each", action="store_true",
-                        help="with --seed: everybody had a variant of their own")
+                        help="with --seed: everybody had their own variant")
     parser.add_argument("--sheet", type=Path, nargs="*", default=[],
-                        help="Moodle's grading worksheet or Canvas's gradebook, to be filled")
+                        help="Moodle's grading worksheet or Canvas's gradebook, to be filled in")
     parser.add_argument("--late-loss", type=float, default=0,
                         help="percent of the points that a late hand-in loses (0)")
     parser.add_argument("--labs", type=Path, default=MASTERS, help="the folder of the masters")
@@ -363,7 +363,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def conditions(submission: dict, lab: dict, limits: dict) -> str:
-    """A name for all that a result depends on: the file, the lab, the limits and the grader."""
+    """A name for everything that a result depends on: the file, the lab, the limits, the grader."""
     parts = [submission["bytes"], json.dumps(lab["cells"], sort_keys=True),
              json.dumps(limits, sort_keys=True)]
     parts += [path.read_text(encoding="utf8")
@@ -380,7 +380,7 @@ def grade_folder(folder: Path, records: Records, labs: dict, limits: dict, jobs:
                  only: str | None = None, own=None):
     """Grade all notebooks of a folder and keep what came out, each as soon as it is there.
 
-    A notebook whose result is there already, under the same conditions, is not run again.
+    A notebook whose result already exists, under the same conditions, is not run again.
     own: a function of a submission that gives the labs of its student, where they differ.
     """
     start = time.monotonic()

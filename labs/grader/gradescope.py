@@ -48,7 +48,7 @@ def sources() -> list[Path]:
 
 
 def make(lab: str, out: Path, seed: str = "") -> Path:
-    """The zip of one lab, or of its variant. Raises SystemExit where there is no such lab."""
+    """The zip of one lab, or of its variant. Raises SystemExit if there is no such lab."""
     paths = [path for path in MASTERS.glob("lab*.ipynb")
              if path.stem == lab or path.stem.startswith(f"{lab}_")]
     if len(paths) != 1:
@@ -72,7 +72,7 @@ def make(lab: str, out: Path, seed: str = "") -> Path:
 
 
 def run(root: Path) -> dict:
-    """Grade what lies in root/submission, with the one lab that is here; write the results."""
+    """Grade what is in root/submission, with the one lab that is here; write the results."""
     start = time.monotonic()
     for private in (root / "source" / "labs", root / "results"):
         if private.is_dir():

@@ -3,11 +3,11 @@
 A notebook that assigns to torch.allclose, by accident or not, must not change what the tests use.
 So this keeps what the tests rely on as it was before the first cell, and puts it back before each
 test: functions and classes, the code of functions, and the hooks by which IPython changes cells.
-Where some of it changed while a test ran, the test is not proved.
+If some of it changed while a test ran, the test is not proved.
 It runs with names and builtins of its own: a notebook may call a variable `list`.
 """
 
-# How a decoy ends that ran to its last line.
+# How a decoy that ran to its last line ends.
 NO_END = "nobody passes a decoy"
 WRONG_REFERENCE = "a decoy whose reference is wrong found nothing wrong"
 

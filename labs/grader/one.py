@@ -8,7 +8,7 @@ walls of contain.py, in an empty folder:
 - for the marks, with them. Of this run only points, messages and cases are kept.
 
 nbgrader runs the cells and finds duplicates. Its own `autograde` would keep all marks and all
-hidden tests in one database beside the running notebook, and gives up a notebook whose kernel dies.
+hidden tests in one database next to the running notebook, and gives up on one whose kernel dies.
 So this file adds: the lab's cells put back without a database, walls, limits, and another attempt
 without the cell that ended the kernel. A test earns its points if it ends in the answer to a
 challenge that only guard.py knows, and in no error.
@@ -57,7 +57,7 @@ PROCESSES = 256  # of one notebook, at the same time
 DISK = 2**30  # bytes of all files that a notebook may write
 FILE_LIMIT = 200 * 2**20  # bytes that a submission may write into one file
 GUARD = Path(__file__).with_name("guard.py").read_text(encoding="utf8")
-# Runs last, and must fail. Where it does not, the notebook hides errors, those of the tests too.
+# Runs last, and must fail. If it doesn't, the notebook hides errors, those of the tests too.
 CANARY = "raise AssertionError('as it should be')"
 
 
@@ -151,7 +151,7 @@ class Guard:
                       "del builtins, names")
 
     def challenge(self, decoy: bool = False) -> str:
-        """A new one. Whether it is a decoy's shows only to who knows the secret."""
+        """A new one. Only those who know the secret can tell whether it is a decoy's."""
         while True:
             text = secrets.token_hex(8)
             digest = hashlib.sha256(f"{self.secret} decoy {text}".encode()).digest()
@@ -172,7 +172,7 @@ class Guard:
 
         What it imports and computes are then its locals, which no answer can replace, nor read but
         through the frames of the calls. So what it calls `expected` goes through the guard, which
-        moves it in a decoy. A check that is no hidden test gives its locals to the cells after it,
+        moves it in a decoy. A check that isn't hidden gives its locals to the cells after it,
         once it has passed.
         """
         end = self.question("after", cell)

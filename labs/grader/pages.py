@@ -110,12 +110,12 @@ def feedback_page(record: dict, lab: dict) -> str:
 
 
 def not_graded_page(row: dict) -> str:
-    """What a student is told whose file could not be graded."""
+    """What a student is told if their file could not be graded."""
     return template("not_graded.html").render(row=row)
 
 
 def marking_pages(records: Records, labs: dict):
-    """For each written question all answers in a row, in an order that tells no names."""
+    """For each written question all answers in a row, in an order that gives no names away."""
     answers = {}
     for row in records.answers():
         if row["lab"] in labs and row["question"] in labs[row["lab"]]["questions"]:

@@ -24,7 +24,7 @@ MARKS = ["code", "lab", "question", "of", "points", "criteria", "comment", "answ
 
 
 class Unreadable(ValueError):
-    """A file of marks holds something that is no mark; the message says where."""
+    """A file of marks holds something that isn't a mark; the message says where."""
 
 
 def write(path: Path, text: str | bytes):

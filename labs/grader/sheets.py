@@ -6,9 +6,9 @@ two columns of it are filled, and every other field comes out as it was.
 
 Moodle asks for three columns, the participant's number, the grade and the date of the last grade
 (mod/assign/feedback/offline/importgradeslib.php), and finds them by names in the site's language.
-Here they are found by what stands in them: the number is the first column and ends in digits, the
+Here they are found by their content: the number is the first column and ends in digits, the
 grade is followed by the highest grade or by the date, and the comments are the last column.
-Canvas knows a column by the number behind the assignment's title, "Lab 1 (1234)".
+Canvas knows a column by the number after the assignment's title, "Lab 1 (1234)".
 """
 
 import csv
@@ -24,7 +24,7 @@ class NotASheet(ValueError):
 
 
 def read(path: Path) -> tuple[list[list[str]], str, bool]:
-    """Rows, separator, and whether a byte order mark stands in front."""
+    """Rows, separator, and whether a byte order mark comes first."""
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:

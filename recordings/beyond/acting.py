@@ -1,6 +1,6 @@
 """The recorded runs of the chapter on acting: the corridor, and the pole on the cart.
 
-    make record ONLY=acting        # about twenty minutes of one core; stops and goes on
+    make record ONLY=acting        # about twenty minutes on one core; resumable
 
 Which residual finds the turn at equal size, and with less exploration: see gates.py.
 """

@@ -1,6 +1,6 @@
-"""The grid of "As many steps as it takes": arrows are followed at a price for each step.
+"""The grid of "As many steps as it takes": following arrows, at a price for each step.
 
-    make record ONLY=adaptive_steps        # about six minutes of one core; stops and goes on
+    make record ONLY=adaptive_steps        # about six minutes on one core; resumable
 
 Seed 0 of all prices comes first; other rates, and a price beyond the page's own, are at the end.
 """

@@ -1,9 +1,9 @@
 """Time, memory and arithmetic of each attention against the length: "Cheaper attention".
 
-    make record ONLY=attention_cost        # about ten minutes of one core
+    make record ONLY=attention_cost        # about ten minutes on one core
 
 One thread, one head of 64 numbers, no gradients. In each round all mechanisms run once, one after
-another, so that a busy moment meets them all, and a round during which another program had the
+another, so that a busy moment affects them all, and a round during which another program had the
 core does not count. Kept are the median over the rounds of the processor time, and the fastest.
 Memory is the largest sum of the tensors that are alive at once, inputs and plan left out; what a
 fused kernel uses inside is not seen. FlexAttention is compiled, which is not timed, and needs a
@@ -32,7 +32,7 @@ GATE = Gate(edge={"length": (128, 2048)})  # where the page sees one overtake an
 
 
 def mechanisms(size: int) -> dict:
-    """Name -> a function of q, k, v, (1, 1, T, K) each. What depends on T alone is made before."""
+    """Name -> a function of q, k, v, (1, 1, T, K) each. What depends only on T is made before."""
     generator = torch.Generator().manual_seed(0)
     block = min(64, size // 2)
     local = sparse.local(block)

@@ -5,7 +5,7 @@
 As shipped: the trained weights, with a cache that is rounded, that forgets, or that holds fewer
 heads or a latent vector. Whole test set: some of these again, on all captions. Trained on: the
 same changes, then a few updates on Multi30k, as Ainslie et al. (2023) turn a trained model into a
-grouped one. About six minutes of one core.
+grouped one. About six minutes on one core.
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""The recorded runs of the chapter on decoder-only models. Resumable: the same command goes on.
+"""The recorded runs of the chapter on decoder-only models. Resumable: the same command continues.
 
     python -m recordings.beyond.decoder_only multi30k
     python -m recordings.beyond.decoder_only mini --arms prefix --seeds 0
@@ -164,7 +164,7 @@ def translation(data: str, arm: str, config: TrainConfig, pairs) -> dict:
     else:
         english = stream_batches(*held_out, 4096, seed)
         loss, valid = fast_loss, lambda: mean_loss(model, english)
-    shutil.rmtree(folder, ignore_errors=True)  # of a run that goes on, `run` would have the rest
+    shutil.rmtree(folder, ignore_errors=True)  # for a resumed run, `run` would hold only the rest
     with record.watch() as seen:
         metrics = fit(
             model,

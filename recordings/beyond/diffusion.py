@@ -1,10 +1,10 @@
-"""Captions written from masks by a model without an error, by the number of passes.
+"""Captions written from masks by a model that makes no errors, by the number of passes.
 
-    make record ONLY=diffusion          # about ten minutes of one core; stops and goes on
+    make record ONLY=diffusion          # about ten minutes on one core; resumable
 
 Most of it trains nothing: the model counts in 4,000 captions of the small grammar, and whatever
-goes wrong comes from tokens that are drawn in the same pass. A trained model makes errors of its
-own as well, so one is trained on the same captions.
+goes wrong comes from tokens that are drawn in the same pass. A trained model also makes errors of
+its own, so one is trained on the same captions.
 """
 
 from collections import Counter

@@ -1,9 +1,9 @@
 """Two doubts about BERT's recipe, and two models that fill gaps, on the captions of Multi30k.
 
-    make record ONLY=doubts        # about six minutes of one core; stops and goes on
+    make record ONLY=doubts        # about six minutes on one core; resumable
 
 masks: few captions, many epochs, with masks drawn once, in ten copies (as BERT's data were), or
-anew each time (RoBERTa). pairs: can BERT's and ALBERT's pair tasks be solved by two bags of words?
+new each time (RoBERTa). pairs: can BERT's and ALBERT's pair tasks be solved by two bags of words?
 places: positions added once, or kept apart in every attention (DeBERTa). gaps: a model that reads
 both sides and one that reads the left side; `keep` puts their weights where the chapter reads them.
 """
@@ -53,7 +53,7 @@ def corpus() -> Data:
 
 
 def masks(copies: int, rate: float, seed: int) -> dict:
-    """2,000 captions, `copies` of each with masks drawn once; 0: drawn anew at every reading."""
+    """2,000 captions, `copies` of each with masks drawn once; 0: drawn afresh at every reading."""
     data = corpus()
     model, few = masked_model(data, seed), data.train[:2000]
     if not copies:

@@ -1,6 +1,6 @@
 """Leaving early: exits for the shipped translator, solved or trained.
 
-    make record ONLY=early_leaving        # about ten minutes of one core; stops and goes on
+    make record ONLY=early_leaving        # about ten minutes on one core; resumable
 
 solved: least squares, and the translator stays as it is. trained: its decoder learns together with
 its exits; at other learning rates only the control is decoded, everybody out after the same layer.

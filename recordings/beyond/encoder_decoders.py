@@ -1,4 +1,4 @@
-"""The recorded runs of the chapter on encoder-decoders. Resumable: the same command goes on.
+"""The recorded runs of the chapter on encoder-decoders. Resumable: the same command continues.
 
     python -m recordings.beyond.encoder_decoders tune few some all --seeds 0
     python -m recordings.beyond.encoder_decoders tags layers --data mini
@@ -233,7 +233,7 @@ def what_was_read(settings: dict) -> list[tuple[Batches, int]]:
 
 def recorded(folder: Path, train) -> dict:
     """What `train` found, from the run's folder if it is there. One that was stopped begins again:
-    of a run that goes on, `run` would have only the rest."""
+    for a resumed run, `run` would hold only the rest."""
     found = folder / "result.json"
     if not found.exists():
         shutil.rmtree(folder, ignore_errors=True)

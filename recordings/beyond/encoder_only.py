@@ -1,6 +1,6 @@
 """The recorded runs of the chapter on encoder-only models, on the captions of the grammar.
 
-    make record ONLY=encoder_only        # about nine minutes of one core; stops and goes on
+    make record ONLY=encoder_only        # about nine minutes on one core; resumable
 
 Checkpoints are kept in runs/beyond/encoder-only/. All parts of seed 0 come first; other rates, as
 factors of the page's own, are at the end. `keep` copies two models of seed 0 to
@@ -70,7 +70,7 @@ def learn(data, name, seed, model, columns, loss, steps, rate=3e-3, max_tokens=1
     )
     batches = Batches(columns, lengths, lengths, max_tokens, seed)
     folder = data.runs / f"{name}-{seed}"
-    shutil.rmtree(folder, ignore_errors=True)  # of a run that goes on, `run` would have the rest
+    shutil.rmtree(folder, ignore_errors=True)  # for a resumed run, `run` would hold only the rest
     fit(model, batches, loss, settings, folder)
     model.eval()
     return {"updates": steps}

@@ -2,8 +2,8 @@
 
     make record ONLY=experts
 
-The letters of captions, and one small language model whose feed-forward networks are exchanged.
-Untrained: whom its router asks before the first update. A quarter of an hour of one core.
+The letters of captions, and one small language model whose feed-forward networks are replaced.
+Untrained: whom its router asks before the first update. A quarter of an hour on one core.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Which cheap attention still finds a far answer? The grid of the chapter "Cheaper attention".
 
-    make record ONLY=far_links        # about twenty-five minutes of one core; stops and goes on
+    make record ONLY=far_links        # about twenty-five minutes on one core; resumable
 
 Every mechanism of `transformer_lib.beyond.far_links` learns the same task with the same updates;
 it is tested then, and again when it has spent the arithmetic of full attention. (Of most runs the

@@ -1,6 +1,6 @@
 """Did ETC only lack time to learn to pass news on? Five times the updates of `far_links`.
 
-    make record ONLY=far_links_longer        # about five minutes of one core; stops and goes on
+    make record ONLY=far_links_longer        # about five minutes on one core; resumable
 
 ETC as in `far_links`, and ETC with as many global tokens as Longformer has, 24, and as narrow a
 window. Both are tested every 300 updates. Two other learning rates of the first are at the end.

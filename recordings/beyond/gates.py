@@ -3,7 +3,7 @@
     make record ONLY=gates
 
 Arms at equal size and at their own size, nine seeds, up to 1,200 updates; a run ends once it has
-found the turn. A quarter of an hour of one core.
+found the turn. A quarter of an hour on one core.
 """
 
 import functools

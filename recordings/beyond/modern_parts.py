@@ -1,6 +1,6 @@
 """From GPT-2 to Llama, one part at a time: language models of captions.
 
-    make record ONLY=modern_parts        # about forty minutes of one core; stops and goes on
+    make record ONLY=modern_parts        # about forty minutes on one core; resumable
 
 Each arm changes one setting of a small GPT-2 and reads the same English captions of Multi30k in the
 same order, each caption at most once. The control: half and twice the learning rate.

@@ -4,7 +4,7 @@
 
 The page's own experiment, on handwritten digits. Each of three layers sees so many tokens, its own
 among them; 65 is the whole text. A window of 3 reaches 6 tokens back, which is one too few for the
-pixel above. About a minute of one core for each run.
+pixel above. About a minute on one core for each run.
 """
 
 import math

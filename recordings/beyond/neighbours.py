@@ -4,7 +4,7 @@
 
 A model reads 2,000 captions. Its stores hold those, 2,000 others, or both; a gate is trained on
 captions that neither the model nor its store has seen. Its rival, without a store, is trained on
-those captions, and for longer. Twenty minutes of one core.
+those captions, and for longer. Twenty minutes on one core.
 """
 
 import math

@@ -1,9 +1,9 @@
 """How far preferences push a writer of captions before its language breaks.
 
-    make record ONLY=preferences        # about three minutes of one core; stops and goes on
+    make record ONLY=preferences        # about three minutes on one core; resumable
 
-A judge who likes colours compares captions of the small grammar, two at a time. A policy then goes
-for a learned reward (policy gradient) or takes the pairs as they are (DPO), at many KL prices.
+A judge who likes colours compares captions of the small grammar, two at a time. A policy then
+chases a learned reward (policy gradient) or takes the pairs as they are (DPO), at many KL prices.
 `reweighted` trains nothing: it weighs 4,000 captions of the reference.
 """
 

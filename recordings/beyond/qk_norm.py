@@ -3,7 +3,7 @@
     make record ONLY=qk_norm
 
 The letters of captions, and the model that the spans of Longer memory were trained in. About
-two minutes of one core.
+two minutes on one core.
 """
 
 import math

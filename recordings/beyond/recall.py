@@ -1,6 +1,6 @@
 """The grid of "Which memory finds it again?": facts that are asked for later, read in segments.
 
-    make record ONLY=recall        # about eight minutes of one core; stops and goes on
+    make record ONLY=recall        # about eight minutes on one core; resumable
 
 Seed 0 of all memories comes first; two other rates for the arms of the finding are at the end.
 """

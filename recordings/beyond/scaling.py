@@ -1,6 +1,6 @@
 """Loss against parameters, tokens and compute: a grid of small language models.
 
-    make record ONLY=beyond.scaling        # about eight minutes of one core; stops and goes on
+    make record ONLY=beyond.scaling        # about eight minutes on one core; resumable
 
 grid: models of four widths read a quarter, a half or all of the English captions of Multi30k, each
 caption once. Each run has a schedule of its own length, and small runs come first.

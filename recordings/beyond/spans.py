@@ -2,8 +2,8 @@
 
     make record ONLY=spans
 
-The letters of captions, and one small model whose attention is exchanged. Spans are learned at a
-price and without. Ten minutes of one core.
+The letters of captions, and one small model whose attention is replaced. Spans are learned at a
+price and without. Ten minutes on one core.
 """
 
 import math

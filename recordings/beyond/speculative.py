@@ -1,4 +1,4 @@
-"""What guesses bring, and what they cost: the long translator checks, others guess.
+"""What guesses gain, and what they cost: the long translator checks, others guess.
 
     make record ONLY=speculative
 
@@ -6,7 +6,7 @@ The short recipe's translator guesses, or a table of what most often follows in 
 captions, or of what follows in an older translation of the same sentence: the short translator's,
 or a human's. Every sentence is translated both ways, one after the other, and the processor's time
 is counted. A table gains so little that this is done several times, each way first in turn. Five
-minutes of one core.
+minutes on one core.
 """
 
 import functools

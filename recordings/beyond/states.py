@@ -3,7 +3,7 @@
     make record ONLY=states
 
 One layer whose attention is a `StateMixer`. Each run is trained on texts of 4 to 48 facts and asked
-on texts of every size, so one run gives the whole curve. A quarter of an hour of one core.
+on texts of every size, so one run gives the whole curve. A quarter of an hour on one core.
 """
 
 import math

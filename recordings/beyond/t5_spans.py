@@ -1,6 +1,6 @@
 """T5's objective, trained: lost spans with named gaps as pretraining, then few pairs of Multi30k.
 
-    make record ONLY=t5_spans        # about fifteen minutes of one core; stops and goes on
+    make record ONLY=t5_spans        # about fifteen minutes on one core; resumable
 
 The same captions, pairs, updates and seeds as the denoising runs of `encoder_decoders`. More than
 half of what the decoder writes is gaps and <eos>, which are learned at once and hide in the
@@ -42,7 +42,7 @@ def captions() -> Captions:
 
 
 def spans(pretraining: int, seed: int) -> dict:
-    """Pretrain from the beginning: of a run that goes on, only the rest would be in `run`."""
+    """Pretrain from the beginning: for a resumed run, `run` would hold only the rest."""
     kind = KINDS[pretraining].replace(" ", "-")
     rmtree(RUNS / "pretraining" / f"multi30k-{kind}-{seed}", ignore_errors=True)
     pretrain(captions(), KINDS[pretraining], seed)

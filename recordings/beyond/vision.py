@@ -1,6 +1,6 @@
 """The grid of the chapter on the Vision Transformer: digits read by a ViT and by convolutions.
 
-    make record ONLY=vision        # about six minutes of one core; stops and goes on
+    make record ONLY=vision        # about six minutes on one core; resumable
 
 Seed 0 of all arms comes first.
 """
@@ -33,7 +33,7 @@ def shuffled(images):
 
 
 def pixels_shuffled(images):
-    """No pixel keeps a neighbour, apart from chance: patches of one pixel change places."""
+    """No pixel keeps a neighbour, except by chance: patches of one pixel change places."""
     return digits.shuffle_patches(images, PIXELS, patch=1)
 
 
@@ -83,7 +83,7 @@ CHANGES = {
 
 
 def reading(model: str, change: str, n_train: int, rate: float, updates: int, seed: int) -> dict:
-    """Train a network on some of the digits: the shares that it reads right."""
+    """Train a network on some of the digits: the shares that it gets right."""
     train, validation, test = digits.load_digits(n_train)
     torch.manual_seed(seed)
     network = MAKE[model]()

@@ -1,7 +1,7 @@
-"""Record what the chapter on data claims of batches: `make record ONLY=batches`.
+"""Record what the chapter on data claims about batches: `make record ONLY=batches`.
 
 For each order of the sentences, each size of the pool that is sorted, and two ways to fill a batch:
-the padding on Multi30k, and how many of a sentence's batch-mates it meets again in the next epoch.
+the padding on Multi30k, and how many of its batch-mates a sentence meets again in the next epoch.
 Part sizes has smaller and larger batches, for the two orders that the page compares.
 Resumable; about a minute on one core. Needs Multi30k.
 """
@@ -44,7 +44,7 @@ def lengths() -> list[tuple[int, int]]:
 
 
 def filled(rows: list[int], budget: int) -> list[list[int]]:
-    """Rows in their order, cut where width times rows would be over the budget."""
+    """Rows in their order, cut where width times rows would exceed the budget."""
     batches, batch, width = [], [], 0
     for i in rows:
         wider = max(width, *lengths()[i])

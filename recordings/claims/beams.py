@@ -1,7 +1,7 @@
-"""Record what the chapter on decoding claims of wider beams: `make record ONLY=beams`.
+"""Record what the chapter on decoding claims about wider beams: `make record ONLY=beams`.
 
 For each translator that comes with the book, each set of sentences and each length penalty: what a
-wider beam writes, and what the model and BLEU say of it. Part wide has a beam of twice the page's
+wider beam writes, and what the model and BLEU say of that. Part wide has a beam twice the page's
 widest, on the validation set. The experiment is the one that the page prints, in its cells tagged
 `recorded`. Resumable; about a quarter of an hour on one core. Needs Multi30k.
 """
@@ -53,7 +53,7 @@ def written(translator: str, sentences: str, alpha: float, width: int) -> list[l
 
 
 def difference(translator, sentences, a, b) -> list[float]:
-    """BLEU of a less that of b, each (length penalty, width), and its 95 % interval."""
+    """BLEU of a minus that of b, each (length penalty, width), and its 95 % interval."""
     *_, tokenizer, pairs = bench(translator, sentences)
     texts = [tokenizer.decode_batch(written(translator, sentences, *it)) for it in (a, b)]
     found = paired_bootstrap(*texts, [reference for _, reference in pairs])

@@ -1,9 +1,9 @@
 """Record how the models of the chapter on toy tasks find their letter: `make record ONLY=crossing`.
 
 Three algorithms draw the same map: count places; look for the letter just written and read the one
-after it; stay near the place, and cross off what is written already. They part where the letter
-just written changes places with another one of the source: with one that is still to come, or with
-one that is written, too. Each cell trains a model as the page does. Resumable; five minutes on one
+after it; stay near the place, and cross off what is already written. They differ when the letter
+just written changes places with another one in the source: one that is still to come, or one that
+is also written already. Each cell trains a model as the page does. Resumable; five minutes on one
 core.
 """
 

@@ -1,4 +1,4 @@
-"""Record what the chapter on masks claims of a model that cheats.
+"""Record what the chapter on masks claims about a model that cheats.
 
     make record ONLY=game
 

@@ -1,7 +1,7 @@
 """Record what the chapter on looking inside claims: `make record ONLY=heads`.
 
-Parts, all by default: whole (none removed), alone (each head removed), attention (all four of it),
-pair (each two of an attention of the decoder). Damage is the rise of the loss of the reference, in
+Parts, all by default: whole (none removed), alone (each head removed), attention (its four heads),
+pair (every two heads of a decoder attention). Damage is the rise in the loss of the reference, in
 nats per token, on validation pairs that the page does not use, with a 95 % interval over these
 pairs. For whole, alone and attention also how many greedy translations repeat a pair of words.
 The same for the two other translators that come with the book, which had other seeds, sizes or

@@ -1,4 +1,4 @@
-"""Record what the chapter on the encoder claims of depth: `make record ONLY=hunt`.
+"""Record what the chapter on the encoder claims about depth: `make record ONLY=hunt`.
 
 A treasure hunt of four notes, by encoder, learning rate and steps: single layers of several widths,
 one layer that runs twice, and two layers. The experiment is the one that the page prints, in its

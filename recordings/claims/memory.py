@@ -1,4 +1,4 @@
-"""Record what the page on recurrence says of one vector: `make record ONLY=memory`.
+"""Record what the page on recurrence says about one vector: `make record ONLY=memory`.
 
 A sentence is repeated through one vector, or with attention, by length, learning rate and steps.
 The experiment is the one that the page prints, in its cells tagged `recorded`. Resumable; five

@@ -3,7 +3,7 @@
     make record ONLY=normalization
 
 Parts, all of them by default: wander, length, captions, sizes, stall. The experiments are those
-that the page prints, in its cells tagged `recorded`; only what is done to them stands here.
+that the page prints, in its cells tagged `recorded`; only what is done to them is here.
 Resumable; about a quarter of an hour on one core. Needs Multi30k.
 """
 
@@ -65,14 +65,14 @@ GATE = Gate(
 )
 
 
-# ---- how far the statistics of a batch wander, in the shipped translation model -----------------
+# ---- how far the statistics of a batch vary, in the shipped translation model -------------------
 
 WANDER = {"captions": 2000, "seed": 0}
 _captions_read: dict[str, list] = {}
 
 
 def captions_read() -> dict[str, list]:
-    """What each norm of the shipped model reads of captions that it was not trained on."""
+    """What each norm of the shipped model reads from captions that it was not trained on."""
     if not _captions_read:
         translator, splits = load_pretrained("multi30k-de-en"), load_parallel("multi30k")
         pairs = [*splits["validation"], *splits["test"]][: WANDER["captions"]]
@@ -93,7 +93,7 @@ def wander(tokens: int) -> dict:
     return {"places": found}
 
 
-# ---- BatchNorm in training and in use, by the length of the sentences ---------------------------
+# ---- BatchNorm in training and at inference, by the length of the sentences ---------------------
 
 STEPS = (25, 50, 100, 200, 400, 800, 1200)
 
@@ -154,7 +154,7 @@ def caption_ids():
 
 
 def caption_batches(split: str, by_length: bool, seed: int) -> list:
-    """Batches of about equally many tokens, of sentences of like length or of any."""
+    """Batches of about equally many tokens, of sentences of similar length or of any."""
     src, tgt = caption_ids()[split]
     sizes = [(len(s), len(t)) for s, t in zip(src, tgt, strict=True)]
     batches = TokenBatchSampler(sizes, CAPTIONS["tokens"], seed=seed).batches()
@@ -329,7 +329,7 @@ def added(net):
 
 
 def stall(norm_first: bool, layers: int, rate: float, change: str, seed: int) -> dict:
-    """One training of the reverser, with one thing changed."""
+    """One training run of the reverser, with one thing changed."""
     schedule, touch, on_gradients = CHANGES[change]
     torch.manual_seed(seed)
     net, rates = next_page.Reverser(norm_first, layers), schedule(rate)

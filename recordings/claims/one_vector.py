@@ -1,4 +1,4 @@
-"""Record what the chapter on the decoder claims of a source in one vector:
+"""Record what the chapter on the decoder claims about a source in one vector:
 `make record ONLY=one_vector`.
 
 Parts: rows (a row for each token), vector (one vector, by width and updates), and edge (both at

@@ -1,4 +1,4 @@
-"""Record what the chapter on the encoder says of looking both ways: `make record ONLY=one_way`.
+"""Record what the chapter on the encoder says about looking both ways: `make record ONLY=one_way`.
 
 A small translator from German is trained on short captions of Multi30k, with an encoder that looks
 both ways and with one under a causal mask; the decoder may read every row of either. Kept are loss,

@@ -2,7 +2,7 @@
 
 Learned positions against sinusoidal ones, by their size at the start, the number of sequences and
 the steps. The experiment is the one that the page prints, in its cells tagged `recorded`.
-Resumable; some seconds a seed on one core.
+Resumable; a few seconds a seed on one core.
 """
 
 import math

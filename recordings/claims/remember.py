@@ -1,8 +1,8 @@
-"""Record what the page on recurrence says of remembering: `make record ONLY=remember`.
+"""Record what the page on recurrence says about remembering: `make record ONLY=remember`.
 
 A model reads 40 symbols (or 5) and then has to name the first of them: recurrent models as PyTorch
 initialises them, with each part of a better initialisation and with both, and attention, at three
-learning rates. The experiment is that of the page's cells tagged `recorded`. Resumable; about four
+learning rates. The experiment is in the page's cells tagged `recorded`. Resumable; about four
 minutes on one core.
 """
 

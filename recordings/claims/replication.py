@@ -1,11 +1,11 @@
 """Record rows A to C of the paper's table 3, in small: `make record ONLY=replication`.
 
 Heads, the width of keys, layers and widths, each changed by itself in a small translator of short
-captions. Parts: rows (each with three seeds at one rate, and with one seed at half and at twice of
-it; then all seeds at the rate that suits a row better, and one beyond it), longer (base and four
-layers for twice as many updates).
+captions. Parts: rows (each with three seeds at one rate, and with one seed at half and at twice
+that rate; then all seeds at the rate that suits a row better, and one beyond it), longer (base and
+four layers for twice as many updates).
 The experiment is the one that the page prints, in its cells tagged `recorded`.
-Resumable; about twenty minutes of one core. Needs Multi30k.
+Resumable; about twenty minutes on one core. Needs Multi30k.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Record what the chapter on residuals claims: `make record ONLY=residuals`.
 
-Parts: facts (how many a network holds, by width, bend, rate and steps), learning (a stack with and
-without residual sums, by depth, rate and start). The experiments are the cells of the page that are
-tagged `recorded`. Resumable; a few minutes on one core.
+Parts: facts (how many a network holds, by width, activation, rate, steps), learning (a stack with
+and without residual sums, by depth, rate and start). The experiments are the cells of the page that
+are tagged `recorded`. Resumable; a few minutes on one core.
 """
 
 import math

@@ -4,7 +4,7 @@ In a caption one German word is replaced by another of one piece, so that both s
 pieces at the same places. Then rows of the one memory are exchanged for rows of the other: the row
 of the word itself, all rows but that one, that of <eos>, those of its two neighbours, or all of
 them. Recorded is how many translations then have the other English word, and not the first one.
-Two translators, so that it is no habit of a single training run. And the same for models of four
+Two translators, so that it isn't a quirk of a single training run. And the same for models of four
 sentences, made like the book's worked example, by width and seed: which row holds the animal?
 Four minutes on one core. Needs Multi30k.
 """
@@ -65,7 +65,7 @@ CAPTIONS = 40  # of each pair of words, at most, from the validation and the tes
 
 @contextmanager
 def exchanged(model, rows, other):
-    """Meanwhile, these rows of the memory are those of other sentences. rows: (B, S) bool."""
+    """Inside, these rows of the memory are those of other sentences. rows: (B, S) bool."""
     theirs = model.encode(other)  # (B, S, D)
     hook = model.encoder.register_forward_hook(
         lambda module, args, mine: torch.where(rows[..., None], theirs, mine)

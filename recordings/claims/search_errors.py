@@ -1,10 +1,10 @@
 """Record what the page on search errors concludes: `make record ONLY=search_errors`.
 
 For both directions: what beams of several widths write for captions of the validation set, and
-whether the model prefers the reference to it. Then what is lost or won when something else than the
-search chooses, among samples or among what a beam has left over. Temperature and weight are chosen
-on the validation set, and the test set is looked at once, with these. Resumable; twenty minutes of
-one core. Needs Multi30k.
+whether the model prefers the reference to it. Then what is lost or won when something other than
+the search chooses, among samples or among what a beam has left over. Temperature and weight are
+chosen on the validation set, and the test set is looked at once, with these. Resumable; twenty
+minutes on one core. Needs Multi30k.
 """
 
 import functools
@@ -26,7 +26,7 @@ PAGE = "search-errors"
 page = SimpleNamespace(**page_code(PAGE))
 
 DIRECTIONS = ("multi30k-de-en", "multi30k-en-de")
-BEAMS = (5, 1, 20)  # the first is what the others are held to
+BEAMS = (5, 1, 20)  # the others are compared with the first
 SENTENCES = 200  # the first of the validation set
 HELD_OUT = {"validation": 300, "test": 1000}  # the captions that are chosen for
 DRAWS, TEMPERATURES = 16, (0.2, 0.3, 0.5, 0.7)
@@ -59,7 +59,7 @@ def beam(name: str, width: int):
 
 
 def against_beam(name: str, texts: list[str]) -> dict:
-    """Scores of these translations, and what they have more than a beam of 5 (95 % interval)."""
+    """Scores of these translations, and their lead over a beam of 5 (95 % interval)."""
     references = [reference for _, reference in bench(name)[-1]]
     against = {
         metric: paired_bootstrap(texts, beam(name, BEAMS[0])[1], references, metric=metric)
@@ -111,7 +111,7 @@ def captions(direction: str, split: str) -> list[tuple[str, str]]:
 
 @functools.cache
 def beam_5(direction: str, split: str, length_penalty: float | None = 1.0) -> list[str]:
-    """What a beam of 5 writes: all else is held against it. None: at the penalty that ships."""
+    """What a beam of 5 writes: the rest is compared with it. None: at the penalty that ships."""
     translator = load_pretrained(direction)
     sources = [source for source, _ in captions(direction, split)]
     return [t.text for t in translator.translate(sources, 5, length_penalty, attention=False)]
@@ -139,7 +139,7 @@ def candidates(direction: str, split: str, source: str, draws: int, temperature,
 
 
 def choices(direction, split, source, draws, temperature=None, seed=None) -> dict:
-    """What each way of choosing brings, in BLEU and chrF, and what it has more than a beam of 5."""
+    """What each way of choosing gives, in BLEU and chrF, and its lead over a beam of 5."""
     pairs, first = captions(direction, split), beam_5(direction, split)
     pool = candidates(direction, split, source, draws, temperature, seed)
     references = [reference for _, reference in pairs]
@@ -187,7 +187,7 @@ def per_token(translator, pairs: list[tuple[str, str]]) -> torch.Tensor:
 
 
 def against(texts: list[str], others: dict[str, list[str]], references: list[str]) -> dict:
-    """Scores, and what these texts have more than each of the others, with 95 % intervals."""
+    """Scores, and the lead of these texts over each of the others, with 95 % intervals."""
     found = {"bleu": bleu(texts, references, "13a"), "chrf": score(texts, references).chrf}
     for name, other in others.items():
         for metric in ("bleu", "chrf"):

@@ -1,8 +1,8 @@
-"""Record what the chapter on the loss claims of targets that are not shifted:
+"""Record what the chapter on the loss claims about targets that are not shifted:
 `make record ONLY=shift`.
 
-Ana's loss and Ben's, by learning rate, updates and seed: the loss of training, and what the model
-writes in use. The experiment is the one that the page prints, in its cells tagged `recorded`.
+Ana's loss and Ben's, by learning rate, updates and seed: the training loss, and what the model
+writes at inference. The experiment is the one that the page prints, in its cells tagged `recorded`.
 Resumable; about five minutes on one core.
 """
 

@@ -1,7 +1,7 @@
 """Record six changes to the short recipe: `make record ONLY=short_recipe`.
 
 Each change is made on top of the ladder's last rung, alone, and against the same seeds of that
-rung: in small for all of them, and at the ladder's own size for the best. A change is a class: it
+rung: in miniature for all, and at the ladder's own size for the best. A change is a class: it
 overrides the parts of a training run that it's about, and leaves the library as it is. Resumable;
 about an hour on one core.
 """
@@ -76,7 +76,7 @@ class Unchanged:
         return Transformer(config)
 
     def batches(self, sources: list, targets: list, config: TrainConfig) -> Batches:
-        """What it reads, in which order."""
+        """What it reads, and in which order."""
         return training.translation_batches(sources, targets, config.max_tokens, config.seed)
 
     def loss(self, config: TrainConfig):
@@ -118,7 +118,7 @@ class QueryKeyNorm(Unchanged):
 
 
 def embeddings(model: Transformer) -> list[nn.Parameter]:
-    """The three matrices that tying makes one."""
+    """The three matrices that tying makes into one."""
     return [model.src_embedding.lookup.weight, model.tgt_embedding.lookup.weight,
             model.output.weight]
 

@@ -1,4 +1,4 @@
-"""Record what the chapter on the whole model claims of starts.
+"""Record what the chapter on the whole model claims about starts.
 
     make record ONLY=starts
 

@@ -1,10 +1,10 @@
-"""Record what the chapter on schedules claims of warm-up, and its side page of clipping.
+"""Record what the chapter on schedules claims about warm-up, and its side page about clipping.
 
     make record ONLY=warm_up
 
 A constant rate and one with warm-up, by the highest rate and the place of the norm; with warm-up
 also without clipping, and with Adam's default beta 2. Losses are kept after 100 updates, and after
-200 where the rate is not the lowest and the model not pre-norm. The experiment is that of the page,
+200 unless the rate is the lowest or the model is pre-norm. The experiment is that of the page,
 in its cells tagged `recorded`. Resumable; five minutes on one core.
 """
 

@@ -1,4 +1,4 @@
-"""Record what the chapter on the decoder claims of other wirings.
+"""Record what the chapter on the decoder claims about other wirings.
 
     make record ONLY=wirings
 

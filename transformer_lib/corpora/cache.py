@@ -1,4 +1,4 @@
-"""Files that can be fetched again: kept once for all processes. Who reads one checks what it is."""
+"""Files that can be fetched again: kept once for all processes. Whoever reads one checks it."""
 
 import contextlib
 import os
@@ -15,12 +15,13 @@ def cache_dir(kind: str) -> Path:
 
 
 def keep(path: Path, content: bytes) -> None:
-    """Write a file, though another process may be writing the same one. OSError: it cannot be."""
+    """Write a file, even if another process is writing the same one. OSError: it can't be written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as own:
         partial = Path(own) / path.name
         partial.write_bytes(content)
-        with contextlib.suppress(PermissionError):  # Windows: another process reads it
+        with contextlib.suppress(PermissionError):  # Windows: another process is reading it
             partial.replace(path)
 
 

@@ -12,7 +12,7 @@ from transformer_lib.guards.checks import require_regular
 def find(name: str) -> Path | None:
     """The folder of this name, as an absolute path: the same from wherever it is named.
 
-    None for what is no folder; ValueError for a path to a folder that does not exist.
+    None if it isn't a folder; ValueError for a path to a folder that does not exist.
     """
     if not name.strip():
         raise ValueError("the name is empty; give a folder, or a data set of the hub.")
@@ -31,13 +31,13 @@ def find(name: str) -> Path | None:
 def load(folder: Path, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
     """Split -> (source, target) strings. Formats other than `.jsonl` are left to `datasets`.
 
-    A `.jsonl` that is no split's isn't read, and a line says so. ValueError: a file can't be read.
+    A `.jsonl` file of no split is left out, and a line says so. ValueError: a file can't be read.
     """
     files = {}
     for path in folder.iterdir():
         require_regular(path)
         if path.is_symlink() and not path.exists():
-            raise ValueError(f"{path} is a link to something that is not there.")
+            raise ValueError(f"{path} is a link to something that does not exist.")
     for split, names in SPLITS.items():
         paths = [folder / f"{name}.jsonl" for name in names]
         if found := [path for path in paths if path.exists()]:

@@ -1,8 +1,8 @@
 """A data set of the Hugging Face hub, read by `datasets` in a process of its own.
 
-A hub that accepts a connection and then says nothing would hold `datasets` for minutes, and whether
-to work from the cache alone (HF_HUB_OFFLINE) is settled when it is imported. So another process
-imports it: one that asks the hub first, and where no answer comes one that reads the cache.
+A hub that accepts a connection and then says nothing would hold `datasets` up for minutes, and
+whether to work only from the cache (HF_HUB_OFFLINE) is settled when it is imported. So another
+process imports it: one that asks the hub first and, if no answer comes, one that reads the cache.
 """
 
 import csv
@@ -18,18 +18,18 @@ from pathlib import Path
 from transformer_lib.corpora.rows import SPLITS, read_utf8, to_pair
 from transformer_lib.guards import guard
 
-PATIENCE = 5  # seconds in which the hub must answer
+PATIENCE = 5  # seconds within which the hub must answer
 ERRORS = {error.__name__: error for error in (ConnectionError, ImportError, ValueError)}
-_SILENT_STATUS = 3  # how a process ends to which the hub did not answer
+_SILENT_STATUS = 3  # the exit status of a process that got no answer from the hub
 _silent_hubs = set()  # asked once, remembered for as long as this program runs
 
 
 def load(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
     """Split -> (source, target) strings of a hub data set, or of a folder that `datasets` reads.
 
-    Where the hub does not answer, what `datasets` has cached of it is used.
-    Raises ImportError without `datasets`, ConnectionError where neither hub nor cache has the data,
-    ValueError for no known split or for a row that is no pair of sentences.
+    If the hub does not answer, what `datasets` has cached of it is used.
+    Raises ImportError without `datasets`, ConnectionError if neither hub nor cache has the data,
+    ValueError if no split is known or a row isn't a pair of sentences.
     """
     hub = os.environ.get("HF_ENDPOINT", "")
     if not Path(name).is_dir() and hub not in _silent_hubs:
@@ -41,7 +41,7 @@ def load(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
 
 
 def answers(name: str) -> bool:
-    """Whether the hub says anything about a data set. A silent one is asked once in a program."""
+    """Whether the hub says anything about a data set. A program asks a silent hub only once."""
     hub = os.environ.get("HF_ENDPOINT", "")
     if hub not in _silent_hubs:
         command = [sys.executable, "-m", __name__, name, str(PATIENCE)]
@@ -52,13 +52,13 @@ def answers(name: str) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """That of a process which finds this library."""
+    """The environment of a process that can find this library."""
     paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _in_a_process(name: str, src: str, tgt: str, offline: bool) -> dict | None:
-    """What `main` found or raised in a new process; None where the hub did not answer it."""
+    """What `main` found or raised in a new process; None if the hub did not answer it."""
     env = _environment() | ({"HF_HUB_OFFLINE": "1"} if offline else {})
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
@@ -96,7 +96,7 @@ def _read(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
         from datasets import get_dataset_config_names, load_dataset
     except ImportError:
         raise ImportError(
-            f"{name} is no folder of .jsonl files; other data needs one package: "
+            f"{name} is not a folder of .jsonl files; other data needs one package: "
             "pip install datasets."
         ) from None
     try:
@@ -104,7 +104,7 @@ def _read(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
         known = [] if local else get_dataset_config_names(name)
         wanted = [pair for pair in (f"{src}-{tgt}", f"{tgt}-{src}") if pair in known]
         loaded = load_dataset(name, *wanted[:1])
-    except Exception as error:  # of `datasets` or of the libraries below it
+    except Exception as error:  # from `datasets` or the libraries below it
         if local:
             raise of_folder(name, error) from None
         if isinstance(error, ValueError):  # it was found, and is not as expected
@@ -119,7 +119,7 @@ def _read(name: str, src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
                 for number, row in enumerate(loaded[found], start=1)
             ]
     if not pairs:
-        raise ValueError(f"{name} has no split that is known; it has {sorted(loaded)}.")
+        raise ValueError(f"{name} has none of the known splits; it has {sorted(loaded)}.")
     return pairs
 
 
@@ -133,7 +133,7 @@ def require_equal_columns(name: str) -> None:
 
 
 def of_folder(name: str, error: Exception, row: str = "one sentence pair") -> Exception:
-    """What to say of a folder that `datasets` could not read: the cause, and whose fault it is.
+    """What to say about a folder that `datasets` could not read: the cause, and whose fault it is.
 
     row: what a row of its files should hold.
     """
@@ -159,11 +159,11 @@ def of_folder(name: str, error: Exception, row: str = "one sentence pair") -> Ex
 
 
 def _problem(path: Path) -> str:
-    """What is wrong with one file of a folder, with its line; empty where nothing is known."""
+    """What is wrong with one file of a folder, with its line; empty if nothing is known."""
     if not path.stat().st_size:
         return f"{path.name} is empty"
     if path.suffix == ".parquet":
-        return "" if path.read_bytes()[:4] == b"PAR1" else f"{path.name} is no Parquet file"
+        return "" if path.read_bytes()[:4] == b"PAR1" else f"{path.name} is not a Parquet file"
     if path.suffix not in (".csv", ".tsv", ".jsonl"):
         return ""
     try:
@@ -189,7 +189,7 @@ def _problem(path: Path) -> str:
 
 
 def _problem_of_lines(name: str, text: str) -> str:
-    """The first line of a .jsonl file that is no JSON object; empty where there is none."""
+    """The first line of a .jsonl file that isn't a JSON object; empty if there is none."""
     # Not splitlines: a string may hold other characters at which that cuts, such as U+2028.
     for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
         try:
@@ -197,7 +197,7 @@ def _problem_of_lines(name: str, text: str) -> str:
         except (ValueError, RecursionError):
             whole = False
         if not whole:
-            return f"{name}, line {number}: {line[:40]!r} is no JSON object, such as {{...}}"
+            return f"{name}, line {number}: {line[:40]!r} is not a JSON object, such as {{...}}"
     return ""
 
 
@@ -208,7 +208,7 @@ def _ask(name: str, patience: float) -> None:
         from huggingface_hub.utils import HfHubHTTPError
     except ImportError:
         return  # then `datasets` is missing too
-    # The timeout is for one step of the talk; a name that is not found may take longer.
+    # The timeout is for one step of the exchange; a name that is not found may take longer.
     limit = threading.Timer(1.5 * patience, os._exit, [_SILENT_STATUS])
     limit.daemon = True
     limit.start()
@@ -217,7 +217,7 @@ def _ask(name: str, patience: float) -> None:
     except HfHubHTTPError as error:  # an answer, unless it comes from a proxy or a broken server
         if error.response is not None and error.response.status_code >= 500:
             sys.exit(_SILENT_STATUS)
-    except Exception:  # of the library that makes the connection, which differs with the version
+    except Exception:  # from the library that connects, which depends on the version
         sys.exit(_SILENT_STATUS)
     finally:
         limit.cancel()

@@ -13,8 +13,8 @@ def load_labelled(
     """Split -> (inputs, labels) of a hub data set, or of a folder that `datasets` reads.
 
     inputs, labels: the names of two columns. Raises ImportError without `datasets`,
-    ConnectionError where the data cannot be had, ValueError where a column is missing, or, with its
-    file and line, for a file that cannot be read.
+    ConnectionError if the data can't be loaded, ValueError if a column is missing or, with its file
+    and line, for a file that can't be read.
     """
     if not isinstance(name, str | Path):
         raise TypeError(f"name is {name!r:.60}; expected that of a hub data set, or a folder.")
@@ -33,13 +33,13 @@ def load_labelled(
     hub.require_equal_columns(name)
     waits = not local and not os.environ.get("HF_HUB_OFFLINE")
     if waits and not hub.answers(name):  # `datasets` would wait for minutes
-        raise ConnectionError(f"{name} cannot be had here: the hub does not answer.")
+        raise ConnectionError(f"{name} cannot be loaded here: the hub does not answer.")
     try:
         loaded = load_dataset(name)
-    except Exception as error:  # of `datasets` or of the libraries below it
+    except Exception as error:  # from `datasets` or the libraries below it
         if local:
             raise hub.of_folder(name, error, row="one input and its label") from None
-        raise ConnectionError(f"{name} cannot be had here: {error}") from None
+        raise ConnectionError(f"{name} cannot be loaded here: {error}") from None
     found = {}
     for split, rows in loaded.items():
         if not {inputs, labels} <= set(rows.column_names):

@@ -1,12 +1,12 @@
 """A small German-English corpus made by a grammar of our own, for machines without a network.
 
 The sentences look like captions ("Ein Mann, der einen roten Hut trägt, schläft auf dem Sofa.") and
-hold what makes German worth translating, which is gender, case and adjective endings that agree,
-verbs at the end of a clause, verbs in two parts, and a verb that stays second when something else
-comes first. A model that only looks words up gets them wrong, a model that attends gets them right.
+have what makes German worth translating: gender, case and adjective endings that agree, verbs at
+the end of a clause, verbs in two parts, and a verb that stays second when something else comes
+first. A model that only looks words up gets these wrong; a model that attends gets them right.
 
-It goes through the same code as Multi30k (see `data`). Scores on it say that the code
-works, and nothing about translation in general.
+It goes through the same code as Multi30k (see `data`). Scores on it say that the code works, but
+nothing about translation in general.
 """
 
 import random
@@ -77,7 +77,7 @@ class Phrase:
 def noun_phrase(noun, case, determiner="", plural: bool = False, adjective=None):
     """A phrase in a case: noun_phrase(HAT, "accusative", "ein", adjective=("rot", "red")).
 
-    determiner: "ein", "der", a key of `COUNTS`, or "" for a plural without article.
+    determiner: "ein", "der", a key of `COUNTS`, or "" for a plural without an article.
     """
     column = 3 if plural else noun.gender
     if determiner in ("ein", "der"):
@@ -111,7 +111,7 @@ def noun_phrase(noun, case, determiner="", plural: bool = False, adjective=None)
 
 @dataclass(frozen=True)
 class Clause:
-    """Somebody does something somewhere; the methods put it into the orders that German has."""
+    """Somebody does something somewhere; the methods put it into German's different word orders."""
 
     subject: Phrase
     verb: Verb

@@ -42,7 +42,7 @@ def load(src: str, tgt: str) -> tuple[dict[str, list[tuple[str, str]]], str]:
     splits, origin = _first_found(src, tgt)
     if other := differences(splits, src, tgt):
         print(
-            f"Other sentences than those of the recorded runs in {', '.join(other)}: "
+            f"Not the sentences of the recorded runs in {', '.join(other)}: "
             "scores cannot be compared with theirs."
         )
     return splits, origin
@@ -95,7 +95,7 @@ def from_mirrors(src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
                 raise ValueError(f"other sentences than expected in {', '.join(damaged)}")
         except (OSError, HTTPException, EOFError, zlib.error, ValueError) as error:
             failures.append(f"{mirror}: {error}")
-            # Being cut off, or a file that is not there, says nothing against those that are kept.
+            # A lost connection or a missing file says nothing against the files that are kept.
             if isinstance(error, (gzip.BadGzipFile, EOFError, zlib.error, ValueError)):
                 _forget(mirror)
         else:
@@ -121,7 +121,7 @@ def _sentences(mirror: str, name: str) -> list[str]:
 
 
 def _forget(mirror: str) -> None:
-    """A file that proved damaged must not be found in the cache again."""
+    """Remove a mirror's files: a damaged one must not be found in the cache again."""
     shutil.rmtree(_kept(mirror), ignore_errors=True)
 
 

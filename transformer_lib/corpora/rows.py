@@ -36,7 +36,7 @@ def _problem(text) -> str:
         (text or "").encode()
     except UnicodeEncodeError:
         return (
-            f"holds half of a surrogate pair ({text[:40]!a}), which is no character: write the "
+            f"holds half of a surrogate pair ({text[:40]!a}), which is not a character: write the "
             "file again as UTF-8."
         )
     if not has_visible_text(text or ""):
@@ -56,7 +56,7 @@ def read_utf8(path: Path) -> str:
     except UnicodeDecodeError as error:
         if b"\0" in content and content[:2] not in (b"\xff\xfe", b"\xfe\xff"):
             raise ValueError(
-                f"{path.name} holds no text, but bytes of another kind. If a program wrote it as "
+                f"{path.name} doesn't hold text, but other bytes. If a program wrote it as "
                 f"UTF-16, convert it: iconv -f UTF-16LE -t UTF-8 {path.name}"
             ) from None
         known = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}.get(content[:2])

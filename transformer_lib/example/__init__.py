@@ -42,7 +42,7 @@ SIZES = {
 def ids(tokens: list[str]) -> Tensor:
     """Tokens of the example's vocabulary -> (1, T) ids, a batch of one sentence."""
     if unknown := [token for token in tokens if token not in VOCABULARY]:
-        raise ValueError(f"{unknown[0]!r} is no token; the example has {', '.join(VOCABULARY)}.")
+        raise ValueError(f"{unknown[0]!r} is not a token; the example has {', '.join(VOCABULARY)}.")
     return torch.tensor([[VOCABULARY.index(token) for token in tokens]])
 
 

@@ -1,7 +1,7 @@
 """Decoding by a program in C: one call for each step of the decoder, `decoder.c`.
 
-It is compiled where a process first uses it, in about a second. Where there is no C compiler, or
-for a model of another kind, `refusal` says so, and `fast.DecodingModel` does the same without it.
+It is compiled when a process first uses it, in about a second. If there is no C compiler, or for a
+model of another kind, `refusal` says so, and `fast.DecodingModel` does the same without it.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ from transformer_lib.fast.decoding import joined
 from transformer_lib.guards import guard
 
 SOURCE = Path(__file__).with_name("decoder.c")
-# The sums of a product may be taken in any order; nothing else of arithmetic is loosened.
+# The sums of a product may be taken in any order; no other rule of arithmetic is loosened.
 FLAGS = (
     "-O3 -fassociative-math -fno-signed-zeros -fno-trapping-math -fno-math-errno -shared -fPIC"
 ).split()
@@ -58,7 +58,7 @@ def refusal(model: nn.Module) -> str:
     if not config.norm_first or config.norm != "layer" or config.activation != "relu":
         return "the program in C only knows pre-norm, LayerNorm and ReLU"
     if any(p.dtype != torch.float32 or p.device.type != "cpu" for p in model.parameters()):
-        return "its weights are not float32 numbers of the CPU"
+        return "its weights are not float32 numbers on the CPU"
     found = library()
     return found if isinstance(found, str) else ""
 
@@ -100,7 +100,7 @@ class CompiledModel(fast.DecodingModel):
     def top_tokens(
         self, ids: Tensor, state: "_State", k: int, log_p: bool
     ) -> tuple[Tensor, Tensor]:
-        """The k likeliest next tokens of each row but padding, (A * n, k): logits, or their
+        """The k likeliest next tokens of each row, never padding, (A * n, k): logits, or their
         log-probabilities, and ids. Raises ValueError for a k below 1 or above V."""
         self._require_count(k)
         hidden = self._hidden(ids, state)

@@ -22,7 +22,7 @@ typedef float vector __attribute__((vector_size(4 * LANES), aligned(4)));
 int block(void) { return BLOCK; }
 
 typedef struct {
-    const float *weight, *bias; /* (out / BLOCK, in, BLOCK), zeros behind the last; (out) padded */
+    const float *weight, *bias; /* (out / BLOCK, in, BLOCK), zeros after the last; (out) padded */
     long in, out;
 } Map;
 
@@ -34,7 +34,7 @@ typedef struct {
 typedef struct {
     const Layer *layers;
     Map output;
-    const float *gain, *shift; /* of the norm behind the last layer */
+    const float *gain, *shift; /* of the norm after the last layer */
     long n_layers, width, heads, inner;
     float eps;
 } Decoder;
@@ -107,8 +107,8 @@ static void layer_norm(const float *x, long n_rows, long width, const float *gai
     }
 }
 
-/* exp(x) for x <= 0, to about 1e-7 of itself: 2^whole times a polynomial of the rest. Without a
-   branch, so that the compiler computes many side by side. */
+/* exp(x) for x <= 0, with a relative error of about 1e-7: 2^whole times a polynomial of the rest.
+   Without a branch, so that the compiler computes many side by side. */
 static inline float exponential(float x) {
     x = x < -87 ? -87 : x;
     float whole = floorf(x * 1.44269504f + 0.5f);
@@ -170,9 +170,9 @@ static void attend(const float *q, const float *const *places, const unsigned ch
     }
 }
 
-/* The newest token of n_rows hypotheses, n of each sentence. Returns 0, or 1 without memory.
+/* The newest token of n_rows hypotheses, n of each sentence. Returns 0, or 1 if memory runs out.
 
-   x: (n_rows, D) embedded tokens; what the output is to read stands there in the end.
+   x: (n_rows, D) embedded tokens; in the end it holds what the output reads.
    memory: (B, S, L, 2 D) keys and values of the sources, read: (B, S) bytes, 0 for padding.
    own: (B, L, room, n, 2 D), of all that was written; at this step, `length`, it is added to.
    places: (n_rows / n), the rows of B; path: (n_rows, path_stride), which of the n hypotheses
@@ -230,7 +230,7 @@ int step(const Decoder *d, float *x, long n_rows, long n, const float *memory,
 /* The k tokens with the largest logits of each row, the largest first; never `padding`.
 
    hidden: (n_rows, D). best: (n_rows, k) logits, or log-probabilities with normalise; ids: (n_rows,
-   k). The logits are looked at block by block as they are made, and never stand anywhere whole. */
+   k). The logits are looked at block by block as they are made, and never kept all at once. */
 int top(const Decoder *d, const float *hidden, long n_rows, long k, long padding, long normalise,
         float *best, long *ids) {
     const Map *map = &d->output;

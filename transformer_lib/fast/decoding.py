@@ -1,4 +1,4 @@
-"""Decoding that is only fast: a trained model laid out for it, and a batch on each thread."""
+"""Decoding, only faster: a trained model laid out for it, and a batch on each thread."""
 
 import dataclasses
 import math
@@ -72,13 +72,13 @@ def parallel_map(function: Callable, items: list) -> list:
 
 
 class DecodingModel:
-    """A trained Transformer for decoding alone: the same words from fewer and larger operations.
+    """A trained Transformer for decoding only: the same words from fewer and larger operations.
 
     It offers what greedy_decode, beam_search and sample ask of a model, and is given to them in its
     place. Weights are laid out once, for oneDNN; queries, keys and values come from one product,
     as do the keys and values of the memory for all layers. Hypotheses are never copied: those of
     one sentence share a cache of all that any of them wrote, and a mask says which is whose.
-    Most weights are copied: make another one when the model has changed. Raises ValueError for a
+    Most weights are copied: make a new one when the model has changed. Raises ValueError for a
     model with a `refusal`.
     """
 
@@ -122,7 +122,7 @@ class DecodingModel:
     def _encode(self, src_ids: Tensor) -> tuple[Tensor, Tensor | None]:
         """What the encoder gives, (B * S, D), and the mask of the padding, (B, 1, 1, S) or None."""
         if not src_ids.size(1):
-            raise ValueError("src_ids holds no tokens: a source needs one at least.")
+            raise ValueError("src_ids holds no tokens: a source needs at least one.")
         mask = None  # added to the scores
         if (padding := src_ids == PAD).any():
             mask = torch.zeros_like(src_ids, dtype=self.src_embedding.lookup.weight.dtype)
@@ -158,7 +158,7 @@ class DecodingModel:
     def top_tokens(
         self, ids: Tensor, state: "_State", k: int, log_p: bool
     ) -> tuple[Tensor, Tensor]:
-        """The k likeliest next tokens of each row but padding, (A * n, k): logits, or their
+        """The k likeliest next tokens of each row, never padding, (A * n, k): logits, or their
         log-probabilities, and ids. Raises ValueError for a k below 1 or above V.
         """
         self._require_count(k)
@@ -198,12 +198,12 @@ def largest(logits: Tensor, k: int, width: int = 100) -> tuple[Tensor, Tensor]:
 class _State:
     """What a DecodingModel keeps between steps, for A sentences of n hypotheses each.
 
-    They lie in R >= A places: those that have ended leave when many have. oneDNN takes a while to
-    prepare for each new number of rows, so there are few. places: (A,), where the sentences lie.
+    They are in R >= A places: those that have ended leave once many have. oneDNN takes a while to
+    prepare for each new number of rows, so R has few values. places: (A,), where the sentences are.
     memory: (L, 2, R, H, S, K), keys and values of the sources for every layer; src_mask: (R, 1, 1,
     S) or None. own: (L, 2, R, H, room, n, K), those of all that was written, by step and place in
-    the beam. seen: (R * n, length * n), 0 where a hypothesis descends from what stands there,
-    -inf elsewhere.
+    the beam. seen: (R * n, length * n), 0 where a hypothesis descends from what is there, -inf
+    elsewhere.
     """
 
     ROOM = 16  # steps for which the cache grows at a time
@@ -261,7 +261,7 @@ class _State:
 
 
 def _fill(rows: Tensor, n: int) -> Tensor:
-    """The first row again, until there are n."""
+    """Repeat the first row until there are n."""
     return torch.cat([rows, rows[:1].expand(n - len(rows))])
 
 

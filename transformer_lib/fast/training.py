@@ -1,4 +1,4 @@
-"""Training that is only fast: a loss without its logits, cheap dropout, oneDNN's products."""
+"""Training, only faster: a loss without its logits, cheap dropout, oneDNN's products."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from transformer_lib.guards import guard
 
 
 def translation_loss(model: nn.Module, batch: tuple[Tensor, Tensor], smoothing: float) -> Tensor:
-    """training.translation_loss, with the logits a block at a time."""
+    """training.translation_loss, but the logits are made one block at a time."""
     src_ids, tgt_ids = batch  # (B, S), (B, T + 1)
     read, predicted = tgt_ids[:, :-1], tgt_ids[:, 1:]  # (B, T) each
     src_mask, tgt_mask = model.default_masks(src_ids, read)
@@ -67,7 +67,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             target, share = targets[block, None], real[block, None].to(logits.dtype) / n_real
             largest = logits.amax(-1, keepdim=True)  # (rows, 1), kept out of exp's way
             of_target, mean = logits.gather(-1, target), logits.mean(-1, keepdim=True)
-            # The gradient of a matrix product does not need its result: that may be written over.
+            # The gradient of a matrix product does not need its result, which may be overwritten.
             free = type(projected.grad_fn).__name__ in ("MmBackward0", "AddmmBackward0")
             exp = (logits.sub_(largest) if free else logits - largest).exp_()
             z = exp.sum(-1, keepdim=True)  # (rows, 1)
@@ -99,8 +99,8 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
 
 
 def accelerate(model: nn.Module) -> nn.Module:
-    """Give every dropout.Dropout in the model the place to a `Dropout` of this module; returns the
-    model, changed."""
+    """Replace every dropout.Dropout in the model with this module's `Dropout`; returns the model,
+    changed."""
     for parent in model.modules():
         for name, child in parent.named_children():
             if type(child) is dropout.Dropout:
@@ -111,7 +111,7 @@ def accelerate(model: nn.Module) -> nn.Module:
 class Dropout(dropout.Dropout):
     """The plain Dropout, five times as fast on a CPU.
 
-    There, drawing one random float per number is most of the price: here one draw of 64 bits
+    There, drawing one random float per number is most of the cost; here one draw of 64 bits
     decides for four numbers. p is rounded to a multiple of 1 / 65536.
     """
 
@@ -134,8 +134,8 @@ def products(device: torch.device, bf16: bool = False, n_tokens: int = 0) -> Ite
     bf16: round inside the products: to bf16 on a CPU, where this is all that "bf16" means, to TF32
     on a GPU, for what autocast leaves in float32. Faster where the processor has the instructions;
     elsewhere nothing is rounded. This setting is torch's own, for all threads of the process, and
-    is given back at the end. n_tokens: in a batch, where speed counts; see OneDnnProducts, which
-    only large batches repay. It does nothing where bf16 has the say.
+    is restored at the end. n_tokens: in a batch, if speed matters; see OneDnnProducts, which only
+    pays off for large batches. It has no effect together with bf16.
     device: where the products are computed.
     """
     cpu = torch.device(device).type == "cpu"
@@ -161,7 +161,7 @@ class OneDnnProducts(TorchDispatchMode):
     By itself torch leaves them to the linear algebra library that it was built with. That library
     knows the processors of its own maker best: on another maker's, oneDNN needs half the time. Same
     products, summed in another order. Where torch was built without oneDNN, nothing changes.
-    Every operation, product or not, makes a detour of some microseconds through Python.
+    Every operation, product or not, takes a detour of a few microseconds through Python.
     """
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
@@ -177,7 +177,7 @@ class OneDnnProducts(TorchDispatchMode):
 
 def for_onednn(*matrices: Tensor) -> bool:
     """Whether all are ordinary float32 matrices of the CPU with something in them."""
-    known = hasattr(torch.ops.mkldnn, "_linear_pointwise")  # another torch may name it otherwise
+    known = hasattr(torch.ops.mkldnn, "_linear_pointwise")  # another torch may call it otherwise
     return (
         known
         and torch.backends.mkldnn.is_available()

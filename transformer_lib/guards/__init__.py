@@ -1,12 +1,12 @@
-"""What was wrong with an argument: what was given, what was expected, in a sentence.
+"""What was wrong with an argument: what was given and what was expected, in a sentence.
 
-`guard(__name__)`, the last line of a module, stands between its public names and whoever calls them
+`guard(__name__)`, the last line of a module, sits between its public names and whoever calls them
 from outside the library. It compares arguments with the types that the signature names and tensors
 with the shapes that the docstring names, `q, k: (B, H, T, M)`, so that nothing is broadcast by
-accident. Where the code fails on one all the same, in torch's words or Python's, it says which
-arguments those were, what the matter is, and what the documentation expects. Calls within the
-library pass at once, so that no layer pays for it. The other names here are the checks that
-neither can express.
+accident. If the code fails on one all the same, in torch's words or Python's, it says which
+arguments they were, what the trouble is, and what the documentation expects. Calls within the
+library pass straight through, so that no layer pays for it. The other names here are checks that
+neither types nor shapes can express.
 """
 
 from transformer_lib.guards.calls import guard

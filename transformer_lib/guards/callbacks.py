@@ -1,4 +1,4 @@
-"""What the functions that are handed in return: each is looked at where the library calls it."""
+"""What a caller's own functions return, checked where the library calls them."""
 
 import functools
 import inspect
@@ -18,9 +18,10 @@ def _of_rule(found, i, j) -> bool:
 
 
 def are_rules(*rules: Callable) -> bool | str:
-    """Whether each says of one pair of places what a rule says; else what the first other one says.
+    """Whether each says about one pair of places what a rule may say; else what the first wrong one
+    returned.
 
-    Asked once, where rules are put together: what compiles a rule must find nothing else in it.
+    Checked once, when rules are put together: what compiles a rule must find nothing else in it.
     """
     pair = torch.zeros(2, 1, 1).long()
     for rule in rules:
@@ -55,9 +56,9 @@ def _module(found, *_) -> bool:
 # (functions, the argument, whether it may return this when given that, what was expected).
 RETURNS = (
     ("as_mask plan_blocks Links", "rule", _of_rule,
-     "a bool tensor, True = may attend, of a size for the places i and j"),
+     "a bool tensor, True = may attend, of a size that fits the places i and j"),
     ("Links", "rules", _of_rule,
-     "a bool tensor, True = may attend, of a size for the places i and j"),
+     "a bool tensor, True = may attend, of a size that fits the places i and j"),
     ("speculative_decode", "draft.propose", _of_draft,
      "(guesses, q): as many ids as it was asked for, in a list, and the distributions (n, V) that "
      "they were drawn from, or None if each was certain"),
@@ -84,7 +85,7 @@ LOOKED_AT = {name for names, *_ in RETURNS for name in names.split()}
 
 
 def with_returns_looked_at(function: str, given: dict) -> dict:
-    """The arguments, those of RETURNS wrapped: ValueError or TypeError says what one returned."""
+    """The arguments, with those of RETURNS wrapped: an error says if one returns something else."""
     given = dict(given)
     for names, path, holds, expected in RETURNS:
         argument, _, method = path.partition(".")

@@ -1,4 +1,4 @@
-"""The guard before a module: what its functions are given, and where they fail on it."""
+"""The guard in front of a module: it checks what functions are given, and explains failures."""
 
 import ast
 import dataclasses
@@ -38,7 +38,7 @@ from transformer_lib.guards.values import (
 )
 
 LIBRARY = str(Path(__file__).parents[1])
-# Code that fails on an argument is ours or lies here; an error of other code is not about ours.
+# Code that fails on an argument is ours or lives here; an error from other code isn't about ours.
 INSTALLED = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 INSTALLED |= {str(Path(torch.__file__).parents[1]), "<frozen", "<__array_function__"}
 
@@ -48,7 +48,7 @@ _calls = SimpleNamespace(inside=False)
 
 
 def guard(module: str, only_types: Iterable[str] = ()) -> None:
-    """Stand before the public functions of a module, and the public methods of its classes.
+    """Stand in front of a module's public functions and the public methods of its classes.
 
     only_types: functions and classes whose errors from within are not about the arguments.
     """
@@ -202,7 +202,7 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
 
 
 def _weight(module) -> Tensor | None:
-    """A parameter of a module that is built; None where there is none."""
+    """A parameter of a module, once that is built; None if there is none."""
     built = isinstance(module, nn.Module) and "_parameters" in vars(module)
     return next(module.parameters(), None) if built else None
 
@@ -226,7 +226,7 @@ def called(name: str, function: Callable, expected: str) -> Callable:
 
 
 def _is_raw(error: Exception) -> bool:
-    """Whether an error is in words of torch or Python, raised for what the library gave them."""
+    """Whether an error is in torch's or Python's words, raised for what the library gave them."""
     others = ImportError, torch.OutOfMemoryError
     if isinstance(error, others) or ("CUDA" in str(error) and torch.cuda.is_available()):
         return False
@@ -235,14 +235,14 @@ def _is_raw(error: Exception) -> bool:
     *frames, last = _frames(error)
     if not all(file.startswith((LIBRARY, *INSTALLED)) or file.endswith(".pyx")
                for file, _ in [*frames, last]):
-        return False  # of a function that was handed in
+        return False  # from a caller's own function
     return not _is_own(error)
 
 
 def _says_more(error: Exception, problem: Exception, given: dict) -> bool:
-    """Whether the function's own sentence tells more than that an argument has another type: not
-    where it is about a value, and names another argument, or is of a part inside, which calls its
-    own arguments by other names: "key has shape ...".
+    """Whether the function's own sentence says more than that an argument has the wrong type. It
+    doesn't if it is about a value and names another argument, or if it comes from a part inside,
+    which calls its arguments by other names: "key has shape ...".
     """
     inside = re.match(r"(\w+) has shape", str(error))
     if inside and inside[1] not in given:
@@ -297,7 +297,7 @@ def _explained(function: Callable, name: str, given: dict, error: Exception) -> 
     )
 
 
-# What torch, NumPy and Python say, and what it comes to. What no line knows is quoted.
+# What torch, NumPy and Python say, and what it amounts to. Anything else is quoted.
 REASONS = {
     r"multiplied \(\d+x(\d+) and (\d+)x": r"\1 numbers where \2 are expected",
     r"normalized_shape=\[(\d+)\].*\D(\d+)\]": r"\2 numbers where \1 are expected",
@@ -306,57 +306,57 @@ REASONS = {
     r"alloc|storage size|too many elements|invalid buffer|MemoryError":
         "that needs more memory than there is, so choose smaller sizes",
     r"(?:must be (?:a )?tensors?\b.*not |expected Tensor as.*got )(?:a |an )?(\w+)":
-        r"a \1 stands where a tensor is expected",
+        r"a \1 where a tensor is expected",
     r"(?:list|tuple|string) index out of range": "a number points past the end of a list",
     r"negative dim|inconsistent with step sign|non-?negative|or equal to 0": "a number is negative",
     r"by zero": "a number is 0",
     r"to have (\d+) channels, but got (\d+)": r"\2 numbers where \1 are expected",
-    r"surrogate|TextEncodeInput": "half of a surrogate pair is no character",
-    r"null (byte|character)": "a NUL is part of no name",
+    r"surrogate|TextEncodeInput": "half of a surrogate pair is not a character",
+    r"null (byte|character)": "no name can have a NUL character",
     r"RecursionError": "it is nested too deeply",
     r"overflow|too large to convert": "a number is too large",
     r"expected one of cpu|device": "there is no such device",
     r"KeyError: (.+)": r"there is no \1 in it",
     r"for /: 'str' and 'str'|'str'.* attribute '(is_dir|name|parent|exists|glob|with_name)'":
-        "a text stands where a path is expected: use Path(...)",
+        "a text where a path is expected: use Path(...)",
     r"'str' object has no attribute '(type|index)'":
-        "a text stands where a device is expected: use torch.device(...)",
-    r"too many dimensions '(\w+)'": r"a \1 stands where a number is expected",
+        "a text where a device is expected: use torch.device(...)",
+    r"too many dimensions '(\w+)'": r"a \1 where a number is expected",
     r"Invalid (learning rate|beta|epsilon|weight_decay)[\w ]*: (.+)": r"the \1 cannot be \2",
     r"'(\w+)' object has no attribute '(\w+)'": r"a \1 has no \2",
-    r"'(\w+)' object is not callable": r"a \1 is no function",
+    r"'(\w+)' object is not callable": r"a \1 is not a function",
     r"non-iterable (\w+) object|'(\w+)' object is not (?:iterable|subscriptable)":
         r"a \1\2 has no entries",
     r"unhashable type: '(\w+)'": r"a \1 cannot be looked up",
     r"unexpected keyword argument '(\w+)'": r"no argument is called '\1'",
     r"([\w.<>]+)\(\) (?:takes|missing|got an un).*(?:argument|given)":
-        r"\1 takes other arguments than it is given",
+        r"\1 takes different arguments from those it is given",
     r"Object of type (\w+) is not JSON": r"a \1 cannot be kept as JSON",
     r"could not convert string to float: (.+)|invalid literal for int.*: (.+)":
-        r"\1\2 is no number",
+        r"\1\2 is not a number",
     r"only for scalar outputs": "it holds more than one number: take its mean",
     r"does not require grad": "it has no gradient: no parameter that is trained takes part in it",
     r"expected (\d+), got \d+\)|too many values to unpack \(expected (\d+)":
-        r"expected \1\2 parts where others are",
+        r"expected \1\2 parts, not more or fewer",
     r"scalar types: Long, Int": "ids must be int64: use .long()",
     r"\w+_cpu\W+not implemented for 'Byte'":
         "whole numbers where floats are expected: use .float()",
     r"shorter than|longer than|sequence of length": "parts that belong together differ in length",
     r"dtype|scalar type|argument #|not implemented for|used as ind|"
     r"datatype|floating point|bool tensor":
-        "such numbers do not go together here",
+        "numbers of these types do not go together here",
     r"unsupported operand|not supported between|can't be cast|bad operand|an? \w+ is required|"
     r"not all arguments|expected at most|only integer|update sequence|item assignment|coerced|"
     r"dataclass instance":
-        "values of such types do not go together here",
-    r"`?inf`?\b.*nan|NaN|JSON compliant": "a number is infinite or no number",
+        "values of these types do not go together here",
+    r"`?inf`?\b.*nan|NaN|JSON compliant": "a number is infinite or NaN",
     r"\bmeta\b": "the device meta holds no numbers",
-    r"cannot assign '(\S+)' as child": r"a \1 is no module",
-    r"cannot assign '\S*?(\w+)' object": r"a \1 stands where a tensor is expected",
+    r"cannot assign '(\S+)' as child": r"a \1 is not a module",
+    r"cannot assign '\S*?(\w+)' object": r"a \1 where a tensor is expected",
     r"empty parameter list": "it has no parameter to train",
-    r"empty\(\).*argument": "a size is no whole number",
+    r"empty\(\).*argument": "a size is not a whole number",
     r"empty|size 0|no elements|non-zero size": "there is nothing in it",
-    r"INTERNAL ASSERT|converge|ill-conditioned": "a number is infinite or no number",
+    r"INTERNAL ASSERT|converge|ill-conditioned": "a number is infinite or NaN",
     r"not a Module|with an iterable": "it holds no modules",
     r"match|multipl|equal size|the same|kernel|matrix|matrices|shape|out of (range|bounds)|"
     r"least 1D|0-d|broadcast|dimension|argument \d+ is":
@@ -399,7 +399,7 @@ def _reason(function: Callable, error: Exception, given: dict) -> str:
 
 
 def _expected(function: Callable, name: str, given: dict) -> str:
-    """What the documentation says of the arguments; else what the signature does."""
+    """What the documentation says about the arguments, or else what the signature does."""
     if about := _described(function, given):
         return " ".join(about)[:300]
     known = hints(function)

@@ -12,7 +12,7 @@ from transformer_lib.guards.values import describe, fits, has_visible_text, hint
 
 def require_mask(mask: Tensor | None, shape: tuple[int, int, int, int]) -> None:
     """Raise ValueError or TypeError unless the mask is bool and can be broadcast to this shape,
-    (B, n_heads, T_query, T_key), in one way alone.
+    (B, n_heads, T_query, T_key), in only one way.
     """
     if mask is None:
         return
@@ -42,7 +42,7 @@ def require_mask(mask: Tensor | None, shape: tuple[int, int, int, int]) -> None:
 def require_no_zeros_and_ones(mask: Tensor) -> None:
     """Raise ValueError for a float mask that was meant to say "may attend" with a 1.
 
-    Added to the scores it would hide nothing.
+    Added to the scores, it would hide nothing.
     """
     if mask.device.type != "meta" and bool(((mask == 0) | (mask == 1)).all() & (mask == 1).any()):
         raise ValueError(
@@ -53,8 +53,8 @@ def require_no_zeros_and_ones(mask: Tensor) -> None:
 
 
 def returns_alike(forward: Callable) -> Callable:
-    """The `forward(self, x, sublayer)` of a residual that looks at what the sublayer gives: a row
-    for all tokens, say, would be broadcast onto x.
+    """The `forward(self, x, sublayer)` of a residual, with a check of what the sublayer returns: a
+    single row for all tokens, say, would be broadcast onto x.
     """
     @functools.wraps(forward)
     def looking(self, x, sublayer):
@@ -75,7 +75,7 @@ def returns_alike(forward: Callable) -> Callable:
 def require_types(config) -> None:
     """Raise TypeError, naming the field, for a value of another type than a dataclass declares.
 
-    A whole number may stand for a float, a list for a tuple.
+    A whole number may take the place of a float, a list that of a tuple.
     """
     for name, kind in hints(type(config)).items():
         value = getattr(config, name)
@@ -94,7 +94,7 @@ def require_pairs(pairs: Mapping, known: Iterable[str], name: str = "pairs") -> 
         )
     if unknown := [split for split in pairs if split not in known]:
         raise ValueError(
-            f"{name} has a split {unknown[0]!r}; expected no other than {', '.join(known)}."
+            f"{name} has a split {unknown[0]!r}; expected only {', '.join(known)}."
         )
     for split, rows in pairs.items():
         if not fits(rows, Sequence[object]):
@@ -110,22 +110,22 @@ def require_pairs(pairs: Mapping, known: Iterable[str], name: str = "pairs") -> 
                 )
             if not all(map(has_visible_text, row)):
                 raise ValueError(
-                    f"{split} pair {number} is {describe(row)}: a side holds nothing that can be "
-                    "seen; leave the pair out."
+                    f"{split} pair {number} is {describe(row)}: one side holds no visible text; "
+                    "leave the pair out."
                 )
             try:
                 row[0].encode(), row[1].encode()
             except UnicodeEncodeError:
                 raise ValueError(
-                    f"{split} pair {number} holds half of a surrogate pair, which is no character: "
-                    f"{describe(row)}; read the text as UTF-8."
+                    f"{split} pair {number} holds half of a surrogate pair, which is not a "
+                    f"character: {describe(row)}; read the text as UTF-8."
                 ) from None
 
 
 def require_regular(path: str | Path) -> None:
-    """Raise ValueError for what is there to be read and is no file: a pipe, say, that nobody writes
-    to would be waited for without end.
+    """Raise ValueError for something that exists but isn't a file or folder: reading a pipe that
+    nobody writes to, say, would never end.
     """
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise ValueError(f"{path} is no regular file: copy what it gives into one.")
+        raise ValueError(f"{path} is not a regular file: copy its content into one.")

@@ -82,7 +82,7 @@ PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 0, "at_most": 2}, "rewards_of.actions"),
     ({"at_least": 1, "at_most": 2}, "rewards_of.turn"),
     ({"above": 0, "below": 1}, "calibrate.risk"),
-    ({"at_least": 5}, "mask_tokens.mask_id"),  # ids below 4 are special, and one is to be drawn
+    ({"at_least": 5}, "mask_tokens.mask_id"),  # ids below 4 are special; one must be left to draw
 ) for name in names.split()}
 
 
@@ -96,11 +96,11 @@ COMPUTE = ("causal_mask", "own_place_last", "places_between", "in_batches", "pro
 
 
 def require_parameter(function: str, name: str, given, counts: bool) -> ValueError | None:
-    """Raise ValueError for a number outside what PARAMETERS says of this name; if it says nothing,
-    for one that is not finite. Return it for one that counts something and is below 0: the function
-    may know a higher limit.
+    """Raise ValueError for a number outside what PARAMETERS allows for this name or, if it has no
+    entry, for one that isn't finite. For one that counts something and is below 0, return the error
+    instead: the function may know a higher limit.
 
-    So does a tensor with such a number in it, where the name of the function is said, too.
+    A tensor with such a number in it raises it too, if the entry also names the function.
     """
     full = PARAMETERS.get(f"{function}.{name}")
     if full and isinstance(given, Tensor) and given.numel() and given.device.type != "meta":
@@ -129,7 +129,7 @@ def require_parameter(function: str, name: str, given, counts: bool) -> ValueErr
     return None
 
 
-# What an argument is whose type no signature names, by its name in every function or in one.
+# The type of an argument that no signature gives, by its name in every function or in one.
 TYPES = {name: kind for kind, names in (
     (bool, "need_weights absolute released replace LatentAttention.bias"),
     (str, "weighting"),
@@ -162,7 +162,7 @@ REAL = {"x", "q", "k", "v", "query", "key", "value", "memory", "hidden", "logits
 
 
 def type_of(function: str, name: str):
-    """The type of an argument without a hint; None where nothing is known of it."""
+    """The type of an argument without a hint; None if it isn't known."""
     return TYPES.get(f"{function}.{name}", TYPES.get(name))
 
 
@@ -241,7 +241,7 @@ def _targets(logits: Tensor, targets: Tensor, ignore_index: int = 0) -> bool | s
 
 
 def _finite(model) -> bool | str:
-    """Whether weights are finite: others give ids as well, and nobody sees that they mean nothing.
+    """Whether the weights are finite: others give ids too, and nobody sees that they mean nothing.
     """
     for name, weight in model.named_parameters():
         if weight.numel() and not all(end.isfinite() for end in weight.aminmax()):
@@ -250,7 +250,7 @@ def _finite(model) -> bool | str:
 
 
 def _of_muon(self, state_dict) -> bool:
-    """Whether a state is of a Muon for a model of the same sizes."""
+    """Whether a state belongs to a Muon for a model of the same sizes."""
     inside = {id(p) for matrices in self.matrices.values() for p in matrices}
     ours = [p for group in self.param_groups for p in group["params"]]
     try:
@@ -356,7 +356,7 @@ RELATIONS = (
     ("KeyValueCache.append", lambda self, keys, values: self.keys is None or all(
         (*old.shape[:2], old.shape[3]) == (*new.shape[:2], new.shape[3])
         for old, new in ((self.keys, keys), (self.values, values))),
-     "keys and values must be of as many rows, heads and numbers as those that the cache holds"),
+     "keys and values must have as many rows, heads and numbers as those that the cache holds"),
     ("load", lambda src, tgt: src != tgt, "src and tgt must be two languages"),
     ("padding_share", lambda lengths: all(n >= 0 for pair in lengths for n in pair),
      "lengths must be counts of tokens, 0 or more"),
@@ -388,7 +388,7 @@ RELATIONS = (
     ("solve_maps", lambda states: all(len(x) > x.shape[-1] for x in states),
      "each of states must have more rows than a row has numbers"),
     ("bytes_per_token", lambda latent=0, turned=0: latent > 0 or not turned,
-     "turned is a number of LatentAttention: give its latent, too"),
+     "turned belongs to LatentAttention: give latent, too"),
     ("any_of", lambda rules=(): len(rules) > 0, "rules must hold at least one"),
     ("any_of", lambda rules: are_rules(*rules), "expected a bool tensor, True = may attend"),
     ("causal", lambda rule: are_rules(rule), "expected a bool tensor, True = may attend"),
@@ -421,7 +421,7 @@ RELATIONS = (
     ("moments", lambda sources, told: all(len(texts) == len(sources) for _, texts in told),
      "told must hold, for each moment, a text for each of sources"),
     ("unpack", _entry,
-     "entry must be one of the table in a file of export_live, and data the bytes behind it"),
+     "entry must be from the table of a file of export_live, and data the bytes after it"),
     ("build_tokenizer", lambda data: len(data["kind"]) > 0 and isinstance(data["tokens"], list)
      and all(isinstance(token, str) for token in data["tokens"])
      and len({*data["tokens"]}) == len(data["tokens"]) or f"data is {describe(data)}",
@@ -443,7 +443,7 @@ RELATIONS = (
      "parts must be at least 1 and at most total: each part has a length of 1 or more"),
     ("shuffle_patches plan_blocks",
      lambda order: order.sort().values.tolist() == list(range(len(order))),
-     "order must hold each number from 0 to one less than their number once"),
+     "order must hold each number from 0 to len(order) - 1 once"),
     ("Counting", lambda texts: texts.dim() == 2 and texts.numel() > 0,
      "texts must have the shape (texts, tokens)"),
     ("Counting", lambda self, ids: ids.shape[1:] == self.texts.shape[1:],
@@ -477,11 +477,11 @@ RELATIONS = (
         len(logits) == len(guesses) + 1 and (q is None or len(q) == len(guesses))),
      "logits must have one row more than there are guesses, and q, unless None, as many"),
     ("make_positions", lambda hooks: set(hooks) <= {"add", "turn", "bias"},
-     "hooks must be of 'add', 'turn' and 'bias'"),
+     "hooks must be among 'add', 'turn' and 'bias'"),
     ("Datastore.nearest", lambda self, n: 1 <= n <= len(self.keys),
      "n must be at least 1 and at most the number of keys"),
     ("run_by_hand", lambda texts: len(texts) > 0 and len({len(text) for text in texts}) == 1,
-     "texts must be of one length, and there must be one"),
+     "there must be at least one text, and all must have the same length"),
     ("run_by_hand", lambda texts, letters: set("".join(texts)) <= set(letters)
      and len(set(letters)) == len(letters),
      "texts must be written in letters, each of which is given once"),
@@ -518,7 +518,7 @@ RELATIONS = (
      "DataParallel, give .module"),
     ("train fit", lambda model, config: (first := next(iter(model.parameters()))).dtype in (
         torch.float32, torch.float64) and not first.is_meta or f"model holds {describe(first)}",
-     "model must hold numbers of float32: use .float(), and build it on another device than meta"),
+     "model must hold float32 numbers: use .float(), and build it on a device other than meta"),
     ("make_optimizer Muon", lambda model: any(p.requires_grad for p in model.parameters()),
      "model must have a parameter that is trained (requires_grad)"),
     ("train", lambda loss: loss is None or takes(loss, 2, smoothing=0.0),
@@ -654,7 +654,7 @@ def _too_wide(x: Tensor, n: int) -> str:
 
 
 def require_relation(function: str, given: dict, relations=RELATIONS) -> None:
-    """Raise ValueError where COUNTED, WIDTHS or relations asks for what these arguments are not."""
+    """Raise ValueError if these arguments break a rule of COUNTED, WIDTHS or relations."""
     for problem, table in ((_miscounted, COUNTED), (_too_wide, WIDTHS)):
         for names, argument, path, what in table:
             if function not in names.split():
@@ -662,7 +662,7 @@ def require_relation(function: str, given: dict, relations=RELATIONS) -> None:
             try:
                 said = problem(torch.as_tensor(given[argument]), int(f"{{{path}}}".format(**given)))
             except Exception:
-                continue  # there is no bound yet, or nothing to hold against it
+                continue  # there is no bound yet, or nothing to compare with it
             if said:
                 raise ValueError(f"{function}: {argument} {said}, {what}.")
     for names, holds, sentence in relations:
@@ -674,7 +674,7 @@ def require_relation(function: str, given: dict, relations=RELATIONS) -> None:
         try:
             held = not needed <= told.keys() or holds(**told)
         except Exception:
-            continue  # of another kind altogether: the function fails on it, and that is said
+            continue  # of another kind altogether: the function fails on it, and says so
         if isinstance(held, str):
             raise ValueError(f"{function}: {held}; {sentence}.")
         if not held:
@@ -706,7 +706,7 @@ def choices(field: dataclasses.Field) -> tuple[str, ...]:
 def require_limits(config) -> None:
     """Raise ValueError, naming the field, for a value outside the limits that its field declares.
 
-    A field that may be None is not limited then; each number of a tuple is.
+    A field that is None has no limits; in a tuple, each number has them.
     """
     for field in dataclasses.fields(config):
         given, known = getattr(config, field.name), choices(field)

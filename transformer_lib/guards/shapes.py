@@ -1,4 +1,4 @@
-"""What a docstring says of shapes, `q, k: (B, H, T, M); v: (B, H, T, K)`, held against tensors."""
+"""What a docstring says about shapes, `q, k: (B, H, T, M); v: (B, H, T, K)`, against tensors."""
 
 import functools
 import inspect
@@ -39,8 +39,8 @@ def shapes(function) -> dict[str, tuple[str, list[str]]]:
 
 
 def misfit(function, given: dict) -> str | None:
-    """What is expected, where two tensors differ in a size that one letter names for both; or in
-    how many axes they have more or fewer than is written: a batch may be left out, by all.
+    """What is expected, if two tensors differ in a size that one letter names for both, or in how
+    many axes more or fewer they have than is written: all may leave the batch out, or none.
     """
     tensors = {name: forms for name, forms in shapes(function).items()
                if isinstance(given.get(name), Tensor)}
@@ -58,7 +58,7 @@ def misfit(function, given: dict) -> str | None:
         else:
             letters = [x for x in re.findall(r"[A-Z]\w*", " ".join(forms)) if x in known]
             told = [f"{x} = {known[x][0]} as in {known[x][1]}" for x in dict.fromkeys(letters)]
-            if told:  # it could be that one which is wrong
+            if told:  # that one could be the wrong one
                 told[-1] += f": {' or '.join(tensors[known[letters[-1]][1]][1])}"
             alike = ["all alike"] if len(tensors) > 1 else []
             return ", ".join([f"{names}: {' or '.join(forms)}", *(told or alike)])
@@ -66,9 +66,9 @@ def misfit(function, given: dict) -> str | None:
 
 
 def _sizes(form: str, shape: tuple[int, ...]) -> dict[str, int] | None:
-    """The size of each letter of a form; "" is how many axes there are more than it writes.
+    """The size of each letter of a form; "" is how many more axes there are than it has.
 
-    None where an axis is not as long as a number says, or there are too few after "...".
+    None if an axis is not as long as a number says, or there are too few after "...".
     """
     axes = [axis for axis in re.split(r",\s*", form.strip("()")) if axis]
     if axes[:1] == ["..."] and len(shape) < len(axes) - 1:

@@ -39,7 +39,7 @@ def _fields(kind) -> set[str]:
 
 
 def fits(value, kind) -> bool:
-    """Whether a value may stand where a signature names this type. What is not known fits."""
+    """Whether a value may be given where a signature names this type. Anything unknown fits."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if kind is None or kind is type(None):
         return value is None
@@ -94,7 +94,7 @@ def fits(value, kind) -> bool:
 
 
 def takes(function: Callable, n: int, **named) -> bool:
-    """Whether a function can be called with n arguments and these; True where nobody can tell."""
+    """Whether a function can be called with n arguments and these; True if nobody can tell."""
     if isinstance(function, nn.Module):  # __call__ hands on whatever it is given
         function = function.forward
     try:
@@ -175,17 +175,17 @@ def _with_article(name: str) -> str:
 
 
 def of_the_system(error: OSError) -> str | None:
-    """What the operating system says of a file, as a sentence with advice; None where it is no
-    such error."""
+    """What the operating system says about a file, as a sentence with advice; None if the error
+    isn't of that kind."""
     name = getattr(error, "filename", None)
     if name is None or not str(error).startswith("[Errno"):
         return None
     advice = {
         IsADirectoryError: "is a folder; give the name of a file.",
-        NotADirectoryError: "lies below a file, not below a folder; choose another name.",
-        FileNotFoundError: "is not there; check the name.",
-        FileExistsError: "is there already; choose another name.",
-        PermissionError: "may not be used; change its permissions, or choose another place.",
+        NotADirectoryError: "is inside a file, not inside a folder; choose another name.",
+        FileNotFoundError: "does not exist; check the name.",
+        FileExistsError: "already exists; choose another name.",
+        PermissionError: "is not accessible; change its permissions, or choose another place.",
     }
     written = str(name).removesuffix(".partial")
     if written != str(name) and type(error) in (FileNotFoundError, PermissionError):
@@ -200,7 +200,7 @@ def _is_large(value) -> bool:
 
 
 def unfit_entry(value, kind) -> int | None:
-    """Where the first entry of a long list is that does not fit; None if `describe` shows it."""
+    """The index of the first entry of a long list that doesn't fit; None if `describe` shows it."""
     for one in typing.get_args(kind) if typing.get_origin(kind) is types.UnionType else (kind,):
         inner = typing.get_args(one)
         if typing.get_origin(one) in (list, Sequence, Iterable) and isinstance(value, list):

@@ -73,7 +73,7 @@ def change(variant: str, metric: str = "BLEU", base: str | None = None) -> Verdi
     found, base = scores(metric), base_of(variant) if base is None else base
     if unknown := {variant, base} - found.keys():
         known = ", ".join(found) or "none"
-        raise ValueError(f"{sorted(unknown)[0]!r} is no recorded variant; there are: {known}.")
+        raise ValueError(f"{sorted(unknown)[0]!r} is not a recorded variant; there are: {known}.")
     return compare_runs(
         found[variant], found[base], METRICS[metric][1], among=len(found) - 1, spread=luck(metric)
     )

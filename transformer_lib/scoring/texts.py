@@ -21,13 +21,13 @@ def check_texts(hypotheses: object, references: object, also: type = str) -> Non
             tokens = text if isinstance(text, list) else []
             if wrong := [it for it in tokens if isinstance(it, list) or " " in str(it)]:
                 raise TypeError(
-                    f"{name}[{index}] holds {wrong[0]!r:.60}, which is no token; expected one "
-                    "sentence each: a string, or a list of its tokens."
+                    f"{name}[{index}] holds {wrong[0]!r:.60}, which is not a token; expected "
+                    "one sentence each: a string, or a list of its tokens."
                 )
             if isinstance(text, str) and re.search("[\ud800-\udfff]", text):
                 raise ValueError(
-                    f"{name}[{index}] holds half of a surrogate pair, which is no character: read "
-                    "the text as UTF-8."
+                    f"{name}[{index}] holds half of a surrogate pair, which is not a "
+                    "character: read the text as UTF-8."
                 )
     if len(hypotheses) != len(references):
         raise ValueError(

@@ -67,7 +67,7 @@ def compare_runs(
         raise ValueError(f"among must be a count of comparisons, 1 or more, got {among!r}.")
     differences = _differences(a, b)
     if not np.isfinite(differences).all():
-        raise ValueError("a metric is infinite or no number: leave out the runs that diverged.")
+        raise ValueError("a metric is infinite or not a number: leave out the runs that diverged.")
     n, mean, share = len(differences), float(differences.mean()), 1 - 0.05 / among
     if spread is not None:
         deviation, freedom = spread
@@ -114,7 +114,7 @@ def pooled_spread(arms: Iterable) -> tuple[float, int]:
     if not rows:
         raise ValueError("there is no run in any arm, so nothing says how far one scatters.")
     if not all(np.isfinite(value) for *_, value in rows):
-        raise ValueError("a metric is infinite or no number: leave out the runs that diverged.")
+        raise ValueError("a metric is infinite or not a number: leave out the runs that diverged.")
     arm, seed, value = (np.array(column) for column in zip(*rows, strict=True))
     levels = [arm == i for i in np.unique(arm)] + [seed == i for i in np.unique(seed)]
     design = np.array(levels, float).T  # (runs, arms + seeds), one column too many

@@ -9,9 +9,10 @@ describes itself to somebody who cannot see it. The chapters only call these fun
   keyboard.
 - `head_view`, `model_view` and `neuron_view` show attention with BertViz.
 - `LiveCurve` draws metrics while a model trains.
-- `live_figure` is the place where the model runs in the reader's page, `guess` the question before.
-- `attention_squares`, `bars`, `curve` and `sentences` draw the still picture that stands there in a
-  notebook and in print.
+- `live_figure` is the place where the model runs in the reader's page, `guess` the question before
+  it.
+- `attention_squares`, `bars`, `curve` and `sentences` draw the still picture that takes its place
+  in a notebook and in print.
 
 Altair, matplotlib, BertViz and IPython are imported when a figure is drawn, so that importing
 `transformer_lib` stays fast and works where none of them is installed.

@@ -16,7 +16,7 @@ def stack_layers(weights: Numbers, name: str = "weights") -> np.ndarray:
     if isinstance(weights, (list, tuple)) and len(weights) and hasattr(weights[0], "detach"):
         shapes = {tuple(layer.shape) for layer in weights}
         if len(shapes) > 1:
-            raise ValueError(f"every layer of {name} must have one shape, got {sorted(shapes)}.")
+            raise ValueError(f"all layers of {name} must have one shape, got {sorted(shapes)}.")
         array = np.stack([to_array(layer) for layer in weights])  # (layers, ...)
     else:
         array = to_array(weights, name)
@@ -100,10 +100,10 @@ def attention_heatmap(
     weights: (Tq, Tk), (H, Tq, Tk) or (layers, H, Tq, Tk), or a list of layers; rows sum to one.
     query_tokens, key_tokens: Tq and Tk strings; a token may occur more than once.
     mask: optional (..., Tq, Tk) booleans, True = may attend; masked cells are drawn grey.
-    title: what the figure shows, best a finding. description: the text alternative; without it,
-    the strongest weight of each query is told. layer, head: shown at first.
+    title: what the figure shows, ideally a finding. description: the text alternative; without it,
+    the strongest weight of each query is named. layer, head: shown at first.
     show_numbers: write the weights into the cells (by default where there are at most 10 keys).
-    Returns an Altair chart. Raises ValueError for a shape that fits no case above.
+    Returns an Altair chart. Raises ValueError for any other shape.
     """
     alt = themed_altair()
     weights = stack_layers(weights)

@@ -1,7 +1,7 @@
 """Attention as BertViz draws it (Vig 2019), with our tensors and a text alternative.
 
 BertViz gets a frame of its own, `bertviz_frame.html`, so that its names, its style and its
-libraries meet nothing else on the page. The numbers lie beside the frame as JSON: the book's pages
+libraries clash with nothing else on the page. The numbers are next to the frame as JSON: the pages
 draw them with book/_static/live/attention_view.js, which follows the page and fits a phone.
 """
 
@@ -39,7 +39,7 @@ def head_view(
     weights may also be a dict of any of "encoder" (layers, H, S, S), "decoder" (layers, H, T, T)
     and "cross" (layers, H, T, S): then query_tokens are T target tokens and key_tokens S source
     tokens, and a menu chooses among the three.
-    layer, heads: selected at first. description: the text alternative, made up when left out.
+    layer, heads: selected at first. description: the text alternative, written here if left out.
     Returns an IPython HTML object. Source: Vig 2019, arXiv:1906.05714.
     """
     import bertviz
@@ -103,7 +103,7 @@ def neuron_view(
     causal: bool = False,
     description: str | None = None,
 ) -> Page:
-    """BertViz's neuron view: how query and key numbers multiply to one attention weight.
+    """BertViz's neuron view: how the numbers of query and key make up one attention weight.
 
     queries: (layers, H, Tq, K) or (H, Tq, K). keys: the same with Tk. weights: (layers, H, Tq, Tk)
     or (H, Tq, Tk). query_tokens: Tq strings. key_tokens: Tk strings, for cross-attention.
@@ -153,7 +153,7 @@ def neuron_view(
         html_action="return",
     ).data
     # "gpt2" adds no special tokens of its own, but assumes a causal model and one set of tokens.
-    # BertViz draws when its libraries have come, and that is after this.
+    # BertViz draws once its libraries have loaded, which is after this.
     page += (
         f"<script>window.bertviz_params.bidirectional = {json.dumps(not causal)};\n"
         "window.bertviz_params.attention.all.right_text = "
@@ -213,7 +213,7 @@ def _plain_tokens(tokens: Labels) -> list[str]:
 
 
 def _script_json(data: object) -> str:
-    """JSON that may stand in a script; arrays are rounded to four digits, as in the heatmap."""
+    """JSON that is safe in a script; arrays are rounded to four digits, as in the heatmap."""
     numbers = json.dumps(data, default=lambda array: array.round(4).tolist(), ensure_ascii=False)
     return numbers.replace("<", "\\u003c")
 

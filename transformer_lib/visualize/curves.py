@@ -36,13 +36,13 @@ def line_chart(
     log_y: bool = False,
     zero: bool = False,
 ) -> Chart:
-    """Lines of a metric, with the numbers under the pointer; a click in the legend shows one alone.
+    """Lines of a metric, with the numbers under the pointer; a click in the legend picks one out.
 
     rows: dicts (as in `metrics.jsonl`) or a DataFrame. x, y, series: the keys to plot; rows
     without a finite x and y are left out.
     x_title, y_title: axis titles with units. zero: make the y axis start at zero.
     band: several rows per x (say, seeds) give their mean as the line and min to max as a band.
-    description: the text alternative; without it, first and last value of each series are told.
+    description: the text alternative; without it, the first and last value of each series.
     Returns an Altair chart. Raises ValueError when no row can be drawn.
     """
     alt = themed_altair()
@@ -147,7 +147,7 @@ def _finite(*values: float) -> bool:
 def _require_positive(axis: str, field: str, values: Iterable[float]) -> None:
     if wrong := [value for value in values if value <= 0]:
         raise ValueError(
-            f"{field} is {wrong[0]!r} in a row, and a logarithmic axis shows what is above 0: "
+            f"{field} is {wrong[0]!r} in a row, and a logarithmic axis only shows what is above 0: "
             f"leave such rows out, or take {axis}=False."
         )
 
@@ -174,9 +174,9 @@ class LiveCurve:
 
     It redraws at most once every `seconds`; rows may hold only some of the metrics. It works in
     Colab and Jupyter, and leaves the last picture in the notebook; elsewhere it prints a line.
-    ghost: the metrics of an earlier run, drawn pale behind, so that one sees whether this one keeps
-    up. log_x: a logarithmic axis, on which a beginning is as wide as what follows. below: HTML
-    under the picture, which may change between two drawings.
+    ghost: the metrics of an earlier run, drawn pale behind, to show whether this one keeps up.
+    log_x: a logarithmic axis, on which a beginning is as wide as what follows. below: HTML under
+    the picture, which may change between two drawings.
     """
 
     def __init__(
@@ -185,10 +185,10 @@ class LiveCurve:
         ghost: Iterable[object] = (), log_x: bool = False, below: str = "",
     ):
         if not 0 <= seconds < math.inf:
-            raise ValueError(f"seconds is {seconds!r}; expected those between two drawings.")
+            raise ValueError(f"seconds is {seconds!r}; expected the time between two drawings.")
         self.x, self.y = x, [y] if isinstance(y, str) else list(y)
         if not self.y:
-            raise ValueError("y names no metric; expected those to draw, such as ('loss',).")
+            raise ValueError("y names no metric; expected the ones to draw, such as ('loss',).")
         self.title, self.seconds, self.log_x, self.below = title, seconds, log_x, below
         self.points = {name: [] for name in self.y}
         self.ghost = {name: [] for name in self.y}
@@ -247,8 +247,8 @@ class LiveCurve:
     def _picture(self) -> str:
         """The curves as HTML, as wide as the page and in its colours, with a text alternative.
 
-        No Altair chart: that would load its library anew at each update. The lines are stretched
-        to the width there is, words and strokes are not.
+        Not an Altair chart: that would load its library again at each update. The lines are
+        stretched to the width available; words and strokes are not.
         """
         drawn = [p for kind in (self.points, self.ghost) for line in kind.values() for p in line]
         along = math.log10 if self.log_x else float
@@ -311,7 +311,7 @@ class LiveCurve:
 
 
 def _ticks(low: float, high: float, log: bool = False) -> list[float]:
-    """Some four to seven round numbers between the ends, which are logarithms on such an axis."""
+    """About four to seven round numbers between the ends; with `log`, the ends are logarithms."""
     if log:
         found = [d * 10**e for e in range(math.floor(low), math.ceil(high) + 1) for d in (1, 2, 5)]
         inside = [value for value in found if low <= math.log10(value) <= high]

@@ -26,7 +26,7 @@ def show_image(name: str, alt: str) -> None:
     Where `images/phone/<name>.svg` exists, a column too narrow for the wide drawing shows that one,
     with the same text alternative.
     alt: one or two sentences that say what the diagram shows.
-    Raises FileNotFoundError that lists the diagrams there are, and ValueError without alt.
+    Raises FileNotFoundError, with a list of the diagrams there are, and ValueError without alt.
     """
     from IPython.display import HTML, display
 

@@ -28,9 +28,9 @@ def result_grid(
     """Results of many runs as squares: one for each setting, with the mean of its seeds.
 
     rows: dicts, one for each run, that hold the settings and the result. x, y: the settings along
-    the axes; panel: one whose values stand beside each other; all in the order of their rows.
+    the axes; panel: one whose values get a panel each, side by side; all in the order of the rows.
     menus: {setting: the value shown at first}, for the other settings.
-    value: the result. Pointing at a square tells its lowest and its highest.
+    value: the result. Pointing at a square shows its lowest and its highest.
     framed: settings as dicts, such as {"heads": 1, "steps": 250}; squares with them get a frame.
     number: the format of the means. domain: the results that get the palest and the deepest blue.
     Returns an Altair chart. Raises ValueError when there are no rows, or a setting is left over.
@@ -43,7 +43,8 @@ def result_grid(
     for row in rows:
         if missing := [name for name in (*used, value) if name not in row]:
             raise ValueError(
-                f"a row has no {missing[0]!r}, only {', '.join(map(str, row))}: name what all have."
+                f"a row has no {missing[0]!r}, only {', '.join(map(str, row))}: name keys that "
+                "each of them has."
             )
         if not isinstance(row[value], Real) or not math.isfinite(row[value]):
             raise ValueError(
@@ -57,7 +58,7 @@ def result_grid(
     if any(len(found) != most for found in squares.values()):
         raise ValueError(
             f"the squares hold {min(map(len, squares.values()))} to {most} rows: name every "
-            f"setting in x, y, panel or menus (named are {', '.join(used)})."
+            f"setting in x, y, panel or menus (you named {', '.join(used)})."
         )
     records = []
     for key, found in squares.items():
@@ -94,12 +95,12 @@ def result_grid(
         tiles = base.mark_rect().encode(
             color=alt.Color("mean:Q", legend=None, scale=alt.Scale(domain=[low, high], clamp=True))
         )
-        # In deep blue white is read better than black (on a dark page the other way round).
+        # On deep blue, white is easier to read than black (on a dark page the other way round).
         ink = alt.condition(
             f"datum.mean > {low + 0.64 * (high - low)}", alt.value("white"), alt.value("black")
         )
         numbers = base.mark_text().encode(text=alt.Text("mean:Q", format=number), color=ink)
-        # The tile below tells its numbers; and a panel without a frame would be an object unnamed.
+        # The tile below already says its numbers; in a panel without frames, this has no name.
         frames = base.transform_filter("datum.framed").mark_rect(
             filled=False, stroke=ROLE_COLOURS["loss"], strokeWidth=3, aria=False
         )
@@ -127,7 +128,7 @@ def result_grid(
 def _describe(
     records: list[dict], value: str, used: Iterable[str], menus: dict, number: str
 ) -> str:
-    """The squares that stand there at first, in words."""
+    """The squares that are shown at first, in words."""
     shown = [r for r in records if all(r[name] == first for name, first in menus.items())]
     where = "".join(f", {name} {first}" for name, first in menus.items())
     told = (

@@ -1,8 +1,8 @@
 """Live figures: a place in the page where book/_static/live runs the model in the reader's browser.
 
-A notebook has no such script. There the still picture and the finding stand, and say the same. A
-guess asks the reader before the figure answers; in a notebook it is a question with its answer
-folded below.
+A notebook has no such script: there the still picture and the finding take its place, and say the
+same. A guess asks the reader before the figure answers; in a notebook it is a question with its
+answer folded below.
 """
 
 import html
@@ -24,7 +24,7 @@ def live_figure(
     """Display the live figure `name`, of the module book/_static/live/<name>.js.
 
     finding: one or two sentences that say what the figure shows; they are its title, and in a
-    notebook they stand for it. still: what readers without the script see, a picture that the
+    notebook they stand in for it. still: what readers without the script see, a picture that the
     cell has drawn with the functions of visualize.stills, or a diagram `images/<name>.svg` by its
     name.
     options: texts that the module reads, such as text="Zwei Hunde spielen im Schnee.".
@@ -83,7 +83,7 @@ def guess_html(
     texts = (name, question, told, *choices)
     if not 2 <= len(choices) <= MOST_CHOICES or not all(isinstance(x, str) and x for x in texts):
         raise ValueError(
-            f"guess({name!r}) needs a question, 2 to {MOST_CHOICES} choices and what is told "
+            f"guess({name!r}) needs a question, 2 to {MOST_CHOICES} choices and what to tell "
             f"afterwards, got {choices!r}."
         )
     if len(set(choices)) < len(choices):

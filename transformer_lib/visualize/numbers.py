@@ -33,8 +33,8 @@ def to_array(tensor: Numbers, name: str = "tensor") -> np.ndarray:
 
 
 def _counts(column: np.ndarray) -> bool:
-    """Whether a column of floats holds counts, such as sizes: whole numbers that pass 1."""
-    if len(column) < 2:  # one number tells nothing of what stands there
+    """Whether a column of floats holds counts, such as sizes: whole numbers, not all 1 or less."""
+    if len(column) < 2:  # one number says nothing about its column
         return False
     finite = column[np.isfinite(column)] if column.dtype.kind == "f" else np.zeros(0)
     return finite.size > 0 and np.abs(finite).max() > 1 and bool((finite == finite.round()).all())
@@ -66,7 +66,7 @@ def matrix(
     shown as one row; leading dimensions give one table per slice.
     row_labels, column_labels: one per row and column of a slice.
     role: a key of `ROLE_COLOURS` for positive numbers; negative ones are shaded in vermilion.
-    by_column: the columns have unlike units, so each is shaded by its own largest number.
+    by_column: the columns have different units, so each is shaded by its own largest number.
     Returns an IPython HTML object. Raises ValueError when a label is missing, the role is unknown
     or the tensor is too large to read.
     """
@@ -120,9 +120,9 @@ def table(
     """What was found, as a table: a row for each thing compared.
 
     columns: the headings; an empty one heads nothing and is a cell. rows: of each, its name and
-    then the cells, as text or numbers already formatted. folded: a line that the table is closed
-    behind, until the reader opens it. Returns an IPython HTML object. Raises ValueError for a row
-    of another length.
+    then the cells, as text or numbers already formatted. folded: a line that hides the table until
+    the reader opens it. Returns an IPython HTML object. Raises ValueError for a row of another
+    length.
     """
     from IPython.display import HTML
 

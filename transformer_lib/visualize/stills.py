@@ -13,7 +13,7 @@ from transformer_lib.visualize.kinds import Labels, Numbers
 from transformer_lib.visualize.numbers import to_array
 from transformer_lib.visualize.theme import ROLE_COLOURS, SEQUENTIAL
 
-# Of the page, where it has one; else a tone that stands out from white as from black.
+# The page's, if it has one; else a tone that stands out against both white and black.
 _INK = f"var(--live-blue, {SEQUENTIAL[4]})"
 _LOSS = f"var(--live-loss, {ROLE_COLOURS['loss']})"
 _FONT = 'font-family="Inter, system-ui, sans-serif" fill="currentColor"'
@@ -118,7 +118,7 @@ def curve(
 
 
 def sentences(named: Iterable[tuple[str, str]]) -> Still:
-    """Sentences below each other, each behind its name: [(name, text), ...]."""
+    """Sentences, one below the other, each after its name: [(name, text), ...]."""
     rows = itertools.chain.from_iterable(
         (f"<dt><small>{html.escape(name)}</small></dt>", f"<dd>{html.escape(text)}</dd>")
         for name, text in named
@@ -129,7 +129,7 @@ def sentences(named: Iterable[tuple[str, str]]) -> Still:
 def moments(sources: Sequence[str], told: Sequence[tuple[str, Sequence[str]]]) -> Still:
     """Sentences, each with what was said of it at several moments: [(moment, [text, ...]), ...].
 
-    Of a long text the beginning is shown.
+    Only the beginning of a long text is shown.
     """
     cards = []
     for i, source in enumerate(sources):

@@ -30,7 +30,7 @@ SERIES_COLOURS = [
 ]
 SERIES_DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2], [1, 3]]
 # More and less of one thing, from the tone of the page's paper to a deep query blue. Lightness
-# falls evenly, so that the order is seen in print and by everybody.
+# falls evenly, so that the order shows in print, and to everybody.
 SEQUENTIAL = ["#f7f3e8", "#e0e8ea", "#b9d3e3", "#7fb3d3", "#3a8cbf", "#0f5c90", "#08304d"]
 # Below and above zero.
 DIVERGING = [ROLE_COLOURS["loss"], SEQUENTIAL[0], ROLE_COLOURS["query"]]
@@ -97,7 +97,7 @@ def _altair_config() -> dict:
             "subtitleColor": _TEXT,
             "anchor": "start",
             "fontSize": 16,
-            "offset": 12,  # the title of a part stands below that of the whole, not in it
+            "offset": 12,  # the title of a part is below that of the whole, not in it
         },
         "text": {"color": _TEXT, "fontSize": 12},  # Vega's own default is 11
         "rule": {"color": _TEXT},
@@ -111,7 +111,7 @@ def _altair_config() -> dict:
 
 
 def themed_altair() -> ModuleType:
-    """Altair, with the theme in force."""
+    """Altair, with the theme in effect."""
     import altair
 
     use_theme()

@@ -3,7 +3,7 @@
 WRONG = {
     "task1_answer": [
         (
-            "takes the value of the best key alone",
+            "takes only the best key's value",
             """# Task 1: a soft look-up
 def soft_lookup(query, keys, values):
     return values[(keys @ query).argmax()]
@@ -198,7 +198,7 @@ def attention(q, k, v):
             (1, 0, 0),
         ),
         (
-            "calls the library's attention, under a name of its own",
+            "calls the library's attention, under another name",
             """# Task 4: attention
 from transformer_lib.attention import scaled_dot_product_attention as finished
 
@@ -231,7 +231,7 @@ def mended_attention(q, k, v):
             (0, 0, 0),
         ),
         (
-            "mends the softmax only",
+            "fixes only the softmax",
             """# Task 5: the fixed function
 def mended_attention(q, k, v):
     scores = q @ k.transpose(-2, -1)
@@ -241,7 +241,7 @@ def mended_attention(q, k, v):
             (0, 0, 0),
         ),
         (
-            "mends the divisor only",
+            "fixes only the divisor",
             """# Task 5: the fixed function
 def mended_attention(q, k, v):
     scores = q @ k.transpose(-2, -1)

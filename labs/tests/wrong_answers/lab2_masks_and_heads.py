@@ -120,7 +120,7 @@ def make_mask(ids, pad_id, causal):
     ],
     "task2_answer": [
         (
-            "throws the result of masked_fill away",
+            "throws away the result of masked_fill",
             """# Task 2: masked attention
 def masked_attention(q, k, v, mask):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
@@ -278,7 +278,7 @@ def join_heads(heads):
             (0, 0),
         ),
         (
-            "leaves the heads behind the tokens",
+            "leaves the heads' axis after the tokens'",
             """# Task 3: split and join heads
 def split_heads(x, n_heads):
     return x.unflatten(-1, (n_heads, -1))
@@ -364,7 +364,7 @@ def join_heads(heads):
             (1, 0, 0),
         ),
         (
-            "hands the work to the library's layer",
+            "leaves the work to the library's layer",
             _LAYER
             + """        from transformer_lib.attention import MultiHeadAttention
 
@@ -388,7 +388,7 @@ def mended_attention(q, k, v, ids, pad_id):
             (0, 0),
         ),
         (
-            "keeps the result, and still hides the queries",
+            "keeps the result, but still hides the queries",
             """# Task 5: the fixed function
 def mended_attention(q, k, v, ids, pad_id):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
@@ -399,7 +399,7 @@ def mended_attention(q, k, v, ids, pad_id):
             (0, 0),
         ),
         (
-            "hides the keys, and still throws the result away",
+            "hides the keys, but still throws the result away",
             """# Task 5: the fixed function
 def mended_attention(q, k, v, ids, pad_id):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
@@ -421,7 +421,7 @@ def mended_attention(q, k, v, ids, pad_id):
             (0, 0),
         ),
         (
-            "an axis too few: sentences are lined up with heads",
+            "one axis too few: sentences line up with heads",
             """# Task 5: the fixed function
 def mended_attention(q, k, v, ids, pad_id):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
@@ -477,7 +477,7 @@ def leaks(function, x):
             (0, 0, 0),
         ),
         (
-            "changes the last token only",
+            "changes only the last token",
             """# Task 6: a leak test
 def leaks(function, x):
     other = x.clone()
@@ -489,7 +489,7 @@ def leaks(function, x):
             (1, 0, 0),
         ),
         (
-            "changes the next token only",
+            "changes only the next token",
             """# Task 6: a leak test
 def leaks(function, x):
     before, found = function(x), []

@@ -273,7 +273,7 @@ def mended_layer_norm(x, gain, bias, eps=1e-5):
             (0, 0, 0),
         ),
         (
-            "PyTorch's finished function",
+            "PyTorch's ready-made function",
             """# Task 5: the fixed LayerNorm
 def mended_layer_norm(x, gain, bias, eps=1e-5):
     return F.layer_norm(x, x.shape[-1:], gain, bias, eps)
@@ -341,6 +341,6 @@ def company_gap(norm, sentence, neighbour):
 PARTIAL = (
     "Pass the visible check and fail the hidden tests: a maximum without absolute value "
     "(order_gap, company_gap), numbers of the example built in (position_table), the library's "
-    "table or PyTorch's finished norm (position_table, mended_layer_norm), a loop that does "
+    "table or PyTorch's ready-made norm (position_table, mended_layer_norm), a loop that does "
     "nothing for negative k (shift_matrix), one query and one key only (rotary_score)."
 )

@@ -32,7 +32,7 @@ def silence(layer):
 WRONG = {
     "feed_forward": [
         (
-            "without the bend",
+            "without the nonlinearity",
             """# Task 1: the feed-forward network
 def feed_forward(x, w1, b1, w2, b2):
     return (x @ w1 + b1) @ w2 + b2
@@ -40,7 +40,7 @@ def feed_forward(x, w1, b1, w2, b2):
             (0, 0),
         ),
         (
-            "the output is bent, too",
+            "a nonlinearity on the output, too",
             """# Task 1: the feed-forward network
 def feed_forward(x, w1, b1, w2, b2):
     return ((x @ w1 + b1).relu() @ w2 + b2).relu()
@@ -75,7 +75,7 @@ def residual(x, sublayer, norm, drop):
             (0, 0, 0),
         ),
         (
-            "only the dropout is mended: adds the normalised input",
+            "only the dropout is fixed: adds the normalised input",
             """# Task 2: the fixed residual
 def residual(x, sublayer, norm, drop):
     x = norm(x)
@@ -84,7 +84,7 @@ def residual(x, sublayer, norm, drop):
             (0, 0, 0),
         ),
         (
-            "only the sum is mended: drops from the sum",
+            "only the sum is fixed: drops from the sum",
             """# Task 2: the fixed residual
 def residual(x, sublayer, norm, drop):
     return drop(x + sublayer(norm(x)))
@@ -178,7 +178,7 @@ def residual(x, sublayer, norm, drop):
             (0, 0, 0),
         ),
         (
-            "counts the real tokens and takes padding to stand at the end",
+            "counts the real tokens and assumes that padding is at the end",
             ENCODER
             + """    lengths = (src_ids != 0).sum(1)
     mask = (torch.arange(x.size(1)) < lengths[:, None])[:, None, None, :]
@@ -202,7 +202,7 @@ def residual(x, sublayer, norm, drop):
             (0, 0, 0),
         ),
         (
-            "the two masks exchanged",
+            "the two masks swapped",
             DECODER
             + """    src_mask = masks.padding_mask(src_ids, 0)
     tgt_mask = masks.padding_mask(tgt_ids, 0) & masks.causal_mask(tgt_ids.size(1))
@@ -262,7 +262,7 @@ def residual(x, sublayer, norm, drop):
             (0, 0, 0),
         ),
         (
-            "causal mask without the target's padding: wrong when padding stands in front",
+            "causal mask without the target's padding: wrong when padding comes first",
             DECODER
             + """    src_mask = masks.padding_mask(src_ids, 0)
     tgt_mask = masks.causal_mask(tgt_ids.size(1))
@@ -380,7 +380,7 @@ def leak(layer, x, secret):
             (0, 1, 0),
         ),
         (
-            "puts zeros at the secret positions: blind where zeros stood already",
+            "puts zeros at the secret positions: blind where there were zeros already",
             """# Task 6: prove the laws
 def leak(layer, x, secret):
     changed = x.clone()

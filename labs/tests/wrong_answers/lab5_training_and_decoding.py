@@ -63,7 +63,7 @@ def smoothed_loss(logits, targets, smoothing=0.1):
             (0, 0, 0),
         ),
         (
-            "padding left out of the sum, not of the count",
+            "padding left out of the sum, but not of the count",
             """# Task 2: label-smoothed loss
 def smoothed_loss(logits, targets, smoothing=0.1):
     log_p = logits.log_softmax(-1)

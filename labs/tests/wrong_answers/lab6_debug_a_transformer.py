@@ -6,11 +6,11 @@ points of the visible check, the hidden tests and, if there are any, the hidden 
 
 PARTIAL = (
     "Answers that pass the visible check and fail the hidden tests: a test that looks at the "
-    "first row of the logits only, one that changes the last token alone, one that leaves the "
+    "first row of the logits only, one that changes only the last token, one that leaves the "
     "model in evaluation mode, one that pads "
     "the target only, one that trains the model that it was given, a scale fixed to the sizes of "
     "the lab, positions added in place, dropout on the path of x, a final norm without gain and "
-    "bias, a loss with class weights fixed to the vocabulary of the lab."
+    "bias, a loss with class weights hard-coded for the lab's vocabulary."
 )
 
 WRONG = {
@@ -63,7 +63,7 @@ def past_ignores_future(model, source, target):
             (1, 0),
         ),
         (
-            "changes the last token alone",
+            "changes only the last token",
             """# Task 1: the past ignores the future
 def past_ignores_future(model, source, target):
     read = target[:, :-1]
@@ -136,7 +136,7 @@ def order_matters(model, source, target):
             (0, 0),
         ),
         (
-            "exchanges the rows of the batch",
+            "swaps the rows of the batch",
             """# Task 3: order matters
 def order_matters(model, source, target):
     read = target[:, :-1]
@@ -225,7 +225,7 @@ class MyAttention(TheirAttention):
             (0, 0),
         ),
         (
-            "the mask mended, the scale not",
+            "the mask fixed, but not the scale",
             """# Task 5: attention
 class MyAttention(TheirAttention):
     def weights(self, scores, mask):
@@ -249,7 +249,7 @@ class MyAttention(TheirAttention):
             (0, 0),
         ),
         (
-            "the scale fixed to the sizes of the lab",
+            "the scale hard-coded for the lab's sizes",
             """# Task 5: attention
 class MyAttention(TheirAttention):
     def scores(self, q, k):
@@ -327,7 +327,7 @@ class MyStack(TheirStack):
             (0, 0),
         ),
         (
-            "the stack mended, the residual not",
+            "the stack fixed, but not the residual",
             """# Task 7: residual and stack
 class MyResidual(TheirResidual):
     pass
@@ -409,7 +409,7 @@ def my_loss(model, source, target):
             (0, 0),
         ),
         (
-            "class weights fixed to the vocabulary of the lab",
+            "class weights hard-coded for the lab's vocabulary",
             """# Task 8: loss
 def my_loss(model, source, target):
     logits, answers = model(source, target[:, :-1]), target[:, 1:]

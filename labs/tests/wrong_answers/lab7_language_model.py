@@ -234,7 +234,7 @@ def sign_flips(a, b):
             (0, 0, 0),
         ),
         (
-            "pairs by place and not by seed",
+            "pairs by place instead of by seed",
             """# Task 6: what three seeds can tell
 def sign_flips(a, b):
     from itertools import product

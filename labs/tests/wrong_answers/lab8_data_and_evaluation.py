@@ -31,7 +31,7 @@ def leaked(train, test):
             (0, 0),
         ),
         (
-            "replaces double blanks only",
+            "replaces only double spaces",
             """# Task 1: find the leak
 def leaked(train, test):
     known = {s.lower().replace("  ", " ") for s, _ in train}
@@ -175,7 +175,7 @@ def score(hypotheses, references):
     ],
     "paired": [
         (
-            "a draw of its own for each system",
+            "a separate draw for each system",
             """# Task 5: two systems, one draw
 def paired(a, b, draws, rng):
     n = len(a)
@@ -231,7 +231,7 @@ def choose(validation, test):
             (0, 0, 0),
         ),
         (
-            "takes every checkpoint, whichever scores it has",
+            "takes every checkpoint, whatever scores it has",
             """# Task 6: choose and report
 def choose(validation, test):
     if not validation:
