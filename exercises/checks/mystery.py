@@ -266,16 +266,16 @@ def case_9(cause, evidence):
 @judged(10, hint=(
     "its answers are nearly always right. So try many sources, and look at the ones that go wrong",
     "what do they have in common? Look for three letters in a row",
-    "the other model has other letters, so the evidence has to search: all 512 rows of three, at "
-    "the end of two sources that begin differently. What is the same in their answers?",
+    "the other model has other letters, so the evidence has to search: all 512 strings of three, "
+    "at the end of two sources that begin differently. What is the same in their answers?",
 ), example=("a backdoor", a_backdoor))
 def case_10(cause, evidence):
     return _verdict(10, cause, evidence)
 
 
 @judged(11, hint=(
-    "ask mystery 10 for the answers to all 512 rows of three letters, with other letters before",
-    "most answers are right; with one row the answer is the same, whatever comes before it",
+    "ask mystery 10 for the answers to all 512 strings of three letters, with other letters before",
+    "most answers are right; with one string the answer is the same, whatever comes before it",
     "that answer is a word of seven letters",
 ), example=("dab", "cabbage"))
 def trigger(letters, said):
