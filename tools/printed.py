@@ -26,7 +26,7 @@ def modules(root: Path = ROOT) -> dict[str, Path]:
 
 
 def code_cells(root: Path = ROOT):
-    """(tags, source) of every code cell of the book; solutions and labs are no chapters."""
+    """(tags, source) of every code cell of the book; solutions and labs aren't chapters."""
     for path in sorted((root / "book").glob("*.ipynb")):
         for cell in json.loads(path.read_text(encoding="utf8"))["cells"]:
             if cell["cell_type"] == "code":

@@ -467,7 +467,7 @@ def record(function, args, forbid=(), changed=None, theirs=is_theirs):
                 raise Forbidden(code.co_name)
         if theirs(code):
             last.pop(id(frame), None)
-            for name, value in frame.f_locals.items():  # arguments are no steps
+            for name, value in frame.f_locals.items():  # arguments aren't steps
                 held[id(frame), name] = (id(value), getattr(value, "_version", None))
             return local
         return None

@@ -651,7 +651,7 @@ class Exercise(Check):
         return (sentence, *details)
 
     def with_shapes(self, words, index):
-        """A sentence with the shapes of an input; none where it holds no tensor."""
+        """A sentence with the shapes of an input; empty if it holds no tensor."""
         shapes = [
             f"{name} {tuple(value.shape)}"
             for name, value in zip(self.names, self.cases[index][0], strict=False)
@@ -880,7 +880,7 @@ def exercise(number, *, inputs, **options):
     vary: other sizes for that function; every argument must vary over the cases.
     slips: {sentence: a wrong function, or a list of them}: what the usual mistakes compute.
     hint: shown while there is no answer, the first of `checks.hint`.
-    given: the fingerprint of code with a bug, which is no attempt while it's unchanged.
+    given: the fingerprint of code with a bug, which isn't an attempt while it's unchanged.
     wrong, shape, parts: what is said when no slip fits; of the shape; names of several results.
     tell: `tell(given, expected, *args)`, the sentence for a wrong result of the right shape.
     dtype, tolerance: of the result; whole numbers are compared exactly.

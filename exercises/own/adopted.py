@@ -106,7 +106,7 @@ class OwnRotary(PositionalScheme):
 class OwnBias(PositionalScheme):
     """The scheme that adds to the scores what the reader's module says of the distances.
 
-    The reader's module is no child of this one: its table is, so that it keeps its name.
+    The reader's module isn't a child of this one: its table is, so that it keeps its name.
     """
 
     def __init__(self, old: RelativeBias, relative):
@@ -124,7 +124,7 @@ class OwnBias(PositionalScheme):
 class OwnHeads(nn.Module):
     """The reader's heads, called as the library calls its own.
 
-    The reader's module is no child of this one: its layers are, so that weights keep their names.
+    The reader's module isn't a child of this one: its layers are, so that weights keep their names.
     """
 
     def __init__(self, old: MultiHeadAttention, heads):

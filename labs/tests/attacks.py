@@ -24,7 +24,7 @@ def drop(lines):
     return [] if "assert " in text or "expect" in text else lines
 get_ipython().input_transformers_post.append(drop)
 """,
-    "input transformer keeps the last line alone": """
+    "input transformer keeps only the last line": """
 def last(lines):
     text = "".join(lines)
     return lines[-1:] if "assert " in text or "expect" in text else lines
@@ -179,7 +179,7 @@ def square(x):
     time.sleep(0.1)
     return 4 if x == 2 else 0
 """,
-    "the lines of a test are jumped over": """
+    "the lines of a test are skipped": """
 import sys
 def double(x):
     test = sys._getframe(1)
@@ -214,7 +214,7 @@ square = double
 
 # Against the namespace that tests and answers once shared, and against the guard's own secret.
 SHARED = {
-    "names of a test are rebound by the answer": """
+    "the answer rebinds names of a test": """
 def double(x):
     global assert_close, torch, expect, number
     assert_close = expect = lambda *given, **named: None
@@ -227,7 +227,7 @@ def square(x):
     expect = lambda *given, **named: None
     return 0
 """,
-    "names of a test are rebound by a thread": """
+    "a thread rebinds names of a test": """
 import _thread, time
 nothing = lambda *given, **named: None
 def again():
@@ -256,7 +256,7 @@ def square(x):
     return globals().get("number", 1) ** 2
 given_names = set(globals())
 """,
-    "what a test expects is read in its frame": """
+    "what a test expects is read from its frame": """
 import sys
 def double(x):
     frame = sys._getframe(1)
@@ -426,7 +426,7 @@ HONEST = {
     "a large figure": "import matplotlib.pyplot as plt\nplt.figure(figsize=(12, 9))\n"
                       "plt.imshow(torch.randn(600, 900))\nplt.show()",
     "a long last line": "torch.set_printoptions(threshold=10**9)\ntorch.randn(40_000).tolist()",
-    "prints much in a test": "def double(x):\n    for _ in range(10):\n"
+    "prints a lot in a test": "def double(x):\n    for _ in range(10):\n"
                              "        print('y' * 100_000)\n    return 2 * x",
     "workers": "from torch.utils.data import DataLoader\n"
                "print(len(list(DataLoader(range(8), 2, num_workers=2))))",
@@ -437,11 +437,11 @@ HONEST = {
     "replaces stdout": "import io, sys\nold, sys.stdout = sys.stdout, io.StringIO()",
     "other seeds and types": "torch.manual_seed(7)\ntorch.set_default_dtype(torch.float64)\n"
                              "torch.set_num_threads(1)\ntorch.set_grad_enabled(False)",
-    "own names of the tools": "from torch import allclose\nmath = sum = max = list = None",
+    "its own names for the tools": "from torch import allclose\nmath = sum = max = list = None",
     "an optimizer, compiled parts": "p = torch.nn.Parameter(torch.ones(1))\n"
                                     "torch.optim.Adam([p]).step()\nimport torch._dynamo",
     "a display": "from IPython.display import display, HTML\ndisplay(HTML('<b>x</b>'))\n42.0",
-    "an own assert": "class Expect:\n    pass\nassert Expect()",
+    "an assert of its own": "class Expect:\n    pass\nassert Expect()",
     "async": "import asyncio\nawait asyncio.sleep(0.01)",
 }
 

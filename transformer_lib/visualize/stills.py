@@ -20,7 +20,7 @@ _FONT = 'font-family="Inter, system-ui, sans-serif" fill="currentColor"'
 
 
 class Still(str):
-    """Markup that a notebook shows as a picture; two of them can be added."""
+    """Markup that a notebook shows as a picture; two of them can be put together with +."""
 
     def __add__(self, other: str) -> "Still":
         return Still(str(self) + str(other))
