@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from exercises.wording import counted
+from transformer_lib.guards import require_types
 from transformer_lib.runs.files import write_text
 
 __all__ = ["Calibration", "Guess", "all_kept", "calibration", "file", "keep", "keep_in", "settle"]
@@ -51,6 +52,8 @@ def keep_in(path: str | Path) -> None:
     global _chosen
     if not isinstance(path, str | Path):
         raise TypeError(f"path is {path!r:.60}; expected the name of a file.")
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder; expected the name of a file.")
     _chosen = Path(path)
 
 
@@ -59,7 +62,10 @@ def all_kept() -> list[Guess]:
     if not file().exists():
         return []
     try:
-        return [Guess(**entry) for entry in json.loads(file().read_text(encoding="utf-8"))]
+        kept = [Guess(**entry) for entry in json.loads(file().read_text(encoding="utf-8"))]
+        for guess in kept:
+            require_types(guess)
+        return kept
     except (ValueError, TypeError):
         raise ValueError(
             f"{file()} does not contain guesses in the form that `keep` writes: move it away, "
@@ -86,6 +92,8 @@ def keep(name: str, guess, sure: float) -> None:
     number = isinstance(sure, int | float) and not isinstance(sure, bool)
     if not number or not 0 <= sure <= 1:
         raise ValueError(f"sure is {sure!r}; it is a number from 0 to 1, and 0.7 means 70 % sure.")
+    if not str(name).strip():
+        raise ValueError(f"name is {name!r}; expected a few words that you find it by.")
     kept = all_kept()
     old = next((g for g in kept if g.name == name), None)
     if old is not None and old.right is not None:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from exercises.wording import counted
 from transformer_lib import ModelConfig, Transformer
+from transformer_lib.guards import guard
 from transformer_lib.masks import padding_mask
 from transformer_lib.normalization import BatchNorm
 
@@ -116,8 +117,6 @@ class Mystery(nn.Module):
 
 def encoded(texts: list[str], before: str = "", after: str = "") -> Tensor:
     """Texts as ids, padded to the longest: (B, T). Says what is wrong with a text."""
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"a list of texts is expected, such as ['abc']; yours is {texts!r:.60}")
     rows = []
     for text in texts:
         letters = text.rstrip("_")
@@ -212,7 +211,11 @@ def load(name: int | str) -> Mystery:
 
 def kept(suspect: str, number: int) -> Mystery:
     """A model that is not on the page: number 0, 1, ... of those with this cause, or "healthy"."""
-    return unpacked(_stored()[sealed("kept", suspect, number)])
+    name = sealed("kept", suspect, number)
+    if name not in _stored():
+        raise ValueError(f"there is no model {number!r} of {suspect!r}; give 0, 1, ... and one of "
+                         f"{', '.join(map(repr, SUSPECTS))}, or 'healthy'.")
+    return unpacked(_stored()[name])
 
 
 def is_cause(number: int, suspect: str) -> bool:
@@ -223,3 +226,6 @@ def is_cause(number: int, suspect: str) -> bool:
             f"of {', '.join(map(repr, SUSPECTS))}"
         )
     return sealed("cause", number, suspect) in _stored()
+
+
+guard(__name__, stays=False)

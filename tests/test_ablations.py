@@ -71,6 +71,8 @@ def test_shuffled_labels_give_no_winner_95_times_in_100(tmp_path, monkeypatch):
 def test_what_is_not_recorded_is_named(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="'GeLU' is not a recorded variant; there are: unchanged"):
         ablations.change("GeLU")
+    with pytest.raises(ValueError, match="'GeLU' is not a recorded variant; there are: unchanged"):
+        ablations.base_of("GeLU")
     with pytest.raises(ValueError, match="metric must be one of BLEU, chrF, loss"):
         ablations.scores("perplexity")
     monkeypatch.setenv("RESULTS_DIR", str(tmp_path))

@@ -122,7 +122,11 @@ def test_a_model_survives_its_row_of_numbers():
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    (lambda m: m("abc", [""]), "a list of texts is expected"),
+    (lambda m: m("abc", [""]), "sources is 'abc' (str); expected a list of strings"),
+    (lambda m: m.answer([3]), "sources is [3] (list); expected a list of strings"),
+    (lambda m: mystery.load(True), "name is True (bool); expected a whole number or a string"),
+    (lambda m: mystery.kept("aliens", 1), "there is no model 1 of 'aliens'; give 0, 1, ... and"),
+    (lambda m: mystery.texts(-1, 0), "count is -1; it must be at least 0"),
     (lambda m: m(["abc"], ["", ""]), "1 source and 2 targets"),
     (lambda m: m(["a_c"], [""]), "padding in its middle"),
     (lambda m: m(["abcdefgha"], [""]), "has 9 letters; the models read 1 to 8"),
@@ -131,6 +135,6 @@ def test_a_model_survives_its_row_of_numbers():
     (lambda m: mystery.load(11), "there is no mystery 11"),
 ])
 def test_bad_input_is_told(call, message):
-    with pytest.raises(ValueError) as told:
+    with pytest.raises((ValueError, TypeError)) as told:
         call(mystery.load("healthy"))
     assert message in str(told.value)

@@ -130,7 +130,6 @@ def test_auto_without_multi30k_takes_mini_and_says_so(capsys, tmp_path):
             "not divisible by n_heads|must be even|even d_model",
         ),
         (["--data", "mini", "--norm", "group"], "norm is 'group'; it must be one of"),
-        (["--data", "mini", "--vocab-size", "3"], "vocab_size is 3"),
         (["--data", "mini", "--run", "/dev/null/run"], "cannot write to /dev/null/run"),
         (
             ["--data", "mini", "--device", "gpu"],
@@ -292,8 +291,8 @@ def test_translate_fails_with_one_clear_line(trained, capsys, monkeypatch, tmp_p
     assert "no trained run 'large'" in fails(capsys, ["translate", "--run", "large", "Hund"])
     long = fails(capsys, ["translate", "--run", str(trained), "Hund " * 200])
     assert "longer than the model's 150" in long
-    beam = fails(capsys, ["translate", "--run", str(trained), "--beam-size", "0", "Hund"])
-    assert "beam_size is 0; it must be at least 1" in beam
+    beam = fails(capsys, ["translate", "--run", "large", "--beam-size", "0", "Hund"], code=2)
+    assert "argument --beam-size: '0' is not a whole number from 1 on" in beam
     names = ("config.json", "tokenizer.json", "model.safetensors")
     for name in names:
         (tmp_path / name).write_bytes((trained / name).read_bytes())
@@ -356,7 +355,7 @@ def test_a_bad_line_is_named_and_the_others_are_translated(trained, capsys, monk
     said = capsys.readouterr()
     out, errors = said.out.splitlines(), said.err.splitlines()
     assert [bool(line) for line in out] == [True, False, False, False, True]
-    assert errors[0].startswith("error: line 2: 'Ein \\udcff Mann.' is not valid UTF-8")
+    assert errors[0].startswith("error: line 2: 'Ein \ufffd Mann.' is not valid UTF-8")
     assert errors[1].startswith("error: line 4: a sentence of ") and len(errors) == 2
     for text, line in ((texts[0], out[0]), (texts[-1], out[-1])):
         assert main(["translate", "--run", str(trained), text.decode()]) == 0
@@ -580,13 +579,39 @@ def test_translations_that_nobody_gets_are_no_success(trained, capsys, monkeypat
 
 def test_text_that_is_not_utf8_is_named(trained, capsys):
     error = fails(capsys, ["translate", "--run", str(trained), "Zwei \udcff Hunde"])
-    assert "is not valid UTF-8 text" in error and "udcff" in error
+    assert "'Zwei \ufffd Hunde' is not valid UTF-8 text (it may be Latin-1 or" in error
 
 
 @pytest.mark.parametrize("penalty", ["nan", "500", "-inf"])
 def test_a_length_penalty_out_of_bounds_is_named(trained, capsys, penalty):
-    error = fails(capsys, ["translate", "--run", str(trained), f"--length-penalty={penalty}", "x"])
-    assert "length_penalty is" in error and "at least -100 and at most 100" in error
+    error = fails(capsys, ["translate", "--run", "large", f"--length-penalty={penalty}", "x"], 2)
+    assert f"argument --length-penalty: {penalty!r} is not a number from -100 to 100" in error
+
+
+@pytest.mark.parametrize(("arguments", "message", "code"), [
+    (["--d-model", "30"], "d_model 30 is not divisible by n_heads 4", 1),
+    (["--positional", "sinus"], "positional is 'sinus'", 1),
+    (["--device", "tpu"], "device is 'tpu'", 1),
+    (["--vocab-size", "4"], "argument --vocab-size: '4' is not a whole number from 5", 2),
+])
+def test_what_is_refused_is_refused_before_the_data_are_read(
+    arguments, message, code, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("transformer_lib.data.load_parallel", None)
+    train = ["train", "--data", "mini", "--run", str(tmp_path), *TINY, "--n-heads", "4"]
+    assert message in fails(capsys, [*train, *arguments], code)
+
+
+@pytest.mark.parametrize("arguments", [["--device", "tpu"], ["--length-penalty", "1", "2"]])
+def test_nothing_is_read_to_be_scored_in_vain(trained, arguments, capsys, monkeypatch):
+    monkeypatch.setattr("transformer_lib.data.load_parallel", None)
+    assert "error" in fails(capsys, ["evaluate", "--run", str(trained), *arguments])
+
+
+@pytest.mark.parametrize("arguments", ["train", ["translate", 3]])
+def test_the_arguments_are_a_list_of_texts(arguments):
+    with pytest.raises(TypeError, match="main: arguments is .* expected a list of strings"):
+        main(arguments)
 
 
 def test_like_leaves_the_batches_to_whoever_gives_them(trained, monkeypatch):

@@ -25,7 +25,15 @@ from tokenizers.models import BPE
 from torch import Tensor, nn
 
 import transformer_lib
-from transformer_lib import ModelConfig, TrainConfig, Transformer, masks, training, visualize
+from transformer_lib import (
+    ModelConfig,
+    TrainConfig,
+    Transformer,
+    masks,
+    one_file,
+    training,
+    visualize,
+)
 from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_lib.batching import Batches, pad
 from transformer_lib.beyond import (
@@ -79,6 +87,7 @@ from transformer_lib.runs import (
     files,
     processes,
     recipes,
+    shipping,
     speed,
 )
 from transformer_lib.scoring import verdict
@@ -529,6 +538,78 @@ ONCE_ACCEPTED += [
     (lambda: verdict.compare_runs([1, 2], [1, 1], spread=(1, -3)), "spread must be"),
     (lambda: visualize.result_grid([{"a": 1, "b": 2, "v": 0.5}], "a", "b", "v", domain=(1, 0)),
      "domain must be"),
+]
+
+
+# Numbers that contradict each other, nothing where something is shown, and other kinds of parts.
+ONCE_ACCEPTED += [
+    (lambda: transformer_lib.schedule.cooldown(50, 100, 200), "length must be at most max_steps"),
+    (lambda: transformer_lib.schedule.learning_rate(TrainConfig(max_steps=10, average=1), 11, 8),
+     "step is 11, config.max_steps 10"),
+    (lambda: transformer_lib.decoding.length_limits(model(), random_ids(1, 3), None, 99),
+     "first is 99, model.config.max_len"),
+    (lambda: transformer_lib.batching.TokenBatchSampler([4] * 9 + [-3], 50),
+     "sentence 9 has the length -3"),
+    (lambda: transformer_lib.positional.make_positions(ModelConfig, "add"), "not its class"),
+    (lambda: KeyValueCache().append(random_ids(2, 3), random_ids(2, 3)), "of a float type"),
+    (lambda: transformer_lib.blocks.Residual(config())(x(1, 2, 16), Tensor.long),
+     "the sublayer returned a tensor .* of int64; expected .* of floats"),
+    (lambda: transformer_lib.data.Pairs({"train": [("a", "b")] * 9 + [("a",)]}, "mine"),
+     r"Pairs: splits\['train'\]\[9\] is \('a',\)"),
+    (lambda: train_tokenizer((text for text in ["a", 3]), 9), "texts, entry 1, is 3 .int.; exp"),
+    (lambda: transformer_lib.config.from_dict(ModelConfig, {"vocab_size": 9, "dropout": 2.0}, "x"),
+     "x does not make a ModelConfig: dropout is 2.0"),
+    (lambda: visualize.head_view([[[1.0]]], ["a"], heads=[]), "name at least one head, each once"),
+    (lambda: visualize.head_view([[[1.0]]], ["a"], heads=[0, 0]), "name at least one head, each"),
+    (lambda: visualize.stills.bars([], "b"), "shares must hold at least one"),
+    (lambda: visualize.stills.sentences([]), "named must hold at least one"),
+    (lambda: visualize.stills.curve([], "x", "y", "c"), "points must hold an x above 0"),
+    (lambda: visualize.stills.curve([(0, 0)], "x", "y", "c"), "points must hold an x above 0"),
+    (lambda: visualize.stills.moments([], []), "sources and told must hold at least one"),
+    (lambda: visualize.stills.attention_squares([], [], [], "a"), "at least one label"),
+    (lambda: visualize.matrix(torch.zeros(0, 3)), "tensor must hold at least one number"),
+    (lambda: visualize.table([], []), "columns must hold at least one heading"),
+    (lambda: visualize.result_grid([{"a": 1, "v": 1}], "a", "a", "v"), "x and y must be diff"),
+    (lambda: adaptive_depth.calibrate(torch.rand(2, 9), 2.0), "allowed is 2.0; .* at most 1"),
+    (lambda: adaptive_depth.AdaptiveSteps(nn.GRU(4, 4), 4, 3)(x(1, 2, 4)),
+     "layer returned a tuple of 2"),
+    (lambda: denoising.span_corruption([5, 30], 20, random.Random(0)), "ids holds 30, and first_"),
+    (lambda: distance.SpanAttention(16, 2, longest=4, start=2.0), "start is 2.0; .* at most 1"),
+    (lambda: encoders.ReplacedTokens(config(), config(vocab_size=30)), "are 20 and 30; config and"),
+    (lambda: encoders.guessing_loss(MaskedLanguageModel(config()), *[random_ids(1, 2)] * 3),
+     "chosen is a tensor .* expected a bool tensor"),
+    (lambda: experts.as_mixture(nn.Linear(2, 2), config()), "feed_forward must be a FeedForward"),
+    (lambda: linear.fourier_features(x(2, 3), x(3)), "directions must be a matrix"),
+    (lambda: relative_bias.RelativeBias(2, True, 64, 8), "max_distance must be above a half"),
+    (lambda: ReversibleStack([]), "there must be one, and each layer must take two streams"),
+    (lambda: states.scan(*gates(), state=torch.zeros(1, 1)), r"must have the shape \(B, H, M, K"),
+    (lambda: memory.CompressiveLanguageModel(config(positional="rotary"), 8, 4, 2)
+     .compression_loss("auto"), "nothing has been read yet"),
+    (lambda: by_hand.run_by_hand([[({("a", "a"): "x"}, {})]], {}, ["a"], "a"), "weight is 'x'"),
+    (lambda: by_hand.run_by_hand([[({},)]], {}, ["a"], "a"), "each head a pair of dictionaries"),
+    (lambda: sparse.layers_to_hear_all(torch.ones(3, 4).bool()), "have the shape .*T, T"),
+    (lambda: arrows.arrival_loss(arrows.Follower(3, 2, 2), (x(1),), 0.1), "what draw of the same"),
+    (lambda: shipping.milliseconds(["a"], {}, 5), "translators must hold"),
+    (lambda: shipping.compare_on([], {}, 5), "must hold at least one"),
+]
+# The program on one page answers as the library does.
+ONCE_ACCEPTED += [
+    (lambda: one_file.noam(0, 32, 100), "noam: step is 0; it must be at least 1"),
+    (lambda: one_file.noam(1, 32, 0), "noam does not work with .*a number is 0"),
+    (lambda: one_file.label_smoothed_cross_entropy(x(1, 2, 12), torch.tensor([[3, 12]])),
+     "targets holds 12, and logits has 12 numbers per row"),
+    (lambda: one_file.Transformer(d_model=30, n_heads=4), "must be even, and a multiple of"),
+    (lambda: one_file.Transformer()(torch.tensor([[50]]), torch.tensor([[1]])), "an id is beyond"),
+    (lambda: one_file.scaled_dot_product_attention(x(2, 4), x(2, 4), x(2, 4), torch.ones(2, 2)),
+     "a mask must be bool"),
+    (lambda: one_file.make_pairs(3, shortest=5, longest=2), "shortest must be at least 1 and at"),
+    (lambda: one_file.split([1, 2], 9), "held_out is 9, and there are 2 pairs"),
+    (lambda: one_file.Training(one_file.Transformer(), []), "pairs must hold at least one"),
+    (lambda: one_file.train(one_file.Training(one_file.Transformer(), [1]), 0, [1]),
+     "steps is 0, and 0 updates are made"),
+    (lambda: one_file.translate(one_file.Transformer(), "bad"), "a list of lists of letters"),
+    (lambda: one_file.beam_search(lambda ids: x(12), 0), "beam_size is 0, max_len 12; both must"),
+    (lambda: one_file.main(["bad"], updates=50), "updates must be at least 100"),
 ]
 
 

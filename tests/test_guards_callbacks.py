@@ -1,13 +1,14 @@
 """What the functions that `fit` calls return: nonsense is named, and the run's folder goes on."""
 
 import math
+import types
 from pathlib import Path
 
 import pytest
 import torch
 from tiny_run import MODEL, TRAIN, data
 
-from transformer_lib import ModelConfig, TrainConfig, Transformer, schedule, training
+from transformer_lib import ModelConfig, TrainConfig, Transformer, decoding, schedule, training
 from transformer_lib.beyond import (
     caches,
     caption_grammar,
@@ -182,7 +183,32 @@ def stream(decode):
     )
 
 
+class Steps(torch.nn.Module):
+    """A model that decodes, and says what it is told to."""
+
+    def __init__(self, said):
+        super().__init__()
+        self.said, self.config = said, ModelConfig(20, **MODEL)
+
+    def start(self, src_ids, bos_id, use_cache=True):
+        return torch.full((len(src_ids), 1), bos_id), types.SimpleNamespace(length=0)
+
+    def step(self, ids, state):
+        return self.said
+
+
+class WithTop(Steps):
+    def top_tokens(self, ids, state, k, log_p):
+        return None
+
+
 RETURNED = [
+    *[(lambda decode=decode, said=said: decode(Steps(said), IDS),
+       r"model.step returned .*; expected logits \(B, V\)")
+      for decode in (decoding.greedy_decode, decoding.sample, decoding.beam_search)
+      for said in (None, torch.ones(1, 1, 20), torch.ones(1, 13), torch.ones(1, 20).long(),
+                   torch.full((1, 20), math.nan))],
+    (lambda: decoding.greedy_decode(WithTop(None), IDS), "model.top_tokens returned None"),
     *[(lambda rule=rule, call=call: call(rule), RULE)
       for rule in (lambda i, j: 5, lambda i, j: None, lambda i, j: [True], lambda i, j: i - j,
                    lambda i, j: torch.ones(3, 3).bool(), lambda i, j: True)

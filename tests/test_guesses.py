@@ -69,6 +69,13 @@ def test_how_sure_is_a_number_from_0_to_1(sure):
     assert guesses.all_kept() == []
 
 
+def test_a_guess_has_a_name_and_a_file(tmp_path):
+    with pytest.raises(ValueError, match="name is ' '; expected a few words that you find it by"):
+        guesses.keep(" ", 4, sure=0.7)
+    with pytest.raises(ValueError, match="is a folder; expected the name of a file"):
+        guesses.keep_in(tmp_path)
+
+
 def test_settling_what_is_not_kept_names_what_waits():
     guesses.keep("heads", 4, sure=0.6)
     with pytest.raises(ValueError, match="those that wait for an answer: 'heads'"):
@@ -85,12 +92,15 @@ def test_nothing_to_score_is_told(capsys):
     assert "1 guess kept, none settled" in capsys.readouterr().out
 
 
-def test_a_broken_file_is_left_alone():
+@pytest.mark.parametrize("content", [
+    '[{"title": 1}]', '[{"name": "heads", "guess": "4", "sure": "much"}]',
+])
+def test_a_broken_file_is_left_alone(content):
     guesses.file().parent.mkdir(parents=True)
-    guesses.file().write_text('[{"title": 1}]', encoding="utf-8")
+    guesses.file().write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match="move it away"):
         guesses.keep("heads", 4, sure=0.6)
-    assert "title" in guesses.file().read_text(encoding="utf-8")
+    assert guesses.file().read_text(encoding="utf-8") == content
 
 
 def test_the_chart_has_a_dot_for_each_group():

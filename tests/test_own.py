@@ -919,6 +919,21 @@ def test_a_wrong_part_does_not_replace_a_right_one(folder, capsys):
     assert [*own.parts()] == ["schedule"]
 
 
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: own.model(TrainConfig()), "model: config is a TrainConfig; expected a ModelConfig"),
+    (lambda: own.adopt(tiny_config()), "adopt: model is a ModelConfig; expected a Module"),
+    (lambda: own.adopt({}), "adopt: model is .* expected a Module"),
+    (lambda: own.parts(3), "parts: where is 3 .int.; expected a string or a path or None"),
+    (lambda: own.train(Transformer(tiny_config()), None, {}, TrainConfig(), "run"),
+     "train: model is a Transformer; expected an OwnTransformer"),
+    (lambda: own.translate(own.model(tiny_config()), train_tokenizer(["a"], 9), "ein Hund"),
+     "translate: texts is 'ein Hund' .str.; expected a list of strings"),
+])
+def test_what_cannot_be_meant_is_named(folder, call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
 @pytest.mark.parametrize("change", [dict(norm_first=False), dict(positional="alibi")])
 def test_a_choice_that_the_parts_do_not_cover_is_refused(folder, change):
     with pytest.raises(ValueError, match=f"{[*change][0]} is .* a model of your own parts has"):

@@ -87,7 +87,6 @@ def test_a_record_of_other_weights_is_named(folder, capsys):
         (["--save"], "--save keeps what --score finds"),
         (["--beam-size", "3"], "--beam-size is for --score"),
         (["--out", "."], "--out names a file"),
-        (["--score", "--beam-size", "0"], "beam_size is 0"),
     ],
 )
 def test_what_makes_no_sense_is_said(folder, monkeypatch, capsys, extra, message):

@@ -79,11 +79,14 @@ def test_saving_that_was_interrupted_is_found(folder):
     assert failed(folder)[0].startswith("✗ scores-validation.json: not listed")
 
 
-def test_a_file_that_was_changed_stops_it(folder, capsys):
-    with (folder / "metrics.jsonl").open("a") as file:
-        file.write("{}\n")
+def test_every_file_that_was_changed_is_a_finding(folder, capsys):
+    for name in ("metrics.jsonl", "translations.jsonl"):
+        with (folder / name).open("a") as file:
+            file.write("{}\n")
     assert main(["verify", str(folder)]) == 1
-    assert "metrics.jsonl is damaged or was changed" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert not said.err and [line.partition(" is ")[0] for line in said.out.splitlines()] == [
+        "✗ metrics.jsonl", "✗ translations.jsonl"]
 
 
 @pytest.mark.parametrize("key", ["weights", "beam_size", "sentences"])

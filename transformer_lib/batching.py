@@ -36,8 +36,11 @@ class TokenBatchSampler:
             tuple(n) if isinstance(n, Sequence) else (int(n), int(n)) for n in lengths
         ]  # (source, target)
         self.max_tokens, self.shuffle, self.seed, self.epoch = max_tokens, shuffle, seed, 0
-        if any(n < 0 for pair in self.lengths for n in pair):
-            raise ValueError("a length is negative; expected each sentence's number of tokens.")
+        for index, pair in enumerate(self.lengths):
+            if min(pair) < 0:
+                raise ValueError(
+                    f"sentence {index} has the length {min(pair)}; expected its number of tokens."
+                )
         if not self.lengths:
             raise ValueError("no sentences to batch: the data set is empty.")
         index, longest = max(enumerate(map(max, self.lengths)), key=lambda pair: pair[1])

@@ -154,7 +154,7 @@ def from_dict(cls, values: dict, where: str = "the configuration"):
         raise ValueError(f"{where} has no {', '.join(missing)}, which a {cls.__name__} needs.")
     try:
         return cls(**values)
-    except TypeError as error:  # a field is of another type
+    except (TypeError, ValueError) as error:  # of a field
         why = str(error).rstrip(".")
         raise ValueError(f"{where} does not make a {cls.__name__}: {why}.") from None
 

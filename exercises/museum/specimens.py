@@ -108,6 +108,9 @@ class Catalogue(dict):
             raise ValueError(f"there are two bugs named {name!r}: give one another name.")
         self[name] = self.kind(name, title, page, edits, **fields)
 
+    def __missing__(self, name):
+        raise KeyError(f"there is no bug named {name!r}; there are {', '.join(self)}.")
+
 
 SPECIMENS = Catalogue(Specimen)
 specimen = SPECIMENS.add

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from tokenizers import Tokenizer
 from torch import nn
 
 from exercises.checks import descendants as changed
@@ -38,6 +39,8 @@ from exercises.own.transformer import OwnTransformer
 from transformer_lib import decoding, training
 from transformer_lib.batching import pad
 from transformer_lib.config import BOS, EOS, PAD, ModelConfig, TrainConfig
+from transformer_lib.data import Pairs
+from transformer_lib.guards import guard
 from transformer_lib.runs import card, checkpoint
 from transformer_lib.runs.card import RunCard
 from transformer_lib.runs.pretrained import find_run
@@ -297,8 +300,8 @@ def load(run: str | Path, where: str | Path | None = None):
 
 def train(
     model: OwnTransformer,
-    tokenizer,
-    pairs,
+    tokenizer: Tokenizer,
+    pairs: Pairs,
     config: TrainConfig,
     run_dir: str | Path,
     on_log=None,
@@ -334,7 +337,7 @@ def train(
 
 @torch.inference_mode()
 def translate(
-    model: OwnTransformer, tokenizer, texts: list[str], beam_size: int = 5,
+    model: OwnTransformer, tokenizer: Tokenizer, texts: list[str], beam_size: int = 5,
     length_penalty: float = 1.0,
 ) -> list[str]:
     """Translate with your own beam search, or, with beam_size 1, your own greedy decoding.
@@ -373,7 +376,7 @@ def translate(
 
 
 def run_card(
-    run_dir: str | Path, pairs, split: str = "test", limit: int | None = None,
+    run_dir: str | Path, pairs: Pairs, split: str = "test", limit: int | None = None,
     beam_size: int = 5, where: str | Path | None = None,
 ) -> RunCard:
     """Translate a split with your parts and the run's weights, score it, and describe the run.
@@ -391,3 +394,6 @@ def run_card(
     )
     card.keep_scores(run_dir, found, beam_size, PENALTY)
     return found
+
+
+guard(__name__, stays=False)

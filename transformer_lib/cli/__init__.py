@@ -13,13 +13,16 @@ import sys
 from importlib import import_module
 
 from transformer_lib.cli.options import parsers
-from transformer_lib.guards.values import of_the_system
+from transformer_lib.guards.values import describe, fits, of_the_system
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 done, 1 failed (for `translate`, also if a line was
     left out), 2 wrong usage, 130 interrupted, 141 if nobody reads the output any more.
     """
+    if arguments is not None and not fits(arguments, list[str]):
+        raise TypeError(f"main: arguments is {describe(arguments)}; expected a list of strings, as "
+                        "sys.argv[1:] is.")
     parser, train = parsers()
     options = parser.parse_args(arguments)
     try:

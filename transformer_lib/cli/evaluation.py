@@ -15,15 +15,15 @@ from transformer_lib.runs.pretrained import find_run, run_info
 
 def run(options) -> int:
     """Translate a split, print its scores, and with --save keep them in the run."""
-    pairs, about = _pairs(options)
-    sources, references = map(list, zip(*pairs[options.split], strict=True))
-    translator = load(options)
-    penalties = options.length_penalty or [translator.length_penalty]
+    translator = load(options)  # what is refused is refused before the data are read
+    penalties = [*dict.fromkeys(options.length_penalty or [translator.length_penalty])]
     if len(penalties) > 1 and options.split == "test":
         raise ValueError(
             f"{len(penalties)} length penalties on the test set would choose with data that should "
             "only measure: choose with --split validation --save, and the run keeps the choice."
         )
+    pairs, about = _pairs(options)
+    sources, references = map(list, zip(*pairs[options.split], strict=True))
     start = time.perf_counter()
     tried = {}  # penalty -> (scores, translations)
     for penalty in penalties:

@@ -17,8 +17,6 @@ def run(options) -> int:
     if options.beam_size is not None and not options.score:
         raise ValueError("--beam-size is for --score, which translates: give --score as well.")
     beam_size = 5 if options.beam_size is None else options.beam_size
-    if beam_size < 1:
-        raise ValueError(f"beam_size is {beam_size}; it must be at least 1.")
     folder = find_run(options.run)
     if options.save:
         require_writable(folder)

@@ -4,8 +4,10 @@ import argparse
 import contextlib
 import dataclasses
 import difflib
+import math
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from transformer_lib.config import ModelConfig, TrainConfig
@@ -202,7 +204,8 @@ def _train_options(train: argparse.ArgumentParser) -> None:
         "--tokenizer", default="bpe", choices=["bpe", "word"], help="kind of tokens (default: bpe)"
     )
     train.add_argument(
-        "--vocab-size", type=int, default=10_000, help="tokens in the vocabulary (default: 10000)"
+        "--vocab-size", type=_vocabulary, default=10_000,
+        help="tokens in the vocabulary (default: 10000)",
     )
     # The defaults are those of Transformer-Tiny, the size that suits 29,000 pairs.
     sizes = {
@@ -225,7 +228,7 @@ def _translate_options(translate: argparse.ArgumentParser) -> None:
     translate.add_argument(
         "text", nargs="*", help="sentences; if there are none, each line of standard input is one"
     )
-    translate.add_argument("--length-penalty", type=float, help=PENALTY)
+    translate.add_argument("--length-penalty", type=_penalty, help=PENALTY)
     _model_options(translate)
 
 
@@ -243,7 +246,8 @@ def _evaluate_options(evaluate: argparse.ArgumentParser) -> None:
         "(for splits other than test, scores-<split>.json and so on)",
     )
     evaluate.add_argument(
-        "--length-penalty", type=float, nargs="+", help=f"{PENALTY}; the best of several is used"
+        "--length-penalty", type=_penalty, nargs="+",
+        help=f"{PENALTY}; the best of several is used",
     )
     _model_options(evaluate)
 
@@ -256,7 +260,7 @@ def _model_options(command: argparse.ArgumentParser) -> None:
         type=_name,
         help="a name in results/ or a run folder",
     )
-    command.add_argument("--beam-size", type=int, default=5, help="1 is greedy (default: 5)")
+    command.add_argument("--beam-size", type=_beam, default=5, help="1 is greedy (default: 5)")
     command.add_argument("--device", default="auto", help="auto, cpu, cuda, mps (default: auto)")
 
 
@@ -282,11 +286,28 @@ def _export_options(export: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also translate the run's validation and test sets with both models, and compare",
     )
-    export.add_argument("--beam-size", type=int, help="for --score (default: 5)")
+    export.add_argument("--beam-size", type=_beam, help="for --score (default: 5)")
     export.add_argument(
         "--save", action="store_true",
         help="with --score: keep the comparison in the run, as shipping.json",
     )
+
+
+def _within(kind: type, least: float, most: float, what: str) -> Callable[[str], float]:
+    """The type of an option that takes a number between two others."""
+    def number(text: str) -> float:
+        with contextlib.suppress(ValueError):
+            if least <= kind(text) <= most:
+                return kind(text)
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {what}")
+
+    return number
+
+
+_beam = _within(int, 1, math.inf, "whole number from 1 on")
+_penalty = _within(float, -100, 100, "number from -100 to 100")
+_vocabulary = _within(int, 5, 10**6, "whole number from 5, one more than the special tokens, to "
+                                     "1,000,000; a few thousand suits sentence pairs")
 
 
 def _name(text: str) -> str:

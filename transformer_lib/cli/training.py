@@ -12,7 +12,7 @@ from transformer_lib.cli.options import NOT_OFFERED, fields_of, recorded_by, two
 from transformer_lib.config import ModelConfig, TrainConfig, to_dict
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.runs import checksums, recipes
-from transformer_lib.runs.device import of_torchrun
+from transformer_lib.runs.device import of_torchrun, pick_device
 
 
 def run(options) -> int:
@@ -20,7 +20,11 @@ def run(options) -> int:
     two_languages(options.src, options.tgt)
     first = of_torchrun("RANK", 0) == 0
     with contextlib.nullcontext() if first else contextlib.redirect_stdout(None):
+        # What is refused is refused before the data are read.
         config = TrainConfig(**fields_of(TrainConfig, options))
+        pick_device(config.device)
+        sizes = fields_of(ModelConfig, options, NOT_OFFERED)
+        ModelConfig(options.vocab_size, **sizes)
         run_dir = Path(options.run or f"runs/{options.src}-{options.tgt}")
         like = None if options.like in recipes.RECIPES else options.like
         recorded = like and options.data == recipes.find(like).data["source"]
@@ -42,7 +46,7 @@ def run(options) -> int:
                 print(warning)
         training.set_seed(config.seed)
         n_tokens = tokenizer.get_vocab_size()
-        model = Transformer(ModelConfig(n_tokens, **fields_of(ModelConfig, options, NOT_OFFERED)))
+        model = Transformer(ModelConfig(n_tokens, **sizes))
         print(f"{model.count_parameters():,} parameters, {n_tokens:,} tokens; {run_dir}")
         described = {
             "source": pairs.source,

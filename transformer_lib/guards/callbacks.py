@@ -3,7 +3,6 @@
 import functools
 import inspect
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -31,7 +30,20 @@ def are_rules(*rules: Callable) -> bool | str:
     return True
 
 
-def _of_draft(found, ids, n) -> bool:
+def _of_step(model, found, ids, state) -> bool | str:
+    shape = len(ids), model.config.vocab_size
+    if found.shape == shape and found.isnan().any():
+        return "in which there are NaN"
+    return found.shape == shape and found.is_floating_point()
+
+
+def _of_top_tokens(model, found, ids, state, k, *_) -> bool:
+    values, tokens = found
+    return values.shape == tokens.shape == (len(ids), k) and not values.isnan().any() and (
+        tokens.dtype == torch.int64)
+
+
+def _of_draft(_, found, ids, n) -> bool:
     guesses, q = found
     return fits(guesses, list[int]) and len(guesses) == n and (
         q is None or n == 0 or q.dim() == 2 and len(q) == n)
@@ -59,6 +71,12 @@ RETURNS = (
      "a bool tensor, True = may attend, of a size that fits the places i and j"),
     ("Links", "rules", _of_rule,
      "a bool tensor, True = may attend, of a size that fits the places i and j"),
+    ("greedy_decode sample beam_search n_best", "model.step", _of_step,
+     "logits (B, V): a row of floats for each row of ids, a finite number or -inf for each token "
+     "of the vocabulary"),
+    ("greedy_decode beam_search n_best", "model.top_tokens", _of_top_tokens,
+     "two tensors (B, k): the logits or log-probabilities of the k likeliest tokens, none of them "
+     "NaN, and their ids"),
     ("speculative_decode", "draft.propose", _of_draft,
      "(guesses, q): as many ids as it was asked for, in a list, and the distributions (n, V) that "
      "they were drawn from, or None if each was certain"),
@@ -92,13 +110,27 @@ def with_returns_looked_at(function: str, given: dict) -> dict:
         if function not in names.split() or argument not in given:
             continue
         told, one = (f"{function}: {path}", holds, expected), given[argument]
+        if method and (type(one).__module__.startswith("transformer_lib.models")
+                       or not hasattr(one, method)):
+            continue
         if method:
-            given[argument] = SimpleNamespace(**{method: _looking(getattr(one, method), *told)})
+            told = (told[0], functools.partial(holds, one), expected)
+            given[argument] = _Looked(one, method, _looking(getattr(one, method), *told))
         elif isinstance(one, tuple):
             given[argument] = tuple(_looking(each, *told) for each in one)
         else:
             given[argument] = _looking(one, *told)
     return given
+
+
+class _Looked:
+    """What was handed in, of whose methods one is looked at."""
+
+    def __init__(self, one: object, method: str, looking: Callable):
+        vars(self).update({"_one": one, method: looking})
+
+    def __getattr__(self, name: str):
+        return getattr(vars(self)["_one"], name)
 
 
 def _looking(function: Callable, name: str, holds: Callable, expected: str) -> Callable:
@@ -108,9 +140,10 @@ def _looking(function: Callable, name: str, holds: Callable, expected: str) -> C
             held = holds(found, *given)
         except Exception:  # of another kind altogether
             held = False
-        if not held:
+        if held is not True and (not held or isinstance(held, str)):
+            what = f"{describe(found)}{f' {held}' if held else ''}"
             kind = TypeError if found is None or not isinstance(found, Tensor) else ValueError
-            raise kind(f"{name} returned {describe(found)}; expected {expected}.")
+            raise kind(f"{name} returned {what}; expected {expected}.")
         return found
 
     named = inspect.isroutine(function)

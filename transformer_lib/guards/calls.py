@@ -9,7 +9,8 @@ import re
 import sys
 import sysconfig
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -47,20 +48,22 @@ INSTALLED |= {str(Path(torch.__file__).parents[1]), "<frozen", "<__array_functio
 _calls = SimpleNamespace(inside=False)
 
 
-def guard(module: str, only_types: Iterable[str] = ()) -> None:
+def guard(module: str, only_types: Iterable[str] = (), stays: bool = True) -> None:
     """Stand in front of a module's public functions and the public methods of its classes.
 
-    only_types: functions and classes whose errors from within are not about the arguments.
+    only_types: functions and classes whose errors from within are not about the arguments. stays:
+    what a call does inside is the library's own; False for modules that run a reader's code, whose
+    calls to the library are looked at as any others.
     """
     namespace = vars(sys.modules[module])
     for name, value in list(namespace.items()):
         if name.startswith("_") or getattr(value, "__module__", None) != module:
             continue
         if inspect.isfunction(value):
-            namespace[name] = _guarded(value, name, explain=name not in only_types)
+            namespace[name] = _guarded(value, name, name not in only_types, stays)
         elif inspect.isclass(value) and not issubclass(value, Exception):
             if issubclass(value, torch.optim.Optimizer):  # torch's takes whatever it is given
-                load = _guarded(value.load_state_dict, f"{name}.load_state_dict", explain=True)
+                load = _guarded(value.load_state_dict, f"{name}.load_state_dict")
                 value.load_state_dict = load
             if getattr(getattr(value, "__dataclass_params__", None), "frozen", False):
                 value.__setattr__ = value.__delattr__ = _frozen
@@ -70,9 +73,9 @@ def guard(module: str, only_types: Iterable[str] = ()) -> None:
                     continue  # filled by the library: a result
                 shown = name if key in ("__init__", "__call__", "forward") else f"{name}.{key}"
                 if inspect.isfunction(method):
-                    setattr(value, key, _guarded(method, shown, explain=name not in only_types))
+                    setattr(value, key, _guarded(method, shown, name not in only_types, stays))
                 elif isinstance(method, classmethod):
-                    function = _guarded(method.__func__, shown, explain=True)
+                    function = _guarded(method.__func__, shown)
                     setattr(value, key, classmethod(function))
 
 
@@ -87,11 +90,11 @@ def _frozen(self, name: str, *given) -> None:
     )
 
 
-def _guarded(function: Callable, name: str, explain: bool) -> Callable:
+def _guarded(function: Callable, name: str, explain: bool = True, stays: bool = True) -> Callable:
     # No closure: a lab forbids a finished function by giving it other code.
     @functools.wraps(function)
-    def guarded(*args, _guard=(function, name, explain), **kwargs):
-        function, name, explain = _guard
+    def guarded(*args, _guard=(function, name, explain, stays), **kwargs):
+        function, name, explain, stays = _guard
         if _calls.inside or is_compiling():
             return function(*args, **kwargs)
         try:
@@ -100,11 +103,17 @@ def _guarded(function: Callable, name: str, explain: bool) -> Callable:
             raise _misnamed(function, name, kwargs, str(error)) from None
         given = bound.arguments
         problem = _problem(function, name, given)
-        if problem and not explain:
+        if problem and not (explain and stays):
             raise problem
+        if not stays:
+            return function(*args, **kwargs)
         if name in LOOKED_AT and not problem:
             bound.arguments = with_returns_looked_at(name, given)
             args, kwargs = bound.args, bound.kwargs
+        for argument, value in given.items():
+            if isinstance(value, Iterator):
+                bound.arguments[argument] = _one_by_one(function, name, argument, value)
+                args, kwargs = bound.args, bound.kwargs
         _calls.inside = True
         try:
             result = function(*args, **kwargs)
@@ -122,6 +131,17 @@ def _guarded(function: Callable, name: str, explain: bool) -> Callable:
         return result
 
     return guarded
+
+
+def _one_by_one(function: Callable, name: str, argument: str, given: Iterator) -> Iterator:
+    """What a generator gives, each looked at as it comes: it can be asked only once."""
+    kind = hints(function).get(argument)
+    of = typing.get_args(kind)[0] if typing.get_origin(kind) is Iterable else object
+    for number, one in enumerate(given):
+        if not fits(one, of):
+            raise TypeError(f"{name}: {argument}, entry {number}, is {describe(one)}; expected "
+                            f"{argument} to be {words(kind)}.")
+        yield one
 
 
 @functools.cache
@@ -168,8 +188,7 @@ def _problem(function: Callable, name: str, given: dict) -> Exception | None:
             if isinstance(value, np.ndarray):
                 way = "torch.from_numpy" if kind is Tensor else ".tolist()"
                 expected += f" ({way} makes one)"
-            at = unfit_entry(value, kind)
-            where, what = ("", value) if at is None else (f"[{at}]", value[at])
+            where, what = unfit_entry(value, kind)
             return TypeError(f"{name}: {argument}{where} is {describe(what)}; expected "
                              f"{argument + ' to be ' if where else ''}{expected}.")
         if kind == str | Path and (value == "" or "\0" in str(value)):
@@ -309,7 +328,9 @@ REASONS = {
         r"a \1 where a tensor is expected",
     r"(?:list|tuple|string) index out of range": "a number points past the end of a list",
     r"negative dim|inconsistent with step sign|non-?negative|or equal to 0": "a number is negative",
-    r"by zero": "a number is 0",
+    r"by zero|raised to a negative": "a number is 0",
+    r"index out of range in self|out of bounds for dim": "an id is beyond what the table holds",
+    r"operator.invert": "a mask must be bool: use mask.bool()",
     r"to have (\d+) channels, but got (\d+)": r"\2 numbers where \1 are expected",
     r"surrogate|TextEncodeInput": "half of a surrogate pair is not a character",
     r"null (byte|character)": "no name can have a NUL character",

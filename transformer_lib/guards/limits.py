@@ -23,7 +23,7 @@ PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 1, "at_most": 10**4}, "patch n_experts n_clusters"),
     ({"at_least": 1},
      "n_kv_heads beam_size speed_up.tokens Exits.n_layers run_card.limit largest.k largest.width "
-     "nearest_attention.n"),
+     "nearest_attention.n Training.batch_size Training.accumulate"),
     ({"at_least": 2, "at_most": 10**6}, "policy_gradient_loss.n draw_walks.length"),
     ({"at_least": 1, "at_most": 10**7},
      "TokenEmbedding.vocab_size SinusoidalEncoding.max_len LearnedEncoding.max_len "
@@ -42,7 +42,7 @@ PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 0, "at_most": 10**4}, "n_shared n_asked n_local n_ahead"),
     ({"at_least": 1, "at_most": 65_536}, "reader.size reader.budget QuestionsGlobal.size"),
     ({"at_least": 0, "below": math.inf},
-     "calibrate.allowed eps extra_epochs one_global_of n_queries n_keys positions_of.length "
+     "eps extra_epochs one_global_of n_queries n_keys positions_of.length "
      "r_drop_loss.weight cooldown.length "
      "TokenBatchSampler.set_epoch.epoch both_directions n_updates tokens_kept.length sinks "
      "with_global.n_global bytes_per_token.latent blank.mask_id draft_cost check_cost "
@@ -60,7 +60,8 @@ PARAMETERS = {name: limits for limits, names in (
      "sample.temperature cooldown.step GruGate.bias OutputGate.bias add_gates.bias "
      "orthogonalize.matrices truncated_svd.weight quantise.x"),
     ({"at_least": 0, "at_most": 1},
-     "BatchNorm.momentum share sure_enough agreement decay mask_tokens.rate "
+     "BatchNorm.momentum share sure_enough agreement decay mask_tokens.rate calibrate.allowed "
+     "SpanAttention.start "
      "losses_of_layers.progress mask_at.rate calibrate.losses pixels_as_text.images "
      "balance_loss.probabilities translation_loss.smoothing projected_cross_entropy.smoothing"),
     ({"at_least": 1, "at_most": 8_192}, "orthogonal_directions.size"),
@@ -159,6 +160,7 @@ WHOLE = COUNTS - {"rows"} | {
     "guessing_loss.read", "distance_bucket.distance"}
 ANY = {"label_smoothed_cross_entropy.logits", "matrix.tensor"}  # padding counts for nothing
 REAL = {"x", "q", "k", "v", "query", "key", "value", "memory", "hidden", "logits", "matrices"}
+BOOL = {"guessing_loss.chosen", "masked_softmax.mask"}
 
 
 def type_of(function: str, name: str):
@@ -180,6 +182,9 @@ def require_numbers(function: str, name: str, given: Tensor) -> None:
             f"{function}: {name} is {describe(given)}; {name} must be whole numbers: use "
             ".long() if they are."
         )
+    if full in BOOL and given.dtype != torch.bool:
+        raise ValueError(f"{function}: {name} is {describe(given)}; expected a bool tensor: use "
+                         ".bool() for ones and zeros.")
     if function.endswith("loss") and not given.numel():
         raise ValueError(f"{function}: {name} is {describe(given)}; there is nothing in it.")
     with contextlib.suppress(RuntimeError):  # under vmap nobody can look
@@ -353,6 +358,9 @@ RELATIONS = (
     ("record_attention", lambda module: "MultiHeadAttention" in {
         base.__name__ for part in module.modules() for base in type(part).__mro__},
      "module must hold a MultiHeadAttention"),
+    ("KeyValueCache.append", lambda keys, values: all(
+        x.dim() == 4 and x.is_floating_point() for x in (keys, values)),
+     "keys and values must be (batch, heads, tokens, numbers), of a float type"),
     ("KeyValueCache.append", lambda self, keys, values: self.keys is None or all(
         (*old.shape[:2], old.shape[3]) == (*new.shape[:2], new.shape[3])
         for old, new in ((self.keys, keys), (self.values, values))),
@@ -374,11 +382,24 @@ RELATIONS = (
      or bool((rows < len(self.memory)).all()),
      "rows must be numbers of rows, counted from 0"),
     ("cooldown", lambda step, max_steps: step < max_steps + 1, "step must be at most max_steps"),
+    ("cooldown", lambda max_steps, length: length <= max_steps,
+     "length must be at most max_steps: it is the last part of the run"),
+    ("learning_rate", lambda config, step: step <= config.max_steps or (
+        f"step is {step}, config.max_steps {config.max_steps}"),
+     "step must be at most max_steps"),
+    ("length_limits", lambda model, first: first <= model.config.max_len or (
+        f"first is {first}, model.config.max_len {model.config.max_len}"),
+     "first must be at most max_len: so many tokens are there already"),
+    ("make_positions", lambda config: not isinstance(config, type),
+     "config must be a configuration, such as BlockConfig(), not its class"),
     ("projected_cross_entropy", lambda hidden, targets: targets.shape == hidden.shape[:-1],
      "targets must have the shape of hidden, without its last axis"),
     ("in_batches", lambda sources: all(sources), "each of sources must hold a token"),
     ("encode_source encode_pairs", lambda tokenizer: tokenizer.token_to_id("<eos>") == 2,
      "tokenizer must have this library's special tokens, as one of train_tokenizer has"),
+    ("draw_windows train", lambda episodes, context=20: context <= episodes.states.shape[1] or (
+        f"context is {context}, and episodes hold {episodes.states.shape[1]} steps"),
+     "context must be at most the steps that they hold"),
     ("best draw_windows", lambda episodes: bool(
         (episodes.lengths <= episodes.actions.shape[1]).all()),
      "no length of episodes may be above the number of steps that they hold"),
@@ -404,10 +425,21 @@ RELATIONS = (
     ("attention_squares", lambda weights: all(
         -1e-3 <= float(weight) <= 1.001 for row in weights for weight in row),
      "weights must lie between 0 and 1"),
+    ("bars", lambda shares: len(shares) > 0, "shares must hold at least one"),
+    ("sentences", lambda named: len(named) > 0, "named must hold at least one"),
+    ("moments", lambda sources, told: len(sources) > 0 < len(told),
+     "sources and told must hold at least one"),
+    ("table", lambda columns: len(columns) > 0, "columns must hold at least one heading"),
+    ("matrix", lambda tensor: 0 not in np.shape(tensor), "tensor must hold at least one number"),
+    ("attention_squares", lambda rows, columns: len(rows) > 0 < len(columns),
+     "rows and columns must hold at least one label"),
+    ("line_chart result_grid", lambda x, y: x != y, "x and y must be different"),
     ("bars", lambda shares: all(0 <= x <= 1 for _, x in shares),
      "each share must lie between 0 and 1"),
     ("curve", lambda points: all(0 <= number < math.inf for point in points for number in point),
      "points must be pairs of finite numbers, 0 or more: both axes begin at 0"),
+    ("curve", lambda points: len(points) > 0 and all(map(any, zip(*points, strict=True))),
+     "points must hold an x above 0, and a y above 0: the axes end at the largest"),
     ("FeatureAttention", lambda features: features in ("elu", "rfa", "performer"),
      "features must be 'elu', 'rfa' or 'performer'"),
     ("from_dict", lambda cls: isinstance(cls, type) and dataclasses.is_dataclass(cls),
@@ -472,6 +504,8 @@ RELATIONS = (
     ("all_logits", lambda ids: len(ids) == 1, "ids must be of one text, (1, T)"),
     ("layers_to_hear_all", lambda mask: mask.dtype == torch.bool,
      "mask must be bool, True = may attend"),
+    ("layers_to_hear_all", lambda mask: mask.dim() > 2 and mask.shape[-1] == mask.shape[-2],
+     "mask must have the shape (..., T, T), with an axis before these two, as as_mask gives it"),
     ("BatchNorm", lambda x: x.dim() > 1, "x must have the shape (batch, tokens, d_model)"),
     ("keep_likeliest KeepByChance", lambda logits, guesses, q: (
         len(logits) == len(guesses) + 1 and (q is None or len(q) == len(guesses))),
@@ -565,7 +599,8 @@ RELATIONS = (
      "target must decode, as a Transformer or a LanguageModel does"),
     ("add_gates Agent", lambda gate: not isinstance(gate, nn.Module),
      "gate must be a class, such as GruGate, not a gate that is built"),
-    ("greedy_decode sample beam_search n_best ModelDraft", lambda model: hasattr(model, "step"),
+    ("greedy_decode sample beam_search n_best ModelDraft",
+     lambda model, src_ids: hasattr(model, "step") or f"model is {describe(model)}",
      "model must decode, with start and step, as a Transformer or a LanguageModel does"),
     ("accuracy train", lambda data: len(data.images) == len(data.labels) > 0,
      "data must hold a picture, and a label for each"),
@@ -574,6 +609,67 @@ RELATIONS = (
     ("RelativeBias distance_bucket", lambda both_ways=True, n_buckets=32: (
         n_buckets >= (4 if both_ways else 2)),
      "n_buckets must be at least 2 for each direction"),
+    ("RelativeBias distance_bucket", lambda both_ways=True, n_buckets=32, max_distance=128: (
+        max_distance > n_buckets // (4 if both_ways else 2)),
+     "max_distance must be above a half of the buckets of one direction: those take one distance "
+     "each, and the other half the longer ones"),
+    ("ReplacedTokens", lambda config, small: config.vocab_size == small.vocab_size or (
+        f"the vocabularies are {config.vocab_size} and {small.vocab_size}"),
+     "config and small must have the same vocab_size"),
+    ("as_mixture", lambda feed_forward: hasattr(feed_forward, "expand"),
+     "feed_forward must be a FeedForward"),
+    ("fourier_features positive_features", lambda directions: directions.dim() == 2,
+     "directions must be a matrix, with a direction in each row"),
+    ("scan", lambda k, v, state: state is None or (
+        state.shape == (*k.shape[:2], k.shape[-1], v.shape[-1])),
+     "state must have the shape (B, H, M, K), as scan returned it"),
+    ("ReversibleStack", lambda layers: len(layers) > 0 and all(
+        hasattr(layer, "inverse") for layer in layers) or f"layers holds {describe(layers)}",
+     "there must be one, and each layer must take two streams and have an inverse, as a "
+     "ReversibleLayer does"),
+    ("span_corruption text_infilling", lambda ids, first_gap=math.inf: all(
+        i < first_gap for i in ids) or f"ids holds {max(ids)}, and first_gap is {first_gap}",
+     "first_gap must be above every id: from there on, ids stand for gaps"),
+    ("compression_loss", lambda kind: kind in ("attention", "auto"),
+     'kind must be "attention" or "auto"'),
+    ("compression_loss", lambda self: None not in self.passed or "nothing has been read yet",
+     "read a segment first: the loss is that of its compression"),
+    ("run_by_hand", lambda layers: all(
+        isinstance(head, (list, tuple)) and len(head) == 2 for layer in layers for head in layer)
+     or f"layers is {describe(layers)}",
+     "each layer must be a list of heads, and each head a pair of dictionaries, scores and values"),
+    ("run_by_hand", lambda layers, readout: not (wrong := [
+        weight for entries in [*(part for layer in layers for head in layer for part in head),
+                               readout]
+        for weight in entries.values() if not isinstance(weight, Real)]) or (
+        f"a weight is {describe(wrong[0])}"), "every weight must be a number"),
+    # The program on one page.
+    ("Transformer Layer Stack", lambda d_model, n_heads=4: d_model % 2 == d_model % n_heads == 0,
+     "d_model must be even, and a multiple of n_heads"),
+    ("make_pairs", lambda shortest=2, longest=5: 0 < shortest <= longest,
+     "shortest must be at least 1 and at most longest"),
+    ("split", lambda pairs, held_out: 0 <= held_out < len(pairs) or (
+        f"held_out is {held_out}, and there are {len(pairs)} pairs"),
+     "held_out must leave a pair to train on"),
+    ("Training score", lambda pairs: len(pairs) > 0, "pairs must hold at least one"),
+    ("train", lambda training, steps: steps > training.step or (
+        f"steps is {steps}, and {training.step} updates are made"),
+     "steps must be above the updates made so far"),
+    ("translate", lambda sources: not isinstance(sources, str),
+     "sources must be a list of lists of letters"),
+    ("beam_search", lambda log_probs, beam_size=4, max_len=12: min(beam_size, max_len) >= 1 or (
+        f"beam_size is {beam_size}, max_len {max_len}"), "both must be at least 1"),
+    ("main", lambda updates: updates >= 100, "updates must be at least 100"),
+    ("milliseconds compare_on", lambda translators: len(translators) > 0,
+     "translators must hold at least one"),
+    ("compare_on", lambda pairs: len(pairs) > 0, "pairs must hold at least one pair"),
+    ("milliseconds", lambda texts: len(texts) > 0, "texts must hold at least one text"),
+    ("ProgressBar", lambda total, done: done <= total, "done must be at most total"),
+    ("Watch", lambda curve: hasattr(curve, "_add"), "curve must be a visualize.LiveCurve"),
+    ("Watch.tokens_per_second", lambda self: len(self.speeds) > 0 or "no speed is known yet",
+     "hand it an entry of the log first"),
+    ("Watch.utilisation", lambda self: len(self.speeds) > 0 or not self.peak or (
+        "no speed is known yet"), "hand it an entry of the log first"),
     ("speculative_decode", lambda src_ids: len(src_ids) == 1,
      "src_ids must hold one source, (1, S)"),
     ("TableDraft", lambda texts: any(texts), "texts must hold a token"),
@@ -623,7 +719,12 @@ CAUSES = (
     ("to_texts", lambda ids: not ids.numel(), "ids must be those of words in vocabulary()"),
     ("LiveCurve", lambda ghost: all(hasattr(entry, "get") for entry in ghost),
      "ghost must hold dictionaries, as runs.files.read_json_lines reads them from metrics.jsonl"),
-    ("Watch", lambda curve: hasattr(curve, "_add"), "curve must be a visualize.LiveCurve"),
+    ("AdaptiveSteps", lambda self, x, mask=None: isinstance(
+        found := self.layer(x, mask), Tensor) and found.shape == x.shape or (
+        f"layer returned {describe(found)} for {describe(x)}"),
+     "layer must return a tensor of the shape of what it is given"),
+    ("answer_loss right_by_distance share_right arrival_loss", lambda batch: len(batch) in (3, 4),
+     "batch must be what draw of the same module returns"),
     ("translation_loss r_drop_loss", lambda model: takes(model, 2),
      "model must take (src_ids, tgt_ids), as a Transformer does"),
     ("pad", lambda sequences: len(sequences) > 0, "sequences must hold at least one"),
@@ -639,8 +740,6 @@ CAUSES = (
     ("validation_loss", lambda sources, targets: len(sources) > 0 and all(
         len(ids) > 1 for ids in targets),
      "sources must hold at least one, and each of targets a token after <bos>"),
-    ("ReversibleStack", lambda self: all(hasattr(layer, "inverse") for layer in self.layers),
-     "each layer must take two streams and have an inverse, as a ReversibleLayer does"),
 )
 
 

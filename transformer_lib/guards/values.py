@@ -199,14 +199,25 @@ def _is_large(value) -> bool:
     return inside or isinstance(value, LARGE) or inspect.isroutine(value)
 
 
-def unfit_entry(value, kind) -> int | None:
-    """The index of the first entry of a long list that doesn't fit; None if `describe` shows it."""
-    for one in typing.get_args(kind) if typing.get_origin(kind) is types.UnionType else (kind,):
-        inner = typing.get_args(one)
-        if typing.get_origin(one) in (list, Sequence, Iterable) and isinstance(value, list):
-            if len(value) > 4:
-                return next((i for i, it in enumerate(value) if not fits(it, inner[0])), None)
-    return None
+def unfit_entry(value, kind) -> tuple[str, object]:
+    """Where in a long list or dictionary the first entry stands that does not fit, as "['de'][3]",
+    and that entry; "" and the value itself if `describe` shows it.
+    """
+    where = ""
+    while isinstance(value, (list, dict)) and (len(value) > 4 or "..." in describe(value)):
+        found = None
+        for one in typing.get_args(kind) if typing.get_origin(kind) is types.UnionType else (kind,):
+            origin, inner = typing.get_origin(one) or one, typing.get_args(one)
+            listed = isinstance(value, list) and origin in (list, Sequence, Iterable)
+            named = isinstance(value, dict) and len(inner) == 2 and issubclass(origin, Mapping)
+            entries = enumerate(value) if listed else value.items() if named else ()
+            found = next((it for it in entries if inner and not fits(it[1], inner[-1])), None)
+            if found:
+                break
+        if not found:
+            break
+        where, value, kind = f"{where}[{found[0]!r}]", found[1], inner[-1]
+    return where, value
 
 
 def describe(value) -> str:

@@ -46,11 +46,15 @@ def verify(
     weights, and saved translations must give them again. The model translates the test set again,
     and a split without translations: ten seconds each on one core, or a minute without a C
     compiler. run: a name in results/ or a run folder. load: (data, src, tgt) -> splits, where the
-    pairs come from. Raises ValueError when there is no such run, or one of its files is damaged.
+    pairs come from. Raises ValueError when there is no such run, or its config.json can't be read.
     """
-    folder = find_run(run)  # compares every listed file
-    read_config(folder)  # where nothing is listed, too
+    folder = find_run(run, compare=False)
     listed = checksums.read(folder)
+    if changed := checksums.differing(folder):
+        yield from (Finding(False, f"{name} is damaged or was changed: it isn't the file that "
+                                   f"{checksums.NAME} lists") for name in changed)
+        return
+    read_config(folder)  # where nothing is listed, too
     if listed is None:
         yield Finding(None, f"{folder} lists no checksums, so its files can't be compared")
         yield from (Finding(False, about) for about in _unreadable(folder))

@@ -52,7 +52,14 @@ def scores(metric: str = "BLEU") -> dict[str, dict[int, float]]:
 
 def base_of(variant: str) -> str:
     """The variant from which this one differs in a single choice."""
+    _require_recorded(variant, scores())
     return BASES.get(variant, UNCHANGED)
+
+
+def _require_recorded(variant: str, found: dict) -> None:
+    if variant not in found:
+        known = ", ".join(found) or "none"
+        raise ValueError(f"{variant!r} is not a recorded variant; there are: {known}.")
 
 
 def luck(metric: str = "BLEU") -> tuple[float, int]:
@@ -71,9 +78,8 @@ def change(variant: str, metric: str = "BLEU", base: str | None = None) -> Verdi
     changes, whichever of them a page shows. Raises ValueError for a variant that isn't recorded.
     """
     found, base = scores(metric), base_of(variant) if base is None else base
-    if unknown := {variant, base} - found.keys():
-        known = ", ".join(found) or "none"
-        raise ValueError(f"{sorted(unknown)[0]!r} is not a recorded variant; there are: {known}.")
+    for one in (variant, base):
+        _require_recorded(one, found)
     return compare_runs(
         found[variant], found[base], METRICS[metric][1], among=len(found) - 1, spread=luck(metric)
     )

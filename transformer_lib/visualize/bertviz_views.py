@@ -61,10 +61,13 @@ def _require_inside(
     """ValueError for a layer or a head that the weights do not have."""
     shapes = [tuple(part["weights"].shape[:2]) for part in parts]
     n_layers, n_heads = map(min, zip(*shapes, strict=True))
-    if layer not in (None, *range(n_layers)) or not set(heads or ()) <= set(range(n_heads)):
+    among = range(n_heads) if heads is None else heads
+    known = among and {*among} <= {*range(n_heads)} and len({*among}) == len(among)
+    if layer not in (None, *range(n_layers)) or not known:
         raise ValueError(
             f"layer is {layer}, heads is {heads}: weights has {n_layers} layers with "
-            f"{n_heads} heads each, counted from 0."
+            f"{n_heads} heads each, counted from 0; name at least one head, each once, or leave "
+            "heads out."
         )
 
 

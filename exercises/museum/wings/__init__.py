@@ -68,8 +68,15 @@ class Wing:
         return difference(self.cases[name].edits, self.healthy)
 
 
+class Wings(dict):
+    """{name: wing}."""
+
+    def __missing__(self, name):
+        raise KeyError(f"there is no wing {name!r}; there are {', '.join(self)}.")
+
+
 def wings() -> dict[str, Wing]:
     """{name: wing}, in the order of the page."""
     names = ("descendants", "measuring", "machine")
     modules = [importlib.import_module(f"{__name__}.{name}_cases") for name in names]
-    return {name: module.WING for name, module in zip(names, modules, strict=True)}
+    return Wings((name, module.WING) for name, module in zip(names, modules, strict=True))
