@@ -567,7 +567,6 @@ ONCE_ACCEPTED += [
     (lambda: visualize.stills.curve([(0, 0)], "x", "y", "c"), "points must hold an x above 0"),
     (lambda: visualize.stills.moments([], []), "sources and told must hold at least one"),
     (lambda: visualize.stills.attention_squares([], [], [], "a"), "at least one label"),
-    (lambda: visualize.matrix(torch.zeros(0, 3)), "tensor must hold at least one number"),
     (lambda: visualize.table([], []), "columns must hold at least one heading"),
     (lambda: visualize.result_grid([{"a": 1, "v": 1}], "a", "a", "v"), "x and y must be diff"),
     (lambda: adaptive_depth.calibrate(torch.rand(2, 9), 2.0), "allowed is 2.0; .* at most 1"),

@@ -430,7 +430,6 @@ RELATIONS = (
     ("moments", lambda sources, told: len(sources) > 0 < len(told),
      "sources and told must hold at least one"),
     ("table", lambda columns: len(columns) > 0, "columns must hold at least one heading"),
-    ("matrix", lambda tensor: 0 not in np.shape(tensor), "tensor must hold at least one number"),
     ("attention_squares", lambda rows, columns: len(rows) > 0 < len(columns),
      "rows and columns must hold at least one label"),
     ("line_chart result_grid", lambda x, y: x != y, "x and y must be different"),
