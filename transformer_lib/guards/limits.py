@@ -437,7 +437,8 @@ RELATIONS = (
      "each share must lie between 0 and 1"),
     ("curve", lambda points: all(0 <= number < math.inf for point in points for number in point),
      "points must be pairs of finite numbers, 0 or more: both axes begin at 0"),
-    ("curve", lambda points: len(points) > 0 and all(map(any, zip(*points, strict=True))),
+    ("curve", lambda points, beside=None: len(points) > 0 and all(
+        map(any, zip(*points, *(beside or ("", ()))[1], strict=True))),
      "points must hold an x above 0, and a y above 0: the axes end at the largest"),
     ("FeatureAttention", lambda features: features in ("elu", "rfa", "performer"),
      "features must be 'elu', 'rfa' or 'performer'"),
