@@ -17,10 +17,10 @@ def run_by_hand(
     2, ...) and "place²", and a 0 for every other name that a matrix uses. layers: a list of layers,
     each a list of heads, each a pair of matrices as dictionaries; entries not named are 0:
 
-        scores, {(number of the query's token, number of the key's token): weight}
-        values, {(number read at the key, number added to at the query): weight}
+        scores, {(name at the query, name at the key): weight}, summed as weight * number * number
+        values, {(name at the key, name at the query): weight}: reads the first, adds to the second
 
-    All heads of a layer read the same vectors, and what they write is added. readout: {(number,
+    All heads of a layer read the same vectors, and what they write is added. readout: {(name,
     answer): weight}; the answers are sorted by name. causal: whether a token sees only itself and
     the tokens before it, or all of them. Computed in float64.
     """
