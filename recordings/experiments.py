@@ -6,6 +6,7 @@
     python -m recordings.experiments ablations --only "no label smoothing" --seeds 0
     python -m recordings.experiments ladder --seeds 0 1
     python -m recordings.experiments arms --seeds 0
+    python -m recordings.experiments reverted --seeds 0 1
     python -m recordings.experiments tries --seeds 0
 
 `seeds` passes every other option on to `train`; with --scores-only it keeps no weights, only
@@ -93,6 +94,21 @@ RUNGS = dict(zip(CHANGES, accumulate(CHANGES.values(), "{} {}".format), strict=T
 # The control for the last rung: its rate, without Muon.
 CONTROL = "Adam at three times the rate"
 RUNGS[CONTROL] = "--positional rotary --no-tie-embeddings --peak-lr 0.015"
+# The settings of the short recipe that have no rung, each put back alone to the value in the long
+# recipe, from the top rung. (The ladder's warm-up is a quarter of its run, longer than in either
+# recipe: it's put to the share that the short recipe has, a sixteenth.)
+TOP = f"{GROUND}{RUNGS['three times the rate']} --precision bf16"
+REVERTED = {
+    "the top rung": "",
+    "4 encoder layers": "--n-encoder-layers 4",
+    "4 decoder layers": "--n-decoder-layers 4",
+    "10,000 subwords": "--vocab-size 10000",
+    "dropout 0.3": "--dropout 0.3",
+    "batches of 4,096": "--max-tokens 4096 --max-steps 200 --warmup 50 --cooldown 100",
+    "a shorter warm-up": "--warmup 25",
+    "5 checkpoints averaged": "--average 5 --checkpoint-every 15",
+    "half as many updates": "--max-steps 200 --warmup 50 --cooldown 100",
+}
 # What a recipe for a GPU could be, in both directions: a third of the long recipe's updates.
 LONG = (
     "--data multi30k --positional rotary --n-encoder-layers 4 --n-decoder-layers 4 --dropout 0.3 "
@@ -127,6 +143,16 @@ TRIES = {
     "4 + 2 layers, 10,000 subwords": (
         f"{LARGER} --n-decoder-layers 2 --max-steps 2100 --cooldown 1000"
     ),
+    # For five minutes.
+    "4 + 2 layers, dropout 0.1": (
+        f"{LARGER} --validate-every 300 --n-decoder-layers 2 --max-steps 950 --cooldown 500 "
+        "--dropout 0.1"
+    ),
+    "3 + 2 wider layers, dropout 0.1": (
+        "--vocab-size 5000 --tie-embeddings --max-tokens 4096 --peak-lr 0.012 --warmup 120 "
+        "--validate-every 300 --d-model 192 --n-heads 6 --d-ff 384 --max-steps 780 --cooldown 400 "
+        "--dropout 0.1"
+    ),
 }
 # What the grids lack, in the words of the pages that show them; results/<grid>.json says so, too.
 MISSING = {
@@ -137,6 +163,10 @@ MISSING = {
     },
     "ladder": {
         "curve": "no training curve was kept", "edge": "no rate above 0.015 was tried",
+    },
+    "reverted": {
+        "rate": "All of them have one learning rate", "edge": "each setting has one other value",
+        "curve": "no training curve was kept",
     },
     "arms": {
         "rate": "each optimiser has one rate", "seeds": "With one seed, that could be luck",
@@ -372,13 +402,18 @@ def ladder(names: list[str], numbers: list[int], jobs: int) -> None:
     grid("ladder", GROUND, RUNGS, names, numbers, jobs)
 
 
+def reverted(names: list[str], numbers: list[int], jobs: int) -> None:
+    """The same for settings of the short recipe put back, into results/reverted.json."""
+    grid("reverted", TOP, REVERTED, names, numbers, jobs)
+
+
 def arms(names: list[str], numbers: list[int], jobs: int) -> None:
     """The same for the arms of a longer recipe, with their curves, into results/arms.json."""
     grid("arms", LONG, ARMS, names, numbers, jobs, LENGTH_PENALTIES)
 
 
 def tries(names: list[str], numbers: list[int], jobs: int) -> None:
-    """The same for recipes that take ten minutes, with their curves, into results/tries.json."""
+    """The same for recipes that take ten or five minutes, with curves, into results/tries.json."""
     grid("tries", QUICK, TRIES, names, numbers, jobs, LENGTH_PENALTIES)
 
 
@@ -483,6 +518,7 @@ def main(arguments: list[str] | None = None) -> int:
         "ablations": (ablations, VARIANTS),
         "ladder": (ladder, RUNGS),
         "arms": (arms, ARMS),
+        "reverted": (reverted, REVERTED),
         "tries": (tries, TRIES),
     }
     kinds = parser.add_subparsers(required=True, dest="kind", metavar=" | ".join(("seeds", *grids)))

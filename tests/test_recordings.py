@@ -55,6 +55,7 @@ def test_every_recording_passes_the_gate(name):
 RUNS = {
     "ablations": (experiments.BASE, ("choices", "05_tokens_and_embeddings")),
     "ladder": (experiments.GROUND, ("speedrun",)),
+    "reverted": (experiments.TOP, ("speedrun",)),
     "tries": (experiments.QUICK, ("speedrun",)),
     "arms": (experiments.LONG, ("larger-runs",)),
 }
@@ -82,7 +83,8 @@ def test_every_grid_of_runs_says_what_it_lacks(kind):
 RECIPES = {
     "choices": ("multi30k-de-en/seeds", "multi30k-en-de/seeds", "multi30k-de-en-short/seeds"),
     "speedrun": ("multi30k-de-en-short/seeds", "five-minutes", "multi30k-en-de-short",
-                 "multi30k-en-de-longer", "multi30k-de-en-ten-minutes"),
+                 "multi30k-en-de-longer", "multi30k-de-en-612-seconds",
+                 "multi30k-de-en-ten-minutes", "multi30k-de-en-five-minutes"),
     "larger-runs": ("multi30k-de-en/seeds", *(
         f"multi30k-{pair}-{how}" for pair in ("de-en", "en-de") for how in ("muon", "r-drop")
     )),

@@ -105,6 +105,10 @@ def test_the_readme_states_the_recorded_scores():
     seconds = max(row["training_seconds"] for row in rows["seeds"])
     mean, sd = statistics.mean(short), statistics.stdev(short)
     assert f"{mean:.1f} ± {sd:.1f} ({len(short)} seeds) after {math.ceil(seconds / 60)} mi" in text
+    record = json.loads((results_dir() / "multi30k-de-en-ten-minutes.json").read_text("utf-8"))
+    mean, sd = (record["test_bleu"][of] for of in ("mean", "sd"))
+    seeds = len(record["seeds"])
+    assert f"the record for ten minutes: {mean:.1f} ± {sd:.1f} ({seeds} seeds)" in text
     rows = json.loads((results_dir() / "multi30k-en-de-short.json").read_text("utf-8"))["seeds"]
     other = [row["test"]["bleu"] for row in rows]
     mean, sd = statistics.mean(other), statistics.stdev(other)
@@ -155,6 +159,13 @@ def test_the_short_recipe_keeps_its_rules():
     assert (run / "model.safetensors").stat().st_size <= 6_000_000
     config = json.loads((run / "config.json").read_text("utf-8"))
     assert recipes.differences(recipes.find("short"), config) == []
+
+
+@pytest.mark.parametrize(("name", "seconds"), [("ten", 600), ("five", 300)])
+def test_each_seed_of_a_record_is_in_time(name, seconds):
+    found = json.loads((results_dir() / f"multi30k-de-en-{name}-minutes.json").read_text("utf-8"))
+    assert len(found["seeds"]) >= 3
+    assert max(row["training_seconds"] for row in found["seeds"]) <= seconds
 
 
 def test_the_cover_shows_the_shipped_model():
