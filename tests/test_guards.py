@@ -14,6 +14,7 @@ import random
 import re
 import typing
 import unittest.mock
+from collections import OrderedDict
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +30,10 @@ from transformer_lib import (
     ModelConfig,
     TrainConfig,
     Transformer,
+    embeddings,
     masks,
     one_file,
+    positional,
     training,
     visualize,
 )
@@ -76,6 +79,7 @@ from transformer_lib.config import BlockConfig
 from transformer_lib.corpora import labelled
 from transformer_lib.decoder import DecoderLayer
 from transformer_lib.guards import calls, values
+from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.models.classifier import Classifier, MaskedLanguageModel
 from transformer_lib.models.decision_transformer import DecisionTransformer
 from transformer_lib.models.language_model import LanguageModel
@@ -609,6 +613,35 @@ ONCE_ACCEPTED += [
     (lambda: one_file.translate(one_file.Transformer(), "bad"), "a list of lists of letters"),
     (lambda: one_file.beam_search(lambda ids: x(12), 0), "beam_size is 0, max_len 12; both must"),
     (lambda: one_file.main(["bad"], updates=50), "updates must be at least 100"),
+    (lambda: one_file.Transformer(config()), "vocab_size is a ModelConfig; expected a who"),
+    (lambda: one_file.Embedding(config(), 16), "vocab_size is a ModelConfig; expected a whole num"),
+    (lambda: one_file.Stack(1, 16), r"expected Stack\(n_layers, sizes\)\.$"),
+    (lambda: one_file.causal_mask(2.5), "size is 2.5 .float.; expected a whole number"),
+    (lambda: one_file.make_pairs(-1), "count is -1; it must be at least 0"),
+    (lambda: one_file.label_smoothed_cross_entropy(x(1, 2, 12), IDS[:1, :2], 3.0),
+     r"smoothing is 3.0; it must be in \[0, 1\]"),
+    (lambda: one_file.sequence_loss(one_file.Transformer(), (IDS, IDS), 3.0), "smoothing is 3.0"),
+    (lambda: one_file.beam_translate(one_file.Transformer(), []), "source must hold a letter"),
+]
+# Shapes come before values, and what is quoted ends where its sentence does.
+ONCE_ACCEPTED += [
+    (lambda: label_smoothed_cross_entropy(x(2, 60, 3), IDS.repeat(2, 1)),
+     r"logits \(2, 60, 3\) and targets \(2, 3\) do not fit: logits need the shape of targets plus"),
+    (lambda: label_smoothed_cross_entropy(x(2, 3, 60), x(2, 3, 60)), "do not fit: logits need the"),
+    (lambda: label_smoothed_cross_entropy(x(2, 3, 60), x(2, 3)), r"whole numbers: use .long\(\)"),
+    (lambda: scaled_dot_product_attention(*[x(2, 3, 4)] * 3, torch.ones(5, 5).bool()),
+     r"add to the scores; broadcastable to \(..., T_query, T_key\)\.$"),
+    *[(lambda scheme=scheme: scheme(x(1, 16)), r"x must have the shape \(batch, tokens, d_model\)")
+      for scheme in (positional.SinusoidalEncoding(16), positional.LearnedEncoding(16),
+                     positional.SinusoidalEncoding(16).add, embeddings.Embed(config()))],
+    (lambda: encoders.masked_loss(MaskedLanguageModel(config()), (IDS,), 3), "rate is 3; it mus"),
+    (lambda: visualize.LiveCurve(y=("loss", "loss")), "y must name each metric once"),
+    (lambda: states.StateMixer(16, 2, 4, "linear").step(x(2, 1, 16), x(1, 2, 4, 8)),
+     "state must be what step of the same mixer returned for as many texts"),
+    (lambda: model()(IDS, IDS, torch.ones(9, 9).bool()), ": src_mask has shape"),
+    (lambda: model()(IDS, IDS, None, torch.ones(9, 9).bool()), ": tgt_mask has shape"),
+    (lambda: model()(IDS, IDS, None, torch.ones(4, 4)), ": tgt_mask has dtype torch.float32"),
+    (lambda: label_smoothed_cross_entropy(x(2, 3), OrderedDict(a=x(2))), "is an OrderedDict of 1"),
 ]
 
 

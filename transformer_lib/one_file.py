@@ -215,6 +215,7 @@ def split(pairs, held_out):
 
 
 def encode_words(words, vocabulary):
+    """Their ids, then <eos>; a word that the vocabulary doesn't hold is <unk>."""
     return [vocabulary.get(word, UNK) for word in words] + [EOS]
 
 

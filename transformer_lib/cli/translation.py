@@ -62,5 +62,5 @@ def _not_text(text: str) -> str:
     except UnicodeEncodeError:
         shown = "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in text)
         return (f"{shown[:60]!r} is not valid UTF-8 text (it may be Latin-1 or Windows-1252): "
-                "convert it to UTF-8, for example with: iconv -f WINDOWS-1252 -t UTF-8.")
+                "convert it to UTF-8 (one way: iconv -f WINDOWS-1252 -t UTF-8).")
     return ""

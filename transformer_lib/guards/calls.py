@@ -438,4 +438,6 @@ def _described(function: Callable, arguments: Iterable[str]) -> list[str]:
 
 
 def _sentences(function: Callable) -> list[str]:
-    return re.split(r"(?:(?<=[.;])|(?<=[.;]\))) (?=[^()]*(?:\(|$))", documentation(function))
+    """Its documentation, cut up where a sentence ends, or at a semicolon before `name: `."""
+    ends = r"(?<=\.)|(?<=\.\))|(?<=;)(?= [^.:;]{0,60}: )"
+    return re.split(rf"(?:{ends}) (?=[^()]*(?:\(|$))", documentation(function))

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib.guards.callbacks import are_rules
+from transformer_lib.guards.checks import require_mask
 from transformer_lib.guards.values import DEVICES, computes, describe, is_device, takes
 
 # What a parameter of this name may be, in every public function or in the one that is named.
@@ -61,7 +62,7 @@ PARAMETERS = {name: limits for limits, names in (
      "orthogonalize.matrices truncated_svd.weight quantise.x"),
     ({"at_least": 0, "at_most": 1},
      "BatchNorm.momentum share sure_enough agreement decay mask_tokens.rate calibrate.allowed "
-     "SpanAttention.start "
+     "SpanAttention.start masked_loss.rate replaced_loss.rate "
      "losses_of_layers.progress mask_at.rate calibrate.losses pixels_as_text.images "
      "balance_loss.probabilities translation_loss.smoothing projected_cross_entropy.smoothing"),
     ({"at_least": 1, "at_most": 8_192}, "orthogonal_directions.size"),
@@ -135,8 +136,10 @@ TYPES = {name: kind for kind, names in (
     (bool, "need_weights absolute released replace LatentAttention.bias"),
     (str, "weighting"),
     (int, "d_model n_heads n_kv_heads n_layers n_rows n_extra draw.names Recaller.names "
-          "Reader.size by_chunks.size walk.length walk.warmup"),
-    (float, "LatentAttention.dropout masked_loss.rate replaced_loss.rate walk.until"),
+          "Reader.size by_chunks.size walk.length walk.warmup vocab_size d_ff max_len "
+          "causal_mask.size make_pairs.count"),
+    (float, "LatentAttention.dropout masked_loss.rate replaced_loss.rate walk.until "
+            "sequence_loss.smoothing label_smoothed_cross_entropy.smoothing"),
     (Tensor, "q k v query src_ids tgt_ids log_decay write NearLayer.x ParallelLayer.x "
              "DecoderLayer.read_memory.y"),
     (Tensor | None,
@@ -158,6 +161,7 @@ WHOLE = COUNTS - {"rows"} | {
     "targets", "agreement_loss.words", "Datastore.tokens", "KeyValueCache.select.rows",
     "DecoderCache.select.rows", "DecodingState.select.rows", "Counting.texts",
     "guessing_loss.read", "distance_bucket.distance"}
+LATE = {"label_smoothed_cross_entropy.targets"}  # once their shape is known to be right
 ANY = {"label_smoothed_cross_entropy.logits", "matrix.tensor"}  # padding counts for nothing
 REAL = {"x", "q", "k", "v", "query", "key", "value", "memory", "hidden", "logits", "matrices"}
 BOOL = {"guessing_loss.chosen", "masked_softmax.mask"}
@@ -177,7 +181,8 @@ def require_numbers(function: str, name: str, given: Tensor) -> None:
         )
     if given.is_complex():
         raise ValueError(f"{function}: {name} is {describe(given)}; expected real numbers.")
-    if (name in WHOLE or full in WHOLE) and (floating or given.dtype == torch.bool):
+    whole = {name, full} & WHOLE and full not in LATE
+    if whole and (floating or given.dtype == torch.bool):
         raise ValueError(
             f"{function}: {name} is {describe(given)}; {name} must be whole numbers: use "
             ".long() if they are."
@@ -237,6 +242,15 @@ WIDTHS = (
     ("DisentangledAttention", "distances", "config.d_model", "d_model"),
     ("positive_features fourier_features", "x", "directions.shape[1]", "as each direction"),
 )
+
+
+def _mask(name: str, mask: Tensor, ids: Tensor, model) -> bool | str:
+    """Whether attention among these ids takes a mask; the sentence of `require_mask` if not."""
+    try:
+        require_mask(mask, (len(ids), model.config.n_heads, ids.shape[1], ids.shape[1]))
+    except ValueError as error:
+        return str(error).replace("mask has", f"{name} has", 1).rstrip(".")
+    return True
 
 
 def _targets(logits: Tensor, targets: Tensor, ignore_index: int = 0) -> bool | str:
@@ -462,6 +476,13 @@ RELATIONS = (
         isinstance((run if config is None else config).get(part, {}), dict)
         for part in ("model", "train", "data")),
      "its 'model', 'train' and 'data' must be dictionaries, as in the config.json of a run"),
+    ("SinusoidalEncoding LearnedEncoding SinusoidalEncoding.add LearnedEncoding.add Embed",
+     lambda x: x.dim() == 3, "x must have the shape (batch, tokens, d_model)"),
+    ("StateMixer.step", lambda self, x, state: state is None or state.shape == (
+        len(x), self.n_heads, *(w.out_features // self.n_heads for w in (self.w_k, self.w_v))),
+     "state must be what step of the same mixer returned for as many texts, (B, H, M, K)"),
+    ("LiveCurve", lambda y: not isinstance(y, (list, tuple)) or len({*y}) == len(y),
+     "y must name each metric once"),
     ("LiveCurve", lambda y: y != "", "y must name a metric, such as 'loss'"),
     ("result_grid", lambda number: _formats(number),
      "number must be a format of numbers, such as '.0%' or '.2f'"),
@@ -576,6 +597,19 @@ RELATIONS = (
      "size: each fact has a name and a place of its own, and each question a place"),
     ("Transformer", lambda src_ids, tgt_ids: not src_ids.dim() == tgt_ids.dim() == 1,
      "src_ids and tgt_ids must have the shape (batch, tokens): .unsqueeze(0) makes a batch of one"),
+    ("Transformer", lambda self, src_ids, src_mask: self.config.n_encoder_layers == 0 or _mask(
+        "src_mask", src_mask, src_ids, self),
+     "masks.padding_mask(src_ids) makes one"),
+    ("Transformer", lambda self, tgt_ids, tgt_mask: _mask("tgt_mask", tgt_mask, tgt_ids, self),
+     "masks.decoder_mask(tgt_ids) makes one"),
+    ("label_smoothed_cross_entropy", lambda logits, targets: logits.shape[:-1] == targets.shape or (
+        f"logits {tuple(logits.shape)} and targets {tuple(targets.shape)} do not fit: logits need "
+        "the shape of targets plus one axis for the vocabulary"), "it must be the last"),
+    ("label_smoothed_cross_entropy", lambda targets: not (
+        targets.is_floating_point() or targets.dtype == torch.bool),
+     "targets must be whole numbers: use .long() if they are"),
+    ("label_smoothed_cross_entropy sequence_loss", lambda smoothing: 0 <= smoothing <= 1 or (
+        f"smoothing is {smoothing!r}"), "it must be in [0, 1]"),
     ("label_smoothed_cross_entropy", _targets,
      "targets must be ids below the last size of logits, or ignore_index (where padding is -100, "
      "give ignore_index=-100)"),
@@ -659,6 +693,7 @@ RELATIONS = (
      "sources must be a list of lists of letters"),
     ("beam_search", lambda log_probs, beam_size=4, max_len=12: min(beam_size, max_len) >= 1 or (
         f"beam_size is {beam_size}, max_len {max_len}"), "both must be at least 1"),
+    ("beam_translate", lambda source: len(source) > 0, "source must hold a letter"),
     ("main", lambda updates: updates >= 100, "updates must be at least 100"),
     ("milliseconds compare_on", lambda translators: len(translators) > 0,
      "translators must hold at least one"),

@@ -12,10 +12,12 @@ NAMED = re.compile(rf"((?:\w+, )*\w+): (?:[a-z]+ )?({SHAPE}(?: or {SHAPE})*)")
 
 def documentation(function) -> str:
     """The docstring that describes a function's arguments, in one line: __init__'s is the class's.
+
+    One that is inherited, as torch.nn.Module's may be, is about something else: "".
     """
     owner, _, name = function.__qualname__.rpartition(".")
     about = function.__globals__.get(owner) if name == "__init__" else function
-    return " ".join((inspect.getdoc(about) or "").split())
+    return " ".join((about and about.__doc__ or "").split())
 
 
 @functools.cache

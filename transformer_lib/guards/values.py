@@ -233,7 +233,7 @@ def describe(value) -> str:
         held = [*(value.values() if isinstance(value, dict) else value)]
         if len(held) > 4 or any(map(_is_large, held)):
             begins = f", the first {describe(held[0])}" if _is_large(held[0]) else ""
-            return f"a {type(value).__name__} of {len(held)}{begins}"
+            return f"{_with_article(type(value).__name__)} of {len(held)}{begins}"
     if isinstance(value, nn.Module) or not (isinstance(value, PLAIN) or callable(value)):
         return _with_article(type(value).__name__)
     if isinstance(value, type):
