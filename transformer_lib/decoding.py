@@ -36,6 +36,7 @@ def greedy_decode(
 
     src_ids: (B, S), padded. Returns (B, L) new ids, L <= max_len: without <bos>, with <eos> where
     the sentence ended, then padding. max_len None: the sentence's own length + 50 (sec. 6.1).
+    An eos_id that no token has, such as -1, ends nothing early.
     use_cache=False computes the whole prefix again at each step: slower, same ids.
     """
 

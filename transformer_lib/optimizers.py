@@ -68,7 +68,7 @@ def orthogonalize(matrices: Tensor, rounds: int = 5) -> Tensor:
 
     This is the Newton-Schulz iteration: a polynomial that raises the singular values, the smallest
     most of all, to between 0.7 and 1.2. It needs only products, no decomposition, and bf16 is exact
-    enough on devices that multiply in it. matrices: (N, A, B) -> the same shape.
+    enough on devices that multiply in it. matrices: (..., A, B) -> the same shape.
     """
     x = matrices.bfloat16() if multiplies_bf16(matrices.device) else matrices.float()
     if tall := x.size(-2) > x.size(-1):
