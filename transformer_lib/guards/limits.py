@@ -768,7 +768,6 @@ CAUSES = (
      "config must be a BlockConfig, a ModelConfig or a TrainConfig, such as TrainConfig()"),
     ("latent", lambda old, size: size <= old.w_k.in_features, "size must be at most d_model"),
     ("accuracy train", lambda data: data.images.dim() == 4, "images must be (N, C, height, width)"),
-    ("orthogonalize", lambda matrices: matrices.dim() > 1, "matrices must be (N, A, B)"),
     ("Muon", lambda adam: {*adam} <= {*inspect.signature(torch.optim.Adam).parameters}
      and isinstance(adam.get("lr", 0), Real),
      "adam holds settings of torch.optim.Adam, such as lr=0.001 (a number), betas and eps"),
