@@ -173,7 +173,7 @@ MISSING = {
         "edge": "R-Drop has one weight here",
     },
     "tries": {
-        "seeds": "each recipe has one seed here", "edge": "we tried no model larger than these",
+        "seeds": "each recipe has one seed here", "edge": "we tried no deeper model than these",
     },
 }
 # What the seeds of a single recipe lack, in the words of the pages that show their scores.
@@ -364,8 +364,10 @@ def recorded_seeds(goal: Path) -> dict[int, dict]:
 
 def seed_row(folder: Path) -> dict:
     """The scores of a finished run, and how it got there."""
+    where = read(folder, "environment.json")
     return {
-        "training_seconds": read(folder, "environment.json")["training_seconds"],
+        "training_seconds": where["training_seconds"],
+        "on": {key: where[key] for key in ("device", "torch", "commit") if key in where},
         "validation": read(folder),
         "test": read(folder, "scores.json"),
         "curve": curve(folder),
