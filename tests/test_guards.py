@@ -12,6 +12,7 @@ import inspect
 import math
 import random
 import re
+import traceback
 import typing
 import unittest.mock
 from collections import OrderedDict
@@ -1457,3 +1458,24 @@ def test_a_rule_may_let_a_token_see_itself_alone():
 def test_in_a_long_list_the_entry_that_does_not_fit_is_named(call, said):
     with pytest.raises(TypeError, match=said):
         call()
+
+
+def test_a_traceback_shows_the_frames_of_reader_and_library():
+    """Where a layer of one's own fails inside a model, no guard stands between the frames."""
+    class Narrow(torch.nn.Module):
+        def forward(self, x):
+            return x @ torch.zeros(3, 3)
+
+    model, ids = Transformer(tiny_config()), random_ids(2, 3)
+    model.decoder.layers[0].feed_forward = Narrow()
+    with pytest.raises(RuntimeError, match="cannot be multiplied") as caught:
+        model(ids, ids)
+    with pytest.raises(ValueError, match="every source needs its target") as refused:
+        model(ids, random_ids(3, 3))
+    files = [
+        Path(frame.filename)
+        for error in (caught, refused) for frame in traceback.extract_tb(error.value.__traceback__)
+    ]
+    assert "guards" not in {file.parent.name for file in files}
+    assert {"decoder.py", "blocks.py", "transformer.py"} <= {file.name for file in files}
+    assert files.count(Path(__file__)) == 3  # both calls, and the layer

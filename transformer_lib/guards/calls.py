@@ -5,6 +5,7 @@ import dataclasses
 import difflib
 import functools
 import inspect
+import itertools
 import re
 import sys
 import sysconfig
@@ -12,7 +13,7 @@ import textwrap
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
+from types import SimpleNamespace, TracebackType
 
 import numpy as np
 import torch
@@ -38,7 +39,7 @@ from transformer_lib.guards.values import (
     words,
 )
 
-LIBRARY = str(Path(__file__).parents[1])
+GUARDS, LIBRARY = (str(folder) for folder in Path(__file__).parents[:2])
 # Code that fails on an argument is ours or lives here; an error from other code isn't about ours.
 INSTALLED = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 INSTALLED |= {str(Path(torch.__file__).parents[1]), "<frozen", "<__array_function__"}
@@ -94,6 +95,7 @@ def _guarded(function: Callable, name: str, explain: bool = True, stays: bool = 
     # No closure: a lab forbids a finished function by giving it other code.
     @functools.wraps(function)
     def guarded(*args, _guard=(function, name, explain, stays), **kwargs):
+        __tracebackhide__ = True  # in notebooks and in pytest; elsewhere, _without_guards
         function, name, explain, stays = _guard
         if _calls.inside or is_compiling():
             return function(*args, **kwargs)
@@ -122,6 +124,7 @@ def _guarded(function: Callable, name: str, explain: bool = True, stays: bool = 
                 raise problem from error
             explained = explain or isinstance(error, OSError)
             if not explained or not _is_raw(error):  # the function's own words say more
+                error.__traceback__ = _without_guards(error.__traceback__)
                 raise
             raise _explained(function, name, given, error) from error
         finally:
@@ -131,6 +134,21 @@ def _guarded(function: Callable, name: str, explain: bool = True, stays: bool = 
         return result
 
     return guarded
+
+
+def _without_guards(traceback: TracebackType) -> TracebackType:
+    """The frames of a reader and of the library: those of the guards between them are left out."""
+    frames = [traceback]
+    while frames[-1].tb_next:
+        frames.append(frames[-1].tb_next)
+    theirs = [
+        frame for frame in frames[:-1]
+        if not frame.tb_frame.f_code.co_filename.startswith(GUARDS)
+    ]
+    shown = [*theirs, frames[-1]]  # the last one says what failed
+    for frame, following in itertools.pairwise(shown):
+        frame.tb_next = following
+    return shown[0]
 
 
 def _one_by_one(function: Callable, name: str, argument: str, given: Iterator) -> Iterator:
