@@ -23,7 +23,7 @@ def chance(settings):
     return math.log(32 if settings["part"] == "facts" else 12)
 
 
-STUCK = "Six layers without sums don't get anywhere"
+STUCK = "Six layers without sums hardly get anywhere"
 GATE = Gate(
     chance,
     arms=("residual",),
@@ -31,7 +31,7 @@ GATE = Gate(
     did_not_learn=(
         ({"part": "learning", "residual": False, "layers": 6}, STUCK),
         ({"part": "longer", "residual": False}, STUCK),
-        ({"part": "learning", "residual": False, "layers": 4}, "With four it's the same"),
+        ({"part": "learning", "residual": False, "layers": 4}, "Four do little better"),
         ({"part": "facts", "factor": 1, "rate": 0.003, "steps": 50}, "50 updates are too few"),
     ),
 )
