@@ -57,7 +57,7 @@ class Muon(torch.optim.Adam):
         """The gradient, averaged with those of the last updates (Nesterov's momentum)."""
         state = self.state[p]
         if not state:
-            state["step"] = torch.tensor(0.0)  # Adam asks for it when a checkpoint is loaded
+            state["step"] = torch.tensor(0.0)  # Adam needs it when a checkpoint is loaded
             state["momentum"] = torch.zeros_like(p)
         state["momentum"].lerp_(p.grad, 1 - self.momentum)
         return p.grad.lerp(state["momentum"], self.momentum)

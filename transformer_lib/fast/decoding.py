@@ -99,11 +99,11 @@ class DecodingModel:
         self.output = _Linear(model.output)
 
     def eval(self) -> "DecodingModel":
-        """Does nothing: decoding asks for it."""
+        """Does nothing: the decoding loops call it."""
         return self
 
     def train(self, mode: bool = True) -> "DecodingModel":
-        """Does nothing: decoding asks for it."""
+        """Does nothing: the decoding loops call it."""
         return self
 
     @torch.no_grad()

@@ -159,9 +159,9 @@ class OneDnnProducts(TorchDispatchMode):
     """`with OneDnnProducts():` oneDNN multiplies the float32 matrices of a CPU, backwards as well.
 
     By itself torch leaves them to the linear algebra library that it was built with. That library
-    knows the processors of its own maker best: on another maker's, oneDNN needs half the time. Same
-    products, summed in another order. Where torch was built without oneDNN, nothing changes.
-    Every operation, product or not, takes a detour of a few microseconds through Python.
+    knows the processors of its own maker best: on another maker's, oneDNN may need only half the
+    time. Same products, summed in another order. Where torch was built without oneDNN, nothing
+    changes. Every operation, product or not, takes a detour of a few microseconds through Python.
     """
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):

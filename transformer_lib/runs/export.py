@@ -164,7 +164,8 @@ def unique(model: Transformer) -> Iterator[tuple[str, Tensor]]:
 def round_rows(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """(rows, columns) float -> int8 of the same shape and a float32 scale for each row.
 
-    The largest number of a row becomes 127, so the error is at most 1/254 of it.
+    The number with the largest absolute value becomes 127 or -127, so the error is at most 1/254
+    of it.
     """
     scale = matrix.abs().amax(1) / 127  # (rows,)
     scale = scale.where(scale > 0, torch.ones_like(scale))  # a row of zeros stays zeros
