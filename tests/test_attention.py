@@ -30,6 +30,14 @@ def test_attention_by_hand():
     assert_equal(output, torch.tensor([[1.0, 6.0]]), 1e-6)
 
 
+def test_a_mask_fits_into_half_precision():
+    """-1e9, which many implementations write into hidden scores, doesn't."""
+    x, mask = torch.randn(1, 3, 4).half(), causal_mask(3)[0]
+    assert scaled_dot_product_attention(x, x, x, mask)[0].isfinite().all()
+    with pytest.raises(RuntimeError, match="overflow"):
+        (x @ x.mT).masked_fill(~mask, -1e9)
+
+
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 8), st.integers(0, 99))
 def test_weights_are_distributions_over_allowed_keys(n_queries, n_keys, d_k, seed):
     torch.manual_seed(seed)

@@ -130,6 +130,14 @@ def test_average_is_the_mean_of_each_weight(tmp_path):
 # ---------------------------------------------------------------------------------------- damage
 
 
+def test_a_pickle_in_the_place_of_the_weights_is_not_loaded(tmp_path):
+    """Loading a pickle would run whatever code it holds."""
+    save_model(tmp_path, make_model())
+    torch.save({"a": torch.ones(2)}, tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="is not a safetensors file: it has another format"):
+        load_model(tmp_path)
+
+
 @pytest.mark.parametrize("keep", [0, 5, 0.5, -1])
 def test_weights_cut_short_are_named(tmp_path, keep):
     save_model(tmp_path, make_model())
