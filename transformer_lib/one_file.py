@@ -1,9 +1,9 @@
-"""A whole Transformer in one file: the model, its training, and three ways to use it.
+"""A whole Transformer in one file: the model, its training, and two ways of decoding.
 
-Everything that this book builds in eleven chapters is here once more, small enough to be read in
-one sitting. The names are those of the library, and tests hold the two equal, number by number.
+The Transformer that this book builds chapter by chapter is here once more, small enough to be read
+in one sitting. The names are those of the library, and tests check that both give the same numbers.
 Its task is a small one, so that you can watch it learn: write a row of letters backwards, in
-capitals. Try it, it takes about a quarter of a minute:
+capitals. Try it: it takes about a quarter of a minute.
 
     python -m transformer_lib.one_file            # trains, then shows what it has learned
     python -m transformer_lib.one_file bad cafe   # ... and writes these words of a to h backwards
@@ -370,7 +370,7 @@ def greedy_decode(model, src, max_len=12):
 
 
 def translate(model, sources, batch_size=16):
-    """Lists of letters -> lists of letters; sentences of like length share a batch."""
+    """Lists of letters -> lists of letters; sentences of similar length share a batch."""
     order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
     outputs = [None] * len(sources)
     for start in range(0, len(order), batch_size):
@@ -406,7 +406,7 @@ def beam_search(log_probs, beam_size=4, max_len=12, length_penalty=1.0):
         beam = [candidate for candidate in candidates if candidate[0][-1] != EOS][:beam_size]
         if len(finished) >= beam_size:
             break
-    else:  # at the length limit, what stands there is all there is
+    else:  # at the length limit, take the hypotheses as they are
         finished += [(ids, total / len(ids) ** length_penalty) for ids, total in beam]
     return max(finished, key=lambda hypothesis: hypothesis[1])
 

@@ -116,7 +116,7 @@ def parts() -> str:
             card(roman, f"{roman}  {heading}", SAYS[roman], [page for page in pages if CHAPTER.fullmatch(page)])
     around = dict(listed())
     card("Workshop", "Workshop", "Build your own, race it, find its bugs.", around["Workshop"])
-    card("Play", "Play", "Everything in the book that moves, on one page.", [PLAY, "book/translator", "book/tour"])
+    card("Play", "Play", "The book's live figures, on one page.", [PLAY, "book/translator", "book/tour"])
     card("Teach", "Teach", "A course with graded labs, a guide and solutions.", [*around["In class"][:2], SOLUTIONS])
     return "\n".join([*out, "::::\n"])
 
