@@ -87,7 +87,7 @@ def guessing(settings: dict) -> float:
 GATES = {  # file: page, gate
     "one-stream-mini": ("20_decoder_only", Gate(
         guessing, arms=("arm",), edge={"rate": (TRAIN.peak_lr, TRAIN.peak_lr)},
-        differs={"parameters": "one set of weights, which has half the parameters"},
+        differs={"parameters": "one set of weights, so half the parameters in its layers"},
     )),
     "one-stream-multi30k": ("20_decoder_only", Gate(
         guessing, arms=("arm",), edge={"rate": (TRAIN.peak_lr, TRAIN.peak_lr)},

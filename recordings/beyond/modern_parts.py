@@ -46,7 +46,7 @@ ARMS = {
 RATES = {1.0: (0, 1, 2), 0.5: (0,), 2.0: (0,)}  # factor of the rate -> seeds
 GATE = Gate(
     chance=math.log(scaling.VOCABULARY), arms=("arm",), edge={"rate": (1, 1)},
-    differs={"parameters": "\"all, as Llama\" has 12 % fewer parameters and still wins"},
+    differs={"parameters": "\"all, as Llama\" has 12 % fewer parameters than GPT-2's settings"},
 )
 
 

@@ -1,6 +1,6 @@
 """A task that needs links of every length, and a small model whose attention can be exchanged.
 
-Some places in a text state the value of a name, and the same number of places, before or after,
+Some positions in a text state the value of a name, and as many others, before or after,
 ask for it. The rest is noise. A mechanism that is cheap because it drops far links fails here, and
 it fails more often the farther away the answer is.
 """
@@ -27,9 +27,9 @@ def draw(
 ):
     """Draw a batch of texts: names, values, answers, distances, each (B, T) integers.
 
-    Each place holds a name and a value. n_facts places state a fact and n_facts others ask for one
+    Each position holds a name and a value. n_facts of them state a fact, and n_facts ask for one
     (with told_first, only after it was stated). answers is -1 where nothing is asked; distances
-    counts the places from the question to the fact.
+    counts the positions from the question to the fact.
     """
 
     def choose(n, of):  # (B, n) different numbers below `of`
@@ -38,7 +38,7 @@ def draw(
     names = torch.full((batch, size), NOISE)
     values = torch.randint(N_VALUES, (batch, size), generator=generator)
     answers, distances = torch.full((2, batch, size), -1).unbind(0)
-    told, asked = choose(2 * n_facts, size).chunk(2, dim=1)  # places, (B, n_facts) each
+    told, asked = choose(2 * n_facts, size).chunk(2, dim=1)  # positions, (B, n_facts) each
     if told_first:
         told, asked = torch.minimum(told, asked), torch.maximum(told, asked)
     subject = choose(n_facts, N_NAMES)
@@ -50,11 +50,11 @@ def draw(
 
 
 class Reader(nn.Module):
-    """Two layers of the library's encoder over names and values, which guess a value at each place.
+    """Two layers of the library's encoder over names and values; they guess a value per position.
 
     attention: the kind of attention to put into each layer, with its settings; None: the library's
-    own. links: a function from the places that ask, (B, T) bool, to a mask; None: every place sees
-    every other. n_extra: how many extra tokens are put in front, as in ETC.
+    own. links: a function from the positions that ask, (B, T) bool, to a mask; None: all see all.
+    n_extra: how many extra tokens are put in front, as in ETC.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Links(nn.Module):
 
 
 class QuestionsGlobal(Links):
-    """Longformer's choice for question answering: places that ask see all and are seen by all.
+    """Longformer's choice for question answering: tokens that ask see all and are seen by all.
 
     Local and global links share one set of projections; the paper has a second for the global ones.
     """
@@ -165,7 +165,7 @@ class RoutedAttention(MultiHeadAttention):
 
 
 class LowRankAttention(MultiHeadAttention):
-    """Linformer: keys and values are mixed over places, in a way that is learned."""
+    """Linformer: keys and values are mixed over positions, in a way that is learned."""
 
     def __init__(self, *sizes, length: int, rank: int):
         super().__init__(*sizes)
@@ -204,7 +204,7 @@ class FeatureAttention(MultiHeadAttention):
 
 
 def reader(name: str, size: int = 128, n_facts: int = 24, budget: int = 32) -> Reader:
-    """A Reader with the attention `name`, at about `budget` scores per query if it has a choice.
+    """A Reader with the attention `name`, at about `budget` scores per query where it can be set.
 
     Raises ValueError with the valid names.
     """
@@ -284,7 +284,7 @@ def by_distance(said: Tensor, answers: Tensor, distances: Tensor, n_bins: int) -
 def direct_links(name: str, budget: int = 32, n_bins: int = 8) -> list[float]:
     """The share of pairs that a fixed rule links directly, for each of n_bins ranges of distance.
 
-    Only places of the text count, because extra tokens in front hold no facts. A pair counts as
+    Only positions in the text count, because extra tokens in front hold no facts. A pair counts as
     linked if any head links it.
     """
     model = reader(name, budget=budget)

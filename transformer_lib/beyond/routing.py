@@ -21,7 +21,7 @@ def routing_attention(
     zero). With one cluster of T members this is full attention.
     """
 
-    def nearest(x):  # (B, H, T, K) -> (B, H, C, members): places in the text's order
+    def nearest(x):  # (B, H, T, K) -> (B, H, C, members): positions in the text's order
         likeness = centroids @ F.normalize(x, dim=-1).transpose(-2, -1)  # (B, H, C, T)
         return likeness.topk(members, dim=-1).indices.sort(-1).values
 
@@ -30,7 +30,7 @@ def routing_attention(
         return x.gather(2, flat).unflatten(2, places.shape[2:])
 
     of_q, of_k = nearest(q), nearest(k)
-    mask = of_k[..., None, :] <= of_q[..., None] if causal else None  # places, as they are sorted
+    mask = of_k[..., None, :] <= of_q[..., None] if causal else None  # positions, as sorted
     found = scaled_dot_product_attention(take(q, of_q), take(k, of_k), take(v, of_k), mask)[0]
     at = of_q.flatten(2)[..., None]  # (B, H, C * members, 1)
     # A last column of ones counts how many clusters each query was in.

@@ -1,6 +1,6 @@
 """Sparse attention: a rule says which pairs are linked, and the other pairs are never computed.
 
-A rule takes the places of queries and keys, two integer tensors that broadcast, and returns bool,
+A rule takes the positions of queries and keys, two integer tensors that broadcast. It returns bool,
 True = may attend. A rule has three uses: `as_mask` turns it into a mask, `plan_blocks` finds the
 blocks of keys that each block of queries needs, and FlexAttention takes it as its `mask_mod`.
 """
@@ -30,7 +30,7 @@ def dilated(window: int, dilation: int) -> Rule:
 
 
 def strided(stride: int) -> Rule:
-    """Links to near places and every `stride`-th beyond (Sparse Transformer, Child et al. 2019)."""
+    """Links to near keys and every `stride`-th beyond (Sparse Transformer, Child et al. 2019)."""
     return lambda i, j: ((i - j).abs() < stride) | ((i - j) % stride == 0)
 
 
@@ -44,7 +44,7 @@ def blockwise(block: int, size: int, shift: int = 0) -> Rule:
 
 
 def with_global(n_global: int) -> Rule:
-    """The first `n_global` places see all others and are seen by all (ETC, Longformer)."""
+    """The first `n_global` tokens see all others and are seen by all (ETC, Longformer)."""
     return lambda i, j: (i < n_global) | (j < n_global)
 
 
@@ -94,7 +94,7 @@ class BlockPlan(NamedTuple):
     """The blocks that `sparse_attention` computes, planned once for a rule and a length."""
 
     block: int
-    order: Tensor | None  # (T,) places in the order in which blocks are cut; None: as they stand
+    order: Tensor | None  # (T,) positions in the order in which blocks are cut; None: as they come
     groups: list  # (rows (R,), keys (R, M), allowed (R, block, M * block)): R blocks of queries
     n_cells: int  # scores that are computed, of T * T
 
@@ -102,8 +102,8 @@ class BlockPlan(NamedTuple):
 def plan_blocks(rule: Rule, size: int, block: int, order: Tensor | None = None) -> BlockPlan:
     """Find the blocks of keys that each block of queries needs.
 
-    size must be a multiple of block. order: a permutation of the places; one that brings linked
-    places together saves blocks. Query blocks that need the same number of key blocks form a group.
+    size must be a multiple of block. order: a permutation of the tokens; one that brings linked
+    tokens together saves blocks. Query blocks that need the same number of key blocks form a group.
     """
     if size % block:
         raise ValueError(
