@@ -23,7 +23,7 @@ def table(*row):
 CASES = [
     (ch.by_hand, (0.625, 0.375, 1.1625), True, "Right"),
     (ch.by_hand, (0.5, 0.3, 1.1625), False, "must sum to 1"),
-    (ch.by_hand, (0.625, 0.375, 1.65), False, "each token asks two"),
+    (ch.by_hand, (0.625, 0.375, 1.65), False, "each token uses two"),
     (ch.by_hand, (..., ..., ...), None, "Not attempted"),
     (ch.weights, (right_weights,), True, "Right"),
     (ch.weights, (given_weights,), False, "is missing"),

@@ -36,7 +36,7 @@ by_hand = values(
         {
             "that's without the factor 3, the number of experts": 0.3875,
             "the counts are shares of all four choices, so they sum to 1": 2.325,
-            "you count only each token's first choice, but each token asks two experts": 1.65,
+            "you count only each token's first choice, but each token uses two experts": 1.65,
         },
         tolerance=1e-3,
     ),
@@ -107,9 +107,9 @@ def overturned(answer):
         "each row must be a distribution: no probability below 0, and a sum of 1",
     )
     chosen = probabilities.argmax(-1, keepdim=True)
-    expect(len(chosen.unique()) == 1, "the four tokens don't all ask the same expert")
+    expect(len(chosen.unique()) == 1, "the four tokens don't all use the same expert")
     loss = balance_loss(probabilities, chosen).item()
     expect(
         abs(loss - 1) <= 0.01,
-        f"the balance loss is {loss:.3f}; how sure must a token be to ask an expert?",
+        f"the balance loss is {loss:.3f}; how sure must the router be to choose an expert?",
     )

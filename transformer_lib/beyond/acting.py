@@ -81,7 +81,7 @@ def train_policies(n_updates: int, keep: tuple[int, ...], rate: float = 1e-2) ->
         seen = play(by_chance(policy), 32, seed=update)
         real = torch.arange(LIMIT) < seen.lengths[:, None]
         togo = returns_to_go(seen.rewards)
-        togo = togo - (togo * real).sum(0) / real.sum(0).clamp(min=1)  # less the others' mean
+        togo = togo - (togo * real).sum(0) / real.sum(0).clamp(min=1)  # less the batch's mean
         logp = F.log_softmax(policy(seen.states), -1).gather(-1, seen.actions[..., None])[..., 0]
         loss = -(logp * togo * real).sum() / real.sum() / 10
         optimizer.zero_grad()
@@ -159,7 +159,7 @@ def asking(
     context: int = CONTEXT,
     count_down: bool = True,
 ):
-    """Make a chooser for `play` that samples actions from the model. target: the return to ask for
+    """Make a chooser for `play` that samples actions from the model. asked: the return to ask for
     (a number, or one per episode; None for a model trained without returns). What has been earned
     is subtracted from it.
     """

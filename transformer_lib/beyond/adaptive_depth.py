@@ -67,7 +67,7 @@ def decoder_states(model: Transformer, src_ids: Tensor, tgt_ids: Tensor) -> list
 
 class Exits(nn.Module):
     """For every decoder layer but the last: a linear map that guesses the last layer's output, and
-    a guess whether both layers would choose the same word.
+    a guess at whether both layers would choose the same word.
     """
 
     def __init__(self, d_model: int, n_layers: int):
@@ -196,7 +196,7 @@ def calibrate(losses: Tensor, allowed: float, risk: float = 0.05) -> int | None:
 
     losses: (settings, texts), each in [0, 1], from the most careful setting to the boldest. Each
     is tested (Hoeffding's bound) until one fails, so no price is paid for trying many
-    (Angelopoulos et al. 2021). Returns its number, or None if not even the first one passes.
+    (Angelopoulos et al. 2021). Returns its index, or None if not even the first one passes.
     """
     chosen = None
     for i, found in enumerate(losses.mean(1).tolist()):

@@ -18,9 +18,9 @@ from transformer_lib.models.language_model import LanguageModel
 
 
 class MixtureOfExperts(nn.Module):
-    """n_experts feed-forward networks of width d_ff; each token asks the k that its router prefers.
+    """n_experts feed-forward networks of width d_ff; each token uses the k that its router prefers.
 
-    n_shared: how many further networks every token asks (DeepSeekMoE; Dai et al. 2024).
+    n_shared: how many further networks every token uses (DeepSeekMoE; Dai et al. 2024).
     weighting: the weights of the answers. "share": those of the chosen experts sum to 1 (Mixtral;
     Jiang et al. 2024). "probability": the router's own probabilities, so an unsure router's answers
     are small (Switch; Fedus et al. 2021). "one": 1, with the gradient of the log-probability.
@@ -31,7 +31,7 @@ class MixtureOfExperts(nn.Module):
     ):
         super().__init__()
         if not 1 <= k <= n_experts:
-            raise ValueError(f"k is {k}; each token asks between 1 and all {n_experts} experts.")
+            raise ValueError(f"k is {k}; each token uses between 1 and all {n_experts} experts.")
         if weighting not in ("share", "probability", "one"):
             raise ValueError(f"no weighting {weighting!r}; it is 'share', 'probability' or 'one'.")
         if weighting == "share" and k == 1 < n_experts:
@@ -43,7 +43,7 @@ class MixtureOfExperts(nn.Module):
         self.router = nn.Linear(config.d_model, n_experts, bias=False)
         self.experts = nn.ModuleList(make_feed_forward(config) for _ in range(n_experts))
         self.shared = nn.ModuleList(make_feed_forward(config) for _ in range(n_shared))
-        self.asked: Tensor | None = None  # (B, T, k): who was asked, in the last pass
+        self.asked: Tensor | None = None  # (B, T, k): the experts chosen in the last pass
         self.balance: Tensor | None = None  # the balance loss of the last pass
 
     def forward(self, x: Tensor) -> Tensor:
@@ -57,7 +57,7 @@ class MixtureOfExperts(nn.Module):
             weight = weight / weight.detach()
         output = torch.zeros_like(tokens)
         for number, expert in enumerate(self.experts):
-            row, rank = (chosen == number).nonzero(as_tuple=True)  # the tokens that ask this one
+            row, rank = (chosen == number).nonzero(as_tuple=True)  # the tokens routed to this one
             output = output.index_add(0, row, weight[row, rank, None] * expert(tokens[row]))
         for expert in self.shared:
             output = output + expert(tokens)
@@ -67,10 +67,10 @@ class MixtureOfExperts(nn.Module):
 
 
 def balance_loss(probabilities: Tensor, chosen: Tensor) -> Tensor:
-    """1 if all experts are asked equally often, up to E if all tokens ask one (Switch, eq. 4).
+    """1 if all experts are used equally often, up to E if all tokens use one (Switch, eq. 4).
 
     probabilities: (N, E); chosen: (N, k). Only the probabilities have a gradient, not the counts:
-    it lowers those of experts that are asked too often.
+    it lowers those of experts that are used too often.
     """
     n_experts = probabilities.size(-1)
     share = torch.bincount(chosen.flatten(), minlength=n_experts) / chosen.numel()  # (E,)
@@ -86,7 +86,7 @@ class FixedRouter(nn.Module):
         self.which: Tensor | None = None  # (B, T) integers, set before each pass
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, T, D) -> logits (B, T, E): 0 for the expert that is asked, -inf for the others."""
+        """(B, T, D) -> logits (B, T, E): 0 for the chosen expert, -inf for the others."""
         asked = nn.functional.one_hot(self.which, self.n_experts).bool()
         return torch.zeros(asked.shape, device=x.device).masked_fill(~asked, -torch.inf)
 

@@ -114,7 +114,7 @@ class Compression(nn.Module):
 
 
 def auto_encoding(compression: Compression, old: Tensor) -> Tensor:
-    """The error of computing the old places from the compressed ones, which keeps everything."""
+    """The error of reconstructing the old places from the compressed ones; all of them count."""
     return F.mse_loss(compression.lengthen(compression(old).mT).mT, old)
 
 
@@ -124,7 +124,7 @@ def attention_reconstruction(
     """How much the layer's attention changes when it reads the compressed places instead.
 
     x: (B, T, D), the layer's input now; old: (B, M, D). Positions are left out, because the order
-    within the old memory is lost. Only what attention asks for has to survive.
+    within the old memory is lost. Only what attention looks for has to survive.
     """
     attention, norm = layer.self_attention, layer.residuals[0].norm
     q = attention.split_heads(attention.w_q(norm(x)))  # (B, H, T, K)

@@ -30,7 +30,7 @@ class Datastore:
 
     def nearest(self, queries: Tensor, n: int) -> tuple[Tensor, Tensor]:
         """queries: (Q, D) -> squared distances (Q, n), nearest first, and their indices (Q, n)."""
-        # |q - k|^2 = |q|^2 - 2 q k + |k|^2, and |q|^2 changes no order.
+        # |q - k|^2 = |q|^2 - 2 q k + |k|^2, and |q|^2 doesn't change the order.
         rest = torch.addmm(self.lengths, queries, self.keys.T, alpha=-2)  # (Q, N)
         found = rest.topk(n, largest=False)
         squared = found.values + queries.square().sum(-1, keepdim=True)
