@@ -195,10 +195,12 @@ def test_inputs_that_do_not_fit_together_are_an_error(shapes):
         MultiHeadAttention(12, 3)(*map(torch.zeros, shapes))
 
 
-def test_a_mask_of_integers_is_an_error():
+@pytest.mark.parametrize(("seen", "hidden"), [(1, 0), (0, -(10**9))])
+def test_a_mask_of_integers_is_an_error(seen, hidden):
     x = torch.randn(1, 3, 4)
-    with pytest.raises((ValueError, TypeError)):
-        scaled_dot_product_attention(x, x, x, torch.ones(3, 3, dtype=torch.long).tril())
+    mask = torch.full((3, 3), seen).masked_fill(~causal_mask(3)[0, 0], hidden)
+    with pytest.raises(ValueError, match="dtype torch.int64; expected bool"):
+        scaled_dot_product_attention(x, x, x, mask)
 
 
 # ----------------------------------------------------------------------------- cache and recorder
