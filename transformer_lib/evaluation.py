@@ -30,7 +30,7 @@ class Scores:
     """Corpus scores in percent. More BLEU and chrF is better; less TER, CER and WER is better."""
 
     bleu: float  # cased, tokenised by sacrebleu's 13a
-    chrf: float  # chrF2, character 6-grams
+    chrf: float  # chrF2, runs of one to six characters
     ter: float  # word edits and shifts per reference word, lowercased as sacrebleu does
     cer: float  # character edits per reference character
     wer: float  # word edits per reference word, words split at spaces
@@ -125,7 +125,7 @@ def lowercased_tokenised_bleu(
     """BLEU as older papers report it: lowercased, punctuation normalised, tokenised by Moses.
 
     Multi30k was first distributed in that form (Elliott et al. 2016), so published results on it
-    are in this unit. They can't be compared with cased BLEU.
+    are often in this unit. They can't be compared with cased BLEU.
     language: the language of both lists, such as "en" or "de". Needs the package sacremoses.
     Raises ValueError for a language that Moses does not know.
     """

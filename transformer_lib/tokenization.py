@@ -71,8 +71,8 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception:  # the library raises bare Exception
         raise ValueError(
-            f"{path} is not a readable tokenizer: it is cut short, or no file that `tokenizers` "
-            "wrote; copy it again."
+            f"{path} is not a readable tokenizer: it is cut short, or `tokenizers` "
+            "did not write it; copy it again."
         ) from None
     ids = [tokenizer.token_to_id(token) for token in SPECIAL_TOKENS]
     if ids != [PAD, BOS, EOS, UNK]:
@@ -82,7 +82,7 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
 
 
 def require_fit(tokenizer: Tokenizer, vocab_size: int) -> None:
-    """Raise ValueError unless a model of these sizes can read what the tokenizer writes."""
+    """Raise ValueError unless the tokenizer has as many tokens as the model's vocabulary."""
     if tokenizer.get_vocab_size() != vocab_size:
         raise ValueError(
             f"the tokenizer has {tokenizer.get_vocab_size()} tokens, the model {vocab_size}: "

@@ -68,7 +68,7 @@ def starts_sure(no):
     """A question for whatever trains in the end."""
     return Question(
         "Is the loss before the first update far above that of guessing, the logarithm of the "
-        "vocabulary?",
+        "vocabulary size?",
         "Look at the first number of the log, or at an untrained model.",
         breaks("an_untrained_model_knows_nothing"),
         no=no,

@@ -148,7 +148,7 @@ specimen(
     ("dtype=torch.bool).tril()\n", "dtype=torch.bool).triu()\n"),
     looks="Training loss {loss}, validation loss {validation}. It writes one letter again and "
           "again; right: {share}.",
-    why="triu keeps what lies above the diagonal. Every position reads itself and the future.",
+    why="triu keeps the diagonal and what's above it, so every position reads itself and the future.",
     hides="Until something is decoded, because then there's no future to read.",
     law="the_past_ignores_the_future", source=GITHUB + "pytorch/examples/issues/649",
     shows=("curve", "outputs", "attention"),
@@ -166,13 +166,13 @@ specimen(
     confused_with=("mask-of-the-past", "target-not-shifted", "masks-joined-by-or"),
 )
 specimen(
-    "masks-joined-by-or", "Two masks are combined with "or"", "03_masks",
+    "masks-joined-by-or", "Two masks are combined with “or”", "03_masks",
     ("            mask = mask & padding_mask(tgt)\n", "            mask = mask | "
     "padding_mask(tgt)\n"),
     looks="Training loss {loss}, validation loss {validation}. Most outputs are empty; right: "
           "{share}.",
-    why="A key may be read if it's both earlier and real. With "or", every real token may be "
-    r"read, future ones included.",
+    why="A key may be read if it's both earlier and real. With “or”, every "
+    "real token may be read, future ones included.",
     hides="Until something is decoded: a test of either mask on its own passes.",
     law="the_past_ignores_the_future", shows=("curve", "outputs"),
     confused_with=("mask-thrown-away", "padding-masks-queries", "target-not-shifted"),
@@ -498,7 +498,7 @@ specimen(
     why="Rows of standard deviation 1, as nn.Embedding makes them: the logits have a standard "
     "deviation of sqrt(d_model), and the untrained model is sure of nonsense. Tied weights pass "
     "it on.",
-    hides="For a few hundred steps; after that, only the first number in the log shows it.",
+    hides="Once a few hundred steps have been made: by then, only the first number in the log shows it.",
     law="an_untrained_model_knows_nothing",
     confused_with=("rate-by-epoch", "final-norm-forgotten", "gradient-never-cleared"),
 )
@@ -590,7 +590,7 @@ specimen(
     looks="Training loss {loss}. Right translations: {share}.",
     why="backward adds to what is already there, so each update takes the sum of all gradients so "
         "far.",
-    hides="For a few hundred steps: a sum of gradients acts like a very heavy momentum.",
+    hides="As a badly chosen learning rate, since a sum of gradients acts like a very heavy momentum.",
     law="an_update_takes_its_own_gradient", source=GITHUB + "pytorch/pytorch/issues/47175",
     confused_with=("rate-by-epoch", "output-too-large", "accumulation-too-early"),
 )
@@ -693,7 +693,7 @@ specimen(
     looks="Around the interruption the loss goes from {before:.2f} to {after:.2f}. At the end: "
     "{loss}. Right translations: {share}. Two runs that should be equal aren't.",
     why="The place in the shuffled epoch isn't restored. A run that's often interrupted sees the "
-    "beginning of its data again and again, and never the end.",
+    "beginning of its data again and again, and may never see the end.",
     hides="For good, unless two runs are compared number by number.",
     law="interrupted_is_uninterrupted", shows=("curve", "says"), runs="resumed",
     confused_with=("optimizer-not-saved", "step-not-restored", "clipped-too-late"),
@@ -732,7 +732,7 @@ specimen(
     looks="Right translations: {share}, and different ones at the next try. The weights are the "
     "healthy ones.",
     why="The model was last used in training, and nobody called eval().",
-    hides="For a long time: the outputs are nearly as good. Two runs of the same thing with "
+    hides="For a long time: many outputs are still right. Two runs of the same thing with "
     "different outputs give it away.",
     law="decoding_repeats_itself", source=PUBLIC, runs="used", shows=("outputs", "says"),
     confused_with=("cache-forgets-place", "source-padding-read", "start-with-the-end"),

@@ -185,7 +185,7 @@ case(
           "{healthy[bleu]:.2f}.",
     why="BLEU adds up the counts of all sentences and divides once. Scored on its own, a short "
     "sentence in which no four words in a row match gets 0, or whatever smoothing makes of it.",
-    hides="Until the same outputs are scored with sacrebleu.",
+    hides="Until the same outputs are scored as a corpus.",
     law="counts_are_added_before_they_are_divided",
     confused_with=("small-letters", "scored-in-pieces", "best-of-seeds"),
 )
@@ -207,9 +207,8 @@ case(
     ("    return sum(scores) / len(scores)\n", "    return max(scores)\n"),
     looks="Three recorded runs differ only in their seed. The table says {of_seeds:.2f}; their "
           "mean is {healthy[of_seeds]:.2f}.",
-    why="By as much as the best of three beats the mean, it was lucky, and the best of ten is "
-    "luckier "
-        "still. Next to a rival with one seed, that looks like progress. (The recorded "
+    why="The margin by which the best of three beats the mean is luck, and the best of ten has more "
+        "of it. Next to a rival with one seed, that looks like progress. (The recorded "
         "translator of "
         "the other cases is seed 0, the best of these three.)",
     hides="For good, unless the table says that it shows the best run, and out of how many.",
