@@ -57,8 +57,8 @@ def live_figure(
         HTML(
             f'<figure class="live-figure" data-live="{name}"{data}>'
             f'<figcaption class="live-finding">{html.escape(finding)}</figcaption>'
-            f'<div class="live-still">{picture}<p><small>On the page of the book, this figure runs '
-            "the model: type, switch, and see.</small></p></div></figure>"
+            f'<div class="live-still">{picture}<p><small>On the book\'s website, you can '
+            "try out this figure in your browser.</small></p></div></figure>"
         )
     )
 
