@@ -245,7 +245,7 @@ specimen(
     (SCALED, "    scores = q @ k.transpose(-2, -1)  # (..., T, S)\n"),
     looks="Training loss {loss}. Right translations: {share}.",
     why="Scores grow with the width of a head, so the softmax starts out sharper, and training "
-    "begins from a different place.",
+    "starts from a different point.",
     hides="For a long time: it does learn, only worse, and that looks like a badly chosen learning "
     "rate.",
     law="scores_have_unit_variance", source=GITHUB + "PAIR-code/tiny-transformers/issues/71",
@@ -470,7 +470,7 @@ specimen(
     ("        self.layers = nn.ModuleList([Layer(*sizes, cross_attention) for _ in "
     "range(n_layers)])\n",
      "        self.layers = [Layer(*sizes, cross_attention) for _ in range(n_layers)]\n"),
-    looks="Training loss {loss}. Right translations: {share}. The model counts {parameters:,} "
+    looks="Training loss {loss}. Right translations: {share}. The model has {parameters:,} "
           "parameters; {healthy[parameters]:,} are expected.",
     why="A module doesn't look into plain lists, so the layers aren't in parameters(): they "
     "aren't trained, saved or moved to the GPU, and eval() doesn't reach their dropout.",
@@ -732,8 +732,8 @@ specimen(
     looks="Right translations: {share}, and different ones at the next try. The weights are the "
     "healthy ones.",
     why="The model was last used in training, and nobody called eval().",
-    hides="For a long time: many outputs are still right. Two runs of the same thing with "
-    "different outputs give it away.",
+    hides="For a long time: many outputs are still right. If you translate the same "
+    "source twice, different outputs give it away.",
     law="decoding_repeats_itself", source=PUBLIC, runs="used", shows=("outputs", "says"),
     confused_with=("cache-forgets-place", "source-padding-read", "start-with-the-end"),
 )

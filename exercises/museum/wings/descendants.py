@@ -12,7 +12,7 @@ from torch import nn
 
 
 def rotary(x, start):
-    """Turn the pairs of x (B, H, T, K), whose first token stands at place `start`."""
+    """Turn the pairs of x (B, H, T, K), whose first token is at place `start`."""
     place = torch.arange(start, start + x.size(-2))[:, None]  # (T, 1)
     angle = place * 10000.0 ** (-torch.arange(0, x.size(-1), 2) / x.size(-1))  # (T, K / 2)
     a, b = x[..., 0::2], x[..., 1::2]
@@ -80,13 +80,13 @@ def write(model, ids, n):
 
 @torch.no_grad()
 def write_with_drafts(model, propose, ids, n, ahead=3):
-    """As `write`. propose(tokens, ahead) guesses the next ones, and one pass checks them all."""
+    """Like `write`. propose(tokens, ahead) guesses the next ones, and one pass checks them all."""
     caches, known, read = [{} for _ in model.attentions], ids[0].tolist(), 0
     wanted = len(known) + n
     while len(known) < wanted:
         guesses = propose(known, ahead)
         logits = model(torch.tensor([known[read:] + guesses]), caches)[0]
-        choices = logits[len(known) - read - 1 :].argmax(-1).tolist()  # behind each guess
+        choices = logits[len(known) - read - 1 :].argmax(-1).tolist()  # after each guess
         good = 0
         while good < len(guesses) and guesses[good] == choices[good]:
             good += 1
@@ -131,5 +131,5 @@ def mixture(x, router, networks, training=False, factor=1.25):
 
 
 def target_returns(asked, rewards):
-    """What is still to be earned before each step, the next one too: len(rewards) + 1 numbers."""
+    """What is still to be earned before each step, the next included: len(rewards) + 1 numbers."""
     return [asked - sum(rewards[:t]) for t in range(len(rewards) + 1)]

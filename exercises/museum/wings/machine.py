@@ -43,7 +43,7 @@ def seconds_each(function, inputs, clock):
 
 
 def worker_seed(base, worker, epoch):
-    """The seed of a process that loads data: another one for each, and in each epoch."""
+    """The seed of a process that loads data: a different one for each process and epoch."""
     return random.Random(f"{base} {worker} {epoch}").randrange(2**31)
 
 

@@ -17,7 +17,7 @@ def pieces(sentence, size=3):
 
 
 def perplexity(log_probabilities, text):
-    """How many words a model wavers between: exp of the mean loss of a word of the text.
+    """How many words a model wavers between: exp of the mean loss per word of the text.
 
     log_probabilities: of the text's tokens, in nats. Tokens differ between models, words do not.
     """
