@@ -87,13 +87,13 @@ export async function mount(root, { base }) {
       + ` · ${percent(accuracy)} of the tokens of new sequences right` + (ms ? ` · ${ms.toFixed(0)} ms per update` : "");
     announce(update, accuracy, place);
     drawCurve();
-    map.replaceChildren(grid(now.answers[chosen], now.task), h("p", { class: "live-note" }, `Where the model looks, as the mean of both heads: the larger the square, the more. Frames mark the letter to be written.`));
+    map.replaceChildren(grid(now.answers[chosen], now.task), h("p", { class: "live-note" }, `Where the model looks, as the mean of both heads: the larger the square, the more attention. Frames mark the letter to be written.`));
     now.answers.forEach(answer);
   }
 
   // A sentence for everybody, said now and then: when something was reached, or the run rests.
   function announce(update, accuracy, place) {
-    const look = `${percent(place)} of its look at “${now.answers[chosen].source.slice(0, -1).join("")}” lies on the letter to be written`;
+    const look = `${percent(place)} of its attention to “${now.answers[chosen].source.slice(0, -1).join("")}” is on the letter to be written`;
     const level = MILESTONES.filter((one) => accuracy >= one).length;
     if (!update) says.textContent = "Nothing has been learned yet: every answer comes from random weights. Press Play.";
     else if (!Number.isFinite(losses.at(-1)?.[1] ?? 0)) says.textContent = "The loss is no longer a number: the learning rate was too high. Lower it and start again.";
