@@ -101,7 +101,7 @@ def token_deletion(ids: list[int], rng: random.Random, share: float = 0.3) -> li
 
 
 def local_shuffle(ids: list[int], rng: random.Random, reach: float = 3.0) -> list[int]:
-    """Shuffle tokens, none of them by more than `reach` places (Lample et al. 2018, sec. 2.3).
+    """Shuffle tokens, none by more than `reach` positions (Lample et al. 2018, sec. 2.3).
 
     BART permutes whole sentences instead, but a caption has only one.
     """

@@ -20,12 +20,12 @@ Rule = Callable[[Tensor, Tensor], Tensor]
 
 
 def local(window: int) -> Rule:
-    """Links to keys at most `window` places away, on either side."""
+    """Links to keys at most `window` positions away, on either side."""
     return lambda i, j: (i - j).abs() <= window
 
 
 def dilated(window: int, dilation: int) -> Rule:
-    """Links to as many keys as `local(window)`, but `dilation` places apart: a wider reach."""
+    """Links to as many keys as `local(window)`, but `dilation` tokens apart: a wider reach."""
     return lambda i, j: ((i - j).abs() <= window * dilation) & ((i - j) % dilation == 0)
 
 
