@@ -73,7 +73,7 @@ class _Run(torch.autograd.Function):
 
 
 class ReversibleStack(nn.Module):
-    """Reversible layers, which need no more memory in training when there are more of them.
+    """Reversible layers: autograd keeps no more activations when there are more of them.
 
     Layers must give the same result each time they are run, so there can be no dropout.
     """
