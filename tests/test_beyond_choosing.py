@@ -5,7 +5,7 @@ import random
 import pytest
 import torch
 
-from transformer_lib import load_pretrained
+from transformer_lib import decoding, load_pretrained
 from transformer_lib.beyond import choosing
 from transformer_lib.config import BOS, EOS, PAD, ModelConfig
 from transformer_lib.decoding import beam_search, greedy_decode
@@ -44,6 +44,23 @@ def test_the_first_of_the_list_is_what_beam_search_finds(n, penalty):
             scores = [score for score, _ in found]
             assert scores == sorted(scores, reverse=True) and len(found) <= n
             assert len({tuple(written) for _, written in found}) == len(found)
+
+
+def test_every_search_takes_its_score_from_one_function(monkeypatch):
+    """With the form of Wu et al. (2016) in its place, all of them rank by that."""
+
+    def wu(total, length, penalty):
+        return total / ((5 + length) / 6) ** penalty
+
+    for module in (decoding, choosing):
+        monkeypatch.setattr(module, "finished_score", wu)
+    net, src = model(2), sources()[1]
+    for score, ids in choosing.n_best(net, torch.tensor([src]), 6):
+        total = choosing.log_probability(net, [src], [ids])
+        assert score == pytest.approx(total.item() * 6 / (5 + len(ids)), abs=1e-5)
+    best, score = beam_search(net, torch.tensor([src]), 6)
+    found = choosing.n_best(net, torch.tensor([src]), 6)[0]
+    assert found == (pytest.approx(score.item(), abs=1e-5), best[0].tolist())
 
 
 def test_scores_of_the_list_are_the_models_own():

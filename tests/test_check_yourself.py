@@ -24,6 +24,7 @@ def page_tree() -> ElementTree.Element:
 
 def test_every_chapter_shows_three_and_their_answers_without_a_script():
     for chapter in bank.chapters().values():
+        assert bank.on_the_page(chapter), f"{chapter} has no questions in course/questions"
         tree = ElementTree.fromstring(page.as_html(chapter))  # well-formed, for the EPUB
         assert len(tree.findall("fieldset")) == bank.ON_THE_PAGE, chapter
         for group in tree.findall("fieldset"):
@@ -39,6 +40,7 @@ def test_what_cannot_unfold_lists_options_and_answers_apart():
     """EPUB, PDF and Markdown: one line for each option, no answer before the last question."""
     for chapter in bank.chapters().values():
         items = bank.on_the_page(chapter)
+        assert items, f"{chapter} has no questions in course/questions"
         asked, answered = ElementTree.fromstring(page.printed(chapter)).findall("ol")
         text = page.as_markdown(chapter)
         before, after = text.split("**Answers**")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from transformer_lib.decoding import (
     beam_search,
     evaluating,
+    finished_score,
     greedy_decode,
     in_batches,
     sample,
@@ -105,6 +106,12 @@ def test_the_score_is_the_mean_log_probability_of_the_sentence(seed):
         log_probabilities(model, src[0], words[:i])[word].item() for i, word in enumerate(words)
     )
     assert scores[0].item() == pytest.approx(total / len(words))
+
+
+def test_a_finished_score_is_the_sum_without_a_penalty_and_the_mean_with_1():
+    assert [finished_score(-6.0, 4, penalty) for penalty in (0.0, 0.5, 1.0)] == [-6, -3, -1.5]
+    totals = torch.tensor([[-6.0, -3.0], [-1.0, -math.inf]])
+    assert torch.equal(finished_score(totals, 3, 1.0), totals / 3)
 
 
 def always(model, token, margin=50.0):

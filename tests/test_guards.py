@@ -192,7 +192,7 @@ SPECIAL = {
     "r_drop_loss": {"batch": lambda: (random_ids(2, 5), random_ids(2, 5)), "weight": 1.0},
     "translation_batches": {"targets": [[1, 4, 2], [1, 5, 2]]},
     "validation_loss": {"targets": [[1, 4, 2], [1, 5, 2]]},
-    "in_batches": {"decode": lambda ids: list(ids)},
+    "finished_score": {"total": lambda: x(2, 3)}, "in_batches": {"decode": lambda ids: list(ids)},
     "largest": {"logits": lambda: x(6, 20), "k": 2},
     "Translator.cross_attention": {"ids": lambda: random_ids(2, 4)},
     "MultiHeadAttention.split_heads": {}, "MultiHeadAttention.share_heads":
@@ -551,6 +551,7 @@ ONCE_ACCEPTED += [
     (lambda: transformer_lib.schedule.cooldown(50, 100, 200), "length must be at most max_steps"),
     (lambda: transformer_lib.schedule.learning_rate(TrainConfig(max_steps=10, average=1), 11, 8),
      "step is 11, config.max_steps 10"),
+    (lambda: transformer_lib.decoding.finished_score(x(2), 0, 1.0), "length is 0; it must be at l"),
     (lambda: transformer_lib.decoding.length_limits(model(), random_ids(1, 3), None, 99),
      "first is 99, model.config.max_len"),
     (lambda: transformer_lib.batching.TokenBatchSampler([4] * 9 + [-3], 50),

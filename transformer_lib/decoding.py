@@ -121,6 +121,16 @@ def _generate(
     return output
 
 
+def finished_score(total: Tensor | float, length: int, length_penalty: float) -> Tensor | float:
+    """What finished hypotheses of this length are worth: total / length ** length_penalty.
+
+    total: sums of log-probabilities, of any shape, which the scores keep. length: tokens, <eos>
+    included. A penalty of 0 favours short outputs, and larger values favour longer ones. (Wu et al.
+    2016 divide by a power of (5 + length) / 6 instead.)
+    """
+    return total / length**length_penalty
+
+
 @torch.inference_mode()
 def beam_search(
     model: nn.Module,
@@ -133,9 +143,8 @@ def beam_search(
 ) -> tuple[Tensor, Tensor]:
     """Keep the beam_size best prefixes of each sentence; return the best finished one.
 
-    A finished hypothesis scores (sum of log-probabilities) / length ** length_penalty, <eos>
-    included: 0 favours short outputs, and larger values favour longer ones. A sentence is done when
-    beam_size of its hypotheses have finished. src_ids: (B, S), padded.
+    The best is the one with the highest `finished_score`. A sentence is done when beam_size of its
+    hypotheses have finished. src_ids: (B, S), padded.
     Returns ids (B, L), as greedy_decode does, and their scores (B,).
     """
     if beam_size < 1 or 2 * beam_size > model.config.vocab_size:
@@ -171,7 +180,7 @@ def beam_search(
             ended = tokens == eos_id
             last = limits[live] == step + 1  # (A,)
             final = ended | last[:, None]  # (A, 2n)
-            scores = candidates / (step + 1) ** length_penalty
+            scores = finished_score(candidates, step + 1, length_penalty)  # (A, 2n)
             scores = scores[:, :n].masked_fill(~final[:, :n], -math.inf)
             score, rank = scores.max(1)  # (A,)
             better = (score > best_scores[live]).nonzero().squeeze(-1)

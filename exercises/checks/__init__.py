@@ -24,6 +24,8 @@ does the rest:
   that it's slow.
 - `values(number, name, part=Part(right, wrong, slips))`: numbers and shapes to predict.
 - `@judged(number, example=...)` above a law: `expect` and `expect_close` stop at the first failure.
+- `hint=("...", "...", "...")`: at least three, each saying more than the one before. For a
+  function, the framework adds the reference's steps and an example where it can: one or two may do.
 
 An answer that is `...` or None, or a function whose body still is `...`, counts as not attempted;
 so does code with a bug to find, as long as nobody has changed it (`given`, its `fingerprint`).

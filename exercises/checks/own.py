@@ -26,6 +26,7 @@ from exercises.checks import (
     same,
 )
 from exercises.checks.framework import NotAttempted, Wrong, clone, untouched
+from transformer_lib.decoding import finished_score
 
 # ----------------------------------------------------------------------------------------- masks
 
@@ -685,7 +686,7 @@ def _searched(answer, tree, beam_size, length_penalty, ends=True):
                                 "ended leaves the beam")
     expect(ids[-1:] == [EOS] or not ends,
            f"your hypothesis {ids} has no <eos>, though the model wrote one")
-    right = tree.total(ids) / len(ids) ** length_penalty
+    right = finished_score(tree.total(ids), len(ids), length_penalty)
     if not same(float(score), right, 1e-4):
         raise Wrong(
             f"the score of your hypothesis {ids} is not (sum of log p) / length ** "
@@ -694,8 +695,8 @@ def _searched(answer, tree, beam_size, length_penalty, ends=True):
     return ids, right
 
 
-def _beam(slots=lambda n: n, power=lambda n, penalty: n**penalty, log=True, reorder=True,
-          leave=True, worst=False, stop=False, unended=True):
+def _beam(slots=lambda n: n, score=finished_score, log=True, reorder=True, leave=True, worst=False,
+          stop=False, unended=True):
     """Beam search with one thing done in another way."""
 
     def search(next_logits, beam_size, length_penalty, bos_id, eos_id, max_len):
@@ -713,13 +714,13 @@ def _beam(slots=lambda n: n, power=lambda n, penalty: n**penalty, log=True, reor
             best = found[: slots(beam_size)]
             last = unended and step == max_len - 1
             ended = [one for one in best if one[0][-1] == eos_id or last]
-            done += [(total / power(len(words), length_penalty), words) for words, total in ended]
+            done += [(score(total, len(words), length_penalty), words) for words, total in ended]
             going = [one for one in found if one[0][-1] != eos_id] if leave else found
             beam = going[: slots(beam_size)]
             if len(done) >= beam_size or (stop and done):
                 break
-        score, words = max(done) if done else (-math.inf, [])
-        return words, score
+        best_score, words = max(done) if done else (-math.inf, [])
+        return words, best_score
 
     return search
 
@@ -738,7 +739,8 @@ def _beam(slots=lambda n: n, power=lambda n, penalty: n**penalty, log=True, reor
     slips={
         "in a language where the first word misleads": _beam(slots=lambda n: 1),
         "is not (sum of log p) / length": [
-            _beam(power=lambda n, penalty: 1), _beam(power=lambda n, penalty: (n - 1) ** penalty),
+            _beam(score=lambda total, length, penalty: total),
+            _beam(score=lambda total, length, penalty: finished_score(total, length - 1, penalty)),
             _beam(log=False), _beam(reorder=False),
         ],
         "goes on after <eos>": _beam(leave=False),
@@ -766,7 +768,8 @@ def beam_search(answer):
         expect(ids == greedy, f"a beam of 1 is greedy decoding: expected {greedy}, yours is {ids}")
         for penalty in (0.0, 1.0, 2.0):
             score, best = max(
-                (tree.total(said) / len(said) ** penalty, said) for said in tree.sentences()
+                (finished_score(tree.total(said), len(said), penalty), said)
+                for said in tree.sentences()
             )
             ids, found = _searched(answer, tree, 64, penalty)
             expect(

@@ -14,7 +14,14 @@ from torch import Tensor, nn
 
 from transformer_lib.batching import pad
 from transformer_lib.config import BOS, EOS, PAD
-from transformer_lib.decoding import _top, evaluating, in_batches, length_limits, sample
+from transformer_lib.decoding import (
+    _top,
+    evaluating,
+    finished_score,
+    in_batches,
+    length_limits,
+    sample,
+)
 from transformer_lib.evaluation import sentence_scores
 from transformer_lib.guards import guard
 from transformer_lib.tokenization import encode_source
@@ -79,7 +86,8 @@ def n_best(
             for i in range(n):
                 if ended[i] or length == limit:
                     written = ids[origin[i], first:].tolist() + [int(tokens[i])]
-                    finished.append((float(totals[i]) / length**length_penalty, written))
+                    score = finished_score(float(totals[i]), length, length_penalty)
+                    finished.append((score, written))
             if len(finished) >= n:
                 break
             totals, kept = totals.masked_fill(ended, -torch.inf).topk(n)

@@ -29,7 +29,8 @@ PARAMETERS = {name: limits for limits, names in (
     ({"at_least": 1, "at_most": 10**7},
      "TokenEmbedding.vocab_size SinusoidalEncoding.max_len LearnedEncoding.max_len "
      "sinusoidal_table.max_len context rank log_probability.size segment bits "
-     "quantised_bits.group latent latent.size n_rows n_told n_facts blank.n blank.length stride "
+     "quantised_bits.group latent latent.size n_rows n_told n_facts blank.n blank.length "
+     "finished_score.length stride "
      "TableDraft.order n_windows n_episodes max_steps longest n_buckets max_distance chunk "
      "n_rounds tile members dilation every write_texts.n passes by_chunks.size factorise.width "
      "FactorisedEmbedding.width BandedLanguageModel.window NearLayer.window "

@@ -109,7 +109,7 @@ export function beamSearch(model, memory, options) {
     const [last, going] = [step + 1 === limit, []];
     candidates.forEach((candidate, rank) => {
       candidate.id = ++nodes;
-      candidate.score = candidate.total / (step + 1) ** lengthPenalty;
+      candidate.score = candidate.total / (step + 1) ** lengthPenalty; // decoding.finished_score
       const ended = candidate.token === EOS;
       // Finished: <eos> among the best n, or, at the limit, whatever stands there.
       candidate.finished = rank < n && (ended || last);
