@@ -334,7 +334,7 @@ LABS["lab8_data_and_evaluation"] = Drawn(
         Numbers(
             draw=lambda rng: level(rng.choice([0.01, 0.025, 0.1])),
             master=level(0.025),
-            texts=["the interval that holds <percent> % of", "`int(<low> * draws)`",
+            texts=["the interval that contains <percent> % of", "`int(<low> * draws)`",
                    "`int(<high> * draws) - 1`", "drawn[int(<low> * draws)]",
                    "drawn[int(<high> * draws) - 1]"]),
         Numbers(
