@@ -230,7 +230,7 @@ def test_a_compiler_that_does_not_know_the_processor_is_asked_again(anew, tmp_pa
         ("false", "could not be compiled by false"),
         ("/no/cc", "No such file"),
         ("true", "cannot open shared object"),  # it says nothing, and makes nothing
-        ("sh -c 'echo sorry >&2; exit 1'", "sorry"),
+        ("sh -c 'echo sorry, $((20 + 3)) times >&2; exit 1'", "sorry, 23 times"),
     ],
 )
 def test_a_compiler_that_fails_is_named(anew, monkeypatch, compiler, said):

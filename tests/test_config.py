@@ -5,6 +5,7 @@ import json
 import pytest
 
 from transformer_lib.config import BlockConfig, ModelConfig, TrainConfig, from_dict, to_dict
+from transformer_lib.positional import LearnedEncoding
 
 
 def test_the_contracts_order_of_the_fields():
@@ -69,6 +70,36 @@ def test_model_sizes_that_cannot_work_are_named(changes, message):
 def test_training_values_that_cannot_work_are_named(changes, message):
     with pytest.raises(ValueError, match=message):
         TrainConfig(**changes)
+
+
+LARGEST = {
+    "vocab_size": 10**7, "d_model": 10**5, "n_heads": 10**5, "d_ff": 10**6, "max_len": 10**7,
+    "n_encoder_layers": 1000, "n_decoder_layers": 1000, "accumulate": 10**6,
+}
+
+
+@pytest.mark.parametrize("name", LARGEST)
+def test_the_largest_size_is_taken_and_the_next_is_not(name):
+    def made(size):
+        if name == "accumulate":
+            return TrainConfig(accumulate=size)
+        fitting = {"d_model": {"n_heads": 1}, "n_heads": {"d_model": 10**5}}.get(name, {})
+        return ModelConfig(**{"vocab_size": 50} | fitting | {name: size})
+
+    assert getattr(made(LARGEST[name]), name) == LARGEST[name]
+    with pytest.raises(ValueError, match=f"^{name} is .* at most {LARGEST[name]:,}"):
+        made(LARGEST[name] + 1)
+
+
+def test_a_run_of_which_nothing_is_said():
+    """A changed default would change the runs of everybody who relies on it."""
+    c = TrainConfig()
+    assert (c.max_steps, c.max_tokens, c.accumulate) == (8000, 4096, 1)
+    assert (c.schedule, c.peak_lr, c.warmup, c.cooldown) == ("inverse_sqrt", 0.005, 2000, 0)
+    assert (c.optimizer, c.betas, c.eps, c.weight_decay) == ("adam", (0.9, 0.98), 1e-9, 0.0)
+    assert (c.label_smoothing, c.clip_norm, c.average, c.seed) == (0.1, 1.0, 10, 0)
+    assert (c.checkpoint_every, c.keep_checkpoints, c.validate_every) == (200, 10, 200)
+    assert ModelConfig(50).max_len == LearnedEncoding(4).table.size(0) == 256
 
 
 @pytest.mark.parametrize("config", [ModelConfig(50, d_model=8, n_heads=2), TrainConfig(seed=3)])

@@ -13,7 +13,6 @@ from transformer_lib.guards import guard, has_visible_text
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.tokenization import (
     BOS,
-    EOS,
     PAD,
     encode_source,
     require_fit,
@@ -128,7 +127,6 @@ class Translator:
         """
         bos = torch.full((len(ids), 1), BOS, device=ids.device)
         read = torch.cat([bos, ids[:, :-1]], dim=1)  # (B, T): what came before each token
-        read = read.masked_fill(read == EOS, PAD)
         with evaluating(self.model), record_attention(self.model) as weights:
             self.model(src_ids, read)
         layers = range(self.model.config.n_decoder_layers)
