@@ -37,6 +37,11 @@ def test_the_direction_is_the_callers_choice(tmp_path):
     assert back["train"] == [(target, source) for source, target in forth["train"]]
 
 
+def test_a_language_is_not_translated_into_itself(tmp_path):
+    with pytest.raises(ValueError, match="source and target are both 'de': give two languages"):
+        load_parallel(write(tmp_path, train=ROWS), "de", "de")
+
+
 def test_outer_spaces_are_no_text(tmp_path):
     pairs = load_parallel(write(tmp_path, train=[{"de": " a ", "en": "b\n"}]))
     assert pairs["train"] == [("a", "b")]

@@ -13,6 +13,7 @@ from torch import nn
 
 from transformer_lib import TrainConfig, optimizers
 from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.feed_forward import FeedForward
 from transformer_lib.optimizers import Muon, make_optimizer, orthogonalize
 
 
@@ -142,9 +143,10 @@ def test_its_steps_are_as_long_as_adams():
             assert 0.14 < step < 0.24, name
 
 
-def test_a_layer_without_gradient_stays():
+@pytest.mark.parametrize("kind", [MultiHeadAttention, FeedForward])  # all matrices of a shape
+def test_layers_without_gradient_stay(kind):
     model = tiny_model()
-    frozen = model.encoder.layers[0].self_attention
+    frozen = nn.ModuleList(module for module in model.modules() if isinstance(module, kind))
     frozen.requires_grad_(False)
     before = {name: p.clone() for name, p in frozen.named_parameters()}
     updated(make_optimizer(model, TrainConfig(optimizer="muon")), model)

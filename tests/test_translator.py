@@ -101,7 +101,7 @@ def test_wrong_input_is_named(translator):
     with pytest.raises(
         ValueError, match=r"a sentence of \d+ tokens is longer than the model's 50 .*'H"
     ):
-        translator.translate(["Hund " * 100])
+        translator.translate(["Ein Mann .", "Hund " * 100, "Ein Hund ."])
 
 
 def test_tokenizer_and_model_must_belong_together(translator):
