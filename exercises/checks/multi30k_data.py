@@ -284,7 +284,7 @@ def leak(train, test):
     7,
     hint=(
         "look in the figure for points to the left of the library's pool of 30, and below it",
-        "'left of' is less padding, 'below' is fewer meetings",
+        "'to the left' means that fewer meet again, 'below' means less padding",
         "a cruder order mixes more anyway, so it can do with a larger pool than 30",
     ),
     example=("longer side", 100, 0.06),
@@ -313,7 +313,7 @@ def better_bargain(order, pool, at_512):
     right = sum(small["padding"]) / len(small["padding"])
     expect(
         abs(at_512 - right) <= 0.01,
-        f"the square is right, but in batches of 512 tokens it doesn't pad {at_512:.1%}, it's "
+        f"the setting is right, but in batches of 512 tokens it doesn't pad {at_512:.1%}, it's "
         f"{'less' if at_512 > right else 'more'}: how much padding does your order leave, however "
         "few sentences there are in a batch?",
     )
