@@ -264,7 +264,7 @@ def _halved(states):
 @judged(7, hint=(
         "write down a BLEU score before you look",
         "how much did validation gain? Will the test set gain as much?",
-        "the score before plus the gain on validation is the most to expect: how much will be left?",
+        "expect no more than the score before plus the gain on validation: how much will be left?",
     ), example=39.9)
 def further_training(guess):
     from transformer_lib.runs.pretrained import results_dir  # not in a page, which has no files
