@@ -29,7 +29,7 @@ def modules() -> list[str]:
     prefix = f"{transformer_lib.__name__}."
     found = [module.name for module in pkgutil.walk_packages(transformer_lib.__path__, prefix)]
     found = [name for name in found if "._" not in name and name != f"{prefix}one_file"]
-    told = re.findall(r"\w+", transformer_lib.__doc__)
+    told = re.findall(r"\w+", transformer_lib.__doc__.partition("in this order:")[2])
 
     def place(name):
         top = name.split(".")[1]

@@ -57,7 +57,7 @@ def markdown(found: list[dict]) -> str:
             f"({anchor(entry, found)})=", f"## “{entry['claim']}”", "",
             f"Corrected on {day.day} {day:%B %Y}, in {chapter}.", "",
             "The page said", f": {entry['before']}", "",
-            "It says now", f": {entry['after']}", "",
+            "It was changed to", f": {entry['after']}", "",
             "What overturned it", f": {entry['overturned']} (`{entry['evidence']}`)", "",
         ]
     return "\n".join(lines)
