@@ -5,7 +5,7 @@ import json
 import pytest
 
 from transformer_lib.config import BlockConfig, ModelConfig, TrainConfig, from_dict, to_dict
-from transformer_lib.positional import LearnedEncoding
+from transformer_lib.positional import LearnedEncoding, SinusoidalEncoding
 
 
 def test_the_contracts_order_of_the_fields():
@@ -106,6 +106,7 @@ def test_a_run_of_which_nothing_is_said():
     assert (c.label_smoothing, c.clip_norm, c.average, c.seed) == (0.1, 1.0, 10, 0)
     assert (c.checkpoint_every, c.keep_checkpoints, c.validate_every) == (200, 10, 200)
     assert ModelConfig(50).max_len == LearnedEncoding(4).table.size(0) == 256
+    assert SinusoidalEncoding(4).table.size(-2) == 256
 
 
 @pytest.mark.parametrize("config", [ModelConfig(50, d_model=8, n_heads=2), TrainConfig(seed=3)])
