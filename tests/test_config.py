@@ -33,6 +33,7 @@ def test_defaults_are_the_base_model_of_table_3():
         ({"max_len": 0}, "max_len is 0; it must be at least 1"),
         ({"n_encoder_layers": -1}, "n_encoder_layers is -1; it must be at least 0"),
         ({"eps": 0.0}, "eps is 0.0; it must be above 0"),
+        ({"rotary_base": 0.0}, "rotary_base is 0.0; it must be above 0"),
         ({"n_kv_heads": 3}, "n_kv_heads is 3; it must be None or a divisor of n_heads 8"),
         ({"n_kv_heads": 0}, "n_kv_heads is 0; it must be at least 1"),
         ({"dropout": 1.0}, r"dropout is 1.0; it must be at least 0 and below 1"),

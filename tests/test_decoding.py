@@ -1,6 +1,7 @@
 """Decoding: greedy, sampling and beam search against slow versions that are plainly right."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -230,11 +231,20 @@ def test_a_generator_makes_samples_repeatable():
     assert not (draws[0].shape == draws[2].shape and torch.equal(draws[0], draws[2]))
 
 
-@pytest.mark.parametrize(("use_cache", "expected"), [(True, 12), (False, sum(range(1, 13)))])
-def test_with_a_cache_the_decoder_reads_each_token_once(use_cache, expected):
+@pytest.mark.parametrize(
+    ("decode", "expected"),
+    [
+        (partial(greedy_decode, use_cache=True), 12),
+        (partial(greedy_decode, use_cache=False), sum(range(1, 13))),
+        (sample, 12),
+        (partial(beam_search, beam_size=1), 12),
+    ],
+    ids=["greedy", "without a cache", "sampling", "beam"],
+)
+def test_with_a_cache_the_decoder_reads_each_token_once(decode, expected):
     model, read = always(tiny_model(tie_embeddings=False), 7), []
     model.decoder.register_forward_pre_hook(lambda _, given: read.append(given[0].size(1)))
-    greedy_decode(model, random_ids(1, 5), 12, use_cache=use_cache)
+    decode(model, random_ids(1, 5), max_len=12)
     assert sum(read) == expected
 
 

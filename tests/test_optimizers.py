@@ -143,6 +143,12 @@ def test_its_steps_are_as_long_as_adams():
             assert 0.14 < step < 0.24, name
 
 
+@pytest.mark.parametrize(("name", "kind"), [("adam", torch.optim.Adam), ("muon", Muon)])
+def test_a_run_gets_the_optimizer_that_it_names(name, kind):
+    made = make_optimizer(tiny_model(), TrainConfig(optimizer=name))
+    assert isinstance(made, kind) and isinstance(made, Muon) == (name == "muon")
+
+
 @pytest.mark.parametrize("kind", [MultiHeadAttention, FeedForward])  # all matrices of a shape
 def test_layers_without_gradient_stay(kind):
     model = tiny_model()
