@@ -63,7 +63,7 @@ CASES = [
     (ch.multi_query, (wrong_axis,), False, "over the queries"),
     (ch.multi_query, (averaged,), False, "averaged over the heads"),
     (ch.multi_query, (batch_as_heads,), False, "other sentences"),
-    (ch.fewer_heads, (OVERTURNED,), True, "without the ReLU, the seeds get"),
+    (ch.fewer_heads, (OVERTURNED,), True, "Without the ReLU, the seeds get"),
     (ch.fewer_heads, (dict.fromkeys(OVERTURNED, ...),), None, "Not attempted"),
     (ch.fewer_heads, (OVERTURNED | {"steps": 500},), False, "94% to 97%"),
     (ch.fewer_heads, (OVERTURNED | {"heads": 1},), False, "95 %"),

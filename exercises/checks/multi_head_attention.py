@@ -258,7 +258,7 @@ def fewer_heads(setting):
         "nothing between them, two linear maps in a row are one linear map. Where does the figure "
         "show it?",
     )
-    return f"without the ReLU, the seeds get {min(found):.0%} to {max(found):.0%}"
+    return f"Without the ReLU, the seeds get {min(found):.0%} to {max(found):.0%}."
 
 
 def _other_coordinates(D=6, K=3):
