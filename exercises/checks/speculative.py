@@ -9,7 +9,8 @@ by_hand = values(
     "by_hand",
     tokens=Part(
         2.44,
-        "1 + 0.8 + 0.8 * 0.8: the model's own token, and each guess that all before it led to",
+        "1 + 0.8 + 0.8 * 0.8: the model's own token, the first guess, and the "
+        "second if both are right",
         {
             "those are the guesses that stay; the pass also writes one token of the model's own": (
                 1.44
