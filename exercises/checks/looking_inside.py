@@ -307,7 +307,7 @@ def two_heads(cheaper, harmful, dearer):
         f"difference is {low:+.3f} to {high:+.3f} and contains 0, so these sentences can't settle "
         "it",
     )
-    told = f"Without both {both:+.3f}, without the worse alone {alone:+.3f}"
+    told = f"Loss added without both {both:+.3f}, without only the worse one {alone:+.3f}"
     first, second = found["settings"]["heads"]
     expect(
         harmful in (first, second),
@@ -329,7 +329,10 @@ def two_heads(cheaper, harmful, dearer):
         f"`dearer`: together minus their sum {_told(found['less_sum'])}; an interval above 0 is "
         "wanted",
     )
-    return f"{told}; the dearer pair {found['damage'][0]:+.3f}, its sum {found['sum']:+.3f}."
+    return (
+        f"{told}. The dearer pair costs {found['damage'][0]:+.3f}, and one at a time its heads "
+        f"cost {found['sum']:+.3f}, added up."
+    )
 
 
 def _attended(T=4, S=5, K=4, size=1.0):

@@ -252,5 +252,5 @@ def overturned(p, chosen, oracle):
     )
     return (
         f"The oracle is right {held / best:.1f} times as often as the best choice that there is, "
-        "and no choice was wrong."
+        "and nobody chose badly."
     )
