@@ -314,7 +314,7 @@ def test_a_beam_ends_at_its_sentences_own_limit(monkeypatch):
 
 @pytest.mark.parametrize("decode", [greedy_decode, lambda *a: beam_search(*a, beam_size=3)[0]])
 def test_the_length_limit_of_a_sentence_ignores_its_batch(decode):
-    """A model that never says <eos> writes up to the limit: the sentence's own length + 50."""
+    """A model that never says <eos> writes up to the limit: the source's length + 50."""
     model = always(tiny_model(tie_embeddings=False, max_len=128), 7)
     src_ids = random_ids(2, 9)
     src_ids[0, 4:] = 0

@@ -35,7 +35,7 @@ def greedy_decode(
     """Take the most probable token at every step.
 
     src_ids: (B, S), padded. Returns (B, L) new ids, L <= max_len: without <bos>, with <eos> where
-    the sentence ended, then padding. max_len None: the sentence's own length + 50 (sec. 6.1).
+    the sentence ended, then padding. max_len None: the source's length + 50 (sec. 6.1).
     An eos_id that no token has, such as -1, ends nothing early.
     use_cache=False computes the whole prefix again at each step: slower, same ids.
     """
@@ -224,7 +224,7 @@ def _without_padding(logits: Tensor) -> Tensor:
 
 
 def length_limits(model: nn.Module, src_ids: Tensor, max_len: int | None, first: int) -> Tensor:
-    """How many tokens each sentence may get, (B,): max_len, or its own length + 50 (sec. 6.1).
+    """How many tokens each output may have, (B,): max_len, or its source's length + 50 (sec. 6.1).
 
     first: how many tokens there are already. The last token written is never read.
     """

@@ -95,7 +95,6 @@ def _guarded(function: Callable, name: str, explain: bool = True, stays: bool = 
     # No closure: a lab forbids a finished function by giving it other code.
     @functools.wraps(function)
     def guarded(*args, _guard=(function, name, explain, stays), **kwargs):
-        __tracebackhide__ = True  # in notebooks and in pytest; elsewhere, _without_guards
         function, name, explain, stays = _guard
         if _calls.inside or is_compiling():
             return function(*args, **kwargs)
