@@ -1,4 +1,4 @@
-"""What came after the Transformer, built from its blocks: the code of Part V.
+"""What came after the Transformer, built from its blocks: the code of Parts V and VI.
 
 `encoders` holds the training tasks of encoder-only models and what BERT's successors changed
 (chapter "Encoder-only"). `sparse`, `lsh`, `routing`, `low_rank`, `linear` and `flash` are kinds of

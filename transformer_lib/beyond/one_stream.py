@@ -108,7 +108,7 @@ class TwoPartLanguageModel(PrefixLanguageModel):
 
 
 class CausalTwoPart(TwoPartLanguageModel):
-    """The same weights for each part, and every token reads only what stands before it."""
+    """A `TwoPartLanguageModel` under a causal mask: no token reads one that comes after it."""
 
     mask = LanguageModel.mask
 
