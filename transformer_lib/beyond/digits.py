@@ -63,7 +63,7 @@ def vision_transformer(positional: str = "learned", channels: int = 1) -> Vision
 
 
 def conv_net() -> nn.Module:
-    """Make a network of three convolutions and a linear map, with as many parameters as the ViT."""
+    """Make a network of three convolutions and a linear map, about as large as the ViT."""
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(),
         nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),

@@ -117,7 +117,7 @@ def translate_streams(
     model: LanguageModel, sources: list[list[int]], max_rows: int = 128, decode=greedy_decode
 ) -> list[list[int]]:
     """Return the ids that the model writes after each source and <bos>. Only prompts of the same
-    length share a batch, because a language model has no padding on the left.
+    length share a batch, because the model has no mask for padding on the left.
     """
     written: list = [None] * len(sources)
     device = next(model.parameters()).device
