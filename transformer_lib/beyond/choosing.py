@@ -63,7 +63,7 @@ def n_best(
     """The translations that a beam of n finishes, best first: (score, ids) for one source.
 
     src_ids: (1, S). beam_search computes the same scores, but returns only the first of these.
-    There are fewer than n if max_len ends the search.
+    Those that max_len cuts off count as they are, without <eos>.
     """
     if src_ids.size(0) != 1:
         raise ValueError(f"src_ids has {src_ids.size(0)} rows; pass one sentence, (1, S).")
