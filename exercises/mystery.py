@@ -52,7 +52,7 @@ SUSPECTS = {
     "but far less often on new ones",
     "too few texts": "the model is right far more often on the training texts than on the test "
     "texts",
-    "rate too high": "the loss jumps up in the first updates, and stays near that of guessing",
+    "rate too high": "the loss jumps up in the first updates, and stays high",
     "source is not read": "the probabilities are the same for every source",
     "stopped too early": "the loss is still falling when the run ends",
 }
