@@ -123,7 +123,7 @@ LOOKS_FINE = Question(
 )
 
 LEARNS_LESS = Question(
-    "Does the model take nothing from the source?",
+    "Is the source, or the order of its words, lost on the model?",
     "Use another source, then change only the order of its words: do the logits change? Print a "
     "batch "
     "back as words: is it still the source?",
@@ -167,9 +167,10 @@ OUTPUTS_WRONG = Question(
             ),
         ),
         no=Question(
-            "Is the loss tiny for a model that only repeats what it has read?",
+            "Does the loss ask for the wrong thing: is it tiny for a model that only repeats what "
+            "it has read, or does <eos> not count?",
             "Compute the loss with logits that name the last token read, and check which "
-            "positions get a gradient: does <eos>?",
+            "positions get a gradient.",
             breaks("a_parrot_scores_badly", "the_end_is_learned_too"),
         ),
     ),
@@ -195,8 +196,8 @@ ROOT = Question(
             yes=OUTPUTS_WRONG,
             no=Question(
                 "Does it learn less than it should?",
-                "Compare with a run that is known to be good: the loss stays above it, or the "
-                "outputs do.",
+                "Compare with a run that is known to be good: is the loss higher, or are fewer "
+                "outputs right?",
                 lambda r, h: not trained_well(r, h) or writes_worse(r, h),
                 yes=starts_sure(LEARNS_LESS),
                 no=starts_sure(LOOKS_FINE),

@@ -282,7 +282,8 @@ specimen(
     looks="Training loss {loss}, validation loss {validation}. Right translations: {share}.",
     why="The shape is right and the numbers are not: a head gets whole tokens instead of a slice "
     "of each, and a position contains features of several tokens, later ones included.",
-    hides="On easy tasks, for good: the network learns to work around it.",
+    hides="Until something is decoded. In a model that doesn't decode, for good: it trains all the "
+    "same.",
     law="heads_keep_tokens_apart", source=GITHUB + "reczoo/FuxiCTR/issues/30",
     shows=("curve", "outputs"),
     confused_with=("heads-not-joined", "softmax-over-queries", "mask-thrown-away"),
@@ -293,7 +294,8 @@ specimen(
      "        return x.reshape(x.size(0), x.size(2), -1)\n"),
     looks="Training loss {loss}, validation loss {validation}. Right translations: {share}.",
     why="A token's new vector is made from one head's outputs for several tokens.",
-    hides="On easy tasks, for good: there, a test of training passed, and the loss fell.",
+    hides="Until something is decoded. (Where it was found, a test of training had passed all the "
+    "same: the task was to copy.)",
     law="heads_keep_tokens_apart", source=GITHUB + "jsbaan/transformer-from-scratch/pull/6",
     confused_with=("heads-not-transposed", "softmax-over-queries", "norm-over-tokens"),
 )
@@ -566,8 +568,8 @@ specimen(
      "    loss = (soft * (soft.log() - log_p)).sum(-1)\n"),
     looks="The first loss is {first}, and so are all the others.",
     why="The divergence of q from p contains q log q, and to a computer 0 times log 0 is nan.",
-    hides="Here, not for a single step. With smoothing spread over all tokens but one, for a "
-    "whole run.",
+    hides="Here, not for a single step. If every token gets a little of the smoothing, until "
+    "somebody sets it to 0.",
     law="the_loss_equals_pytorchs", source=PUBLIC, shows=("curve", "says"),
     confused_with=("row-of-nothing", "mask-too-large-a-number", "rate-by-epoch"),
 )
@@ -598,8 +600,8 @@ specimen(
     "accumulated-unweighted", "Accumulated losses are added without their weights", "12_batches_loss_schedule",
     ("            loss = sequence_loss(self.model, batch) * share\n",
      "            loss = sequence_loss(self.model, batch)\n"),
-    looks="Without accumulation, there's nothing to see. With it, only the length of the "
-    "gradient is wrong, and clipping and Adam hide that.",
+    looks="Without accumulation, there's nothing to see. With four batches to an update, the "
+    "gradient is about four times too long, and clipping and Adam hide that.",
     why="The mean over four batches needs each batch's share of the tokens. Divided by four, "
     "it's still wrong if the batches contain different numbers of tokens.",
     hides="For years, in a widely used trainer: Adam divides the gradient by its size.",

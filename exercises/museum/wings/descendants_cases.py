@@ -360,7 +360,7 @@ case(
     why="The model has learned what the return still to come looks like. If you give it what has "
     "been "
         "earned instead, that number grows with every step, and never says what you asked for.",
-    hides="In training, because nobody sets a target before the model acts.",
+    hides="In training, where the model doesn't act, so nobody asks for a return.",
     law="a_target_is_what_is_still_to_come",
     confused_with=("values-turned", "visible-tokens-learned", "experts-in-company"),
 )
