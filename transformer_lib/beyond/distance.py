@@ -13,7 +13,7 @@ from transformer_lib.guards import guard
 
 
 def places_between(n_queries: int, n_keys: int, start: int = 0, device=None) -> Tensor:
-    """(n_queries, n_keys) distances; the first query is at place `start`."""
+    """(n_queries, n_keys) distances; the first query is at position `start`."""
     query = torch.arange(start, start + n_queries, device=device)
     return (query[:, None] - torch.arange(n_keys, device=device)).abs()
 
@@ -40,7 +40,7 @@ class DistanceAttention(MultiHeadAttention):
         self.height = nn.Parameter(torch.zeros(self.n_heads, 1, 1))
 
     def attend(self, q, k, v, mask=None, need_weights=False):
-        """As in MultiHeadAttention; the last query is at the last key's place."""
+        """As in MultiHeadAttention; the last query is at the last key's position."""
         if mask is not None and mask.dtype != torch.bool:
             raise ValueError("DistanceAttention multiplies scores and takes no bias: no ALiBi.")
         # Cut off first: a factor meant to raise a negative score would lower it.
@@ -52,7 +52,7 @@ class DistanceAttention(MultiHeadAttention):
 
 
 def soft_span(distance: Tensor, span: Tensor, ramp: float) -> Tensor:
-    """1 up to the span, then down to 0 over `ramp` places (Sukhbaatar et al. 2019, eq. 6)."""
+    """1 up to the span, then down to 0 over `ramp` positions (Sukhbaatar et al. 2019, eq. 6)."""
     return ((ramp + span - distance) / ramp).clamp(0, 1)
 
 
@@ -69,11 +69,11 @@ class SpanAttention(MultiHeadAttention):
         self.share = nn.Parameter(torch.full((self.n_heads, 1, 1), float(start)))
 
     def spans(self) -> Tensor:
-        """How many places away each head still looks with full weight: (H, 1, 1)."""
+        """How many positions away each head still looks with full weight: (H, 1, 1)."""
         return self.share.clamp(0, 1) * self.longest
 
     def attend(self, q, k, v, mask=None, need_weights=False):
-        """As in MultiHeadAttention; the last query is at the last key's place."""
+        """As in MultiHeadAttention; the last query is at the last key's position."""
         _, weights = scaled_dot_product_attention(q, k, v, mask)  # (B, H, T_query, T_key)
         distance = places_between(q.size(2), k.size(2), k.size(2) - q.size(2), q.device)
         weights = weights * soft_span(distance, self.spans(), self.ramp)
