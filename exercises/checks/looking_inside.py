@@ -285,8 +285,8 @@ def _told(values):
     7,
     hint=(
         "point at the marks of the figure that lie far below the line, and far above it",
-        "below the line: together they cost less than the worse one alone. Above it: they stand in"
-        " for each other",
+        "below the line: together they cost less than the one that's missed more costs alone. "
+        "Above it: they stand in for each other",
         "hover over a mark of the figure to see its kind, layer and heads, and check that its "
         "interval doesn't contain 0",
     ),
@@ -298,8 +298,8 @@ def two_heads(cheaper, harmful, dearer):
     low, high = found["less_largest"][1:]
     expect(
         both < alone,
-        f"`cheaper`: without both the loss rises by {both:+.3f}, without the worse one of them by "
-        f"{alone:+.3f}; look for a pair that costs less",
+        f"`cheaper`: the loss rises by {both:+.3f} without both, and by {alone:+.3f} without "
+        "only the one that's missed more; look for a pair that costs less",
     )
     expect(
         high < 0,
@@ -307,7 +307,10 @@ def two_heads(cheaper, harmful, dearer):
         f"difference is {low:+.3f} to {high:+.3f} and contains 0, so these sentences can't settle "
         "it",
     )
-    told = f"Loss added without both {both:+.3f}, without only the worse one {alone:+.3f}"
+    told = (
+        f"Loss added: {both:+.3f} without both, {alone:+.3f} without only the one that's missed "
+        "more"
+    )
     first, second = found["settings"]["heads"]
     expect(
         harmful in (first, second),
