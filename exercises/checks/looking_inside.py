@@ -298,8 +298,8 @@ def two_heads(cheaper, harmful, dearer):
     low, high = found["less_largest"][1:]
     expect(
         both < alone,
-        f"`cheaper`: the loss rises by {both:+.3f} without both, and by {alone:+.3f} without "
-        "only the one that's missed more; look for a pair that costs less",
+        f"`cheaper`: the loss rises by {both:+.3f} without both, and by {alone:+.3f} if only the "
+        "one that's missed more is removed; look for a pair that costs less",
     )
     expect(
         high < 0,
@@ -308,8 +308,8 @@ def two_heads(cheaper, harmful, dearer):
         "it",
     )
     told = (
-        f"Loss added: {both:+.3f} without both, {alone:+.3f} without only the one that's missed "
-        "more"
+        f"Loss added: {both:+.3f} without both, {alone:+.3f} if only the one that's missed more is "
+        "removed"
     )
     first, second = found["settings"]["heads"]
     expect(
