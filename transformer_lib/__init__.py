@@ -20,8 +20,12 @@ Text flows through the modules in this order:
 import pkgutil
 from importlib import import_module
 
+from transformer_lib import _door
+
 __version__ = "1.0.0"
 __all__ = ["ModelConfig", "TrainConfig", "Transformer", "Translator", "load_pretrained"]
+
+_door.stand()
 
 # Loaded at first use, so that `import transformer_lib` costs no more than it must.
 _HOME = {

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_lib.cache import KeyValueCache
-from transformer_lib.guards import guard, require_mask, require_no_zeros_and_ones
+from transformer_lib.guards import require_mask, require_no_zeros_and_ones
 from transformer_lib.positional import PositionalScheme
 
 
@@ -202,6 +202,3 @@ def record_attention(module: nn.Module):
     finally:
         for handle in handles:
             handle.remove()
-
-
-guard(__name__)

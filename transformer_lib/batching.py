@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from transformer_lib.config import PAD
-from transformer_lib.guards import guard
 
 
 class TokenBatchSampler:
@@ -168,6 +167,3 @@ class Batches:
     def restore(self, state: dict) -> None:
         """Continue from the place that `state` names."""
         self.epoch, self.next_batch = state["epoch"], state["next_batch"]
-
-
-guard(__name__)

@@ -8,7 +8,7 @@ from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.config import BlockConfig
 from transformer_lib.dropout import Dropout
 from transformer_lib.feed_forward import FeedForward
-from transformer_lib.guards import guard, returns_alike
+from transformer_lib.guards import returns_alike
 from transformer_lib.normalization import make_norm
 from transformer_lib.positional import make_positions
 
@@ -68,4 +68,3 @@ def init_weights(*stacks: nn.Module) -> None:
 
 
 Residual.forward = returns_alike(Residual.forward)
-guard(__name__)

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_lib.guards import guard
-
 
 class KeyValueCache:
     """Keys and values of the tokens seen so far, so that a step computes only those of new tokens.
@@ -96,6 +94,3 @@ class DecodingState:
             self.cache.select(rows, sentences)
         if self.memory is not None and sentences is not None:
             self.memory, self.src_mask = self.memory[sentences], self.src_mask[sentences]
-
-
-guard(__name__)

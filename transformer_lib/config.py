@@ -5,7 +5,7 @@ import math
 from dataclasses import KW_ONLY, dataclass
 
 from transformer_lib.feed_forward import ACTIVATIONS
-from transformer_lib.guards import guard, require_limits, require_types, within
+from transformer_lib.guards import require_limits, require_types, within
 from transformer_lib.normalization import NORMS
 from transformer_lib.positional import SCHEMES
 
@@ -157,6 +157,3 @@ def from_dict(cls, values: dict, where: str = "the configuration"):
     except (TypeError, ValueError) as error:  # of a field
         why = str(error).rstrip(".")
         raise ValueError(f"{where} does not make a {cls.__name__}: {why}.") from None
-
-
-guard(__name__)

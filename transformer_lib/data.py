@@ -5,7 +5,6 @@ list of (source, target) strings. The subpackage `corpora` reads the individual 
 """
 
 from transformer_lib.corpora import folder, hub, mini, multi30k
-from transformer_lib.guards import guard
 
 
 class Pairs(dict):
@@ -56,6 +55,3 @@ def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pai
     sizes = ", ".join(f"{len(rows):,} {split}" for split, rows in splits.items())
     print(f"Data: {origin}, {src} -> {tgt}: {sizes}")
     return Pairs(splits, source)
-
-
-guard(__name__)

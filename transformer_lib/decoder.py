@@ -5,7 +5,6 @@ from torch import Tensor, nn
 from transformer_lib.blocks import Residual, final_norm, make_attention, make_feed_forward
 from transformer_lib.cache import DecoderCache, LayerCache
 from transformer_lib.config import BlockConfig
-from transformer_lib.guards import guard
 
 
 class DecoderLayer(nn.Module):
@@ -74,6 +73,3 @@ class Decoder(nn.Module):
         for i, layer in enumerate(self.layers):
             x = layer(x, memory, src_mask, tgt_mask, None if cache is None else cache.layers[i])
         return self.norm(x)
-
-
-guard(__name__)

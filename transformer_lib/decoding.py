@@ -21,7 +21,6 @@ from torch import Tensor, nn
 
 from transformer_lib.batching import TokenBatchSampler, pad
 from transformer_lib.config import BOS, EOS, PAD
-from transformer_lib.guards import guard
 
 
 def greedy_decode(
@@ -276,6 +275,3 @@ def evaluating(model: nn.Module):
         yield model
     finally:
         model.train(was_training)
-
-
-guard(__name__)

@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor, nn
 
-from transformer_lib.guards import guard
-
 
 class Dropout(nn.Module):
     """Zero each number with probability p in training, and scale the rest by 1 / (1 - p).
@@ -28,6 +26,3 @@ class Dropout(nn.Module):
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
-
-
-guard(__name__)

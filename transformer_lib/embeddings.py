@@ -6,7 +6,6 @@ from torch import Tensor, nn
 
 from transformer_lib.config import BlockConfig
 from transformer_lib.dropout import Dropout
-from transformer_lib.guards import guard
 from transformer_lib.normalization import make_norm
 from transformer_lib.positional import make_positions
 
@@ -69,6 +68,3 @@ class Embed(nn.Module):
                 "shorten it, or build the model with a larger max_len."
             )
         return self.dropout(self.norm(self.positions.add(x, start)))
-
-
-guard(__name__)

@@ -4,7 +4,6 @@ from torch import Tensor, nn
 
 from transformer_lib.blocks import Residual, final_norm, make_attention, make_feed_forward
 from transformer_lib.config import BlockConfig
-from transformer_lib.guards import guard
 
 
 class EncoderLayer(nn.Module):
@@ -35,6 +34,3 @@ class Encoder(nn.Module):
         for layer in self.layers:
             x = layer(x, mask)
         return self.norm(x)
-
-
-guard(__name__)

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_lib.guards import guard
 from transformer_lib.scoring import sacre
 from transformer_lib.scoring.texts import check_texts, tokens_of
 
@@ -335,6 +334,3 @@ def rare_word_counts(
     """
     seen = Counter(word for text in training_texts for word in text.lower().split())
     return [sum(seen[word] <= at_most for word in text.lower().split()) for text in texts]
-
-
-guard(__name__)

@@ -5,8 +5,6 @@ from functools import partial
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_lib.guards import guard
-
 # The names that ModelConfig.activation may take.
 ACTIVATIONS = {
     "relu": F.relu,
@@ -41,6 +39,3 @@ class FeedForward(nn.Module):
         else:
             hidden = self.activation(self.gate(x)) * hidden
         return self.contract(hidden)  # (B, T, d_ff) -> (B, T, D)
-
-
-guard(__name__)

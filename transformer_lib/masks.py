@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from transformer_lib.config import PAD
-from transformer_lib.guards import guard
 
 
 def padding_mask(ids: Tensor, pad_id: int = PAD) -> Tensor:
@@ -45,6 +44,3 @@ def decoder_mask(ids: Tensor, start: int = 0) -> Tensor | None:
         return None
     causal = causal_mask(start + length, device=ids.device)[:, :, start:]
     return causal if start else causal & padding_mask(ids)
-
-
-guard(__name__)

@@ -4,8 +4,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_lib.guards import guard
-
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     """Layer normalisation in plain arithmetic (Ba et al. 2016, eq. 4): the teaching version.
@@ -86,6 +84,3 @@ def make_norm(kind: str, d_model: int, eps: float = 1e-5) -> nn.Module:
     if kind not in NORMS:
         raise ValueError(f"kind is {kind!r}; it must be one of {tuple(NORMS)}.")
     return NORMS[kind](d_model, eps)
-
-
-guard(__name__)

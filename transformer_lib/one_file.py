@@ -447,7 +447,3 @@ def main(words, updates=600):
 
 if __name__ == "__main__":
     main(sys.argv[1:] or ["bad", "cafe", "faced"])
-elif __name__ == "transformer_lib.one_file":  # imported: a wrong argument is named in a sentence
-    from transformer_lib.guards import guard
-
-    guard(__name__)

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.config import TrainConfig
 from transformer_lib.feed_forward import FeedForward
-from transformer_lib.guards import guard
 from transformer_lib.runs.device import multiplies_bf16
 
 
@@ -78,6 +77,3 @@ def orthogonalize(matrices: Tensor, rounds: int = 5) -> Tensor:
         square = x @ x.mT
         x = 3.4445 * x + (-4.7750 * square + 2.0315 * square @ square) @ x
     return (x.mT if tall else x).to(matrices.dtype)
-
-
-guard(__name__)

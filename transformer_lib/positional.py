@@ -13,8 +13,6 @@ import math
 import torch
 from torch import Tensor, nn
 
-from transformer_lib.guards import guard
-
 
 class PositionalScheme(nn.Module):
     """The three places where a model can take in the position of a token.
@@ -197,6 +195,3 @@ def make_positions(config, *hooks: str) -> PositionalScheme:
             "the model would have no positions: override one of them."
         )
     return scheme.build(config) if set(used) & set(hooks) else PositionalScheme()
-
-
-guard(__name__)

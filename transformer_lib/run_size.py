@@ -9,8 +9,6 @@ real run.
 
 import os
 
-from transformer_lib.guards import guard
-
 SIZES = ("smoke", "cpu", "full")
 _large = False  # this notebook trains on a GPU, and there is one
 
@@ -34,6 +32,3 @@ def run_size() -> str:
 def choose(smoke, cpu, full):
     """The value for the size in force: choose(smoke=2, cpu=20, full=100)."""
     return {"smoke": smoke, "cpu": cpu, "full": full}[run_size()]
-
-
-guard(__name__)

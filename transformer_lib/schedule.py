@@ -1,7 +1,6 @@
 """Learning rates over time: rise linearly, then fall with the root of the step (sec. 5.3)."""
 
 from transformer_lib.config import TrainConfig
-from transformer_lib.guards import guard
 
 
 def noam(step: int, d_model: int, warmup: int) -> float:
@@ -34,6 +33,3 @@ def learning_rate(config: TrainConfig, step: int, d_model: int) -> float:
     else:
         rate = inverse_sqrt(step, config.peak_lr, config.warmup)
     return rate * cooldown(step, config.max_steps, config.cooldown)
-
-
-guard(__name__)

@@ -10,7 +10,6 @@ from pathlib import Path
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from transformer_lib.config import BOS, EOS, PAD, UNK
-from transformer_lib.guards import guard
 
 SPECIAL_TOKENS = ["<pad>", "<bos>", "<eos>", "<unk>"]  # in the order of their ids
 
@@ -109,6 +108,3 @@ def encode_pairs(
     pairs = list(pairs)
     sources = encode_source(tokenizer, (source for source, _ in pairs))
     return sources, encode_target(tokenizer, (target for _, target in pairs))
-
-
-guard(__name__)

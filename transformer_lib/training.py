@@ -21,7 +21,7 @@ from transformer_lib.config import TrainConfig
 from transformer_lib.corpora.rows import SPLITS
 from transformer_lib.data import Pairs
 from transformer_lib.decoding import evaluating
-from transformer_lib.guards import guard, require_pairs
+from transformer_lib.guards import require_pairs
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.optimizers import make_optimizer
 from transformer_lib.runs.callbacks import checked
@@ -255,6 +255,3 @@ def fit(
                     raise KeyboardInterrupt
         run.finish(step, state, bf16, validate)
         return run.metrics
-
-
-guard(__name__, only_types=("train", "fit", "update"))

@@ -9,7 +9,7 @@ from torch import Tensor
 from transformer_lib import fast
 from transformer_lib.attention import record_attention
 from transformer_lib.decoding import beam_search, evaluating, in_batches
-from transformer_lib.guards import guard, has_visible_text
+from transformer_lib.guards import has_visible_text
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.tokenization import (
     BOS,
@@ -132,6 +132,3 @@ class Translator:
         layers = range(self.model.config.n_decoder_layers)
         maps = [weights[f"decoder.layers.{i}.cross_attention"] for i in layers]
         return torch.stack(maps, dim=1).cpu()
-
-
-guard(__name__)

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from transformer_lib.beyond.corridor import returns_to_go
 from transformer_lib.beyond.learning import learn
 from transformer_lib.config import BlockConfig
-from transformer_lib.guards import guard
 from transformer_lib.models.decision_transformer import DecisionTransformer
 
 LIMIT = 200  # steps of an episode at most, and so the largest return
@@ -176,6 +175,3 @@ def asking(
         return torch.distributions.Categorical(logits=logits[:, -1]).sample()
 
     return choose
-
-
-guard(__name__)

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from transformer_lib.beyond.memory import write_down
 from transformer_lib.cache import DecodingState
 from transformer_lib.config import PAD
-from transformer_lib.guards import guard
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.runs.pretrained import load_pretrained, results_dir
@@ -215,6 +214,3 @@ def load_exits() -> tuple[Translator, Exits]:
     state = load_file(results_dir() / "beyond" / "early-leaving" / "solved.safetensors")
     exits.load_state_dict({k.removeprefix("exits."): v.float() for k, v in state.items()})
     return translator, exits.eval()
-
-
-guard(__name__)

@@ -8,7 +8,6 @@ from transformer_lib.beyond.adaptive_depth import AdaptiveSteps
 from transformer_lib.blocks import init_weights
 from transformer_lib.config import BlockConfig
 from transformer_lib.encoder import EncoderLayer
-from transformer_lib.guards import guard
 
 
 def draw(batch: int, n_places: int, max_hops: int, generator: torch.Generator):
@@ -48,6 +47,3 @@ def arrival_loss(model: Follower, batch, price: float) -> Tensor:
     arrows, hops, arrived = batch
     logits, _, ponder = model(arrows, hops)
     return F.cross_entropy(logits.flatten(0, 1), arrived.flatten()) + price * ponder.mean()
-
-
-guard(__name__)

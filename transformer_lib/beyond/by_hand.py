@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-from transformer_lib.guards import guard
-
 GIVEN = ("one", "place", "place²")  # of each token's vector, besides its letter
 
 
@@ -53,6 +51,3 @@ def run_by_hand(
             written = written + weights @ x @ filled(values, names)
         x = x + written
     return x @ filled(readout, answers), patterns
-
-
-guard(__name__)

@@ -16,7 +16,6 @@ from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.beyond.sparse import Rule
 from transformer_lib.cache import DecoderCache, KeyValueCache
 from transformer_lib.config import BlockConfig
-from transformer_lib.guards import guard
 from transformer_lib.normalization import RMSNorm
 from transformer_lib.positional import PositionalScheme
 
@@ -339,6 +338,3 @@ def convert(model: nn.Module, kind, **settings) -> nn.Module:
             if (old := getattr(layer, name)) is not None:
                 setattr(layer, name, kind(old, **settings))
     return model
-
-
-guard(__name__)

@@ -14,7 +14,6 @@ from torch import Tensor
 from transformer_lib.config import BOS, EOS, PAD
 from transformer_lib.corpora import mini
 from transformer_lib.corpora.mini import ANIMALS, PEOPLE, PLACES, THINGS, Noun
-from transformer_lib.guards import guard
 from transformer_lib.tokenization import SPECIAL_TOKENS
 
 LENGTH = 17  # ids behind <bos>: at most 16 words, then <eos>
@@ -150,6 +149,3 @@ def _places(words, i) -> Iterator[int]:
         if words[i : i + len(start)] == start:
             for *_, end in _match(words, i + len(start), determiners, nouns):
                 yield end
-
-
-guard(__name__)

@@ -23,7 +23,6 @@ from transformer_lib.decoding import (
     sample,
 )
 from transformer_lib.evaluation import sentence_scores
-from transformer_lib.guards import guard
 from transformer_lib.tokenization import encode_source
 from transformer_lib.translator import Translator
 
@@ -180,6 +179,3 @@ def _check(candidates: list[str], metric: str) -> None:
         raise ValueError("there are no candidates to choose from: pass at least one translation.")
     if metric not in ("bleu", "chrf"):
         raise ValueError(f'metric is {metric!r}; choose "bleu" or "chrf" (more must be better).')
-
-
-guard(__name__)

@@ -11,7 +11,6 @@ from transformer_lib.blocks import init_weights
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoder import Decoder
 from transformer_lib.embeddings import Embed, TokenEmbedding
-from transformer_lib.guards import guard
 from transformer_lib.masks import causal_mask
 
 FORWARD, LEFT, RIGHT = range(3)  # the actions
@@ -153,6 +152,3 @@ def small_agent(
                          "output gate 2.")
     gate = OutputGate if residual.startswith("output") else GruGate
     return Agent(config, float(residual.split()[-1]), gate)
-
-
-guard(__name__)

@@ -11,7 +11,6 @@ from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.beyond.encoders import disentangled_scores, from_bert
 from transformer_lib.beyond.exchange import masked_softmax
 from transformer_lib.config import ModelConfig
-from transformer_lib.guards import guard
 from transformer_lib.masks import padding_mask
 from transformer_lib.models.classifier import MaskedLanguageModel
 
@@ -96,6 +95,3 @@ def from_deberta(state: dict[str, Tensor], config: ModelConfig) -> dict[str, Ten
             ours_only[f"{here}.w_q_places.{kind}"] = theirs[f"{there}.self.pos_q_proj.{kind}"]
     ours = from_bert(theirs, n_layers) | ours_only
     return {name: tensor for name, tensor in ours.items() if tensor is not None}
-
-
-guard(__name__)

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from transformer_lib.batching import Batches, pad
 from transformer_lib.config import BOS, EOS
-from transformer_lib.guards import guard
 
 
 def random_lengths(total: int, parts: int, rng: random.Random) -> list[int]:
@@ -149,6 +148,3 @@ def two_tags(
     """
     read = [[of_source, *ids] for ids in sources]
     return read, [[of_target, *ids[1:]] for ids in targets]
-
-
-guard(__name__)

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from transformer_lib.config import BOS, ModelConfig
 from transformer_lib.decoding import evaluating
-from transformer_lib.guards import guard
 from transformer_lib.models.classifier import MaskedLanguageModel
 
 
@@ -112,6 +111,3 @@ def fill_in(
             ids = torch.where(keep, drawn, ids)
             watch(ids)
     return ids
-
-
-guard(__name__)

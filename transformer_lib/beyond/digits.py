@@ -7,7 +7,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_lib.config import BlockConfig
-from transformer_lib.guards import guard
 from transformer_lib.models.vision_transformer import VisionTransformer
 
 
@@ -124,6 +123,3 @@ def train(
 def accuracy(model: nn.Module, data: Digits) -> float:
     """The share of right answers."""
     return (model(data.images).argmax(-1) == data.labels).float().mean().item()
-
-
-guard(__name__)

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from transformer_lib.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_lib.beyond.exchange import masked_softmax
-from transformer_lib.guards import guard
 
 
 def places_between(n_queries: int, n_keys: int, start: int = 0, device=None) -> Tensor:
@@ -81,6 +80,3 @@ class SpanAttention(MultiHeadAttention):
         weights = weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)
         weights = F.dropout(weights, self.dropout, self.training)
         return weights @ v, weights if need_weights else None
-
-
-guard(__name__)

@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_lib.config import BOS, EOS, UNK, ModelConfig
-from transformer_lib.guards import guard
 from transformer_lib.masks import causal_mask
 from transformer_lib.models.classifier import EncoderOnly, MaskedLanguageModel
 
@@ -226,6 +225,3 @@ def disentangled_scores(
     to_place = (q @ k_places.transpose(-2, -1)).gather(-1, at(away))
     from_key = (k @ q_places.transpose(-2, -1)).gather(-1, at(-away if released else away))
     return (content + to_place + from_key.transpose(-2, -1)) / math.sqrt(3 * q.size(-1))
-
-
-guard(__name__)

@@ -4,7 +4,6 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib.attention import MultiHeadAttention
-from transformer_lib.guards import guard
 
 
 def exchange(stack: nn.Module, kind: type[MultiHeadAttention], **settings) -> None:
@@ -40,6 +39,3 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
         return scores.softmax(-1)
     lowest = torch.finfo(scores.dtype).min  # unlike with -inf, an empty row has a softmax
     return scores.masked_fill(~mask, lowest).softmax(-1).masked_fill(~mask, 0.0)
-
-
-guard(__name__)

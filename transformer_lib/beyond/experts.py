@@ -13,7 +13,6 @@ from transformer_lib.beyond.one_stream import ByPart
 from transformer_lib.blocks import init_weights, make_feed_forward
 from transformer_lib.cache import DecoderCache
 from transformer_lib.config import BlockConfig, ModelConfig
-from transformer_lib.guards import guard
 from transformer_lib.models.language_model import LanguageModel
 
 
@@ -132,6 +131,3 @@ class ExpertLanguageModel(LanguageModel):
     def balance(self) -> Tensor:
         """The mean of the layers' balance losses in the last pass."""
         return torch.stack([layer.feed_forward.balance for layer in self.decoder.layers]).mean()
-
-
-guard(__name__)

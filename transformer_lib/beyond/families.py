@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from transformer_lib.config import BlockConfig, ModelConfig
-from transformer_lib.guards import guard
 from transformer_lib.models.decision_transformer import DecisionTransformer
 from transformer_lib.models.language_model import LanguageModel
 
@@ -172,6 +171,3 @@ def _model(config: ModelConfig, state: dict[str, Tensor]) -> LanguageModel:
     if config.tie_embeddings:
         model.output.weight = model.embedding.lookup.weight
     return model.eval()
-
-
-guard(__name__)

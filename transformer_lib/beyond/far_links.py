@@ -16,7 +16,6 @@ from transformer_lib.beyond import linear, low_rank, lsh, routing, sparse
 from transformer_lib.beyond.exchange import exchange
 from transformer_lib.config import BlockConfig
 from transformer_lib.encoder import Encoder
-from transformer_lib.guards import guard
 
 N_NAMES, N_VALUES = 64, 16
 NOISE, ASKED = N_NAMES, N_VALUES  # one more name, which is noise, and one more value, "?"
@@ -293,6 +292,3 @@ def direct_links(name: str, budget: int = 32, n_bins: int = 8) -> list[float]:
     apart = (torch.arange(size)[:, None] - torch.arange(size)).abs()
     bins = apart * n_bins // size
     return [linked[(bins == b) & (apart > 0)].mean().item() for b in range(n_bins)]
-
-
-guard(__name__)

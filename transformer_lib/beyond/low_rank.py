@@ -3,7 +3,6 @@
 from torch import Tensor
 
 from transformer_lib.attention import scaled_dot_product_attention
-from transformer_lib.guards import guard
 
 
 def linformer_attention(q: Tensor, k: Tensor, v: Tensor, mix_k: Tensor, mix_v: Tensor) -> Tensor:
@@ -14,6 +13,3 @@ def linformer_attention(q: Tensor, k: Tensor, v: Tensor, mix_k: Tensor, mix_v: T
     can't use a mask over positions, and T is fixed.
     """
     return scaled_dot_product_attention(q, mix_k @ k, mix_v @ v)[0]  # (T, K) x (R, K)
-
-
-guard(__name__)

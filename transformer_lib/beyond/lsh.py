@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_lib.attention import scaled_dot_product_attention
-from transformer_lib.guards import guard
 
 
 def lsh_buckets(x: Tensor, n_buckets: int, generator: torch.Generator | None = None) -> Tensor:
@@ -91,6 +90,3 @@ def shared_attention(qk: Tensor, v: Tensor, mask: Tensor | None = None) -> Tenso
     if mask is not None:
         bias = bias.masked_fill(~mask, -torch.inf)
     return scaled_dot_product_attention(qk, F.normalize(qk, dim=-1), v, bias)[0]
-
-
-guard(__name__)

@@ -13,7 +13,6 @@ from transformer_lib.beyond.sparse import Rule
 from transformer_lib.cache import KeyValueCache, LayerCache
 from transformer_lib.config import ModelConfig
 from transformer_lib.decoder import DecoderLayer
-from transformer_lib.guards import guard
 from transformer_lib.masks import causal_mask
 from transformer_lib.models.language_model import LanguageModel
 
@@ -186,6 +185,3 @@ class CompressiveLanguageModel(RecurrentLanguageModel):
             else:
                 total = total + attention_reconstruction(compression, layer, x, old)
         return total
-
-
-guard(__name__)

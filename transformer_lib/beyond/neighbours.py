@@ -15,7 +15,6 @@ from transformer_lib.beyond.exchange import exchange
 from transformer_lib.beyond.memory import RecurrentLanguageModel
 from transformer_lib.config import ModelConfig
 from transformer_lib.decoder import DecoderLayer
-from transformer_lib.guards import guard
 
 
 class Datastore:
@@ -149,6 +148,3 @@ class MemorizingLanguageModel(RecurrentLanguageModel):
             far, memory = memory.tensor_split([max(0, memory.size(1) - self.reach)], dim=1)
             layer.self_attention.far = layer.residuals[0].norm(far)
         return super().run_layer(layer, x, memory)
-
-
-guard(__name__)

@@ -14,7 +14,6 @@ from transformer_lib.blocks import init_weights
 from transformer_lib.cache import DecoderCache
 from transformer_lib.config import BOS, PAD, ModelConfig
 from transformer_lib.decoding import greedy_decode
-from transformer_lib.guards import guard
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.normalization import LayerNorm, RMSNorm
@@ -131,6 +130,3 @@ def translate_streams(
             for i, ids in zip(some, decode(model, prompts).tolist(), strict=True):
                 written[i] = ids
     return written
-
-
-guard(__name__)

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from transformer_lib.beyond.caption_grammar import LENGTH
 from transformer_lib.config import BOS, PAD, ModelConfig
 from transformer_lib.decoding import sample
-from transformer_lib.guards import guard
 from transformer_lib.models.language_model import LanguageModel
 
 
@@ -96,6 +95,3 @@ def reweighted(reference_log_p: Tensor, reward: Tensor, price: float) -> Tensor:
     and divides by the sum.
     """
     return (reference_log_p + reward / price).log_softmax(-1)
-
-
-guard(__name__)

@@ -9,7 +9,6 @@ from transformer_lib.beyond.far_links import N_NAMES, N_VALUES
 from transformer_lib.beyond.memory import CompressiveLanguageModel, RecurrentLanguageModel
 from transformer_lib.beyond.neighbours import MemorizingLanguageModel
 from transformer_lib.config import ModelConfig
-from transformer_lib.guards import guard
 
 VOCABULARY = (N_NAMES + 1) * (N_VALUES + 1)
 
@@ -98,6 +97,3 @@ def right_by_distance(model: RecurrentLanguageModel, batch, n_bins: int = 8) -> 
     ids, answers, distances = batch
     said = model.project(model.read(ids, SEGMENT)).argmax(-1)  # (B, T)
     return far_links.by_distance(said, answers, distances, n_bins)
-
-
-guard(__name__)

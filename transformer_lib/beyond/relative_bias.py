@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib.config import ModelConfig
-from transformer_lib.guards import guard
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.positional import PositionalScheme
 
@@ -123,6 +122,3 @@ def from_t5(state: dict[str, Tensor], config: ModelConfig) -> Transformer:
         ours[name] = ours["src_embedding.lookup.weight"]
     model.load_state_dict(ours)
     return model
-
-
-guard(__name__)

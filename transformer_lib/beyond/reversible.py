@@ -7,8 +7,6 @@ network.
 import torch
 from torch import Tensor, nn
 
-from transformer_lib.guards import guard
-
 
 class ReversibleLayer(nn.Module):
     """y1 = x1 + f(x2), y2 = x2 + g(y1): two streams, each changed by a function of the other."""
@@ -87,6 +85,3 @@ class ReversibleStack(nn.Module):
         parameters = [p for layer in self.layers for p in layer.parameters()]
         y1, y2 = _Run.apply(x, x, self.layers, *parameters)
         return (y1 + y2) / 2
-
-
-guard(__name__)

@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_lib.attention import scaled_dot_product_attention
-from transformer_lib.guards import guard
 
 
 def routing_attention(
@@ -52,6 +51,3 @@ def move_centroids(centroids: Tensor, x: Tensor, rate: float = 0.1) -> None:
     mean = mine.mT @ x / count.clamp(min=1)
     centroids.lerp_(torch.where(count > 0, mean, centroids), rate)
     centroids.copy_(F.normalize(centroids, dim=-1))
-
-
-guard(__name__)

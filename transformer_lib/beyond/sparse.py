@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from transformer_lib.attention import scaled_dot_product_attention
-from transformer_lib.guards import guard
 
 Rule = Callable[[Tensor, Tensor], Tensor]
 
@@ -139,6 +138,3 @@ def sparse_attention(q: Tensor, k: Tensor, v: Tensor, plan: BlockPlan) -> Tensor
         output = output.index_copy(2, rows, found)
     output = output.flatten(2, 3)  # (B, H, T, K)
     return output if plan.order is None else output[:, :, plan.order.argsort()]
-
-
-guard(__name__)

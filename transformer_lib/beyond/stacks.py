@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from transformer_lib.cache import DecoderCache
 from transformer_lib.config import PAD, ModelConfig
 from transformer_lib.decoder import DecoderLayer
-from transformer_lib.guards import guard
 from transformer_lib.loss import label_smoothed_cross_entropy
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.positional import LearnedEncoding, RotaryEmbedding
@@ -211,6 +210,3 @@ def from_gpt_j(
     model = SideBySideLanguageModel(config, d_turned)
     model.load_state_dict(ours)
     return model.eval()
-
-
-guard(__name__)

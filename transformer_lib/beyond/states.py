@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from transformer_lib.beyond.far_links import N_NAMES, N_VALUES
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoder import Decoder
-from transformer_lib.guards import guard
 from transformer_lib.masks import causal_mask
 from transformer_lib.normalization import RMSNorm
 
@@ -256,6 +255,3 @@ def share_right(model: Recaller, batch) -> float:
     names, values, answers = batch
     asked = answers >= 0
     return (model(names, values).argmax(-1)[asked] == answers[asked]).float().mean().item()
-
-
-guard(__name__)

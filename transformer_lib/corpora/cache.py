@@ -5,8 +5,6 @@ import os
 import tempfile
 from pathlib import Path
 
-from transformer_lib.guards import guard
-
 
 def cache_dir(kind: str) -> Path:
     """Where files of a kind are kept: under XDG_CACHE_HOME, else ~/.cache."""
@@ -23,6 +21,3 @@ def keep(path: Path, content: bytes) -> None:
         partial.write_bytes(content)
         with contextlib.suppress(PermissionError):  # Windows: another process is reading it
             partial.replace(path)
-
-
-guard(__name__)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from transformer_lib.corpora import hub
 from transformer_lib.corpora.rows import SPLITS, read_utf8, to_pair
-from transformer_lib.guards import guard
 from transformer_lib.guards.checks import require_regular
 
 
@@ -69,6 +68,3 @@ def read_json_lines(path: Path, src: str, tgt: str) -> list[tuple[str, str]]:
     if not rows:
         raise ValueError(f"{path.name} is empty; expected one JSON object a line.")
     return rows
-
-
-guard(__name__)

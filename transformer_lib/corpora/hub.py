@@ -16,7 +16,6 @@ import threading
 from pathlib import Path
 
 from transformer_lib.corpora.rows import SPLITS, read_utf8, to_pair
-from transformer_lib.guards import guard
 
 PATIENCE = 5  # seconds within which the hub must answer
 ERRORS = {error.__name__: error for error in (ConnectionError, ImportError, ValueError)}
@@ -222,8 +221,6 @@ def _ask(name: str, patience: float) -> None:
     finally:
         limit.cancel()
 
-
-guard(__name__)
 
 if __name__ == "__main__":
     if len(sys.argv) == 3:

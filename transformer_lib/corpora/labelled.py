@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 from transformer_lib.corpora import folder, hub
-from transformer_lib.guards import guard
 
 
 def load_labelled(
@@ -60,6 +59,3 @@ def load_labelled(
                 "whole numbers from 0: number the classes."
             )
     return found
-
-
-guard(__name__)

@@ -13,8 +13,6 @@ import random
 import re
 from dataclasses import dataclass
 
-from transformer_lib.guards import guard
-
 SIZES = {"train": 4_000, "validation": 200, "test": 200}
 
 # ---------------------------------------------------------------------------------------- grammar
@@ -486,6 +484,3 @@ def load(src: str, tgt: str) -> dict[str, list[tuple[str, str]]]:
         split: [(pair[columns[src]], pair[columns[tgt]]) for pair in rows]
         for split, rows in mini_corpus().items()
     }
-
-
-guard(__name__)

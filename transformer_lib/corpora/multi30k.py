@@ -15,7 +15,6 @@ from urllib.request import urlopen
 
 from transformer_lib.corpora import folder, hub
 from transformer_lib.corpora.cache import cache_dir, keep
-from transformer_lib.guards import guard
 
 HUB_NAME = "bentrevett/multi30k"
 # Folders of gzipped text files, one sentence a line, tried in this order.
@@ -123,6 +122,3 @@ def _sentences(mirror: str, name: str) -> list[str]:
 def _forget(mirror: str) -> None:
     """Remove a mirror's files: a damaged one must not be found in the cache again."""
     shutil.rmtree(_kept(mirror), ignore_errors=True)
-
-
-guard(__name__)

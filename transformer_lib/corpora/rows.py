@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from transformer_lib.guards import guard, has_visible_text
+from transformer_lib.guards import has_visible_text
 
 SPLITS = {
     "train": ("train", "training"),
@@ -66,6 +66,3 @@ def read_utf8(path: Path) -> str:
             f"{path.name}, line {number}: not valid UTF-8 text ({kind}). Convert the file to "
             f"UTF-8, for example with: iconv -f {known or 'WINDOWS-1252'} -t UTF-8 {path.name}"
         ) from None
-
-
-guard(__name__)

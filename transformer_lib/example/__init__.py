@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from transformer_lib.config import ModelConfig
-from transformer_lib.guards import guard
 from transformer_lib.models.transformer import Transformer
 
 WEIGHTS = Path(__file__).with_name("example.json")  # in tenths
@@ -77,6 +76,3 @@ def queries_keys_values(model: Transformer, head: int = 0) -> tuple[Tensor, Tens
     return tuple(
         attention.split_heads(w(x))[0, head] for w in (attention.w_q, attention.w_k, attention.w_v)
     )
-
-
-guard(__name__)

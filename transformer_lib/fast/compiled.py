@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from transformer_lib import fast
 from transformer_lib.config import PAD
 from transformer_lib.fast.decoding import joined
-from transformer_lib.guards import guard
 
 SOURCE = Path(__file__).with_name("decoder.c")
 # The sums of a product may be taken in any order; no other rule of arithmetic is loosened.
@@ -216,6 +215,3 @@ _Decoder = _structure(
     "_Decoder", layers=ctypes.POINTER(_Layer), output=_Map, gain=_P, shift=_P, n_layers=_N,
     width=_N, heads=_N, inner=_N, eps=ctypes.c_float,
 )
-
-
-guard(__name__)

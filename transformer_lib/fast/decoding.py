@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from transformer_lib.config import PAD
 from transformer_lib.embeddings import Embed
 from transformer_lib.fast.training import for_onednn
-from transformer_lib.guards import guard
 from transformer_lib.models.transformer import Transformer
 
 
@@ -341,6 +340,3 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     """q: (A, H, n, K); k, v: (A, H, T, K); mask: added to the scores -> (A * n, D)."""
     output = nn.functional.scaled_dot_product_attention(q, k, v, mask)
     return output.transpose(1, 2).flatten(0, 1).flatten(1)  # (A, n, H, K) -> (A * n, D)
-
-
-guard(__name__)

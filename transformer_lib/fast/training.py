@@ -10,7 +10,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from transformer_lib import dropout
 from transformer_lib.config import PAD
-from transformer_lib.guards import guard
 
 
 def translation_loss(model: nn.Module, batch: tuple[Tensor, Tensor], smoothing: float) -> Tensor:
@@ -191,6 +190,3 @@ def _onednn_product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     if bias is None and a.stride(0) == 1:  # a is the transpose of what lies in memory:
         return linear(b.t(), a, None, "none", [], "").t()  # (b.T @ a.T).T, with less copying
     return linear(a, b.t(), bias, "none", [], "")
-
-
-guard(__name__)

@@ -1,12 +1,12 @@
 """What was wrong with an argument: what was given and what was expected, in a sentence.
 
-`guard(__name__)`, the last line of a module, sits between its public names and whoever calls them
-from outside the library. It compares arguments with the types that the signature names and tensors
-with the shapes that the docstring names, `q, k: (B, H, T, M)`, so that nothing is broadcast by
-accident. If the code fails on one all the same, in torch's words or Python's, it says which
-arguments they were, what the trouble is, and what the documentation expects. Calls within the
-library pass straight through, so that no layer pays for it. The other names here are checks that
-neither types nor shapes can express.
+`guard` sits between the public names of a module and whoever calls them from outside the library:
+`transformer_lib/_door.py` puts it there as the module is imported. It compares arguments with the
+types that the signature names and tensors with the shapes that the docstring names,
+`q, k: (B, H, T, M)`, so that nothing is broadcast by accident. If the code fails on one all the
+same, in torch's words or Python's, it says which arguments they were, what the trouble is, and
+what the documentation expects. Calls within the library pass straight through, so that no layer
+pays for it. The other names here are checks that neither types nor shapes can express.
 """
 
 from transformer_lib.guards.calls import guard

@@ -49,19 +49,24 @@ INSTALLED |= {str(Path(torch.__file__).parents[1]), "<frozen", "<__array_functio
 _calls = SimpleNamespace(inside=False)
 
 
-def guard(module: str, only_types: Iterable[str] = (), stays: bool = True) -> None:
+# They run for long, and a reader's code in between: errors from within aren't about arguments.
+LONG = {"transformer_lib.training": ("train", "fit", "update"),
+        "transformer_lib.runs.progress": ("ProgressBar",)}
+
+
+def guard(module: str, stays: bool = True) -> None:
     """Stand in front of a module's public functions and the public methods of its classes.
 
-    only_types: functions and classes whose errors from within are not about the arguments. stays:
-    what a call does inside is the library's own; False for modules that run a reader's code, whose
-    calls to the library are looked at as any others.
+    stays: what a call does inside is the library's own; False for modules that run a reader's
+    code, whose calls to the library are looked at as any others.
     """
+    long = LONG.get(module, ())
     namespace = vars(sys.modules[module])
     for name, value in list(namespace.items()):
         if name.startswith("_") or getattr(value, "__module__", None) != module:
             continue
         if inspect.isfunction(value):
-            namespace[name] = _guarded(value, name, name not in only_types, stays)
+            namespace[name] = _guarded(value, name, name not in long, stays)
         elif inspect.isclass(value) and not issubclass(value, Exception):
             if issubclass(value, torch.optim.Optimizer):  # torch's takes whatever it is given
                 load = _guarded(value.load_state_dict, f"{name}.load_state_dict")
@@ -74,7 +79,7 @@ def guard(module: str, only_types: Iterable[str] = (), stays: bool = True) -> No
                     continue  # filled by the library: a result
                 shown = name if key in ("__init__", "__call__", "forward") else f"{name}.{key}"
                 if inspect.isfunction(method):
-                    setattr(value, key, _guarded(method, shown, name not in only_types, stays))
+                    setattr(value, key, _guarded(method, shown, name not in long, stays))
                 elif isinstance(method, classmethod):
                     function = _guarded(method.__func__, shown)
                     setattr(value, key, classmethod(function))

@@ -9,7 +9,6 @@ from transformer_lib.dropout import Dropout
 from transformer_lib.embeddings import Embed, TokenEmbedding
 from transformer_lib.encoder import Encoder
 from transformer_lib.feed_forward import ACTIVATIONS
-from transformer_lib.guards import guard
 from transformer_lib.masks import padding_mask
 from transformer_lib.normalization import make_norm
 
@@ -72,6 +71,3 @@ class MaskedLanguageModel(EncoderOnly):
     def project(self, hidden: Tensor) -> Tensor:
         """hidden: (..., D) -> logits (..., V)."""
         return self.output(self.norm(self.activation(self.transform(hidden))))
-
-
-guard(__name__)

@@ -6,7 +6,6 @@ from torch import Tensor, nn
 from transformer_lib.blocks import init_weights
 from transformer_lib.config import BlockConfig
 from transformer_lib.decoder import Decoder
-from transformer_lib.guards import guard
 from transformer_lib.masks import causal_mask
 from transformer_lib.normalization import make_norm
 
@@ -52,6 +51,3 @@ class DecisionTransformer(nn.Module):
         x = self.tokens(returns, states, actions, steps)  # (B, 3T, D)
         x = self.decoder(x, tgt_mask=causal_mask(x.size(1), device=x.device))
         return self.output(x[:, 1::3])
-
-
-guard(__name__)

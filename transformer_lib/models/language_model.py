@@ -7,7 +7,6 @@ from transformer_lib.cache import DecoderCache, DecodingState
 from transformer_lib.config import PAD, ModelConfig
 from transformer_lib.decoder import Decoder
 from transformer_lib.embeddings import Embed, TokenEmbedding
-from transformer_lib.guards import guard
 from transformer_lib.masks import causal_mask
 
 
@@ -64,6 +63,3 @@ class LanguageModel(nn.Module):
     def step(self, ids: Tensor, state: DecodingState) -> Tensor:
         """ids: (B, T), those that the state has not seen -> logits (B, V) of the next token."""
         return self.project(self.decode(ids, state.cache)[:, -1])
-
-
-guard(__name__)

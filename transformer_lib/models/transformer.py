@@ -9,7 +9,6 @@ from transformer_lib.config import ModelConfig
 from transformer_lib.decoder import Decoder
 from transformer_lib.embeddings import Embed, TokenEmbedding
 from transformer_lib.encoder import Encoder
-from transformer_lib.guards import guard
 from transformer_lib.masks import decoder_mask, padding_mask
 
 
@@ -110,6 +109,3 @@ class Transformer(nn.Module):
     def count_parameters(self) -> int:
         """Trained numbers, a shared matrix counted once."""
         return sum(p.numel() for p in self.parameters())
-
-
-guard(__name__)

@@ -7,7 +7,6 @@ from transformer_lib.blocks import init_weights
 from transformer_lib.config import BlockConfig
 from transformer_lib.embeddings import Embed
 from transformer_lib.encoder import Encoder
-from transformer_lib.guards import guard
 
 
 class VisionTransformer(nn.Module):
@@ -43,6 +42,3 @@ class VisionTransformer(nn.Module):
         x = self.project_patches(self.patches(images))  # (B, N, D)
         x = torch.cat([self.first.expand(len(x), -1, -1), x], dim=1)  # (B, 1 + N, D)
         return self.output(self.encoder(self.embed(x))[:, 0])
-
-
-guard(__name__)

@@ -8,7 +8,7 @@ from numbers import Real
 
 from torch import Tensor, nn
 
-from transformer_lib.guards import describe, guard
+from transformer_lib.guards import describe
 from transformer_lib.guards.calls import called
 
 
@@ -91,6 +91,3 @@ def require_json(name: str, given: object) -> None:
             f"{name} is {describe(given)}, which cannot be kept as JSON; expected "
             "dictionaries, lists, strings, finite numbers, True, False and None."
         ) from None
-
-
-guard(__name__)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from transformer_lib.guards import guard
 from transformer_lib.runs import checksums
 from transformer_lib.runs.checkpoint import read_config
 from transformer_lib.runs.files import read_json_lines, sha256, write_json
@@ -183,6 +182,3 @@ def _recorded(about: dict, data: str, split: str) -> tuple[list[float], int, boo
             scores = [seed[split]["bleu"] for seed in seeds if split in seed]
             return scores, config["train"]["max_steps"], name in same
     return [], 0, False
-
-
-guard(__name__)

@@ -11,7 +11,6 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from transformer_lib.config import ModelConfig, from_dict, to_dict
-from transformer_lib.guards import guard
 from transformer_lib.guards.checks import require_regular
 from transformer_lib.guards.values import describe
 from transformer_lib.models.transformer import Transformer
@@ -342,6 +341,3 @@ def average(paths: list[Path]) -> dict[str, Tensor]:
         for name, tensor in load_weights(path / "model.safetensors").items():
             total[name] = total.get(name, 0) + tensor.double()
     return {name: (tensor / len(paths)).float() for name, tensor in total.items()}
-
-
-guard(__name__)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from transformer_lib.guards import guard
 from transformer_lib.guards.checks import require_regular
 from transformer_lib.runs.files import readable_json_lines, sha256, write_json, write_json_lines
 from transformer_lib.runs.lock import RunLock
@@ -157,6 +156,3 @@ def _write(folder: str | Path, files: dict[str, str]) -> None:
 
 def _own(value: dict) -> str:
     return sha256(json.dumps(value, sort_keys=True))
-
-
-guard(__name__)

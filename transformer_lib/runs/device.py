@@ -9,7 +9,6 @@ from pathlib import Path
 
 import torch
 
-from transformer_lib.guards import guard
 from transformer_lib.guards.values import DEVICES, computes, is_device
 
 
@@ -141,6 +140,3 @@ def _commit() -> str | None:
         ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None
-
-
-guard(__name__)

@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from transformer_lib.corpora.cache import cache_dir, keep
-from transformer_lib.guards import guard
 from transformer_lib.runs import checksums
 from transformer_lib.runs.files import sha256
 
@@ -69,6 +68,3 @@ def raw_address(about: dict) -> str:
     if about["repository"].startswith(host):
         return f"https://raw.githubusercontent.com/{about['repository'].removeprefix(host)}/{branch}"
     return about["repository"]
-
-
-guard(__name__)

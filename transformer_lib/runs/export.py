@@ -27,7 +27,6 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from transformer_lib.config import ModelConfig, from_dict
-from transformer_lib.guards import guard
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.runs import checksums
 from transformer_lib.runs.files import make_folder, require_replaceable, write_bytes
@@ -250,6 +249,3 @@ def build_tokenizer(data: dict) -> Tokenizer:
 
 def _float32(tensor: Tensor) -> np.ndarray:
     return tensor.numpy().astype("<f4")
-
-
-guard(__name__)

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from transformer_lib.guards import guard
 from transformer_lib.guards.checks import require_regular
 
 
@@ -175,6 +174,3 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-guard(__name__)

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib.config import TrainConfig, to_dict
-from transformer_lib.guards import guard
 from transformer_lib.runs import checkpoint, checksums, lock
 from transformer_lib.runs.callbacks import require_json, require_measures
 from transformer_lib.runs.device import environment
@@ -471,6 +470,3 @@ class RunFolder:
             raise OSError(
                 f"cannot write to {self.path} ({said}); {advice}. Earlier checkpoints are intact."
             ) from None
-
-
-guard(__name__)

@@ -8,8 +8,6 @@ import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
-from transformer_lib.guards import guard
-
 NAME = "lock"
 
 
@@ -118,6 +116,3 @@ def _lock_on_windows(handle: int) -> None:
         raise BlockingIOError(error.errno, error.strerror) from None
     finally:
         os.lseek(handle, 0, os.SEEK_SET)
-
-
-guard(__name__)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import torch
 
-from transformer_lib.guards import guard
 from transformer_lib.runs import checkpoint, checksums, download
 from transformer_lib.runs.device import pick_device
 from transformer_lib.runs.folder import said_of_unlisted, stale_scores
@@ -138,6 +137,3 @@ def _chosen_length_penalty(folder: Path) -> float:
 def run_info(name: str | Path) -> dict:
     """config.json of a run: its "model", "train" and "data" settings."""
     return checkpoint.read_config(find_run(name))
-
-
-guard(__name__)

@@ -15,7 +15,6 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from transformer_lib.guards import guard
 from transformer_lib.runs.device import named, of_torchrun
 
 PATIENCE = 120  # seconds after which a process says that it's waiting for the others
@@ -144,6 +143,3 @@ class _LossOfModel(nn.Module):
 
     def forward(self, batch) -> Tensor:
         return self.loss(self.model, batch)
-
-
-guard(__name__)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from transformer_lib.guards import guard
 from transformer_lib.runs.device import sums_in
 from transformer_lib.runs.processes import Processes
 
@@ -94,6 +93,3 @@ class ProgressBar:
     def update(self) -> None:
         """One more step."""
         self.bar.update()
-
-
-guard(__name__, only_types=["ProgressBar"])

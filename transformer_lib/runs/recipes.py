@@ -10,7 +10,6 @@ from pathlib import Path
 
 from transformer_lib.config import ModelConfig, TrainConfig, from_dict, to_dict
 from transformer_lib.data import Pairs
-from transformer_lib.guards import guard
 from transformer_lib.runs.files import read_json_lines
 from transformer_lib.runs.pretrained import results_dir, run_info
 from transformer_lib.runs.settings import WATCHING, with_current_defaults
@@ -191,6 +190,3 @@ def smaller(recipe: Recipe, model: dict, train: dict, vocab_size: int) -> Recipe
     )
     made.model_config(vocab_size)  # refuses sizes that don't make a model
     return made
-
-
-guard(__name__)

@@ -4,7 +4,6 @@ import dataclasses
 import json
 
 from transformer_lib.config import ModelConfig, TrainConfig
-from transformer_lib.guards import guard
 
 # Settings that say where a run is computed and how it is watched: the model is the same.
 WATCHING = {"device", "progress", "tensorboard", "log_every", "keep_checkpoints"}
@@ -21,6 +20,3 @@ def with_current_defaults(run: dict) -> dict:
         defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
         run[part] = json.loads(json.dumps(defaults | run.get(part, {})))  # JSON has no tuples
     return run
-
-
-guard(__name__)

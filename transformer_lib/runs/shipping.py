@@ -11,7 +11,6 @@ from statistics import median
 import torch
 
 from transformer_lib import data
-from transformer_lib.guards import guard
 from transformer_lib.runs import checksums
 from transformer_lib.runs.device import environment
 from transformer_lib.runs.export import load_exported
@@ -92,6 +91,3 @@ def milliseconds(texts: list[str], translators: dict[str, Translator], beam_size
             taken[name].append(1000 * (time.perf_counter() - start))
         order.reverse()
     return {"sentences": len(texts)} | {name: median(times) for name, times in taken.items()}
-
-
-guard(__name__)

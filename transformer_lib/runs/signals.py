@@ -4,7 +4,6 @@ import signal
 
 import torch
 
-from transformer_lib.guards import guard
 from transformer_lib.runs.processes import Processes
 
 
@@ -38,6 +37,3 @@ class StopRequest:
         if self.noted:
             raise KeyboardInterrupt
         self.noted = True
-
-
-guard(__name__)

@@ -12,7 +12,6 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_lib.fast import products
-from transformer_lib.guards import guard
 from transformer_lib.runs.device import uses_bf16
 
 
@@ -119,6 +118,3 @@ def format_seconds(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-guard(__name__)

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor, nn
 
-from transformer_lib.guards import guard
 from transformer_lib.runs.export import require_known
 from transformer_lib.runs.files import make_folder, replacing, sync
 from transformer_lib.runs.pretrained import find_run, load_pretrained
@@ -127,6 +126,3 @@ def _copy_norm(theirs, ours: nn.Module) -> None:
 def _array(tensor: Tensor) -> np.ndarray:
     """A copy in float32."""
     return tensor.detach().float().cpu().numpy().copy()
-
-
-guard(__name__)

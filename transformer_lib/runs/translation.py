@@ -8,7 +8,6 @@ from tokenizers import Tokenizer
 from transformer_lib import tokenization
 from transformer_lib.data import Pairs
 from transformer_lib.decoding import greedy_decode, in_batches
-from transformer_lib.guards import guard
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.runs.device import of_torchrun
 
@@ -79,6 +78,3 @@ def greedy_bleu(
     from transformer_lib.evaluation import score
 
     return score(translate_ids(model, tokenizer, sources), references).bleu
-
-
-guard(__name__)

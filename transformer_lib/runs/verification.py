@@ -10,7 +10,7 @@ from pathlib import Path
 from transformer_lib import data
 from transformer_lib.corpora.rows import SPLITS
 from transformer_lib.evaluation import score
-from transformer_lib.guards import describe, guard, require_pairs
+from transformer_lib.guards import describe, require_pairs
 from transformer_lib.guards.values import fits
 from transformer_lib.runs import checksums
 from transformer_lib.runs.checkpoint import load_weights, read_config
@@ -157,6 +157,3 @@ def _scores(folder: Path, suffix: str, about: dict, load) -> Iterator[Finding]:
     again = score(texts, references).bleu
     yield Finding(abs(again - about["bleu"]) <= BLEU_AGAIN,
                   f"{split} translated again: {again:.2f} BLEU; {about['bleu']:.2f} is claimed")
-
-
-guard(__name__)

@@ -9,7 +9,6 @@ from operator import itemgetter
 from pathlib import Path
 
 from transformer_lib.config import TrainConfig
-from transformer_lib.guards import guard
 from transformer_lib.runs import checksums
 from transformer_lib.runs.card import evenly_spaced
 from transformer_lib.runs.files import read_json_lines
@@ -118,6 +117,3 @@ class Watch:
                 shown = [(f"{at:,}", self.said[at][part]) for at in evenly_spaced(looked, most)]
                 text += moments(self.sentences[part], shown)
         return text
-
-
-guard(__name__)

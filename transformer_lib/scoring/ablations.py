@@ -7,7 +7,6 @@ conclude something from them, and all of them ask here, so that no two can answe
 import json
 from collections.abc import Sequence
 
-from transformer_lib.guards import guard
 from transformer_lib.runs.pretrained import results_dir
 from transformer_lib.scoring.verdict import Verdict, compare_runs, pooled_spread
 
@@ -109,6 +108,3 @@ def conditions() -> str:
         f"validation set, {updates} updates, one learning rate ({rate}), two or three seeds; 95 % "
         f"intervals for all {n} recorded changes at once"
     )
-
-
-guard(__name__)

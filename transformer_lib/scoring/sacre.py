@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from transformer_lib.guards import guard
-
 
 def metrics() -> dict:
     """The corpus metrics that are reported, with sacrebleu's default settings."""
@@ -38,6 +36,3 @@ def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> list[
     scorer = BLEU(effective_order=True)
     pairs = zip(hypotheses, references, strict=True)
     return [scorer.sentence_score(text, [reference]).score for text, reference in pairs]
-
-
-guard(__name__)

@@ -2,8 +2,6 @@
 
 import re
 
-from transformer_lib.guards import guard
-
 
 def check_texts(hypotheses: object, references: object, also: type = str) -> None:
     """Raise TypeError or ValueError, naming the trouble, unless each hypothesis has a reference.
@@ -52,6 +50,3 @@ def tokens_of(text: str | list, tokenize: str) -> list:
 
         text = Tokenizer13a()(text.rstrip())
     return text.split()
-
-
-guard(__name__)

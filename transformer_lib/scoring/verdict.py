@@ -12,8 +12,6 @@ from itertools import product
 
 import numpy as np
 
-from transformer_lib.guards import guard
-
 BETTER, WORSE, TIE = "better", "worse", "cannot be told apart"
 EXACT_FROM = 6  # pairs; with five, even the clearest sign-flip has p = 2 / 2^5 = 6 %
 ALL_FLIPS = 14  # pairs; beyond this, flips are drawn at random
@@ -151,6 +149,3 @@ def _t(freedom: int, share: float) -> float:
     angle = np.linspace(-np.pi / 2, np.pi / 2, 200_001)[1:-1]
     below = np.cumsum(np.cos(angle) ** (freedom - 1))
     return float(np.sqrt(freedom) * np.tan(np.interp(share, below / below[-1], angle)))
-
-
-guard(__name__)

@@ -5,7 +5,6 @@ from types import ModuleType
 
 import numpy as np
 
-from transformer_lib.guards import guard
 from transformer_lib.visualize.kinds import Chart, Labels, Numbers, Title
 from transformer_lib.visualize.numbers import to_array
 from transformer_lib.visualize.theme import ROLE_COLOURS, themed_altair
@@ -202,6 +201,3 @@ def attention_heatmap(
 def _token_axis(alt: ModuleType, **options: object) -> object:
     token = "slice(datum.label, indexof(datum.label, ' ') + 1)"
     return alt.Axis(labelExpr=token, labelOverlap=False, grid=False, **options)
-
-
-guard(__name__)

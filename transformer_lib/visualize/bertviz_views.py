@@ -10,7 +10,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from transformer_lib.guards import guard
 from transformer_lib.visualize.attention import check_tokens, describe_attention, stack_layers
 from transformer_lib.visualize.kinds import Labels, Numbers, Page
 
@@ -242,6 +241,3 @@ def _figure(view: str, page: str, data: dict, description: str | None) -> Page:
         'style="width:100%;height:26em;border:0;background:white" '
         f'srcdoc="{html.escape(document)}"></iframe>\n</figure>'
     )
-
-
-guard(__name__)

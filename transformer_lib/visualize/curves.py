@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable
 from numbers import Real
 
-from transformer_lib.guards import guard
 from transformer_lib.visualize.kinds import Chart, Title
 from transformer_lib.visualize.theme import (
     ROLE_COLOURS,
@@ -320,6 +319,3 @@ def _ticks(low: float, high: float, log: bool = False) -> list[float]:
     step *= next(f for f in (2, 1, 0.5, 0.2) if (high - low) / (step * f) >= 3)
     first = math.ceil(low / step - 1e-9)
     return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-guard(__name__)

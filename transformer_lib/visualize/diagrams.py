@@ -5,8 +5,6 @@ import itertools
 import re
 from pathlib import Path
 
-from transformer_lib.guards import guard
-
 IMAGES = Path(__file__).parents[2] / "images"
 _figure_ids = itertools.count(1)
 # One of the two drawings is shown, by the width of the column and not of the screen: the same in a
@@ -63,6 +61,3 @@ def _inline(svg: str, alt: str, width: str = "") -> str:
         style = "display:none;max-width:min(100%,26rem);height:auto;margin:0 auto"
     named = f' class="{width}"' if width else ""
     return f'{opening}{named} role="img" aria-label="{label}" style="{style}">{rest}'
-
-
-guard(__name__)

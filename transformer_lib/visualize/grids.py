@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterable
 from numbers import Real
 
-from transformer_lib.guards import guard
 from transformer_lib.visualize.kinds import Chart, Title
 from transformer_lib.visualize.theme import ROLE_COLOURS, themed_altair
 
@@ -137,6 +136,3 @@ def _describe(
         for r in itertools.islice(shown, 40)
     )
     return f"Mean of {value} at each setting{where}. " + "; ".join(told) + "."
-
-
-guard(__name__)

@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from transformer_lib.guards import guard
 from transformer_lib.visualize.diagrams import IMAGES, _inline
 from transformer_lib.visualize.stills import Still
 
@@ -100,6 +99,3 @@ def guess_html(
         f"<details><summary>The answer</summary><p><strong>{html.escape(choices[answer])}."
         f"</strong> {html.escape(told)}</p></details></section>"
     )
-
-
-guard(__name__)

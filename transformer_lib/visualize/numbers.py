@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from transformer_lib.guards import guard
 from transformer_lib.visualize.kinds import Labels, Numbers, Page
 from transformer_lib.visualize.theme import ROLE_COLOURS
 
@@ -181,6 +180,3 @@ def _table(
         '<table style="border-collapse:collapse;width:auto;margin:0;color:inherit;'
         f'font-variant-numeric:tabular-nums">{caption}{head}<tbody>{"".join(body)}</tbody></table>'
     )
-
-
-guard(__name__)

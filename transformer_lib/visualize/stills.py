@@ -8,7 +8,6 @@ import html
 import itertools
 from collections.abc import Iterable, Sequence
 
-from transformer_lib.guards import guard
 from transformer_lib.visualize.kinds import Labels, Numbers
 from transformer_lib.visualize.numbers import to_array
 from transformer_lib.visualize.theme import ROLE_COLOURS, SEQUENTIAL
@@ -146,6 +145,3 @@ def moments(sources: Sequence[str], told: Sequence[tuple[str, Sequence[str]]]) -
 
 def _beginning(text: str, most: int = 90) -> str:
     return text if len(text) <= most else text[:most].rstrip() + " …"
-
-
-guard(__name__)
