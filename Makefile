@@ -3,7 +3,7 @@
 
 PYTHON3    ?= python3
 BOOK_SCALE ?= smoke
-# BOOK_SCALE is the size at which notebooks run, for `make book` and `make test` alike:
+# BOOK_SCALE is the size at which notebooks run, for `make book` and the tests alike:
 #   smoke  seconds a notebook: proves that everything runs, in 5 to 15 minutes a command on two cores
 #   cpu    up to 3 minutes a notebook, 12 for the training run: what the published site shows (make book BOOK_SCALE=cpu)
 #   full   the real run, on a GPU
@@ -21,10 +21,10 @@ PYTEST    = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 AGAIN     = --reruns 1 --only-rerun 'waited \d+ s for' --only-rerun TimeoutException --only-rerun ReadTimeout
 
 # One thread each where processes run side by side; `make train` may take them all.
-book page test check weekly-tests weekly-labs weekly-site test-site labs grade marks gradescope copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
+book page test test-exercises test-book check weekly-tests weekly-labs weekly-site test-site labs grade marks gradescope copies test-labs bench seeds ablations ladder claims: export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL = help
-.PHONY: help book page test check weekly weekly-tests weekly-labs weekly-site test-site lighthouse serve sync printed labs grade marks gradescope copies test-labs bench train seeds ablations ladder record race \
+.PHONY: help book page test test-exercises test-book check weekly weekly-tests weekly-labs weekly-site test-site lighthouse serve sync printed labs grade marks gradescope copies test-labs bench train seeds ablations ladder record race \
         gpu gpu-home repository epub pdf offline release cards questions slides exams clean
 
 help:  ## list the commands
@@ -59,19 +59,25 @@ page: $(READY)  ## the same for one page, in seconds: make page PAGE=03
 	@test -n "$(PAGE)" || { echo "Name the page, or how it begins: make page PAGE=03"; exit 2; }
 	@$(BIN)/python -m tools.build --page $(PAGE)
 
-test: $(READY)  ## lint, unit tests and every notebook that `make book` has not run, as Colab would run it
+test: $(READY)  ## lint, and the tests of the library and of the recorded results
 	$(BIN)/ruff check .
-	$(PYTEST) -m 'not weekly' --ignore=tests/browser tests
+	$(PYTEST) -m 'not weekly' --ignore-glob='tests/*/*' tests
 
-check: $(READY)  ## lint and the quick tests, up to eight cases of each, in about a minute on two cores; `make test` runs all
+test-exercises: $(READY)  ## the tests of what judges a reader's code
+	$(PYTEST) -m 'not weekly' tests/exercises
+
+test-book: $(READY)  ## the tests of pages, slides and notebooks; those that `make book` has not run, run as in Colab
+	$(PYTEST) -m 'not weekly' tests/book
+
+check: $(READY)  ## lint and the quick tests of all three, up to eight cases of each, in about a minute on two cores
 	$(BIN)/ruff check .
 	$(PYTEST) -q --quick --cases 8 -m 'not slow and not weekly' --timeout=60 --ignore=tests/browser tests
 
-weekly: weekly-tests weekly-labs weekly-site  ## the tests that take minutes each; a smaller one of each kind is in `make test`
+weekly: weekly-tests weekly-labs weekly-site  ## the tests that take minutes each; a smaller one of each kind runs each time
 
 weekly-tests: $(READY)
 	$(PYTEST) -m weekly --ignore=tests/browser tests
-	$(PYTEST) -m 'not weekly' -k as_in_colab tests/test_colab.py
+	$(PYTEST) -m 'not weekly' -k as_in_colab tests/book/test_colab.py
 
 weekly-labs: .venv-grade/.ready
 	$(GRADE) -m pytest -m weekly $(if $(LAB),-k $(LAB)) labs/tests

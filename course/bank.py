@@ -2,7 +2,7 @@
 
 An item is a situation with four options. Each wrong option is a belief that somebody holds, with
 its source; each explanation speaks to the reader who chose it. course/README.md says how to write
-one, tests/test_questions.py holds the rules, course/export.py writes the formats.
+one, tests/book/test_questions.py holds the rules, course/export.py writes the formats.
 """
 
 import functools
@@ -100,7 +100,7 @@ def unsourced(item: Item, root: Path = ROOT) -> list[str]:
             found = what in " ".join(text.split())
         elif kind == "unseen":
             module, _, title = what.partition(": ")
-            path = root / "tests" / "unseen_answers" / f"{module}.txt"
+            path = root / "tests" / "exercises" / "unseen_answers" / f"{module}.txt"
             found = path.exists() and f"✗ {title}\n" in path.read_text(encoding="utf8")
         elif kind == "issue":
             found = re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", what)

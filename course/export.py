@@ -3,7 +3,7 @@
     python -m course.export              # questions.gift, .xml (Moodle), -qti.zip by part, .apkg
 
 GIFT and Moodle XML are written here, QTI by text2qti, cards for Anki by genanki. Each format
-carries the explanation of every option. tests/test_question_formats.py reads all of them back.
+carries the explanation of every option. tests/book/test_question_formats.py reads all of them back.
 """
 
 import argparse

@@ -2,7 +2,8 @@
 
 Each is trained as the chapter on toy tasks does it, seed 0, 500 updates, and written into
 book/_static/live/letters-NAME.weights, in the format of transformer_lib/runs/export.py. A quarter
-of a minute each on one core. tests/test_letters.py compares them with results/claims/crossing.json.
+of a minute each on one core. tests/book/test_letters.py compares them with
+results/claims/crossing.json.
 """
 
 import argparse

@@ -44,7 +44,7 @@ WRONG = [
     ("tools.repository", ["https://x.org/y", "--check"], "and sets nothing: leave the address out"),
     ("tools.repository", ["nowhere"], "'nowhere' isn't an address"),
     ("tools.offline", ["epub", "--executed", "nowhere"], "there is no folder nowhere"),
-    ("tools.release", ["v0.0.1"], "in all places that tests/test_release.py compares"),
+    ("tools.release", ["v0.0.1"], "in all places that tests/book/test_release.py compares"),
     ("benchmarks", ["--rounds", "0"], "'0' isn't a whole number from 1 up"),
     ("benchmarks", ["--quick", "--run", "nowhere"], "there is no trained run 'nowhere'"),
 ]

@@ -140,10 +140,10 @@ def module_name(path: Path) -> str:
 def tests_of(name: str) -> list[list[str]]:
     """The module's own tests, the general ones, and those that name it: tried in this order."""
     last = name.rsplit(".", 1)[-1]
-    own = [path for path in (ROOT / "tests").glob(f"test_{last}.py")]
+    own = [path for path in (ROOT / "tests").rglob(f"test_{last}.py")]
     naming = [
         path
-        for path in sorted((ROOT / "tests").glob("test_*.py"))
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
         if last in path.read_text(encoding="utf8") and "site" not in path.stem
         and not path.stem.startswith(NOT_THE_LIBRARY)
     ]

@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     tag, number = parser.parse_args(arguments).tag, version()
     if tag and tag != f"v{number}":
         print(f"the tag is {tag} and pyproject.toml names {number}: give v{number}, or "
-              "change the version in all places that tests/test_release.py compares",
+              "change the version in all places that tests/book/test_release.py compares",
               file=sys.stderr)
         return 1
     news = notes((ROOT / "CHANGELOG.md").read_text(encoding="utf8"), number)

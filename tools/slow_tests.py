@@ -1,6 +1,6 @@
 """Which tests are too slow for `make check`: from a report of a whole run, into tests/slow.txt.
 
-    PYTEST_ADDOPTS=--junitxml=whole.xml make test
+    python -m pytest -n 2 -m "not weekly" --ignore=tests/browser --junitxml=whole.xml tests
     python -m tools.slow_tests whole.xml
     PYTEST_ADDOPTS=--junitxml=quick.xml make check
     python -m tools.slow_tests whole.xml quick.xml

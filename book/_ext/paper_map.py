@@ -132,7 +132,7 @@ def collect(root: Path = ROOT) -> list[Part]:
         text = path.read_text(encoding="utf8") if path.exists() else ""
         if '"paper' in text:  # most pages have none, and reading JSON takes its time
             of_cells(parts, page, json.loads(text)["cells"], root)
-    for path in sorted((root / "tests").glob("test_*.py")):
+    for path in sorted((root / "tests").rglob("test_*.py")):
         of_tests(parts, path)
     for part in parts.values():
         missing = [role for role in NEEDED[part.kind] if not part.links[role]]

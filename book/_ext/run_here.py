@@ -1,7 +1,8 @@
 """Exercises that can be solved in the page: a button at each, and the Python files that it needs.
 
 The pages are those of PAGES, whose checks judge alike on the page's own tensor library and on
-PyTorch (tests/test_page.py). Without a click nothing is loaded but the small script run/run.js.
+PyTorch (tests/book/test_page.py). Without a click nothing is loaded but the small script
+run/run.js.
 """
 
 import ast

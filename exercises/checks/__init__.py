@@ -34,13 +34,13 @@ Each check starts from the same random seed and leaves the learner's random stat
 **Write the test** turns it round: `write_the_test("attention", my_test)` grades the reader's own
 test by broken and by unusual right versions of a component (`testing`, `museum.mutants`).
 
-**How a check is tested.** `tests/test_checks_tables.py` takes every declaration: the reference is
-right, also in float64; each slip is named with its own sentence; every argument varies; an answer
-that changes its inputs or forgets its `return` gets a message that says so.
-`tests/test_checks_mutants.py` breaks every official solution in every place: no check accepts what
-is broken. The tests named after a chapter contain further answers, including right ones written in
-other ways. `tests/unseen_answers` contains answers by people who hadn't seen the checks, and what
-the checks said about them."""
+**How a check is tested** (in `tests/exercises/`). `test_checks_tables.py` takes every declaration:
+the reference is right, also in float64; each slip is named with its own sentence; every argument
+varies; an answer that changes its inputs or forgets its `return` gets a message that says so.
+`test_checks_mutants.py` breaks every official solution in every place: no check accepts what is
+broken. The tests named after a chapter contain further answers, including right ones written in
+other ways. `unseen_answers/` contains answers by people who hadn't seen the checks, and what the
+checks said about them."""
 
 import importlib
 import pkgutil

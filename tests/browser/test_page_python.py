@@ -13,7 +13,7 @@ import run_here
 from turns import one_in
 
 from benchmarks.browser import CHROMIUM, DRIVER, OnlyFromHere, served
-from tests.test_page import typed
+from tests.book.test_page import typed
 from tools import page_torch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,7 +110,7 @@ def test_a_wheel_named_torch_is_preferred_and_one_that_fails_is_not_missed(opene
     assert text.startswith("2.13.0+page ") and "small tensor library" in note
 
 
-# Each starts a Python in the page. tests/test_page.py judges all of them each time without one.
+# Each starts a Python in the page. book/test_page.py judges all of them each time without one.
 @pytest.mark.parametrize("page", one_in(4, run_here.PAGES))
 def test_each_solution_is_right_and_quick_in_the_browsers_python(opened, page):
     answers = {number: cells for number, cells in typed(page).items()

@@ -9,7 +9,7 @@ import pytest
 import run_here
 
 from benchmarks.browser import CHROMIUM, DRIVER, OnlyFromHere
-from tests.test_page import OWN
+from tests.book.test_page import OWN
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"

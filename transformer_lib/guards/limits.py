@@ -264,7 +264,7 @@ def _finite(model) -> bool | str:
     """Whether the weights are finite: others give ids too, and nobody sees that they mean nothing.
     """
     for name, weight in model.named_parameters():
-        if weight.numel() and not all(end.isfinite() for end in weight.aminmax()):
+        if weight.numel() and not all(end.isfinite() for end in (weight.min(), weight.max())):
             return f"model holds numbers that are not finite, in {name}"
     return True
 

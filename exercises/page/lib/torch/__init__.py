@@ -3,7 +3,7 @@
 The exercises run on it in a browser, where there is no PyTorch. It is plain Python: arrays, shapes,
 broadcasting, types, PyTorch's own random numbers, gradients, and the names that the exercises use.
 Asked for anything else it says that it does not have it. That the checks judge alike on both is
-tested (tests/test_page.py).
+tested (tests/book/test_page.py).
 """
 
 import builtins

@@ -21,7 +21,7 @@ from exercises.museum.wings import PAGES, wings
 from transformer_lib import ModelConfig, Transformer, decoding, loss, masks, schedule
 from transformer_lib import one_file as program
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 each_specimen = pytest.mark.parametrize("specimen", SPECIMENS.values(), ids=lambda s: s.name)
 each_component = pytest.mark.parametrize("name", COMPONENTS)

@@ -27,7 +27,7 @@ from sphinx.errors import ExtensionError
 from benchmarks.browser import CHROMIUM, DRIVER, start_chromium
 from tools import repository
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BASE = "https://ada.github.io/engine/"
 PAGES = ["book/intro.html", "book/notation.html", "book/03_masks.html", "book/errata.html"]
 

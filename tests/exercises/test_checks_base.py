@@ -628,7 +628,7 @@ def test_a_chapter_loads_on_first_use_and_an_unknown_one_is_named(monkeypatch, t
 def bugs_to_find():
     """(number, the cell of code, the cell of the check) of each "find the bug" of the chapters."""
     found = []
-    for path in sorted((Path(__file__).parents[1] / "book").glob("[0-9][0-9]*_*.ipynb")):
+    for path in sorted((Path(__file__).parents[2] / "book").glob("[0-9][0-9]*_*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         texts = ["".join(cell["source"]) for cell in cells]
         for i, text in enumerate(texts):
@@ -641,7 +641,7 @@ def bugs_to_find():
 
 def test_every_chapter_has_a_bug_to_find():
     """The instructions of one exercise begin `**Exercise 2. Find the bug** (find the bug, ...)`."""
-    chapters = (Path(__file__).parents[1] / "book").glob("[0-9][0-9]*_*.ipynb")
+    chapters = (Path(__file__).parents[2] / "book").glob("[0-9][0-9]*_*.ipynb")
     have = {number.split(".")[0] for number, _, _ in bugs_to_find()}
     assert sorted({chapter.stem for chapter in chapters} - have) == []
 

@@ -45,7 +45,7 @@ from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.runs.export import export_live, load_exported
 from transformer_lib.tokenization import train_tokenizer
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 SOLUTIONS = [
     json.loads((ROOT / "book/solutions" / page).read_text(encoding="utf8"))

@@ -162,6 +162,6 @@ def test_axe_finds_nothing(fresh, theme):
         "root.dataset.theme = theme; document.body.style.background = paper;"
         "root.style.setProperty('--pst-color-text-base', ink); root.style.color = ink;"
         "root.style.setProperty('--pst-color-text-muted', soft);", theme, paper, ink, soft)
-    fresh.execute_script((Path(__file__).parent / "browser" / "axe.min.js").read_text("utf8"))
+    fresh.execute_script((Path(__file__).parents[1] / "browser" / "axe.min.js").read_text("utf8"))
     found = fresh.execute_async_script("const done = arguments[0]; axe.run().then(done)")
     assert not [v["id"] for v in found["violations"] if v["impact"] in ("serious", "critical")]

@@ -6,7 +6,7 @@ import pytest
 
 from tools import lengths
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 # Cells before the first figure to move, the setup cell apart: what the chapter is about, its

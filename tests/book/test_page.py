@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from turns import one_in
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "exercises" / "page" / "lib"
 
 _spec = importlib.util.spec_from_file_location("run_here", ROOT / "book" / "_ext" / "run_here.py")
@@ -52,9 +52,9 @@ def page_python(code):
 
 
 def judged(program, name, left_out, *options):
-    """{(kind or task, what was answered): what tests/page_answers.py or page_labs.py says of it}"""
+    """{(kind or task, what was answered): what page_answers.py or page_labs.py says of it}"""
     done = subprocess.run(
-        [sys.executable, "-m", f"tests.{program}", *options,
+        [sys.executable, "-m", f"tests.book.{program}", *options,
          *(f"--without={one}" for one in left_out), name],
         capture_output=True, text=True, cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},

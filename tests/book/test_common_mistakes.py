@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-BOOK = Path(__file__).resolve().parents[1] / "book"
+BOOK = Path(__file__).resolve().parents[2] / "book"
 HEADING = re.compile(r"## (Common mistakes|A common mistake|A puzzle: five runs, four mistakes)$")
 ALONE = re.compile(r"^\*\*A common mistake", re.MULTILINE)
 

@@ -13,7 +13,7 @@ import pytest
 from recordings import record as _record
 from recordings.claims import normalization
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 PAGES = [

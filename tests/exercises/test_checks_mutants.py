@@ -23,7 +23,7 @@ from exercises import checks
 from exercises.checks import framework
 from tools import mutants as engine
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 SOLUTIONS = [
     *sorted((ROOT / "book" / "solutions").glob("[0-9][0-9]*_*.ipynb")),

@@ -11,7 +11,7 @@ import family_tree
 import pytest
 import reading_order
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 DATA = family_tree.family()
 MODELS = {model["name"]: model for model in DATA["models"]}

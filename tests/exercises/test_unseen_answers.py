@@ -1,4 +1,4 @@
-"""What the checks say of answers whose authors had not seen them (tests/unseen_answers).
+"""What the checks say of answers whose authors had not seen them (tests/exercises/unseen_answers).
 
 Right ones are accepted and wrong ones refused; a mistake that a message names stays named; and the
 rates of all of them hold.
@@ -11,8 +11,8 @@ import pytest
 from turns import one_in
 
 from exercises.checks import diagnosis, framework
-from tests import unseen_answers
-from tests.unseen_answers import CHAPTERS, answers_of, judged
+from tests.exercises import unseen_answers
+from tests.exercises.unseen_answers import CHAPTERS, answers_of, judged
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@
 `--table`, `--test`, `--unseen`, `--solution` and `--mutant` choose some of them, `--every=4` takes
 every fourth or so, always the same ones, and `--without=masks.4` leaves an exercise out.
 
-Both runs do the same, so that their lines can be compared (tests/test_page.py).
+Both runs do the same, so that their lines can be compared (tests/book/test_page.py).
 """
 
 import ast
@@ -21,7 +21,7 @@ import warnings
 import zlib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "exercises" / "page" / "lib"
 
 
@@ -59,7 +59,7 @@ def of_tests(chapter, checks):
         for check, answer, *_ in module.CASES:
             yield check, "case", answer
     known = {check.id: check for check in checks}
-    module = importlib.import_module("tests.test_checks_answers")
+    module = importlib.import_module("tests.exercises.test_checks_answers")
     for name in ("RIGHT", "WRONG", "NOT_YET"):
         for row in getattr(module, name, ()):
             if row[0] in known:
@@ -74,9 +74,9 @@ def of_own_parts(laws, page):
     """(kind, check, what, source, name) of the solution's parts of one's own models: right, as
     test_own.py breaks them, and broken in every place.
     """
-    from tests import test_checks_mutants as mutants
+    from tests.exercises import test_checks_mutants as mutants
 
-    tests = (ROOT / "tests" / "test_own.py").read_text(encoding="utf8")
+    tests = (ROOT / "tests" / "exercises" / "test_own.py").read_text(encoding="utf8")
     wrong = next(ast.literal_eval(node.value) for node in ast.parse(tests).body
                  if isinstance(node, ast.Assign) and node.targets[0].id == "WRONG")
     page = (ROOT / "book" / "solutions" / f"{page}.ipynb").read_text(encoding="utf8")
@@ -116,9 +116,9 @@ def said(judge):
 
 def answers(chapter):
     """(kind, what, a function that judges it and prints) of each answer."""
-    from tests import answer_tables as tables
-    from tests import test_checks_mutants as mutants
-    from tests import unseen_answers
+    from tests.exercises import answer_tables as tables
+    from tests.exercises import test_checks_mutants as mutants
+    from tests.exercises import unseen_answers
 
     module = importlib.import_module(f"exercises.checks.{chapter}")
     checks = [check for name, check in sorted(tables.EXERCISES.items())
@@ -193,7 +193,7 @@ def answers_from(names, source, arguments):
 def main(arguments):
     import time
 
-    sys.path.insert(0, str(ROOT / "tests"))
+    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "exercises")]
     if "--page" in arguments:
         sys.path.insert(0, str(PAGE))
     import torch

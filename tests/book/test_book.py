@@ -19,7 +19,7 @@ from torch import nn
 
 from tools import printed, repository, setup_cell, sync
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 NOTEBOOKS = sync.find_notebooks()
 NAMES = [str(path.relative_to(ROOT)) for path in NOTEBOOKS]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BORROWED = ["book/_ext", "book/_static", "book/_templates", "book/_extra", "images",
             "book/references.bib"]
 CHART = """

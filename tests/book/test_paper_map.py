@@ -8,7 +8,7 @@ import paper_map
 import pytest
 from sphinx.errors import ExtensionError
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 PARTS = paper_map.collect()

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "exercises" / "page" / "lib"
 SOLUTION, EMPTY = "the master's", "nothing"
 

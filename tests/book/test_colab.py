@@ -39,7 +39,7 @@ from packaging.utils import canonicalize_name
 from tools import execute as build
 from tools import repository, setup_cell, sync
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 # A student's lab stops at the first unanswered task, so its master runs instead.

@@ -20,7 +20,7 @@ from lxml import etree
 from benchmarks.browser import CHROMIUM, DRIVER
 from tools import offline
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.slow
 needs_chromium = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium")
 

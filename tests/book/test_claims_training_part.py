@@ -14,7 +14,7 @@ import torch
 from recordings.claims import batches as batches_grid
 from recordings.claims import heads as heads_grid
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 GRIDS = [batches_grid, heads_grid]

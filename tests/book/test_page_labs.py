@@ -11,10 +11,10 @@ import pytest
 from turns import one_in
 
 from exercises.page import lab
-from tests.page_labs import EMPTY, SOLUTION, planned
-from tests.test_page import MOST, on_both, page_python, run_here
+from tests.book.page_labs import EMPTY, SOLUTION, planned
+from tests.book.test_page import MOST, on_both, page_python, run_here
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LABS = {name.removeprefix("labs/"): left_out for name, left_out in run_here.LABS.items()}
 
 

@@ -13,7 +13,7 @@ import pytest
 from recordings.claims import one_vector, residuals, warm_up
 from transformer_lib.scoring.verdict import BETTER, compare_runs
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 # Grid: the cells that tell of it, behind those that they need.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-FILM = Path(__file__).resolve().parents[1] / "book" / "_static" / "live" / "film.json"
+FILM = Path(__file__).resolve().parents[2] / "book" / "_static" / "live" / "film.json"
 
 
 @pytest.fixture(scope="module")

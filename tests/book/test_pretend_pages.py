@@ -18,7 +18,7 @@ import pytest
 
 from tools import sync
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 # flex_attention is compiled, and torch compiles nothing where every operation is looked at.
