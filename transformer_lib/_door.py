@@ -5,8 +5,10 @@ So a module says nothing of guards, and none can be forgotten. What runs as a sc
 """
 
 import sys
+from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 
 LIBRARY = __name__.partition(".")[0]
 FREE = {"cli", "guards"}  # the one has words of its own for what it's given, the other gives them
@@ -16,7 +18,9 @@ class Door(MetaPathFinder):
     """Finds a module of the library as Python would, and guards its public names once it has run.
     """
 
-    def find_spec(self, name: str, path=None, target=None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         package, *below = name.split(".")
         if package != LIBRARY or not below or below[0] in FREE:
             return None
