@@ -30,8 +30,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "transformer_lib"
 # Tests that say something about every part of the model, tried after the module's own.
 GENERAL = ["test_laws", "test_equivalence", "test_families"]
-# About pages and commands, and with limits of time that a busy machine breaks.
-NOT_THE_LIBRARY = ("test_checks", "test_book", "test_experiments", "test_gpu")
+# About exercises and commands, and with limits of time that a busy machine breaks.
+NOT_THE_LIBRARY = ("test_checks", "test_experiments", "test_gpu")
 # For one group of tests; a hang counts as found. The processor's time, which other programs do not
 # lengthen, and by the clock for a process that only waits.
 SECONDS, CLOCK = 240, 1200
@@ -140,13 +140,11 @@ def module_name(path: Path) -> str:
 def tests_of(name: str) -> list[list[str]]:
     """The module's own tests, the general ones, and those that name it: tried in this order."""
     last = name.rsplit(".", 1)[-1]
-    own = [path for path in (ROOT / "tests").rglob(f"test_{last}.py")]
-    naming = [
-        path
-        for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        if last in path.read_text(encoding="utf8") and "site" not in path.stem
-        and not path.stem.startswith(NOT_THE_LIBRARY)
-    ]
+    every = [path for folder in ("tests", "tests/exercises")
+             for path in sorted((ROOT / folder).glob("test_*.py"))]
+    own = [path for path in every if path.stem == f"test_{last}"]
+    naming = [path for path in every if last in path.read_text(encoding="utf8")
+              and not path.stem.startswith(NOT_THE_LIBRARY)]
     general = [ROOT / "tests" / f"{stem}.py" for stem in GENERAL]
     naming = [path for path in naming if path not in own + general]
     groups = [own, [path for path in general if path.exists()], naming]
