@@ -4,6 +4,8 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +41,27 @@ def test_the_library_imported_anew_gets_no_second_door():
             "print([type(one).__name__ for one in sys.meta_path].count('Door'))")
     command = [sys.executable, "-c", code]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "1\n"
+
+
+def test_out_of_a_zip_each_module_has_its_own_guards(tmp_path):
+    library = Path(transformer_lib.__file__).parent
+    with zipfile.ZipFile(tmp_path / "library.zip", "w") as archive:
+        for path in library.rglob("*.py"):
+            archive.write(path, path.relative_to(library.parent))
+    code = f"""
+import sys
+import zipfile
+from pathlib import Path
+sys.path.insert(0, {str(tmp_path / "library.zip")!r})
+from transformer_lib import masks, schedule
+print(".zip" in masks.__file__, *(
+    [one.__code__.co_name for one in (function, function.__wrapped__)]
+    for function in (masks.causal_mask, schedule.noam)
+))
+"""
+    command = [sys.executable, "-P", "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    assert said == "True ['guarded', 'causal_mask'] ['guarded', 'noam']\n"
 
 
 def test_a_name_of_the_library_that_does_not_exist_is_missing_as_any_other():

@@ -6,6 +6,7 @@ So a module says nothing of guards, and none can be forgotten. What runs as a sc
 
 import sys
 from collections.abc import Sequence
+from copy import copy
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
@@ -26,6 +27,7 @@ class Door(MetaPathFinder):
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec and spec.loader:
+            spec.loader = copy(spec.loader)  # a zip has one for all that it holds
             run = spec.loader.exec_module
 
             def run_and_guard(module):
