@@ -144,7 +144,7 @@ def two_tags(
     sources: list[list[int]], targets: list[list[int]], of_source: int, of_target: int
 ) -> tuple[list[list[int]], list[list[int]]]:
     """M2M-100's tags (Fan et al. 2021): each source begins with its own language, and each target
-    with the language to write, which takes the place of <bos>.
+    with the language to write. Here that tag takes the place of <bos>; in M2M-100 it follows it.
     """
     read = [[of_source, *ids] for ids in sources]
     return read, [[of_target, *ids[1:]] for ids in targets]
