@@ -276,6 +276,6 @@ def overturned(right, cost, more, best, speed):
         f"{speed:.3g}, is something else",
     )
     return (
-        f"Eight ahead write {tokens:.1f} tokens a pass at {at_eight:.2f} times the speed; "
-        f"{best:g} ahead, {max(speeds):.2f} times."
+        f"Guessing eight ahead writes {tokens:.1f} tokens a pass, but only {at_eight:.2f} times as "
+        f"fast as not guessing; {best:g} ahead is {max(speeds):.2f} times as fast."
     )

@@ -56,7 +56,7 @@ CASES = [
     (ch.repaired_loop, (by_index,), True, "Right"),
     (ch.repaired_loop, (greedy,), False, "kept"),
     (ch.repaired_loop, (lambda scores, guess, ids, n, length: ...,), None, "Not attempted"),
-    (ch.overturned, (*DRAFT, 2, 1.288), True, "Eight ahead write 3.2 tokens"),
+    (ch.overturned, (*DRAFT, 2, 1.288), True, "eight ahead writes 3.2 tokens"),
     (ch.overturned, (0.9, 0.75, 0, 1, 1.0857), True, "6.1 tokens"),
     (ch.overturned, (0.5, 0.3, 0.05, 1, 1.11), False, "writes only 2.00 tokens"),
     (ch.overturned, (0.8, 0.2, 0.05, 4, 1.68), False, "no slower than with no guesses"),
