@@ -8,8 +8,8 @@ capitals. Try it: it takes about a quarter of a minute.
     python -m transformer_lib.one_file            # trains, then shows what it has learned
     python -m transformer_lib.one_file bad cafe   # ... and writes these words of a to h backwards
 
-It is also the healthy program of the bug museum, where every specimen is this text with one, two
-or three lines changed.
+It is also the healthy program of the bug museum, where every specimen outside the three
+wings is this text with one, two or three lines changed.
 """
 
 import copy

@@ -13,9 +13,9 @@ from transformer_lib.masks import causal_mask
 class LanguageModel(nn.Module):
     """A decoder-only Transformer (Radford et al. 2019, GPT-2), n_decoder_layers deep.
 
-    With norm "rms", positional "rotary", activation "swiglu", bias=False and tie_embeddings=False
-    it is Llama (Touvron et al. 2023); n_kv_heads adds the grouped queries of its successors.
-    Padding on the right needs no mask, since everything real comes before it.
+    With norm "rms", positional "rotary", activation "swiglu", and bias, tie_embeddings and
+    scale_embeddings False, it is Llama (Touvron et al. 2023); n_kv_heads adds the grouped queries
+    of its successors. Padding on the right needs no mask, since everything real comes before it.
     """
 
     def __init__(self, config: ModelConfig):
