@@ -392,8 +392,8 @@ specimen(
     ("        return self.lookup(ids) * math.sqrt(self.lookup.embedding_dim)\n",
      "        return self.lookup(ids)\n"),
     looks="Training loss {loss}. Right translations: {share}.",
-    why="The rows start at a size of 1 / sqrt(d_model), and the positions drown them; training has "
-        "to make them grow first.",
+    why="The numbers in a row start at a size of 1 / sqrt(d_model), and the positions drown them; "
+        "training has to make them grow first.",
     hides="For a long time: it does learn, only later.",
     law="letters_and_places_have_one_size",
     confused_with=("scale-forgotten", "positions-forgotten", "rate-by-epoch"),
@@ -590,8 +590,8 @@ specimen(
     ("                self.optimizer.step()\n                self.optimizer.zero_grad()\n",
      "                self.optimizer.step()\n"),
     looks="Training loss {loss}. Right translations: {share}.",
-    why="backward adds to what is already there, so each update takes the sum of all gradients so "
-        "far.",
+    why="backward adds to what is already there, so each update's gradient still contains all "
+        "the earlier ones.",
     hides="As a badly chosen learning rate, since a sum of gradients acts like a very heavy momentum.",
     law="an_update_takes_its_own_gradient", source=GITHUB + "pytorch/pytorch/issues/47175",
     confused_with=("rate-by-epoch", "output-too-large", "accumulation-too-early"),
@@ -760,7 +760,8 @@ specimen(
     looks="Right translations: {share}. It takes longer, and more so for longer sentences.",
     why="Keys and values of earlier tokens never change, and yet they're computed again for each "
     "token.",
-    hides="Until a long text comes along: the work grows with the square of its length.",
+    hides="Until a long text comes along: the number of positions computed grows with the square of "
+    "its length.",
     law="a_step_computes_one_token", runs="used", shows=("says",),
     source=PUBLIC,
     confused_with=("cache-forgets-place", "first-end-ends-all", "beam-of-copies"),
