@@ -65,8 +65,8 @@ class Muon(torch.optim.Adam):
 def orthogonalize(matrices: Tensor, rounds: int = 5) -> Tensor:
     """Turn each matrix U S V^T into U S' V^T: the same directions, all stretched about equally.
 
-    This is the Newton-Schulz iteration: a polynomial that raises the singular values, the smallest
-    most of all, to between 0.7 and 1.2. It needs only products, no decomposition, and bf16 is exact
+    This is the Newton-Schulz iteration: a polynomial that brings all but the very smallest singular
+    values to between about 0.7 and 1.2. It needs only products, no decomposition, and bf16 is exact
     enough on devices that multiply in it. matrices: (..., A, B) -> the same shape.
     """
     x = matrices.bfloat16() if multiplies_bf16(matrices.device) else matrices.float()

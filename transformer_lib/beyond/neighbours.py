@@ -57,7 +57,7 @@ def interpolate(model_logp: Tensor, found_logp: Tensor, share: float) -> Tensor:
 
 
 class Gate(nn.Module):
-    """How much of the neighbours enters the hidden state, for each feature (Yogatama et al. 2021).
+    """How much of the neighbours enters the hidden state, by feature (after Yogatama et al. 2021).
 
     The neighbours are represented by the embeddings of the tokens that followed them. The gate
     starts almost closed; at 0 the hidden state is unchanged.
