@@ -97,7 +97,7 @@ class TrainConfig:
     schedule: str = within("inverse_sqrt", one_of=("inverse_sqrt", "noam", "constant"))
     peak_lr: float = within(5e-3, above=0, below=math.inf)  # "noam" takes the paper's instead
     warmup: int = within(2000, at_least=0)  # updates
-    cooldown: int = within(0, at_least=0)  # the last updates: the rate falls linearly, almost to 0
+    cooldown: int = within(0, at_least=0)  # the last updates: a factor takes the rate almost to 0
     optimizer: str = within("adam", one_of=("adam", "muon"))  # muon: see optimizers.py
     betas: tuple[float, float] = within((0.9, 0.98), at_least=0, below=1)
     eps: float = within(1e-9, above=0, below=math.inf)

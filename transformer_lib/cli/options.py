@@ -84,7 +84,7 @@ HELP = {
     "schedule": "how the learning rate changes during training",
     "peak_lr": "highest learning rate; noam uses that of the paper's formula instead",
     "warmup": "updates at the start, over which the learning rate rises",
-    "cooldown": "updates at the end, over which the rate falls linearly, almost to zero",
+    "cooldown": "updates at the end, over which a factor takes the rate almost to zero",
     "optimizer": "muon trains the matrices of the layers, adam the rest",
     "betas": "decay rates of Adam's two moving averages",
     "eps": "what Adam adds to its denominator",
