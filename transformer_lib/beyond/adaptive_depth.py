@@ -172,7 +172,7 @@ class EarlyLeaving(nn.Module):
         return logits
 
     def sureness(self, before: Tensor, after: Tensor, depth: int) -> Tensor:
-        """before, after: (B, D), the states around layer `depth` -> how sure, (B,) in [-1, 1]."""
+        """before, after: (B, D), the states around layer `depth` -> how sure, (B,)."""
         if self.measure == "depth":
             return after.new_full((len(after),), depth)
         if self.measure == "stillness":
