@@ -216,7 +216,7 @@ def disentangled_scores(
     """
     length, reach = q.size(-2), k_places.size(-2) // 2
     t = torch.arange(length, device=q.device)
-    away = t[:, None] - t  # (T, T): from column to row
+    away = t[:, None] - t  # (T, T): row minus column
 
     def at(distance):  # (B, H, T, T): which of the 2R vectors
         return (distance + reach).clamp(0, 2 * reach - 1).expand(*q.shape[:2], -1, -1)
