@@ -293,7 +293,7 @@ case(
     "right, like the healthy one. Writing token by token, it gets {written:.0%} of the copies "
     "right (healthy: "
           "{healthy[written]:.0%}).",
-    why="The cached keys were rotated for their own places. A new query that's rotated for place 0 "
+    why="The prompt's keys were rotated for their own places. A new token that's rotated for place 0 "
         "has the wrong distance to all of them.",
     hides="Until somebody writes with the cache, since training doesn't use one.",
     law="the_cache_changes_nothing",
