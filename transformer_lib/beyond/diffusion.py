@@ -14,7 +14,7 @@ from transformer_lib.models.classifier import MaskedLanguageModel
 
 
 def mask_at(ids: Tensor, rate: Tensor, mask_id: int) -> Tensor:
-    """Mask each token but <bos> with a probability, `rate`, of its text's own.
+    """Mask each token but <bos> with the probability `rate` of its text.
 
     ids: (B, 1 + T), rate: (B,).
     """
