@@ -96,8 +96,9 @@ def scores_have_unit_variance(p):
         expected = (x.unflatten(-1, (4, 16)).transpose(1, 2) / 4).matmul(
             x.unflatten(-1, (4, 16)).transpose(1, 2).mT
         )
-        assert close(attention.weights, expected.softmax(-1)), "the module scales in a different "
-        "way"
+        assert close(attention.weights, expected.softmax(-1)), (
+            "the module scales in a different way"
+        )
 
 
 @law
@@ -246,7 +247,7 @@ def every_layer_has_weights_of_its_own(p):
 
 @law
 def every_parameter_learns(p):
-    """An update changes every weight that takes part."""
+    """Three updates change every weight that takes part."""
     torch.manual_seed(0)
     training = p.Training(p.Transformer(n_layers=2, dropout=0.0), p.make_pairs(40))
     model = training.model
@@ -565,7 +566,7 @@ def decoding_starts_as_training_did(p):
 
 @law
 def longer_sentences_than_in_training_work(p):
-    """A source may be twice as long as any in the data."""
+    """A source may be three times as long as any in the data."""
     model = p.Transformer(n_layers=1)
     try:
         p.translate(model, [list("abcdefgh") * 2])
