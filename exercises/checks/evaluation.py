@@ -384,7 +384,7 @@ def _longest_run(text, reference):
             "A pair of little puppies chase a crimson ball along the shore.",
             "An elderly lady is assisted by a guy with a navy coat while going over the road.",
             "The timber seat outside the railway building is empty.",
-            "A long-haired girl reads her younger sibling a story.",
+            "A long-haired girl reads her younger brother a storybook.",
         ],
     ),
 )
