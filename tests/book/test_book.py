@@ -136,6 +136,7 @@ MACHINERY = {
     "config._Vocabulary": "one field, so that it comes first",
     "run_size": "reads BOOK_SCALE",
     "one_file": "the whole once more, on a page of its own",
+    "_door": "puts the guards in front of a module as it is imported",
 }
 
 
