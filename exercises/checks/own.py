@@ -733,7 +733,7 @@ def _beam(slots=lambda n: n, score=finished_score, log=True, reorder=True, leave
         "keep a list of (sum of log p, ids); at each step, extend each of them by every token and "
         "keep the beam_size best of the lot",
         "divide a finished hypothesis's sum by its length to the power of the penalty before you "
-        "compare it, and stop when beam_size of them have finished",
+        "compare it, and stop when beam_size hypotheses have finished",
     ),
     example=_beam(),
     slips={
