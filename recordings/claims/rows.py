@@ -30,7 +30,7 @@ GATE = Gate(
     chance=math.log(len(example.VOCABULARY)), measures=("rows",), arms=("seed",),
     edge={"translator": {"multi30k-de-en-short"}, "kind": {"verb", "preposition"},
           "d_model": (None, 4)},
-    missing={"rate": "All toys of a width share one learning rate",
+    missing={"rate": "All toys of the same width share one learning rate",
              "d_model below": "at least four numbers in each row"},
 )
 TRANSLATORS = ("multi30k-de-en", "multi30k-de-en-short")

@@ -108,9 +108,9 @@ def accelerate(model: nn.Module) -> nn.Module:
 
 
 class Dropout(dropout.Dropout):
-    """The plain Dropout, in less time on a CPU.
+    """The plain Dropout, but faster on a CPU.
 
-    That one draws a random float for each number; here one draw of 64 bits decides for four
+    The plain one draws a random float for each number; here one draw of 64 bits decides for four
     numbers. p is rounded to a multiple of 1 / 65536.
     """
 
