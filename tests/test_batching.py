@@ -163,3 +163,16 @@ def test_pairs_are_read_backwards_in_the_first_epochs_only():
         found = sorted(pair for at, pair in seen if at == epoch)
         assert found == sorted(forward | backward if epoch < 2 else forward)
     assert batches.n_tokens([2, 3]) == 2 + 3  # every target token but <bos>
+
+
+def test_extra_examples_take_part_only_in_the_epochs_that_are_named():
+    columns, lengths = [[[1]] * 6], [1] * 6
+    for named in ({}, {"extra_epochs": 0}, {"extra_epochs": 1}):
+        batches = Batches(columns, lengths, lengths, 2, 0, extra=2, **named)
+        stream, seen = iter(batches), []
+        for epoch in range(2):
+            seen.append(set())
+            while len(seen[epoch]) < (6 if epoch < named.get("extra_epochs", 0) else 4):
+                seen[epoch] |= set(next(stream))
+        first = range(6) if named.get("extra_epochs") else range(4)
+        assert seen == [set(first), set(range(4))]

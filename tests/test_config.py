@@ -119,3 +119,15 @@ def test_json_and_back(config):
 def test_a_slip_in_a_name_is_an_error():
     with pytest.raises(ValueError, match=r"my file has unknown fields \['vocab'\]; ModelConfig"):
         from_dict(ModelConfig, {"vocab": 50}, "my file")
+
+
+def test_weights_shrink_by_less_than_all_of_themselves():
+    """weight_decay times the rate is taken off; at 1 and a rate of 1, nothing would be left."""
+    with pytest.raises(ValueError, match="weight_decay is 1.0; it must be"):
+        TrainConfig(weight_decay=1.0)
+
+
+def test_no_configuration_can_be_changed():
+    for config in (BlockConfig(), ModelConfig(vocab_size=9), TrainConfig()):
+        with pytest.raises(AttributeError, match="cannot be changed"):
+            config.dropout = 0.5

@@ -335,3 +335,9 @@ def test_sacrebleu_is_imported_late():
         "assert not {'sacrebleu', 'sacremoses'} & set(sys.modules), 'imported early'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_group_of_a_breakdown_stays_as_it_was_counted():
+    group = evaluation.breakdown(["a b"], ["a b"], ["short"])["short"]
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        group.score = 100.0

@@ -83,3 +83,9 @@ def test_shapes_that_do_not_fit_are_named():
     message = r"logits \(2, 3, 5\) and targets \(2, 4\) do not fit: logits need the shape"
     with pytest.raises(ValueError, match=message):
         label_smoothed_cross_entropy(torch.zeros(2, 3, 5), torch.zeros(2, 4, dtype=torch.long))
+
+
+@pytest.mark.parametrize("smoothing", [-0.01, 1.01])
+def test_a_share_that_is_no_share_is_refused(smoothing):
+    with pytest.raises(ValueError, match="smoothing"):
+        label_smoothed_cross_entropy(torch.zeros(1, 2, 5), torch.ones(1, 2).long(), smoothing, 0)

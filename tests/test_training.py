@@ -282,6 +282,18 @@ def test_the_score_recorded_is_that_of_the_shipped_weights(finished):
         assert torch.equal(value, stored.state_dict()[name])
 
 
+def test_the_validation_loss_is_the_mean_over_all_target_tokens():
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(vocab_size=9, **MODEL)).eval()
+    sources, targets = [[4, 5, 3], [6, 3]], [[1, 7, 8, 5, 3], [1, 4, 3]]
+    losses = []
+    for source, target in zip(sources, targets, strict=True):
+        log_p = model(torch.tensor([source]), torch.tensor([target[:-1]])).log_softmax(-1)[0]
+        losses += [-log_p[i, token].item() for i, token in enumerate(target[1:])]
+    found = training.validation_loss(model, sources, targets)
+    assert found == pytest.approx(sum(losses) / len(losses))
+
+
 def test_the_validation_loss_does_not_depend_on_the_batches(finished):
     _, model, _ = finished
     pairs, tokenizer = data()
