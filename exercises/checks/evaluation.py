@@ -442,7 +442,8 @@ def fool(praised, blamed):
     )
     return (
         f"The wrong ones get BLEU {high.bleu:.1f} and chrF {high.chrf:.1f}, the right ones "
-        f"{low.bleu:.1f} and {low.chrf:.1f}. Whether they are wrong and right, only you can tell."
+        f"{low.bleu:.1f} and {low.chrf:.1f}. Only you can tell whether the wrong ones really are "
+        "wrong, and the right ones right."
     )
 
 

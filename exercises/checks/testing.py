@@ -41,11 +41,11 @@ def write_the_test(component, my_test):
     caught = len(found.broken) - len(missed)
     perfect = not missed and not refused
     print(
-        f"{'✓' if perfect else '✗'} {component}: caught {caught} of {len(found.broken)}; refused "
-        f"{len(refused)} of {len(found.right)} right ones."
+        f"{'✓' if perfect else '✗'} {component}: caught {caught} of {len(found.broken)} broken "
+        f"versions; rejected {len(refused)} of {len(found.right)} correct ones."
     )
     if refused:
-        print(f"    A right one, written in another way, is refused: {refused[0]}")
+        print(f"    A correct one, written in another way, is rejected: {refused[0]}")
     if missed:
         print(f"    The next one that it misses. A hint: {missed[0]}")
     return perfect

@@ -42,7 +42,7 @@ GATE = Gate(
         ({"mechanism": "BigBird"}, "and ETC and BigBird in some seeds and settings"),
         ({"mechanism": "Performer"}, "except for the Performer in one seed"),
         ({"rate": 0.001}, "most of the others, linear attention included, have barely started"),
-        ({"rate": 0.01}, "neither had learned much"),
+        ({"rate": 0.01}, "neither of these two had learned much"),
     ),
     differs={
         "parameters": "The Linformer has 10 % more parameters",

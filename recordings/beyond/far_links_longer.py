@@ -23,7 +23,7 @@ GATE = Gate(
     chance=math.log(far_links.N_VALUES), arms=("n_global",), edge={"rate": (RATE, RATE)},
     did_not_learn=(
         ({"n_global": 24}, "stays near the loss of guessing"),
-        ({"rate": 0.01}, "never leaves the loss of guessing"),
+        ({"rate": 0.01}, "its loss never gets below that of guessing"),
     ),
 )
 

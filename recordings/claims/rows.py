@@ -30,8 +30,8 @@ GATE = Gate(
     chance=math.log(len(example.VOCABULARY)), measures=("rows",), arms=("seed",),
     edge={"translator": {"multi30k-de-en-short"}, "kind": {"verb", "preposition"},
           "d_model": (None, 4)},
-    missing={"rate": "All toys of the same width share one learning rate",
-             "d_model below": "at least four numbers in each row"},
+    missing={"rate": "We tried one learning rate for each width",
+             "d_model below": "no rows shorter than four numbers"},
 )
 TRANSLATORS = ("multi30k-de-en", "multi30k-de-en-short")
 # Kind of word -> (German word, its replacement): English words for both.

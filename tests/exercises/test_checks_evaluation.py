@@ -140,7 +140,7 @@ REFERENCES = list(ch.REFERENCES)
 
 
 @pytest.mark.parametrize("praised, blamed, verdict, message", [
-    (PRAISED, BLAMED, True, "only you can tell"),
+    (PRAISED, BLAMED, True, "Only you can tell"),
     (..., ..., None, "Not attempted"),
     ([..., *PRAISED[1:]], BLAMED, None, "Not attempted"),
     ("Two small dogs", BLAMED, False, "`praised` must be a list of sentences"),

@@ -265,14 +265,15 @@ def test_the_official_test_catches_all_and_refuses_none(name, official, monkeypa
     monkeypatch.setattr(testing, "LIMIT", 60.0)  # a busy machine is no wrong answer
     assert checks.write_the_test(name, official[name]) is True
     said, count = capsys.readouterr().out, len(COMPONENTS[name].broken)
-    assert f"caught {count} of {count}; refused 0 of 3 right ones" in said and count >= 18
+    assert f"caught {count} of {count} broken versions; rejected 0 of 3 correct ones" in said
+    assert count >= 18
 
 
 @each_component
 def test_an_empty_test_catches_nothing(name, capsys):
     assert checks.write_the_test(name, lambda part: None if part else True) is False
     said = capsys.readouterr().out
-    assert "caught 0 of" in said and "refused 0 of 3" in said and "A hint: " in said
+    assert "caught 0 of" in said and "rejected 0 of 3" in said and "A hint: " in said
 
 
 def test_a_test_that_refuses_everything_is_told_so(capsys):
@@ -308,7 +309,7 @@ def test_a_test_that_is_too_exact_is_told_so(capsys):
         assert LayerNorm(4).__class__.__name__ == "LayerNorm"
 
     assert checks.write_the_test("layer norm", my_test) is False
-    assert "refused 3 of 3 right ones" in capsys.readouterr().out
+    assert "rejected 3 of 3 correct ones" in capsys.readouterr().out
 
 
 def test_a_test_that_hangs_is_stopped(monkeypatch, capsys):
