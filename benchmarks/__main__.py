@@ -40,6 +40,7 @@ def main(arguments: list[str] | None = None) -> dict:
                         help="for every contestant (default: %(default)s)")
     parser.add_argument("--rounds", type=count, help="measurements of each contestant")
     parser.add_argument("--run", default="multi30k-de-en", help="trained model that decodes")
+    parser.add_argument("--beside", default="not said", help="what else ran, kept with the numbers")
     parser.add_argument("--out", type=new_folder,
                         help="folder of bench.json and bench.md (default: results; "
                         "with --quick: nothing is saved)")
@@ -109,6 +110,7 @@ def environment(args, source: str) -> dict:
         "threads": args.threads,
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1),  # other programs, in the minute before
+        "beside": args.beside,
         "processor": processor(),
         "python": platform.python_version(),
         **versions,

@@ -285,8 +285,8 @@ def _told(values):
     7,
     hint=(
         "point at the marks of the figure that lie far below the line, and far above it",
-        "below the line: together they cost less than the one that's missed more costs alone. "
-        "Above it: they stand in for each other",
+        "below the line: together they cost less than the costlier one alone. Above it: they stand "
+        "in for each other",
         "hover over a mark of the figure to see its kind, layer and heads, and check that its "
         "interval doesn't contain 0",
     ),
@@ -299,7 +299,7 @@ def two_heads(cheaper, harmful, dearer):
     expect(
         both < alone,
         f"`cheaper`: the loss rises by {both:+.3f} without both, and by {alone:+.3f} if only the "
-        "one that's missed more is removed; look for a pair that costs less",
+        "costlier one is missing; look for a pair that costs less",
     )
     expect(
         high < 0,
@@ -307,10 +307,7 @@ def two_heads(cheaper, harmful, dearer):
         f"difference is {low:+.3f} to {high:+.3f} and contains 0, so these sentences can't settle "
         "it",
     )
-    told = (
-        f"Loss added: {both:+.3f} without both, {alone:+.3f} if only the one that's missed more is "
-        "removed"
-    )
+    told = f"Loss added: {both:+.3f} without both, {alone:+.3f} if only the costlier one is missing"
     first, second = found["settings"]["heads"]
     expect(
         harmful in (first, second),

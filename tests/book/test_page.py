@@ -152,6 +152,24 @@ for n in (1, 2, 3, 5, 8, 13, 16, 30):
     assert json.loads(page_python(code + "print(json.dumps(found))")) == names["found"]
 
 
+def test_a_model_of_the_library_decodes_greedily_in_the_page_as_on_pytorch():
+    """Lab 5 does, and what looks at a model's weights first may use nothing that the page lacks."""
+    code = """
+import json, torch
+from transformer_lib.config import ModelConfig
+from transformer_lib.decoding import greedy_decode
+from transformer_lib.models.transformer import Transformer
+torch.manual_seed(0)
+model = Transformer(ModelConfig(vocab_size=9, d_model=8, n_heads=2, d_ff=8, n_encoder_layers=1,
+                                n_decoder_layers=1, dropout=0.0, max_len=12)).eval()
+found = greedy_decode(model, torch.tensor([[4, 5, 3], [6, 3, 0]]), 5).tolist()
+"""
+    names = {}
+    exec(code, names)
+    told = "from exercises.page.runner import MISSED\nprint(json.dumps([found, sorted(MISSED)]))"
+    assert json.loads(page_python(code + told)) == [names["found"], []]
+
+
 def test_some_functions_that_answers_use_seldom_give_what_pytorch_and_numpy_do():
     code = """
 import json, numpy as np, torch

@@ -49,7 +49,8 @@ INSTALLED |= {str(Path(torch.__file__).parents[1]), "<frozen", "<__array_functio
 _calls = SimpleNamespace(inside=False)
 
 
-# They run for long, and a reader's code in between: errors from within aren't about arguments.
+# They run for a long time, with a reader's code in between: errors from within aren't about
+# arguments.
 LONG = {"transformer_lib.training": ("train", "fit", "update"),
         "transformer_lib.runs.progress": ("ProgressBar",)}
 
