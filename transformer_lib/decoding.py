@@ -35,7 +35,7 @@ def greedy_decode(
 
     src_ids: (B, S), padded. Returns (B, L) new ids, L <= max_len: without <bos>, with <eos> where
     the sentence ended, then padding. max_len None: the source's length + 50 (sec. 6.1).
-    An eos_id that no token has, such as -1, ends nothing early.
+    With an eos_id that no token has, such as -1, no sentence ends early.
     use_cache=False computes the whole prefix again at each step: slower, same ids.
     """
 
@@ -103,7 +103,7 @@ def _generate(
 ) -> Tensor:
     """Extend every sentence by choose(newest ids, state) -> ids (B,) until <eos> or max_len."""
     with evaluating(model):
-        ids, state = model.start(src_ids, bos_id, use_cache)  # (B, T) what is there already
+        ids, state = model.start(src_ids, bos_id, use_cache)  # (B, T), the tokens to start from
         limits = length_limits(model, src_ids, max_len, ids.size(1))  # (B,)
         output = torch.full((len(ids), int(limits.max())), PAD, device=ids.device)
         live = torch.arange(len(ids), device=ids.device)  # sentences not ended
@@ -121,9 +121,9 @@ def _generate(
 
 
 def finished_score(total: Tensor | float, length: int, length_penalty: float) -> Tensor | float:
-    """What finished hypotheses of this length are worth: total / length ** length_penalty.
+    """Score finished hypotheses of this length: total / length ** length_penalty.
 
-    total: sums of log-probabilities, of any shape, which the scores keep. length: tokens, <eos>
+    total: sums of log-probabilities, of any shape; the scores have the same. length: tokens, <eos>
     included. A penalty of 0 favours short outputs, and larger values favour longer ones. (Wu et al.
     2016 divide by a power of (5 + length) / 6 instead.)
     """
@@ -157,7 +157,7 @@ def beam_search(
         )
     device, n = src_ids.device, beam_size
     with evaluating(model):
-        ids, state = model.start(src_ids, bos_id)  # (B, T) what is there already
+        ids, state = model.start(src_ids, bos_id)  # (B, T), the tokens to start from
         first = ids.size(1)  # where the new tokens begin
         limits = length_limits(model, src_ids, max_len, first)  # (B,)
         best_ids = torch.full((len(ids), int(limits.max())), PAD, device=device)

@@ -26,7 +26,7 @@ METRICS = ("bleu", "chrf", "ter", "cer", "wer")
 
 @dataclass(frozen=True)
 class Scores:
-    """Corpus scores in percent. More BLEU and chrF is better; less TER, CER and WER is better."""
+    """Corpus scores in percent. Higher is better for BLEU and chrF, lower for TER, CER and WER."""
 
     bleu: float  # cased, tokenised by sacrebleu's 13a
     chrf: float  # chrF2, runs of one to six characters
@@ -279,7 +279,7 @@ def sentence_scores(
     """One score per sentence, as a list: for sorting and browsing, not for averaging.
 
     metric: as for `bootstrap`. A sentence has few 4-grams, so its BLEU is rough (it uses only the
-    orders that the sentence has); chrF says more.
+    n-grams that fit into the sentence); chrF tells you more.
     """
     check_texts(hypotheses, references)
     if metric == "bleu":

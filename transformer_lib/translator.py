@@ -49,7 +49,7 @@ class Translator:
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The device that the model is on."""
         return next(self.model.parameters()).device
 
     def translate(
@@ -62,7 +62,7 @@ class Translator:
     ) -> list[Translation]:
         """Translate each text by beam search, in batches of at most max_tokens source tokens.
 
-        length_penalty: None means self.length_penalty, which in a recorded run was chosen for it.
+        length_penalty: None means self.length_penalty; a recorded run comes with its own.
         attention=False leaves cross_attention empty and saves one pass over each sentence.
         An empty text, or a text without visible characters, stays empty.
         Raises TypeError for a bare string, ValueError for a sentence longer than the model reads.
@@ -91,7 +91,7 @@ class Translator:
             weights = self.cross_attention(src_ids, ids) if attention else [None] * len(ids)
             return zip(ids, scores, weights, strict=True)
 
-        # Attention is recorded in the one model that all share, so not in several threads.
+        # Attention is recorded in the one model that all threads share, so use a single thread.
         each = map if attention else fast.parallel_map
         found = in_batches(search, sources, max_tokens, self.device, each)
         return [self._translation(ids, *it) for ids, it in zip(sources, found, strict=True)]

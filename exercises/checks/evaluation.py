@@ -436,14 +436,14 @@ def fool(praised, blamed):
     shared = _longest_run(blamed[best], references[best])
     expect(
         low.bleu <= 5 and low.chrf <= 30,
-        f"your right translations get BLEU {low.bleu:.1f} and chrF {low.chrf:.1f}; at most 5 and "
+        f"your correct translations get BLEU {low.bleu:.1f} and chrF {low.chrf:.1f}; at most 5 and "
         f"30 are wanted. blamed[{best}] has the highest chrF, {gains[best]:.0f}"
         + (f', and shares "{shared}" with its reference' if shared else ""),
     )
     return (
-        f"The wrong ones get BLEU {high.bleu:.1f} and chrF {high.chrf:.1f}, the right ones "
-        f"{low.bleu:.1f} and {low.chrf:.1f}. Only you can tell whether the wrong ones really are "
-        "wrong, and the right ones right."
+        f"The wrong translations get BLEU {high.bleu:.1f} and chrF {high.chrf:.1f}, the correct "
+        f"ones {low.bleu:.1f} and {low.chrf:.1f}. Only you can tell whether they really are "
+        "wrong and correct."
     )
 
 

@@ -82,8 +82,8 @@ def dpo_loss(
     """The loss of `reward_loss`, but from the texts' log-probabilities, before and after training.
 
     better, worse: (B,) under the policy; better_before, worse_before: (B,) under the reference.
-    price * log(policy / reference) is the reward that a policy would be the best answer to
-    (Rafailov et al. 2023, eq. 7), so it takes the place of the reward.
+    price * log(policy / reference) is the reward for which the policy would be optimal (Rafailov et
+    al. 2023, eq. 7), so it takes the place of the reward.
     """
     return reward_loss(price * (better - better_before), price * (worse - worse_before))
 

@@ -122,8 +122,8 @@ def keep_likeliest(logits: Tensor, guesses: list[int], q: Tensor | None) -> tupl
 
 
 class KeepByChance:
-    """The same for sampling: keep guess x with probability min(1, p(x) / q(x)), and replace the
-    first rejected one by a draw from max(p - q, 0), normalised (Leviathan et al. 2023, alg. 1).
+    """`keep_likeliest` for sampling: keep guess x with probability min(1, p(x) / q(x)), and replace
+    the first rejected one by a draw from max(p - q, 0), normalised (Leviathan et al. 2023, alg. 1).
     """
 
     def __init__(self, generator: torch.Generator | None = None):

@@ -61,5 +61,5 @@ class LanguageModel(nn.Module):
         return src_ids, DecodingState(cache)
 
     def step(self, ids: Tensor, state: DecodingState) -> Tensor:
-        """ids: (B, T), those that the state has not seen -> logits (B, V) of the next token."""
+        """ids: (B, T), those not yet in the state -> logits (B, V) of the next token."""
         return self.project(self.decode(ids, state.cache)[:, -1])

@@ -78,8 +78,8 @@ class Transformer(nn.Module):
         """tgt_ids: (B, T), memory: (B, S, D) -> hidden (B, T, D).
 
         Without src_mask every memory position is read: pass the source's padding mask when the
-        batch is padded. tgt_mask defaults to padding and causal. With a cache, tgt_ids holds only
-        the new tokens, and memory may hold one row for several hypotheses of a sentence.
+        batch is padded. tgt_mask defaults to hiding padding and future. With a cache, tgt_ids holds
+        only the new tokens, and memory may hold one row for several hypotheses of a sentence.
         """
         start = 0 if cache is None else cache.length
         x = self.embed(self.tgt_embedding(tgt_ids), start)
@@ -92,13 +92,13 @@ class Transformer(nn.Module):
         return self.output(hidden)
 
     def start(self, src_ids: Tensor, bos_id: int, use_cache: bool = True):
-        """Read the sources: the ids to go on from, (B, 1), and the state of the decoding."""
+        """Encode the sources; return the first ids, (B, 1), and the state of the decoding."""
         ids = torch.full((len(src_ids), 1), bos_id, device=src_ids.device)
         cache = self.new_cache() if use_cache else None
         return ids, DecodingState(cache, self.encode(src_ids), padding_mask(src_ids))
 
     def step(self, ids: Tensor, state: DecodingState) -> Tensor:
-        """ids: (B, T), those that the state has not seen -> logits (B, V) of the next token."""
+        """ids: (B, T), those not yet in the state -> logits (B, V) of the next token."""
         hidden = self.decode(ids, state.memory, state.src_mask, cache=state.cache)
         return self.project(hidden[:, -1])
 
@@ -107,5 +107,5 @@ class Transformer(nn.Module):
         return DecoderCache(self.config.n_decoder_layers)
 
     def count_parameters(self) -> int:
-        """Trained numbers, a shared matrix counted once."""
+        """The number of trained weights; a shared matrix counts once."""
         return sum(p.numel() for p in self.parameters())
