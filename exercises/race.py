@@ -9,7 +9,7 @@
 - decoding: a file with `decode(model, sentences)`: lists of ids -> lists of ids, those that
   `greedy_decode` writes for the recorded translator, up to <eos> and without it. More sentences a
   second.
-- translator: a run folder that keeps the rules of the page on the ten-minute translator and that
+- translator: a run folder that keeps to the rules of the page on the ten-minute translator and that
   `verify` finds nothing wrong with. The more BLEU on the test set.
 
 A file and the reference are timed in turn, on texts that are new every time. What counts is the

@@ -115,7 +115,7 @@ def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(tmp_path, trained):
 def test_auto_without_multi30k_takes_mini_and_says_so(capsys, tmp_path):
     assert main(["train", *TINY, "--run", str(tmp_path / "run")]) == 0
     said = capsys.readouterr().out
-    assert "Multi30k is not at hand" in said and "mini corpus (not Multi30k)" in said
+    assert "Multi30k is not available" in said and "mini corpus (not Multi30k)" in said
 
 
 @pytest.mark.parametrize(

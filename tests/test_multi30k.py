@@ -100,7 +100,7 @@ def test_without_a_place_to_keep_it_the_data_is_used(bare, tmp_path, monkeypatch
 def test_with_every_mirror_lost_the_mini_corpus_remains(bare, tmp_path, capsys):
     bare((tmp_path / "nowhere").as_uri())
     assert load_parallel("auto").source == "mini"
-    assert "Multi30k is not at hand" in capsys.readouterr().out
+    assert "Multi30k is not available" in capsys.readouterr().out
 
 
 def test_a_mirror_is_asked_once_and_damage_is_not_kept(bare, tmp_path, monkeypatch):

@@ -50,7 +50,7 @@ class TokenBatchSampler:
             )
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch whose shuffle the next iteration gives."""
+        """Choose the epoch, which determines the shuffle of the next iteration."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -61,7 +61,7 @@ class TokenBatchSampler:
 
     def batches(self) -> list[list[int]]:
         """All batches of the current epoch."""
-        # A fresh generator per epoch: an interrupted run finds its place again by numbers alone.
+        # A fresh generator per epoch, so that an interrupted run can resume from seed and epoch.
         rng = random.Random(f"{self.seed}-{self.epoch}")
         order = list(range(len(self.lengths)))
         if self.shuffle:
@@ -84,8 +84,8 @@ class TokenBatchSampler:
 def _place(source: int, target: int) -> tuple[int, int]:
     """The sort key of a pair: the length of its longer side, then how much longer the source is.
 
-    The second part rises within one length and falls within the next, so that a batch which
-    holds the end of one length and the start of the next contains pairs of similar shape.
+    The second part rises within one length and falls within the next, so that a batch with the
+    end of one length and the start of the next contains pairs of similar shape.
     """
     longer = max(source, target)
     return longer, (source - target) * (-1) ** longer

@@ -9,7 +9,7 @@ from transformer_lib.corpora import folder, hub, mini, multi30k
 
 class Pairs(dict):
     """Split -> list of (source, target) strings; `.source` names where they came from:
-    "multi30k", "mini", or the folder or hub name that was asked for."""
+    "multi30k", "mini", or the requested folder or hub name."""
 
     def __init__(self, splits: dict[str, list[tuple[str, str]]], source: str):
         super().__init__(splits)
@@ -25,8 +25,8 @@ def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pai
     source: "multi30k" is the folder in the environment variable MULTI30K_DIR if that is set,
     else bentrevett/multi30k on the Hugging Face hub, cached by `datasets`, else the first mirror
     that has it; a line warns if the sentences are not those of the recorded runs. "mini" is this
-    project's own small German-English corpus, which needs no network; "auto" is "multi30k" where
-    it can be had, else "mini". Anything else is a folder or another data set of the hub.
+    project's own small German-English corpus, which needs no network; "auto" is "multi30k" if
+    it is available, else "mini". Anything else is a folder or another data set of the hub.
     src, tgt: language codes, the names of the columns (or the keys of a `translation` column).
     Returns Pairs, whose `.source` says whether it is "multi30k" or "mini".
     Raises ValueError for a missing language, a damaged or one-sided line (with its number), or an
@@ -36,7 +36,7 @@ def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pai
         try:
             return load_parallel("multi30k", src, tgt)
         except (ImportError, ConnectionError) as error:
-            print(f"Multi30k is not at hand ({error})")
+            print(f"Multi30k is not available ({error})")
             return load_parallel("mini", src, tgt)
     if not isinstance(source, str) and not hasattr(source, "__fspath__"):
         raise TypeError(f"source is {source!r}; expected a name such as 'multi30k', or a folder.")

@@ -76,7 +76,7 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
     ids = [tokenizer.token_to_id(token) for token in SPECIAL_TOKENS]
     if ids != [PAD, BOS, EOS, UNK]:
         raise ValueError(f"{path} gives {SPECIAL_TOKENS} the ids {ids}; expected [0, 1, 2, 3].")
-    tokenizer.encode_special_tokens = True  # the file does not say it
+    tokenizer.encode_special_tokens = True  # the file does not store this setting
     return tokenizer
 
 

@@ -337,7 +337,7 @@ def average(paths: list[Path]) -> dict[str, Tensor]:
         raise ValueError("no checkpoints to average.")
     total: dict[str, Tensor] = {}
     for path in map(Path, paths):
-        read_state(path)  # raises where the model is not the one that was saved
+        read_state(path)  # raises if the model is not the one that was saved
         for name, tensor in load_weights(path / "model.safetensors").items():
             total[name] = total.get(name, 0) + tensor.double()
     return {name: (tensor / len(paths)).float() for name, tensor in total.items()}
