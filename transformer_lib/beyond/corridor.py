@@ -19,7 +19,7 @@ JUNCTION = 2 + N_PICTURES  # the sights: two signs, the pictures on the wall, th
 
 
 class Walks(NamedTuple):
-    """B walks of T steps: sights (B, T) ids, the sign first; turn (B,), the action it asks for."""
+    """B walks of T steps: sights (B, T) ids, the sign first; turn (B,), the action it means."""
 
     sights: Tensor
     turn: Tensor
@@ -78,7 +78,7 @@ def returns_to_go(rewards: Tensor) -> Tensor:
 
 
 def policy_gradient_loss(agent: Agent, walks: Walks, entropy: float = 0.05) -> Tensor:
-    """Sample actions, and make those likelier that earned more than expected (REINFORCE with a
+    """Sample actions, and make the ones that earned more than expected likelier (REINFORCE with a
     baseline).
 
     One pass is enough for all steps because, apart from where a walk ends, the sights do not depend
@@ -138,8 +138,8 @@ def walk(
 def small_agent(
     residual: str = "pre-norm", n_layers: int = 4, length: int = 12, width: int = 32
 ) -> Agent:
-    """residual: "post-norm", "pre-norm", "gate 2" (GTrXL's, with its bias after the name) or
-    "output gate 2".
+    """Make a small agent. residual: "post-norm", "pre-norm", "gate 2" (GTrXL's, with its bias
+    after the name) or "output gate 2".
     """
     config = BlockConfig(
         width, 4, 2 * width, 0, n_layers, dropout=0.0, max_len=length, positional="learned",

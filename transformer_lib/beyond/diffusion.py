@@ -39,7 +39,7 @@ def diffusion_loss(model: MaskedLanguageModel, ids: Tensor) -> Tensor:
 
 
 def blank(n: int, length: int, mask_id: int) -> Tensor:
-    """n texts of nothing but masks, behind <bos>: (n, 1 + length)."""
+    """n texts of nothing but masks after <bos>: (n, 1 + length)."""
     ids = torch.full((n, 1 + length), mask_id)
     ids[:, 0] = BOS
     return ids
@@ -84,7 +84,7 @@ def fill_in(
 ) -> Tensor:
     """Fill in the masks of ids (B, T) in at most `passes` passes of the model -> (B, T).
 
-    Each pass reads the texts as they are, draws a token for each mask, and keeps its share of them.
+    Each pass reads the texts as they are, draws a token for each mask, and keeps an equal share.
     order: which ones to keep, "random", or "sure" for those that the model found likeliest (Chang
     et al. 2022, MaskGIT; Nie et al. 2025, LLaDA). sure_enough: instead of a share, keep one token
     of each text and all that are likelier than this; the last pass fills in the rest. watch: called

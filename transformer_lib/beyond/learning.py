@@ -20,11 +20,11 @@ def learn(
     faster: dict[str, float] | None = None,
     after: Callable[[int], bool | None] = lambda update: None,
 ) -> list[float]:
-    """Minimise `loss()`, which draws its own batch, with Adam; return the loss of each update.
+    """Minimise `loss()` with Adam (each call draws its own batch); return the loss of each update.
 
     The learning rate rises over `warmup` updates. cooldown: 0 for none; otherwise the rate falls
     linearly to 0 in the last 1 / cooldown of the updates. clip: the largest norm of the gradient.
-    faster: for some parameters' names, a factor on their rate. after: called with the number of
+    faster: factors on the rate, by parameter name. after: called with the number of
     updates so far, from 1; if it returns True, the training run ends.
     """
     faster, groups = faster or {}, {}

@@ -11,7 +11,7 @@ from transformer_lib.normalization import make_norm
 
 
 class DecisionTransformer(nn.Module):
-    """Predicts the action for a past and a wanted return (Chen et al. 2021), n_decoder_layers deep.
+    """Predicts actions from the past and a target return (Chen et al. 2021), n_decoder_layers deep.
 
     Each step of an episode is three tokens: the return still to come, the state, the action. A
     learned vector for the step's number is added to all three; config.max_len: the longest episode.
@@ -45,8 +45,8 @@ class DecisionTransformer(nn.Module):
         return self.norm((three + self.embed_step(steps)[:, :, None]).flatten(1, 2))
 
     def forward(self, returns: Tensor, states: Tensor, actions: Tensor, steps: Tensor) -> Tensor:
-        """As for `tokens` -> logits (B, T, n_actions), the action to take in each state. They come
-        from the state's own token, which sees the past and the return, but not its action.
+        """Arguments as for `tokens` -> logits (B, T, n_actions), the action to take in each state.
+        They come from the state's own token, which sees the past and the return, not its action.
         """
         x = self.tokens(returns, states, actions, steps)  # (B, 3T, D)
         x = self.decoder(x, tgt_mask=causal_mask(x.size(1), device=x.device))
