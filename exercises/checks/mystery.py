@@ -274,7 +274,7 @@ def case_10(cause, evidence):
 
 
 @judged(11, hint=(
-    "ask mystery 10 for the answers to all 512 strings of three letters, with other letters before",
+    "ask mystery 10 for its answers to all 512 strings of three letters, with others in front",
     "most answers are right; with one string the answer is the same, whatever comes before it",
     "that answer is a word of seven letters",
 ), example=("dab", "cabbage"))

@@ -155,7 +155,7 @@ def _band(kernel, n, shift=0):
     inputs=lambda width=3, n=6: (torch.randn(width), n),
     vary=(dict(width=5, n=7), dict(width=1, n=4), dict(width=7, n=8)),
     hint=(
-        "entry (i, j) depends on j - i alone",
+        "entry (i, j) depends only on j - i",
         "row i holds kernel[j - i + width // 2] at column j, and 0 outside the kernel",
     ),
     wrong="A @ x is not the convolution",

@@ -85,7 +85,7 @@ def shuffle_patches(images: Tensor, order: Tensor, patch: int = 2) -> Tensor:
 
 
 def shift(images: Tensor) -> Tensor:
-    """Move each picture by a random step of its own: -1, 0 or 1 pixel down, and across."""
+    """Move each picture by a random step of its own: -1, 0 or 1 pixel down, and likewise across."""
     down, across = torch.randint(3, (2, len(images), 1, 1))
     rows = torch.arange(8)[:, None] + down  # (N, 8, 1)
     columns = torch.arange(8) + across  # (N, 1, 8)

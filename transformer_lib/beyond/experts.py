@@ -122,7 +122,7 @@ class ExpertLanguageModel(LanguageModel):
         self.register_buffer("table", table)
 
     def decode(self, ids: Tensor, cache: DecoderCache | None = None) -> Tensor:
-        """ids: (B, T), with a cache only the new ones -> hidden (B, T, D)."""
+        """ids: (B, T), only the new ones if there is a cache -> hidden (B, T, D)."""
         if self.table is not None:
             for layer in self.decoder.layers:
                 layer.feed_forward.router.which = self.table[ids]

@@ -28,9 +28,9 @@ def stream_batches(
 ) -> Batches:
     """Batches of streams: the ids to read, (B, S + T), and those to predict there, (B, S + T).
 
-    sources end with <eos>, targets are between <bos> and <eos>. In the source there is nothing to
-    predict (PAD) unless count_source is set, when it is the next token. With the same seed, batches
-    hold the same pairs as those of training.translation_batches.
+    sources end with <eos>, targets are between <bos> and <eos>. At the source's positions
+    there is nothing to predict (PAD), or with count_source, the next token. With the same seed,
+    batches hold the same pairs as those of training.translation_batches.
     """
     pairs = list(zip(sources, targets, strict=True))
     read = [source + target[:-1] for source, target in pairs]
@@ -96,7 +96,7 @@ class TwoPartLanguageModel(PrefixLanguageModel):
                     setattr(module, name, ByPart(child))
 
     def decode(self, ids: Tensor, cache: DecoderCache | None = None) -> Tensor:
-        """ids: (B, T), with a cache only the new ones -> hidden (B, T, D)."""
+        """ids: (B, T), only the new ones if there is a cache -> hidden (B, T, D)."""
         is_source = (ids == BOS).cumsum(1) == 0  # (B, T)
         if cache is not None and cache.length:
             is_source = torch.zeros_like(is_source)  # the source is in the cache

@@ -29,12 +29,12 @@ def dilated(window: int, dilation: int) -> Rule:
 
 
 def strided(stride: int) -> Rule:
-    """Links to near keys and every `stride`-th beyond (Sparse Transformer, Child et al. 2019)."""
+    """Links to near keys, and every `stride`-th beyond (Sparse Transformer, Child et al. 2019)."""
     return lambda i, j: ((i - j).abs() < stride) | ((i - j) % stride == 0)
 
 
 def blockwise(block: int, size: int, shift: int = 0) -> Rule:
-    """Cuts the text into blocks; a query sees the block `shift` further on (Qiu et al. 2020).
+    """Cuts the text into blocks; a query sees the block `shift` blocks on (Qiu et al. 2020).
 
     Each head has its own shift, so that several heads together cover several blocks.
     """
@@ -48,7 +48,7 @@ def with_global(n_global: int) -> Rule:
 
 
 def random_links(size: int, block: int, n_links: int, seed: int = 0) -> Rule:
-    """Each block of queries sees `n_links` random blocks of keys, or all of them (BigBird)."""
+    """Each block of queries sees `n_links` random blocks of keys, at most all of them (BigBird)."""
     n_blocks = -(-size // block)
     generator = torch.Generator().manual_seed(seed)
     order = torch.rand(n_blocks, n_blocks, generator=generator).argsort(-1)
@@ -63,12 +63,12 @@ def any_of(*rules: Rule) -> Rule:
 
 
 def causal(rule: Rule) -> Rule:
-    """A rule without those of its links that look ahead."""
+    """The rule without the links that look ahead."""
     return lambda i, j: rule(i, j) & (j <= i)
 
 
 def as_mask(rule: Rule, size: int) -> Tensor:
-    """The rule as a mask for any attention of this book: (1, 1, T, T) bool, True = may attend."""
+    """The rule as a mask for any attention in this book: (1, 1, T, T) bool, True = may attend."""
     place = torch.arange(size)
     return rule(place[:, None], place[None, :]).expand(size, size)[None, None]
 

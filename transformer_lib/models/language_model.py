@@ -35,7 +35,7 @@ class LanguageModel(nn.Module):
         return self.project(self.decode(ids))
 
     def decode(self, ids: Tensor, cache: DecoderCache | None = None) -> Tensor:
-        """ids: (B, T), with a cache only the new ones -> hidden (B, T, D)."""
+        """ids: (B, T), only the new ones if there is a cache -> hidden (B, T, D)."""
         start = 0 if cache is None else cache.length
         x = self.embed(self.embedding(ids), start)
         return self.decoder(x, tgt_mask=self.mask(ids, start), cache=cache)
@@ -50,12 +50,12 @@ class LanguageModel(nn.Module):
 
     def start(self, src_ids: Tensor, bos_id: int, use_cache: bool = True):
         """src_ids: (B, T) prompts of one length, <bos> included where the model knows one. Returns
-        them, to go on from, and the state of the decoding.
+        the ids to continue from (src_ids itself) and the decoding state.
         """
         if not src_ids.size(1) or (src_ids == PAD).any():
             raise ValueError(
-                "a prompt is empty or holds padding: prompts in one batch need one length, so "
-                "give those of each length a batch of their own."
+                "a prompt is empty or holds padding: all prompts in a batch must have one length, "
+                "so give those of each length a batch of their own."
             )
         cache = DecoderCache(self.config.n_decoder_layers) if use_cache else None
         return src_ids, DecodingState(cache)
