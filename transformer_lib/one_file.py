@@ -351,7 +351,7 @@ def train(training, steps, held_out, validate_every=50):
 
 @torch.no_grad()
 def greedy_decode(model, src, max_len=12):
-    """src (B, S) -> ids (B, T), <eos> included, padded behind it"""
+    """src (B, S) -> ids (B, T), <eos> included, padded after it"""
     was_training = model.training
     model.eval()
     memory, caches = model.encode(src), [{} for _ in model.decoder.layers]

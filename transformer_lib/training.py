@@ -115,12 +115,12 @@ def train(
     loss: Callable[..., Tensor] | None = None,
     rate: Callable[[TrainConfig, int, int], float] | None = None,
 ) -> list[dict]:
-    """Train a translation model: `fit` (see there) with batches and loss for sentence pairs.
+    """Train a translation model: call `fit` with batches and a loss for sentence pairs.
 
     pairs: {"train": [(source, target), ...], "validation": [...]}, as from data.load_parallel;
-    where there's no "validation", nothing is measured while it trains. data_info (source,
+    without "validation", nothing is measured during training. data_info (source,
     languages) is kept in run_dir/config.json. loss: a loss to use instead of translation_loss.
-    Raises ValueError, too, if the data is empty or the tokenizer is not the model's.
+    Also raises ValueError if the data is empty or the tokenizer is not the model's.
     """
     require_fit(tokenizer, model.config.vocab_size)
     require_pairs(pairs, SPLITS)
@@ -199,18 +199,18 @@ def fit(
     files: dict[str, str] | None = None,
     rate: Callable[[TrainConfig, int, int], float] | None = None,
 ) -> list[dict]:
-    """Train until config.max_steps, or go on from where an interrupted run in `run_dir` stopped.
+    """Train until config.max_steps, continuing an interrupted run in `run_dir` if there is one.
 
     loss(model, batch): the mean over the tokens that batches.n_tokens counts. validate(): numbers
     that measure the model. data_info, files (name -> text): kept in run_dir; they identify the run.
     rate(config, step, d_model): the learning rate of an update, instead of schedule.learning_rate.
     Returns the metrics, one dictionary per log entry, as in run_dir/metrics.jsonl; `on_log` gets
-    each as it is written (by the first process alone, if there are several). The model ends with
+    each as it is written (only by the first process, if there are several). The model ends with
     the averaged weights of the last checkpoints, as run_dir/model.safetensors holds them (16-bit).
     Under torchrun, all processes must see the same run_dir.
 
     Raises TrainingDiverged if a loss is NaN or infinite; ValueError if run_dir holds another run;
-    OSError if it cannot be written; KeyboardInterrupt after a first Ctrl-C, once all is saved.
+    OSError if it cannot be written; KeyboardInterrupt after a first Ctrl-C, once all is on disk.
     """
     processes, device = Processes(config.device), pick_device(config.device)
     bf16 = uses_bf16(config.precision, device)

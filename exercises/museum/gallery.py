@@ -52,9 +52,9 @@ def compared(value, healthy, form):
         return f"{value} (healthy: {low} to {high})"
     given = format(value, form)
     if round(healthy[0], 2) <= round(value, 2) <= round(healthy[1], 2):  # as they are printed
-        return f"{given}, like the healthy ones ({low} to {high})"
+        return f"{given}, as in healthy runs ({low} to {high})"
     way = "less" if value < healthy[0] else "more"
-    return f"{given}, {way} than the healthy ones ({low} to {high})"
+    return f"{given}, {way} than in healthy runs ({low} to {high})"
 
 
 def looks(name):
@@ -166,7 +166,7 @@ def _evidence(name):
                 known or [[0, 0.0]],
                 "updates",
                 "training loss",
-                f"Training loss: {record['first']} at first, {record['last']} in the end; the "
+                f"Training loss: {record['first']} at first, {record['last']} at the end; the "
                 f"healthy program has {healthy['first']} and {healthy['last']}.",
                 beside=("healthy", healthy["curve"]),
             )
@@ -192,7 +192,7 @@ def _table(record):
         for source, target, output in record["outputs"]  # "<bos>" among others
     )
     return (
-        "<table><thead><tr><th>source</th><th>right</th><th>written</th></tr></thead>"
+        "<table><thead><tr><th>source</th><th>correct</th><th>written</th></tr></thead>"
         f"<tbody>{rows}</tbody></table>"
     )
 

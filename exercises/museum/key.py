@@ -154,7 +154,7 @@ OUTPUTS_WRONG = Question(
     fine_alone,
     no=Question(
         "Change the end of the target: do the logits before it change?",
-        "Two forward passes in eval mode, with the first tokens equal.",
+        "Make two forward passes in eval mode that share their first tokens.",
         breaks("the_past_ignores_the_future"),
         yes=Question(
             "Is the causal mask of four positions a triangle: row i True at 0 to i?",
@@ -167,8 +167,8 @@ OUTPUTS_WRONG = Question(
             ),
         ),
         no=Question(
-            "Does the loss ask for the wrong thing: is it tiny for a model that only repeats what "
-            "it has read, or does <eos> not count?",
+            "Is the loss tiny for a model that only repeats what it has read, or does it not count "
+            "<eos>?",
             "Compute the loss with logits that name the last token read, and check which "
             "positions get a gradient.",
             breaks("a_parrot_scores_badly", "the_end_is_learned_too"),
@@ -181,7 +181,7 @@ ROOT = Question(
     "Try a source that is longer than all the others, an empty one, and half precision.",
     fails,
     yes=Question(
-        "Already in ordinary training?",
+        "Does that already happen in ordinary training?",
         "Watch the first updates.",
         fails_in_training,
     ),

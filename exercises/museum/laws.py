@@ -300,7 +300,7 @@ def the_loss_ignores_padding(p):
 
 @law
 def the_end_is_learned_too(p):
-    """The loss asks for <eos> after the last letter."""
+    """The loss counts <eos> after the last letter."""
     read = []
 
     def model(src, tgt):
@@ -530,7 +530,7 @@ def the_cache_changes_nothing(p):
 
 @law
 def a_step_computes_one_token(p):
-    """Decoding asks the decoder for each token once."""
+    """Decoding sends each token through the decoder once."""
     model, asked = small(p), []
     handle = model.decoder.register_forward_pre_hook(lambda _, x: asked.append(x[0].size(1)))
     length = p.greedy_decode(model, letters(1, 5), max_len=10).size(1)

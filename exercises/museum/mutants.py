@@ -518,7 +518,7 @@ COMPONENTS = {
         Component(
             "loss",
             "loss(logits, targets, smoothing=0.1) -> the mean over the tokens that are not 0, in "
-            "nats, as torch's cross_entropy with label_smoothing",
+            "nats, as in torch's cross_entropy with label_smoothing",
             lambda p: p.label_smoothed_cross_entropy,
             LOSS,
             (loss_by_pytorch, loss_by_soft_targets, loss_token_by_token),

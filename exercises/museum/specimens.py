@@ -125,7 +125,7 @@ LOSS_END = "    return (loss * real).sum() / real.sum()\n"
 specimen(
     "mask-thrown-away", "The masked scores are thrown away", "03_masks",
     (MASKING, "        scores.masked_fill(~mask, -math.inf)\n"),
-    looks="Training loss {loss}; validation loss {validation}. Right translations: {share}.",
+    looks="Training loss {loss}; validation loss {validation}. Correct translations: {share}.",
     why="masked_fill returns a new tensor. Without the underscore, and without the assignment, the "
         "scores stay as they were, and each position reads the token that it should predict.",
     hides="As long as you only watch the loss, which looks better than it should.",
@@ -136,7 +136,7 @@ specimen(
 specimen(
     "mask-tiny-number", "The hidden scores become a tiny number, not minus infinity", "03_masks",
     (MASKING, "        scores = scores.masked_fill(~mask, -1e-12)\n"),
-    looks="Training loss {loss}. Right translations: {share}.",
+    looks="Training loss {loss}. Correct translations: {share}.",
     why="-1e-12 is nearly 0, a score like any other. The softmax gives it its full share.",
     hides="Until something is decoded. The mask is there, has the right shape, and is used.",
     law="the_past_ignores_the_future", source=GITHUB + "hyunwoongko/transformer/issues/10",
@@ -147,7 +147,7 @@ specimen(
     "mask-of-the-past", "The causal mask is upside down", "03_masks",
     ("dtype=torch.bool).tril()\n", "dtype=torch.bool).triu()\n"),
     looks="Training loss {loss}, validation loss {validation}. It writes one letter again and "
-          "again; right: {share}.",
+          "again; correct: {share}.",
     why="triu keeps the diagonal and what's above it, so every position reads itself and the future.",
     hides="Until something is decoded, because then there's no future to read.",
     law="the_past_ignores_the_future", source=GITHUB + "pytorch/examples/issues/649",
@@ -157,7 +157,7 @@ specimen(
 specimen(
     "mask-one-too-far", "The causal mask lets one token too many through", "03_masks",
     ("dtype=torch.bool).tril()\n", "dtype=torch.bool).tril(diagonal=1)\n"),
-    looks="Training loss {loss}, validation loss {validation}. The outputs don't end; right: "
+    looks="Training loss {loss}, validation loss {validation}. The outputs don't end; correct: "
     "{share}.",
     why="Position t predicts token t + 1, and diagonal=1 shows it exactly that token.",
     hides="Until something is decoded. At a glance, a picture of the mask looks right.",
@@ -180,7 +180,7 @@ specimen(
 specimen(
     "padding-masks-queries", "The padding mask hides queries instead of keys", "03_masks",
     ("    return (ids != PAD)[:, None, None, :]\n", "    return (ids != PAD)[:, None, :, None]\n"),
-    looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}, with healthy "
+    looks="In a batch {right:.0%} are right, one sentence at a time {alone:.0%}, with healthy "
           "weights.",
     why="The last axis but one belongs to the queries, so real tokens go on reading padding. A "
     "target of one token fits by broadcasting, so decoding runs; longer ones may not even fit.",
@@ -192,7 +192,7 @@ specimen(
 specimen(
     "mask-other-convention", "The padding mask is True where nobody may look", "03_masks",
     ("    return (ids != PAD)[:, None, None, :]\n", "    return (ids == PAD)[:, None, None, :]\n"),
-    looks="Training loss {loss}. Right translations: {share}. The outputs have nothing to do with "
+    looks="Training loss {loss}. Correct translations: {share}. The outputs have nothing to do with "
           "their sources.",
     why="PyTorch's nn.MultiheadAttention hides where its mask is True; its "
     "scaled_dot_product_attention reads there. If you take the wrong one of the two, only "
@@ -204,7 +204,7 @@ specimen(
 specimen(
     "source-padding-read", "Cross-attention gets no mask", "10_decoder",
     ("self.cross_attention(y, memory, memory_mask))", "self.cross_attention(y, memory))"),
-    looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}, with healthy "
+    looks="In a batch {right:.0%} are right, one sentence at a time {alone:.0%}, with healthy "
           "weights.",
     why="The source of a batch is padded to its longest sentence, and the decoder reads the memory "
         "of the padding as well.",
@@ -217,7 +217,7 @@ specimen(
     "row-of-nothing", "A query that may read nothing becomes NaN", "03_masks",
     ("    weights = scores.masked_fill(nothing, 0.0).softmax(-1).masked_fill(nothing, 0.0)\n",
      "    weights = scores.softmax(-1)\n"),
-    looks="Right translations: {share}. As soon as a query has no key left, everything is nan.",
+    looks="Correct translations: {share}. As soon as a query has no key left, everything is nan.",
     why="The softmax of a row of minus infinities is 0 / 0. One such row makes the loss NaN, and "
         "the next update makes all weights NaN.",
     hides="Until the first empty source, or the first batch that's padded on the left.",
@@ -228,7 +228,7 @@ specimen(
 specimen(
     "mask-too-large-a-number", "-1e9 doesn't fit into half precision", "03_masks",
     (MASKING, "        scores = scores.masked_fill(~mask, -1e9)\n"),
-    looks="Right translations: {share}. In half precision the first forward pass stops.",
+    looks="Correct translations: {share}. In half precision the first forward pass stops.",
     why="The largest float16 is 65,504. Besides, a query that may read nothing gets the mean of "
     "all values, because its scores are all equal.",
     hides="Until somebody turns on mixed precision.",
@@ -243,7 +243,7 @@ SCALED = "    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # (..., 
 specimen(
     "scale-forgotten", "The scores are not divided by the root of d_k", "02_scaled_dot_product_attention",
     (SCALED, "    scores = q @ k.transpose(-2, -1)  # (..., T, S)\n"),
-    looks="Training loss {loss}. Right translations: {share}.",
+    looks="Training loss {loss}. Correct translations: {share}.",
     why="Scores grow with the width of a head, so the softmax starts out sharper, and training "
     "starts from a different point.",
     hides="For a long time: it does learn, only worse, and that looks like a badly chosen learning "
@@ -256,7 +256,7 @@ specimen(
     ("        output, self.weights = scaled_dot_product_attention(q, k, v, mask, dropout_p)\n",
      "        q = q / self.n_heads**0.5  # sqrt(d_model) in place of sqrt(d_k)\n"
      "        output, self.weights = scaled_dot_product_attention(q, k, v, mask, dropout_p)\n"),
-    looks="Training loss {loss}. Right translations: {share}.",
+    looks="Training loss {loss}. Correct translations: {share}.",
     why="Each head works on d_model / n_heads features. If you divide by more, the weights start "
     "out flatter, and the projections can learn to make up for it.",
     hides="For good: only weights from elsewhere, or a law, will show it.",
@@ -279,7 +279,7 @@ specimen(
     "heads-not-transposed", "Heads are split by a view, without the transpose", "04_multi_head_attention",
     ("        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)\n",
      "        return x.reshape(x.size(0), self.n_heads, x.size(1), -1)\n"),
-    looks="Training loss {loss}, validation loss {validation}. Right translations: {share}.",
+    looks="Training loss {loss}, validation loss {validation}. Correct translations: {share}.",
     why="The shape is right and the numbers are not: a head gets whole tokens instead of a slice "
     "of each, and a position contains features of several tokens, later ones included.",
     hides="Until something is decoded. In a model that doesn't decode, for good: it trains all the "
@@ -292,7 +292,7 @@ specimen(
     "heads-not-joined", "Heads are joined by a view, without the transpose back", "04_multi_head_attention",
     ("        return x.transpose(1, 2).flatten(2)\n",
      "        return x.reshape(x.size(0), x.size(2), -1)\n"),
-    looks="Training loss {loss}, validation loss {validation}. Right translations: {share}.",
+    looks="Training loss {loss}, validation loss {validation}. Correct translations: {share}.",
     why="A token's new vector is made from one head's outputs for several tokens.",
     hides="Until something is decoded. (Where it was found, a test of training had passed all the "
     "same: the task was to copy.)",
@@ -303,7 +303,7 @@ specimen(
     "attention-never-drops", "The dropout of the attention weights is not passed on", "04_multi_head_attention",
     ("        self.self_attention = MultiHeadAttention(d_model, n_heads, dropout)\n",
      "        self.self_attention = MultiHeadAttention(d_model, n_heads)\n"),
-    looks="Training loss {loss}. Right translations: {share}. The model is regularised less than "
+    looks="Training loss {loss}. Correct translations: {share}. The model is regularised less than "
     "you asked for.",
     why="The argument has a default of 0, so nothing complains that it's missing.",
     hides="For good, unless the experiment is about regularisation.",
@@ -318,7 +318,7 @@ specimen(
     "norm-unbiased", "The norm divides by the unbiased standard deviation", "07_normalization",
     ("        variance = x.var(-1, keepdim=True, unbiased=False)\n",
      "        variance = x.var(-1, keepdim=True)\n"),
-    looks="Training loss {loss}. Right translations: {share}. Compared with nn.LayerNorm with "
+    looks="Training loss {loss}. Correct translations: {share}. Compared with nn.LayerNorm with "
     "the same gain and bias, the numbers differ.",
     why="var divides by D - 1 unless you tell it not to. The gain can learn the factor.",
     hides="Until somebody loads weights that were trained elsewhere.",
@@ -330,8 +330,8 @@ specimen(
     "norm-outside-epsilon", "Epsilon is outside the root", "07_normalization",
     (NORM_END, "        return (x - mean) / (torch.sqrt(variance) + self.eps) * self.weight + "
     "self.bias\n"),
-    looks="Training loss {loss}. Right translations: {share}. Compared with nn.LayerNorm, very "
-    "small vectors come out differently.",
+    looks="Training loss {loss}. Correct translations: {share}. Compared with nn.LayerNorm, very "
+    "small vectors give different results.",
     why="Inside the root, epsilon keeps very small vectors small. Outside, it's far too small "
     "for that, and they're blown up to size 1.",
     hides="For good: a test on ordinary numbers passes.",
@@ -343,7 +343,7 @@ specimen(
     "norm-one-gain", "One gain serves all features", "07_normalization",
     ("nn.Parameter(torch.ones(d_model))", "nn.Parameter(torch.ones(1))"),
     ("nn.Parameter(torch.zeros(d_model))", "nn.Parameter(torch.zeros(1))"),
-    looks="Training loss {loss}. Right translations: {share}. The model has {parameters:,} "
+    looks="Training loss {loss}. Correct translations: {share}. The model has {parameters:,} "
           "parameters; {healthy[parameters]:,} are expected.",
     why="Where there should be a vector, a scalar broadcasts without any warning.",
     hides="Until weights are loaded, because their shapes don't fit.",
@@ -356,7 +356,7 @@ specimen(
     "unbiased=False)\n",
      "        mean = x.mean(1, keepdim=True)\n        variance = x.var(1, keepdim=True, "
      "unbiased=False)\n"),
-    looks="Training loss {loss}, validation loss {validation}. Right translations: {share}.",
+    looks="Training loss {loss}, validation loss {validation}. Correct translations: {share}.",
     why="Axis 1 is the tokens of a sentence. The mean tells each position about the later ones, "
     "and in decoding, one token at a time, x - mean is zero.",
     hides="Until something is decoded token by token.",
@@ -367,10 +367,10 @@ specimen(
     "residual-normalised", "The residual adds the normalised input", "08_feed_forward_and_residuals",
     ("        return x + self.dropout(sublayer(self.norm(x)))\n",
      "        x = self.norm(x)\n        return x + self.dropout(sublayer(x))\n"),
-    looks="Training loss {loss}. Right translations: {share}.",
+    looks="Training loss {loss}. Correct translations: {share}.",
     why="The name x is reused, so what should go through untouched is normalised at every "
     "sublayer.",
-    hides="For good: it trains, only somewhat worse. PyTorch's own norm_first started out with it.",
+    hides="For good: it trains, only somewhat worse. PyTorch's own norm_first had this bug at first.",
     law="a_silent_sublayer_changes_nothing", source=GITHUB + "pytorch/pytorch/issues/61165",
     shows=("curve",),
     confused_with=("final-norm-forgotten", "norm-unbiased", "layers-in-a-list"),
@@ -379,7 +379,7 @@ specimen(
     "final-norm-forgotten", "The norm after the last layer is forgotten",
     "07a_pre_norm_and_warm_up",
     ("        return self.norm(x)\n\n\nclass Embedding", "        return x\n\n\nclass Embedding"),
-    looks="Training loss {loss}. Right translations: {share}. The first loss is {first:.1f}; the "
+    looks="Training loss {loss}. Correct translations: {share}. The first loss is {first:.1f}; the "
     "healthy program's is {healthy[first]:.1f}.",
     why="Post-norm ends in a norm anyway. If you turn it into pre-norm, you have to add one at "
     "the end.",
@@ -391,7 +391,7 @@ specimen(
     "embedding-not-scaled", "The embedding is not multiplied by the root of d_model", "05_tokens_and_embeddings",
     ("        return self.lookup(ids) * math.sqrt(self.lookup.embedding_dim)\n",
      "        return self.lookup(ids)\n"),
-    looks="Training loss {loss}. Right translations: {share}.",
+    looks="Training loss {loss}. Correct translations: {share}.",
     why="The numbers in a row start at a size of 1 / sqrt(d_model), and the positions drown them; "
         "training has to make them grow first.",
     hides="For a long time: it does learn, only later.",
@@ -402,7 +402,7 @@ specimen(
     "positions-forgotten", "Positions are never added", "06_positional_encodings",
     ("        return self.dropout(x + self.positions[start : start + x.size(1)])\n",
      "        return self.dropout(x)\n"),
-    looks="Training loss {loss}. The letters are often right and their order isn't; right "
+    looks="Training loss {loss}. The letters are often right and their order isn't; correct "
     "translations: {share}.",
     why="Attention doesn't know where a key is, so the source is a bag of letters.",
     hides="Here, not at all. In translation, where the words themselves suggest their order, for "
@@ -417,7 +417,7 @@ specimen(
      "    sine, cosine = position / 10000 ** (2 * exponent), position / 10000 ** (2 * exponent + "
      "2 / d_model)\n"
      "    return torch.stack([sine.sin(), cosine.cos()], -1).flatten(1).float()\n"),
-    looks="Training loss {loss}. Right translations: {share}.",
+    looks="Training loss {loss}. Correct translations: {share}.",
     why="The loop already counts in steps of two, and the formula's 2i is then taken literally. A "
         "step of k places is no longer a rotation, and half of the waves are nearly constant.",
     hides="For good: it's in the code of a much-copied tutorial.",
@@ -427,7 +427,7 @@ specimen(
 specimen(
     "positions-too-short", "The table of positions ends with the training data", "06_positional_encodings",
     ("                 max_len=64):", "                 max_len=9):"),
-    looks="Right translations: {share}, on sentences like those in training. A longer one stops "
+    looks="Correct translations: {share}, on sentences like those in training. A longer one stops "
           "the program.",
     why="The table was made as long as the longest training sentence.",
     hides="Until the first longer sentence at inference.",
@@ -458,7 +458,7 @@ specimen(
      "        self.layers = nn.ModuleList([copy.deepcopy(layer) for _ in range(n_layers)])\n"),
     (("            if weight.dim() > 1:\n                nn.init.xavier_uniform_(weight)\n",
       "            pass  # the initialisation of each layer is kept\n")),
-    looks="Training loss {loss}. Right translations: {share}. In a model of several layers, they "
+    looks="Training loss {loss}. Correct translations: {share}. In a model of several layers, they "
     "all start out as the same function.",
     why="deepcopy copies the random numbers, too. If all weights are drawn again afterwards, "
     "that does no harm; if they aren't, all layers start out as the same function.",
@@ -472,7 +472,7 @@ specimen(
     ("        self.layers = nn.ModuleList([Layer(*sizes, cross_attention) for _ in "
     "range(n_layers)])\n",
      "        self.layers = [Layer(*sizes, cross_attention) for _ in range(n_layers)]\n"),
-    looks="Training loss {loss}. Right translations: {share}. The model has {parameters:,} "
+    looks="Training loss {loss}. Correct translations: {share}. The model has {parameters:,} "
           "parameters; {healthy[parameters]:,} are expected.",
     why="A module doesn't look into plain lists, so the layers aren't in parameters(): they "
     "aren't trained, saved or moved to the GPU, and eval() doesn't reach their dropout.",
@@ -484,7 +484,7 @@ specimen(
     "encoder-detached", "The encoder is cut off from the gradient", "11_whole_model",
     ("        memory = self.encode(src)\n        return self.output(",
      "        memory = self.encode(src).detach()\n        return self.output("),
-    looks="Training loss {loss}. Right translations: {share}.",
+    looks="Training loss {loss}. Correct translations: {share}.",
     why="All it takes is one detach, .data or no_grad too many: the decoder learns to read a "
         "random encoder.",
     hides="For a long time: a random encoder keeps much of what it reads, so the loss falls.",
@@ -496,10 +496,10 @@ specimen(
     ("        nn.init.normal_(self.output.weight, std=d_model**-0.5)\n",
      "        nn.init.normal_(self.output.weight)\n"),
     looks="The first loss is {first:.1f}; guessing among all tokens costs {guess:.1f}. The last: "
-          "{loss}. Right translations: {share}.",
+          "{loss}. Correct translations: {share}.",
     why="Rows of standard deviation 1, as nn.Embedding makes them: the logits have a standard "
-    "deviation of sqrt(d_model), and the untrained model is sure of nonsense. Tied weights pass "
-    "it on.",
+    "deviation of sqrt(d_model), and the untrained model is sure of nonsense. With tied "
+    "weights, the embedding is too large as well.",
     hides="Once a few hundred steps have been made: by then, only the first number in the log shows it.",
     law="an_untrained_model_knows_nothing",
     confused_with=("rate-by-epoch", "final-norm-forgotten", "gradient-never-cleared"),
@@ -511,7 +511,7 @@ specimen(
     "target-not-shifted", "The target is not shifted", "12_batches_loss_schedule",
     ("    read, predicted = tgt[:, :-1], tgt[:, 1:]\n",
      "    read, predicted = tgt[:, :-1], tgt[:, :-1]\n"),
-    looks="Training loss {loss}; it reaches its floor within a few updates. Right translations: "
+    looks="Training loss {loss}; it reaches its floor within a few updates. Correct translations: "
           "{share}.",
     why="The model is asked for the token that it has just read. So it copies it: after <bos> it "
     "says <bos>, and goes on saying it.",
@@ -522,7 +522,7 @@ specimen(
 specimen(
     "padding-counted", "Padding counts in the loss", "12_batches_loss_schedule",
     ("    real = targets != PAD\n", "    real = torch.ones_like(targets)\n"),
-    looks="Training loss {loss}. Right translations: {share}.",
+    looks="Training loss {loss}. Correct translations: {share}.",
     why="Padding is easy to predict, so the mean is low, and it depends on which sentences share "
     "a batch.",
     hides="For good, if losses are never compared between batch sizes or programs.",
@@ -532,7 +532,7 @@ specimen(
 specimen(
     "loss-per-place", "The loss is divided by all positions, padding included", "12_batches_loss_schedule",
     (LOSS_END, "    return (loss * real).mean()\n"),
-    looks="Training loss {loss}. Right translations: {share}.",
+    looks="Training loss {loss}. Correct translations: {share}.",
     why="The sum leaves padding out but the division doesn't, so a batch with a lot of padding "
     "counts less.",
     hides="For good: the number in the log is only somewhat too small.",
@@ -542,7 +542,7 @@ specimen(
 specimen(
     "end-is-padding", "<eos> doubles as padding, and doesn't count", "12_batches_loss_schedule",
     ("    real = targets != PAD\n", "    real = (targets != PAD) & (targets != EOS)\n"),
-    looks="Training loss {loss}. The outputs begin well and don't end; right: {share}.",
+    looks="Training loss {loss}. The outputs begin well but don't end; correct: {share}.",
     why="With pad_token = eos_token, leaving padding out of the loss leaves <eos> out as well, "
     "so the model never learns to stop.",
     hides="Until something is decoded.",
@@ -554,10 +554,10 @@ specimen(
     ("    log_p = logits.log_softmax(-1)\n    loss",
      "    log_p = logits.softmax(-1).log_softmax(-1)\n    loss"),
     looks="The loss goes from {first:.2f} to {last:.2f}; the healthy program's goes from "
-    "{healthy[first]:.2f} to {healthy[last]:.2f}. Right translations: {share}.",
+    "{healthy[first]:.2f} to {healthy[last]:.2f}. Correct translations: {share}.",
     why="Probabilities lie between 0 and 1. As logits, they can never give odds of more than e "
     "to 1, so the loss has a high floor and small gradients.",
-    hides="For a long time, as a badly chosen learning rate: the loss does fall, a little.",
+    hides="For a long time, disguised as a badly chosen learning rate: the loss does fall, a little.",
     law="the_loss_equals_pytorchs", source=GITHUB + "bowang-lab/Transformer-GCN-QA/pull/32",
     confused_with=("rate-by-epoch", "layers-in-a-list", "padding-counted"),
 )
@@ -578,10 +578,10 @@ specimen(
     ("        rate = noam(self.step, self.model.d_model, self.warmup)\n",
      "        rate = noam(1 + self.seen * self.batch_size // len(self.pairs), "
      "self.model.d_model, self.warmup)\n"),
-    looks="Training loss {loss}. Right translations: {share}.",
-    why="The scheduler's step is in the outer loop, so a warm-up of so many updates becomes one "
-    "of so many epochs.",
-    hides="For good, as a badly chosen learning rate.",
+    looks="Training loss {loss}. Correct translations: {share}.",
+    why="The scheduler's step is in the outer loop, so a warm-up of n updates becomes one of "
+    "n epochs.",
+    hides="For good, disguised as a badly chosen learning rate.",
     law="the_rate_rises_and_falls",
     confused_with=("softmax-twice", "layers-in-a-list", "embedding-not-scaled"),
 )
@@ -589,10 +589,10 @@ specimen(
     "gradient-never-cleared", "The gradient is never cleared", "12_batches_loss_schedule",
     ("                self.optimizer.step()\n                self.optimizer.zero_grad()\n",
      "                self.optimizer.step()\n"),
-    looks="Training loss {loss}. Right translations: {share}.",
+    looks="Training loss {loss}. Correct translations: {share}.",
     why="backward adds to what is already there, so each update's gradient still contains all "
         "the earlier ones.",
-    hides="As a badly chosen learning rate, since a sum of gradients acts like a very heavy momentum.",
+    hides="Disguised as a badly chosen learning rate, since a sum of gradients acts like a very heavy momentum.",
     law="an_update_takes_its_own_gradient", source=GITHUB + "pytorch/pytorch/issues/47175",
     confused_with=("rate-by-epoch", "output-too-large", "accumulation-too-early"),
 )
@@ -628,7 +628,7 @@ specimen(
     "self.optimizer.step()\n",
      "                self.optimizer.step()\n                "
      "nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)\n"),
-    looks="As long as gradients are short, there's nothing to see. A long one goes through in "
+    looks="As long as gradients are short, there's nothing to see. A long one is applied in "
     "full.",
     why="Clipping a gradient that has been used already, and is cleared a line later, does "
     "nothing.",
@@ -643,7 +643,7 @@ specimen(
     "vocabularies-swapped", "The source is looked up in the target's vocabulary", "14_multi30k_data",
     ("    src = pad([encode_words(source, SOURCE) for source, _ in pairs])\n",
      "    src = pad([encode_words(source, TARGET) for source, _ in pairs])\n"),
-    looks="Training loss {loss}. Right translations: {share}. The outputs hardly differ from "
+    looks="Training loss {loss}. Correct translations: {share}. The outputs hardly differ from "
     "source to "
           "source.",
     why="A look-up with <unk> as its default never fails, so the model sees how many words there "
@@ -670,7 +670,7 @@ specimen(
     "optimizer-not-saved", "The optimiser isn't part of the checkpoint", "16_training_on_multi30k",
     ("        self.optimizer.load_state_dict(state[\"optimizer\"])\n", ""),
     looks="Around the interruption the loss goes from {before:.2f} to {after:.2f}. At the end: "
-    "{loss}. Right translations: {share}.",
+    "{loss}. Correct translations: {share}.",
     why="Adam starts with empty averages, at the full rate, in the middle of training.",
     hides="In every run that isn't interrupted.",
     law="interrupted_is_uninterrupted", source=GITHUB + "NVlabs/stylegan2-ada-pytorch/issues/108",
@@ -682,7 +682,7 @@ specimen(
     ("        self.step, self.seen = state[\"step\"], state[\"seen\"]\n", "        self.seen = "
     "state[\"seen\"]\n"),
     looks="Around the interruption the loss goes from {before:.2f} to {after:.2f}. At the end: "
-    "{loss}. Right translations: {share}.",
+    "{loss}. Correct translations: {share}.",
     why="The update's number isn't restored, so the rate begins at its first value again.",
     hides="In every run that isn't interrupted.",
     law="interrupted_is_uninterrupted", shows=("curve",), runs="resumed",
@@ -693,7 +693,7 @@ specimen(
     ("        self.step, self.seen = state[\"step\"], state[\"seen\"]\n", "        self.step = "
     "state[\"step\"]\n"),
     looks="Around the interruption the loss goes from {before:.2f} to {after:.2f}. At the end: "
-    "{loss}. Right translations: {share}. Two runs that should be equal aren't.",
+    "{loss}. Correct translations: {share}. Two runs that should be equal aren't.",
     why="The place in the shuffled epoch isn't restored. A run that's often interrupted sees the "
     "beginning of its data again and again, and may never see the end.",
     hides="For good, unless two runs are compared number by number.",
@@ -717,7 +717,7 @@ specimen(
     ("    loss = sequence_loss(model, make_batch(pairs), smoothing=0.0).item()\n    "
     "model.train(was_training)\n",
      "    loss = sequence_loss(model, make_batch(pairs), smoothing=0.0).item()\n"),
-    looks="Training loss {loss}. Right translations: {share}.",
+    looks="Training loss {loss}. Correct translations: {share}.",
     why="eval() is called for the measurement, and nobody calls train() again.",
     hides="For good: a lower training loss looks like good news.",
     law="measuring_leaves_the_mode_alone", source=GITHUB + "wkentaro/pytorch-fcn/issues/57",
@@ -731,7 +731,7 @@ specimen(
     "dropout-on-in-use", "Dropout is left on in decoding", "15_decoding",
     ("    was_training = model.training\n    model.eval()\n    memory, caches",
      "    was_training = model.training\n    memory, caches"),
-    looks="Right translations: {share}, and different ones at the next try. The weights are the "
+    looks="Correct translations: {share}, and different ones on the next try. The weights are the "
     "healthy ones.",
     why="The model was last used in training, and nobody called eval().",
     hides="For a long time: many outputs are still right. If you translate the same "
@@ -745,7 +745,7 @@ specimen(
     "self.embed(self.tgt_embedding(tgt), start)\n",
      "        start = caches[0][\"k\"].size(2) if caches and caches[0] else 0\n        x = "
      "self.embed(self.tgt_embedding(tgt))\n"),
-    looks="Validation loss {validation}. Right translations: {share}. The weights are the healthy"
+    looks="Validation loss {validation}. Correct translations: {share}. The weights are the healthy"
           " ones.",
     why="When tokens come in one at a time, each is taken for the first: the position must count "
     "what's in the cache.",
@@ -757,7 +757,7 @@ specimen(
     "no-cache", "The whole prefix is computed again at every step", "15_decoding",
     ("        hidden = model.decode(ids[:, step:], memory, padding_mask(src), caches)\n",
      "        hidden = model.decode(ids, memory, padding_mask(src))\n"),
-    looks="Right translations: {share}. It takes longer, and more so for longer sentences.",
+    looks="Correct translations: {share}. It takes longer, and more so for longer sentences.",
     why="Keys and values of earlier tokens never change, and yet they're computed again for each "
     "token.",
     hides="Until a long text comes along: the number of positions computed grows with the square of "
@@ -769,7 +769,7 @@ specimen(
 specimen(
     "start-with-the-end", "Decoding starts with a different token from training", "15_decoding",
     ("    ids = torch.full((len(src), 1), BOS)\n", "    ids = torch.full((len(src), 1), EOS)\n"),
-    looks="Validation loss {validation}. Right translations: {share}. The weights are the healthy"
+    looks="Validation loss {validation}. Correct translations: {share}. The weights are the healthy"
           " ones.",
     why="In training the decoder first reads <bos>. It has never seen <eos> at the beginning.",
     hides="Until something is decoded, and then the training gets the blame.",
@@ -779,7 +779,7 @@ specimen(
 specimen(
     "first-end-ends-all", "The first sentence that ends, ends its whole batch", "15_decoding",
     ("        if done.all():\n", "        if done.any():\n"),
-    looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}. Long sentences are "
+    looks="In a batch {right:.0%} are right, one sentence at a time {alone:.0%}. Long sentences are "
     "cut off.",
     why="It's any in place of all: the loop stops as soon as one sentence has its <eos>.",
     hides="In every test with one sentence, or with sentences of equal length.",
@@ -790,7 +790,7 @@ specimen(
     "order-not-restored", "Sorted by length, and never put back", "15_decoding",
     ("            outputs[i] = decode_ids(ids, TARGET)\n",
      "            outputs[outputs.index(None)] = decode_ids(ids, TARGET)\n"),
-    looks="In a batch {right:.0%} right, one sentence at a time {alone:.0%}. The outputs read "
+    looks="In a batch {right:.0%} are right, one sentence at a time {alone:.0%}. The outputs read "
           "well.",
     why="Batches of similar length are quick, and they come in a different order from the sources.",
     hides="Until somebody reads sources and outputs side by side. The score is near zero.",
@@ -805,7 +805,7 @@ specimen(
      "    src, tgt = make_batch(pairs)\n"
      "    right = model.eval()(src, tgt[:, :-1]).argmax(-1) == tgt[:, 1:]\n"
      "    return right[tgt[:, 1:] != PAD].float().mean().item()\n"),
-    looks="The program reports {reported:.0%}. Its translations from the sources alone: {share}.",
+    looks="The program reports {reported:.0%}. Correct translations from the sources only: {share}.",
     why="Fed with the right prefix, the model only has to guess one letter at a time, and a "
     "mistake has no consequences.",
     hides="For good: it's the number that goes into the table.",
@@ -819,7 +819,7 @@ specimen(
     looks="A beam of four finds what a greedy search finds. No error, no gain, four times the "
           "work.",
     why="Four equal prefixes have four equal best continuations, which fill the beam.",
-    hides="For good, as the finding that beam search doesn't help.",
+    hides="For good, disguised as the finding that beam search doesn't help.",
     law="the_beam_finds_what_greed_misses", runs="used", shows=("says",),
     confused_with=("beam-rewards-length", "no-cache", "start-with-the-end"),
 )

@@ -115,7 +115,7 @@ def log_probability(
         src, out = (pad([side[i] for i in batch]) for side in (sources, targets))
         read = torch.cat([torch.full_like(out[:, :1], BOS), out[:, :-1]], dim=1)
         logits = model(src, read)  # (B, T, V)
-        logits[..., PAD] = -torch.inf  # no word
+        logits[..., PAD] = -torch.inf  # padding is not a word
         chosen = logits.log_softmax(-1).gather(-1, out[..., None]).squeeze(-1)  # (B, T)
         found[batch] = chosen.masked_fill(out == PAD, 0.0).sum(1)
     return found

@@ -46,7 +46,7 @@ def lsh_attention(
     """Attention within buckets, repeated for several hashes. qk, v, result: (B, H, T, K).
 
     qk serves as query and, divided by its length, as key. The tokens are sorted by bucket and cut
-    into chunks; each looks at those of its bucket in its own chunk and the one before. The rounds
+    into chunks; each attends to those of its bucket in its own chunk and the one before. The rounds
     are averaged in proportion to their sums of e^score, so a pair counts once for each round in
     which it meets, unlike in the paper's default. With one bucket and chunk = T this is full
     attention. T must be a multiple of chunk.

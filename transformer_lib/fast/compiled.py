@@ -31,7 +31,7 @@ NATIVE = "-march=native"  # all instructions of this processor; not every compil
 
 @functools.cache
 def library() -> ctypes.CDLL | str:
-    """decoder.c as a loaded library; or, in a sentence, why there is none."""
+    """decoder.c as a loaded library, or a sentence that says why there is none."""
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
     if not compiler or platform.system() == "Windows":
         return "there is no C compiler (cc) here"
@@ -63,16 +63,16 @@ def refusal(model: nn.Module) -> str:
 
 
 class CompiledModel(fast.DecodingModel):
-    """A DecodingModel whose decoder and choice of tokens are one program in C.
+    """A DecodingModel whose decoder and choice of tokens are a program in C.
 
     The encoder is that of DecodingModel. A step never copies a cache, makes no tensor between its
-    products, and looks for the best tokens while the logits are made (`top_tokens`). Raises
-    ValueError for a model with a `refusal`.
+    products, and looks for the best tokens while it computes the logits (`top_tokens`). Raises
+    ValueError for a model that `refusal` rejects.
     """
 
     def __init__(self, model: nn.Module):
         if reason := refusal(model):
-            raise ValueError(f"this model is not decoded by the program in C: {reason}.")
+            raise ValueError(f"the program in C can't decode this model: {reason}.")
         super().__init__(model)
         self._program, self._kept = library(), []
         layers = [self._layer(layer) for layer in model.decoder.layers]
@@ -84,9 +84,9 @@ class CompiledModel(fast.DecodingModel):
         )
 
     def start(self, src_ids: Tensor, bos_id: int, use_cache: bool = True):
-        """Read the sources: ids (B, 1) to go on from, and the state of the decoding."""
+        """Read the sources; return the first ids, (B, 1), and the state of the decoding."""
         if not use_cache:
-            raise ValueError("a CompiledModel has a cache: without one, decode the model itself.")
+            raise ValueError("a CompiledModel has a cache: to decode without one, use the model.")
         x, _ = self._encode(src_ids)  # (B * S, D)
         read = (src_ids != PAD).to(torch.uint8).contiguous()  # (B, S)
         ids = torch.full((len(src_ids), 1), bos_id, device=src_ids.device)
@@ -99,8 +99,9 @@ class CompiledModel(fast.DecodingModel):
     def top_tokens(
         self, ids: Tensor, state: "_State", k: int, log_p: bool
     ) -> tuple[Tensor, Tensor]:
-        """The k likeliest next tokens of each row, never padding, (A * n, k): logits, or their
-        log-probabilities, and ids. Raises ValueError for a k below 1 or above V."""
+        """The k likeliest next tokens of each row, never padding: their logits or
+        log-probabilities, and their ids, (A * n, k) each. Raises ValueError for a k below 1
+        or above V."""
         self._require_count(k)
         hidden = self._hidden(ids, state)
         best = hidden.new_empty(len(ids), k)
@@ -109,8 +110,8 @@ class CompiledModel(fast.DecodingModel):
         return best, tokens
 
     def _hidden(self, ids: Tensor, state: "_State") -> Tensor:
-        """What the output reads for these ids, (A * n, D)."""
-        # The program in C computes with addresses: what doesn't fit would be read from elsewhere.
+        """The input of the output layer for these ids, (A * n, D)."""
+        # The program in C works with addresses: with a wrong size it would read other memory.
         size, known = 2 * self.config.n_decoder_layers * self.config.d_model, len(state.places)
         if state.memory.size(1) != size:
             raise ValueError("the state belongs to a model of another size; make one with start().")
@@ -133,7 +134,7 @@ class CompiledModel(fast.DecodingModel):
             raise MemoryError(f"decoder.c: no memory for a {name} of {arguments[1]} rows.")
 
     def _keep(self, tensor: Tensor) -> ctypes.c_void_p:
-        """The address of numbers that live as long as this object."""
+        """The address of the tensor's numbers, which are kept as long as this object."""
         tensor = tensor.detach().contiguous()
         self._kept.append(tensor)
         return _at(tensor)
@@ -164,12 +165,12 @@ class _State:
     """What a CompiledModel keeps between steps, for A sentences of n hypotheses each.
 
     memory: (B * S, L * 2 * D), keys and values of the sources; read: (B, S), 0 for padding. own:
-    (B, L, room, n, 2 * D), those of all that was written, by step and place in the beam. places:
-    (A,), the rows of B that are not done. path: (A * n, room), which of the n hypotheses wrote each
-    token of this one. Nothing but path moves when hypotheses are selected.
+    (B, L, room, n, 2 * D), those of all tokens written so far, by step and place in the beam.
+    places: (A,), the rows of B that are not done. path: (A * n, room), the place in the beam of
+    each token of a hypothesis. When hypotheses are selected, only path is rearranged.
     """
 
-    ROOM = 64  # steps for which the cache grows at a time; what is not touched costs nothing
+    ROOM = 64  # steps for which the cache grows at a time; unused memory costs nothing
 
     def __init__(self, memory: Tensor, read: Tensor):
         self.memory, self.read = memory, read
@@ -180,7 +181,7 @@ class _State:
     def extend(self, n: int, config) -> None:
         """Room for one more step."""
         if self.own is None:
-            self.n = n  # the first step says it
+            self.n = n  # set by the first step
             shape = len(self.read), config.n_decoder_layers, self.ROOM, n, 2 * config.d_model
             self.own = self.memory.new_empty(shape)
             self.path = torch.zeros(len(self.places) * n, self.ROOM, dtype=torch.int32)

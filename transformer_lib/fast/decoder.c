@@ -1,7 +1,7 @@
-/* One step of a trained decoder on a CPU: what the chapters build, without anything in between.
+/* One step of a trained decoder on a CPU: the one that the chapters build, as a single call.
 
-   Pre-norm, LayerNorm, ReLU, float32. Every matrix is row-major; a map's weights come as `product`
-   wants them. Names are those of the book: n_rows hypotheses, width D, heads H, inner d_ff. */
+   Pre-norm, LayerNorm, ReLU, float32. Every matrix is row-major; a map's weights are laid out for
+   `product`. In the book's symbols, width is D, heads is H and inner is d_ff. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,13 +16,13 @@ enum { LANES = 8, BLOCK = 16, ROWS = 6 };
 #else
 enum { LANES = 4, BLOCK = 16, ROWS = 6 };
 #endif
-enum { CHUNK = 16 * ROWS }; /* of hypotheses: what is computed for them stays in the cache */
+enum { CHUNK = 16 * ROWS }; /* hypotheses at a time: few enough to stay in the cache */
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4)));
 
 int block(void) { return BLOCK; }
 
 typedef struct {
-    const float *weight, *bias; /* (out / BLOCK, in, BLOCK), zeros after the last; (out) padded */
+    const float *weight, *bias; /* (out / BLOCK, in, BLOCK), (out): padded with zeros */
     long in, out;
 } Map;
 
@@ -39,7 +39,7 @@ typedef struct {
     float eps;
 } Decoder;
 
-/* The sums of n rows of x with one block of columns: y[r][c] = bias[c] + sum_k x[r][k] w[k][c]. */
+/* n rows of x times one block of columns: y[r][c] = bias[c] + sum_k x[r][k] w[k][c]. */
 static inline __attribute__((always_inline)) void tile(
     const float *x, long x_stride, int n, const float *w, long in, const float *bias, vector *y) {
     enum { PARTS = BLOCK / LANES };
@@ -58,7 +58,7 @@ static inline __attribute__((always_inline)) void tile(
         for (int c = 0; c < PARTS; c++) y[r * PARTS + c] = sums[r][c];
 }
 
-/* The same for any number of rows up to ROWS, each compiled for its number. */
+/* The same for up to ROWS rows, compiled separately for each number of rows. */
 static void tile_of(const float *x, long x_stride, long n, const float *w, long in,
                     const float *bias, float *y) {
     vector *to = (vector *)y;
@@ -72,7 +72,7 @@ static void tile_of(const float *x, long x_stride, long n, const float *w, long 
     }
 }
 
-/* y (n_rows, out) = map(x), x (n_rows, in); or added to y; or its positive part. */
+/* From x (n_rows, in) to y (n_rows, out): y = map(x), y += map(x), or y = relu(map(x)). */
 enum { PLAIN, ADDED, POSITIVE };
 static void product(const Map *map, const float *x, long n_rows, float *y, int kind) {
     float sums[ROWS * BLOCK] __attribute__((aligned(64)));
@@ -108,7 +108,7 @@ static void layer_norm(const float *x, long n_rows, long width, const float *gai
 }
 
 /* exp(x) for x <= 0, with a relative error of about 1e-7: 2^whole times a polynomial of the rest.
-   Without a branch, so that the compiler computes many side by side. */
+   It has no branches, so that the compiler can compute several at once. */
 static inline float exponential(float x) {
     x = x < -87 ? -87 : x;
     float whole = floorf(x * 1.44269504f + 0.5f);
@@ -125,8 +125,8 @@ static inline float exponential(float x) {
 }
 
 /* One query against `length` places: y (D) = sum over places of softmax(q k / sqrt(K)) v, by head.
-   places[t] has D keys, and D values right behind them; one with seen[t] = 0 does not count.
-   scores: room for (H, length). size: K, so that the compiler knows it. */
+   places[t] holds a key (D) and its value (D) right behind it; if seen[t] is 0, it is ignored.
+   scores: room for (H, length). size: K, a constant where the compiler can profit from it. */
 static inline __attribute__((always_inline)) void attend_of(
     const float *q, const float *const *places, const unsigned char *seen, long length, long heads,
     const long size, float *scores, float *y) {
@@ -170,13 +170,13 @@ static void attend(const float *q, const float *const *places, const unsigned ch
     }
 }
 
-/* The newest token of n_rows hypotheses, n of each sentence. Returns 0, or 1 if memory runs out.
+/* One step for n_rows hypotheses, n per sentence. Returns 0, or 1 if memory runs out.
 
-   x: (n_rows, D) embedded tokens; in the end it holds what the output reads.
-   memory: (B, S, L, 2 D) keys and values of the sources, read: (B, S) bytes, 0 for padding.
-   own: (B, L, room, n, 2 D), of all that was written; at this step, `length`, it is added to.
-   places: (n_rows / n), the rows of B; path: (n_rows, path_stride), which of the n hypotheses
-   wrote the token at each step that this one grew from, itself included. */
+   x: (n_rows, D), the newest tokens, embedded; at the end, the input of the output layer.
+   memory: (B, S, L, 2 D), keys and values of the sources; read: (B, S) bytes, 0 for padding.
+   own: (B, L, room, n, 2 D), those of all tokens written so far; this step adds its own at
+   `length`. places: (n_rows / n), each sentence's row in B. path: (n_rows, path_stride), the
+   place in the beam of each token of a hypothesis, the newest included. */
 int step(const Decoder *d, float *x, long n_rows, long n, const float *memory,
          const unsigned char *read, long n_sources, float *own, long room, long length,
          const long *places, const int *path, long path_stride) {
@@ -227,10 +227,10 @@ int step(const Decoder *d, float *x, long n_rows, long n, const float *memory,
     return 0;
 }
 
-/* The k tokens with the largest logits of each row, the largest first; never `padding`.
+/* For each row, the k tokens with the largest logits, largest first, never `padding`.
 
-   hidden: (n_rows, D). best: (n_rows, k) logits, or log-probabilities with normalise; ids: (n_rows,
-   k). The logits are looked at block by block as they are made, and never kept all at once. */
+   hidden: (n_rows, D). best: (n_rows, k) logits, or log-probabilities if normalise; ids: (n_rows,
+   k). The logits are searched block by block as they are computed, and never all kept. */
 int top(const Decoder *d, const float *hidden, long n_rows, long k, long padding, long normalise,
         float *best, long *ids) {
     const Map *map = &d->output;

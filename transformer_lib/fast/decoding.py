@@ -19,7 +19,7 @@ def for_decoding(model: nn.Module, sentences: int = 1, worth_compiling: int = 20
 
     On a CPU that's a DecodingModel, and from `worth_compiling` sentences on (fewer take less time
     than the C compiler) a CompiledModel, where there is a C compiler. Elsewhere, and for models
-    that neither of them knows, it is `model` itself. Raises ValueError for a negative number.
+    that neither of them supports, it is `model` itself. Raises ValueError for a negative number.
     """
     if sentences < 0:
         raise ValueError(f"sentences is {sentences}; say how many are to be decoded, 0 or more.")
@@ -43,7 +43,7 @@ def refusal(model: nn.Module) -> str:
         return "its norm mixes sentences, or its heads share their keys"
     if not config.n_decoder_layers:
         return "it has no decoder layers"
-    # The library's parts, and what they are made of: not what a reader puts in their place.
+    # Only the library's parts and the torch modules in them, not a reader's replacements.
     homes = "transformer_lib", "transformer_lib.models", "transformer_lib.fast"
     for name, part in model.named_modules():
         home = type(part).__module__.rpartition(".")[0]
@@ -57,8 +57,8 @@ def refusal(model: nn.Module) -> str:
 def parallel_map(function: Callable, items: list) -> list:
     """[function(item) for item in items], as many at a time as torch has threads.
 
-    Each is computed on a thread of its own: small operations gain more from that than from several
-    threads for each.
+    Each item has one thread to itself: with small operations, that is faster than several threads
+    for each.
     """
     threads = torch.get_num_threads()
     if min(threads, len(items)) < 2:
@@ -67,25 +67,25 @@ def parallel_map(function: Callable, items: list) -> list:
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
             return list(pool.map(function, items))
     finally:
-        torch.set_num_threads(threads)  # what threads that start later will take
+        torch.set_num_threads(threads)  # the setting that later threads inherit
 
 
 class DecodingModel:
-    """A trained Transformer for decoding only: the same words from fewer and larger operations.
+    """A trained Transformer for decoding only: the same words from fewer, larger operations.
 
-    It offers what greedy_decode, beam_search and sample ask of a model, and is given to them in its
-    place. Weights are laid out once, for oneDNN; queries, keys and values come from one product,
-    as do the keys and values of the memory for all layers. Hypotheses are never copied: those of
-    one sentence share a cache of all that any of them wrote, and a mask says which is whose.
-    Most weights are copied: make a new one when the model has changed. Raises ValueError for a
-    model with a `refusal`.
+    It has the methods that greedy_decode, beam_search and sample call, so pass it to them in place
+    of the model. Weights are laid out once, for oneDNN; queries, keys and values come from one
+    product, as do the keys and values of the memory for all layers. Hypotheses are never copied:
+    those of a sentence share a cache of all the tokens that any of them wrote, and a mask marks
+    each one's own. Most weights are copied, so make a new DecodingModel when the model has
+    changed. Raises ValueError for a model that `refusal` rejects.
     """
 
     training = False  # there is no dropout in it
 
     def __init__(self, model: nn.Module):
         if reason := refusal(model):
-            raise ValueError(f"this model is not decoded faster: {reason}. Decode it as it is.")
+            raise ValueError(f"this model can't be decoded faster: {reason}. Decode it as it is.")
         self.config = config = model.config
         self.src_embedding, self.tgt_embedding = model.src_embedding, model.tgt_embedding
         self.embed = Embed(dataclasses.replace(config, dropout=0.0))
@@ -107,9 +107,9 @@ class DecodingModel:
 
     @torch.no_grad()
     def start(self, src_ids: Tensor, bos_id: int, use_cache: bool = True):
-        """Read the sources: ids (B, 1) to go on from, and the state of the decoding."""
+        """Read the sources; return the first ids, (B, 1), and the state of the decoding."""
         if not use_cache:
-            raise ValueError("a DecodingModel has a cache: without one, decode the model itself.")
+            raise ValueError("a DecodingModel has a cache: to decode without one, use the model.")
         batch, config = len(src_ids), self.config
         x, mask = self._encode(src_ids)
         pairs = 2 * config.n_decoder_layers
@@ -119,7 +119,7 @@ class DecodingModel:
         return ids, _State(memory, mask)
 
     def _encode(self, src_ids: Tensor) -> tuple[Tensor, Tensor | None]:
-        """What the encoder gives, (B * S, D), and the mask of the padding, (B, 1, 1, S) or None."""
+        """The encoder's output, (B * S, D), and the padding mask, (B, 1, 1, S) or None."""
         if not src_ids.size(1):
             raise ValueError("src_ids holds no tokens: a source needs at least one.")
         mask = None  # added to the scores
@@ -138,7 +138,7 @@ class DecodingModel:
     @torch.no_grad()
     def step(self, ids: Tensor, state: "_State") -> Tensor:
         """ids: (A * n, 1), the newest of n hypotheses of each sentence -> logits (A * n, V)."""
-        state.n = len(ids) // len(state.places)  # the first step says it
+        state.n = len(ids) // len(state.places)  # set by the first step
         n, heads, rows = state.n, self.config.n_heads, state.rows
         ids = ids.new_zeros(state.size * n, 1).index_copy_(0, rows, ids)
         x = self.embed(self.tgt_embedding(ids), state.length).squeeze(1)  # (R * n, D)
@@ -157,8 +157,9 @@ class DecodingModel:
     def top_tokens(
         self, ids: Tensor, state: "_State", k: int, log_p: bool
     ) -> tuple[Tensor, Tensor]:
-        """The k likeliest next tokens of each row, never padding, (A * n, k): logits, or their
-        log-probabilities, and ids. Raises ValueError for a k below 1 or above V.
+        """The k likeliest next tokens of each row, never padding: their logits or
+        log-probabilities, and their ids, (A * n, k) each. Raises ValueError for a k below 1
+        or above V.
         """
         self._require_count(k)
         logits = self.step(ids, state)  # (A * n, V)
@@ -178,7 +179,8 @@ def largest(logits: Tensor, k: int, width: int = 100) -> tuple[Tensor, Tensor]:
     """The k largest numbers of each row and their ids, (rows, k) each: like topk, but faster.
 
     If a row is cut into blocks of `width`, its k largest numbers are in the k blocks with the
-    largest maxima: any number outside them has k above it, or as large. topk skips the others.
+    largest maxima: for any number outside, at least k inside are as large. So only those are
+    searched.
     logits: (rows, V).
     """
     n_blocks = logits.size(1) // width
@@ -197,12 +199,12 @@ def largest(logits: Tensor, k: int, width: int = 100) -> tuple[Tensor, Tensor]:
 class _State:
     """What a DecodingModel keeps between steps, for A sentences of n hypotheses each.
 
-    They are in R >= A places: those that have ended leave once many have. oneDNN takes a while to
-    prepare for each new number of rows, so R has few values. places: (A,), where the sentences are.
-    memory: (L, 2, R, H, S, K), keys and values of the sources for every layer; src_mask: (R, 1, 1,
-    S) or None. own: (L, 2, R, H, room, n, K), those of all that was written, by step and place in
-    the beam. seen: (R * n, length * n), 0 where a hypothesis descends from what is there, -inf
-    elsewhere.
+    The sentences occupy R >= A places: those that have ended leave only once many have. (oneDNN
+    takes a while to prepare for each new number of rows, so R takes few values.) places: (A,), the
+    place of each sentence. memory: (L, 2, R, H, S, K), keys and values of the sources for every
+    layer; src_mask: (R, 1, 1, S) or None. own: (L, 2, R, H, room, n, K), keys and values of all
+    tokens written so far, by step and place in the beam. seen: (R * n, length * n), 0 where a
+    token is part of the hypothesis, -inf elsewhere.
     """
 
     ROOM = 16  # steps for which the cache grows at a time
@@ -225,8 +227,9 @@ class _State:
         return (self.places[:, None] * self.n + each).flatten()
 
     def extend(self) -> tuple[Tensor, Tensor, Tensor | None]:
-        """One more step: its place in own, (L, 2, R, H, n, K), own up to and with it, (L, 2, R, H,
-        length * n, K), and who descends from what there, (R, 1, n, length * n), None for all.
+        """Make room for one more step. Returns its place in own, (L, 2, R, H, n, K); own up to
+        and including it, (L, 2, R, H, length * n, K); and which tokens of it are part of each
+        hypothesis, (R, 1, n, length * n), None for all.
         """
         layers, _, size, heads, _, width = self.memory.shape
         if self.own is None or self.length == self.own.size(4):
@@ -271,7 +274,7 @@ def _round_up(n: int) -> int:
 
 
 class _Layer:
-    """The products of an encoder or decoder layer, each laid out once."""
+    """The linear maps of an encoder or decoder layer, their weights laid out once."""
 
     def __init__(self, layer: nn.Module):
         own, cross = layer.self_attention, getattr(layer, "cross_attention", None)
@@ -284,16 +287,16 @@ class _Layer:
         self.activation, self.residuals = part.activation, list(layer.residuals)
 
     def before(self, i: int, x: Tensor) -> Tensor:
-        """What sublayer i reads."""
+        """The input of sublayer i."""
         return self.residuals[i].norm(x) if self.residuals[i].norm_first else x
 
     def after(self, i: int, x: Tensor, last: "_Linear", y: Tensor) -> Tensor:
-        """x with what sublayer i made of it, last(y)."""
+        """x plus last(y), the output of sublayer i; with post-norm, normalised."""
         x = last(y, x)
         return x if self.residuals[i].norm_first else self.residuals[i].norm(x)
 
     def feed_forward(self, x: Tensor) -> Tensor:
-        """(rows, D) -> (rows, D), with its residual."""
+        """(rows, D) -> (rows, D), residual connection included."""
         y = self.before(-1, x)
         hidden = self.expand(y)  # (rows, d_ff)
         if self.gate is None:
@@ -304,7 +307,7 @@ class _Layer:
 
 
 def joined(*maps: nn.Linear) -> tuple[Tensor, Tensor | None]:
-    """The weight (out, in) and the bias (out,) of one map that gives what all of these give."""
+    """The weight (out, in) and bias (out,) of one map whose output joins those of all maps."""
     biases = [it.bias.detach() for it in maps if it.bias is not None]
     weight = torch.cat([it.weight.detach() for it in maps])
     return weight, torch.cat(biases) if biases else None
@@ -320,7 +323,7 @@ class _Linear:
             self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight)
 
     def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
-        """x: (rows, in) -> (rows, out), plus another tensor of that shape."""
+        """x: (rows, in) -> (rows, out); `plus`, a tensor of that shape, is added."""
         if self.packed is None:
             y = nn.functional.linear(x, self.weight, self.bias)
             return y if plus is None else y + plus

@@ -13,7 +13,7 @@ from transformer_lib.config import PAD
 
 
 def translation_loss(model: nn.Module, batch: tuple[Tensor, Tensor], smoothing: float) -> Tensor:
-    """training.translation_loss, but the logits are made one block at a time."""
+    """Like training.translation_loss, but the logits are computed one block at a time."""
     src_ids, tgt_ids = batch  # (B, S), (B, T + 1)
     read, predicted = tgt_ids[:, :-1], tgt_ids[:, 1:]  # (B, T) each
     src_mask, tgt_mask = model.default_masks(src_ids, read)
@@ -32,12 +32,12 @@ def projected_cross_entropy(
 ) -> Tensor:
     """label_smoothed_cross_entropy(project(hidden), ...), a few rows of logits at a time.
 
-    The logits are by far the largest tensor of a training step. Here they live one block at a
-    time, small enough to stay in the processor's cache, and each block's gradient is taken while
-    it is there. Same loss and gradients.
+    The logits are by far the largest tensor of a training step. Here only one block of them exists
+    at a time, small enough to stay in the processor's cache, and its gradient is computed while it
+    is there. The loss and the gradients are the same.
 
-    project: (rows, D) -> logits (rows, V), row by row. parameters: those whose gradients are
-    wanted; they may be more than project uses. hidden: (..., D); targets: (...) integers.
+    project: (rows, D) -> logits (rows, V), row by row. parameters: those that need gradients;
+    project need not use them all. hidden: (..., D); targets: (...) integers.
     Returns a scalar.
     """
     hidden, targets = hidden.reshape(-1, hidden.size(-1)), targets.reshape(-1)
@@ -54,7 +54,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         n_real = real.sum().clamp(min=1)
         targets = targets.masked_fill(~real, 0)  # any valid id: the row does not count
         loss, d_hidden, d_parameters = 0.0, torch.empty_like(hidden), {}
-        wanted = range(len(parameters))  # those that project uses, as the first block tells
+        wanted = range(len(parameters))  # after the first block: those that project uses
         rows = 256 if hidden.device.type == "cpu" else 4096
         for start in range(0, len(hidden), rows):
             block = slice(start, start + rows)
@@ -64,9 +64,9 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             # Half precision is too coarse for sums over a vocabulary.
             logits = projected.detach().to(torch.promote_types(projected.dtype, torch.float32))
             target, share = targets[block, None], real[block, None].to(logits.dtype) / n_real
-            largest = logits.amax(-1, keepdim=True)  # (rows, 1), kept out of exp's way
+            largest = logits.amax(-1, keepdim=True)  # (rows, 1), subtracted before exp
             of_target, mean = logits.gather(-1, target), logits.mean(-1, keepdim=True)
-            # The gradient of a matrix product does not need its result, which may be overwritten.
+            # The gradient of a matrix product does not need the product: it may be overwritten.
             free = type(projected.grad_fn).__name__ in ("MmBackward0", "AddmmBackward0")
             exp = (logits.sub_(largest) if free else logits - largest).exp_()
             z = exp.sum(-1, keepdim=True)  # (rows, 1)
@@ -128,13 +128,13 @@ class Dropout(dropout.Dropout):
 
 @contextlib.contextmanager
 def products(device: torch.device, bf16: bool = False, n_tokens: int = 0) -> Iterator[None]:
-    """How float32 matrices are multiplied inside the block. Weights and results stay float32.
+    """Choose how the `with` block multiplies float32 matrices. Weights and results stay float32.
 
-    bf16: round inside the products: to bf16 on a CPU, where this is all that "bf16" means, to TF32
-    on a GPU, for what autocast leaves in float32. Faster where the processor has the instructions;
-    elsewhere nothing is rounded. This setting is torch's own, for all threads of the process, and
-    is restored at the end. n_tokens: in a batch, if speed matters; see OneDnnProducts, which only
-    pays off for large batches. It has no effect together with bf16.
+    bf16: round inside the products, to bf16 on a CPU (where "bf16" means no more than that) or to
+    TF32 on a GPU (where autocast leaves float32). That is faster where the processor has
+    instructions for it; elsewhere nothing is rounded. The setting is torch's own, holds for all
+    threads of the process, and is restored at the end. n_tokens: the number of tokens in a batch,
+    if speed matters: OneDnnProducts only pays off for large batches. No effect with bf16.
     device: where the products are computed.
     """
     cpu = torch.device(device).type == "cpu"
@@ -144,8 +144,8 @@ def products(device: torch.device, bf16: bool = False, n_tokens: int = 0) -> Ite
         return
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium" if cpu else "high")
-    # The CPU's fused attention rounds each of its many small products by itself, which costs more
-    # than it saves; unfused, one batched product serves all heads.
+    # The CPU's fused attention rounds each of its many small products separately, which costs
+    # more than it saves; unfused, one batched product serves all heads.
     attention = sdpa_kernel(SDPBackend.MATH) if cpu else contextlib.nullcontext()
     try:
         with attention:
@@ -155,12 +155,13 @@ def products(device: torch.device, bf16: bool = False, n_tokens: int = 0) -> Ite
 
 
 class OneDnnProducts(TorchDispatchMode):
-    """`with OneDnnProducts():` oneDNN multiplies the float32 matrices of a CPU, backwards as well.
+    """Within its `with` block, oneDNN multiplies the CPU's float32 matrices, backwards as well.
 
-    By itself torch leaves them to the linear algebra library that it was built with. That library
-    knows the processors of its own maker best: on another maker's, oneDNN may need only half the
-    time. Same products, summed in another order. Where torch was built without oneDNN, nothing
-    changes. Every operation, product or not, takes a detour of a few microseconds through Python.
+    Otherwise torch leaves them to the linear algebra library that it was built with. That library
+    is tuned to its own maker's processors: on another maker's, oneDNN may need only half the time.
+    The products are the same, but summed in another order. Where torch was built without oneDNN,
+    nothing changes. Every operation, product or not, takes a detour of a few microseconds through
+    Python.
     """
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
@@ -175,8 +176,8 @@ class OneDnnProducts(TorchDispatchMode):
 
 
 def for_onednn(*matrices: Tensor) -> bool:
-    """Whether all are ordinary float32 matrices of the CPU with something in them."""
-    known = hasattr(torch.ops.mkldnn, "_linear_pointwise")  # another torch may call it otherwise
+    """Whether oneDNN can multiply these: non-empty float32 matrices on the CPU."""
+    known = hasattr(torch.ops.mkldnn, "_linear_pointwise")  # other versions may rename it
     return (
         known
         and torch.backends.mkldnn.is_available()
@@ -187,6 +188,6 @@ def for_onednn(*matrices: Tensor) -> bool:
 def _onednn_product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     """a: (N, K); b: (K, M); bias: (M,) -> a @ b + bias: (N, M)."""
     linear = torch.ops.mkldnn._linear_pointwise.default  # (x, w, bias) -> x @ w.T + bias
-    if bias is None and a.stride(0) == 1:  # a is the transpose of what lies in memory:
+    if bias is None and a.stride(0) == 1:  # a is stored as its transpose:
         return linear(b.t(), a, None, "none", [], "").t()  # (b.T @ a.T).T, with less copying
     return linear(a, b.t(), bias, "none", [], "")

@@ -1,4 +1,4 @@
-"""The healthy program of the wing of descendants: what came after the Transformer, in miniature.
+"""The healthy program of the descendants wing: what came after the Transformer, in miniature.
 
 A decoder-only model with rotary positions and a cache, drafts that are checked in one pass, the
 loss of a masked model, a mixture of experts, and the target return of a Decision Transformer.
@@ -92,7 +92,7 @@ def write_with_drafts(model, propose, ids, n, ahead=3):
             good += 1
         known = known + guesses[:good] + [choices[good]]
         read = len(known) - 1
-        crop(caches, read)  # what was rejected is read no more
+        crop(caches, read)  # the rejected guesses must not be read
     return known[wanted - n : wanted]
 
 

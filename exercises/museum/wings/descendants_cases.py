@@ -274,7 +274,7 @@ case(
     "values-turned", "Rotary positions rotate the values, too", "06_positional_encodings",
     ("        q, k = rotary(q, start), rotary(k, start)\n",
      "        q, k, v = (rotary(x, start) for x in (q, k, v))\n"),
-    looks="Loss {loss:.2f} (healthy: {healthy[loss]:.2f}), and {written:.0%} of the copies right. "
+    looks="Loss {loss:.2f} (healthy: {healthy[loss]:.2f}), and {written:.0%} of the copies are right. "
           "But after 40 other letters, {later:.0%} of the same letters are right (healthy: "
           "{healthy[later]:.0%}).",
     why="With queries and keys rotated, a score depends only on the distance between two tokens. A "
@@ -301,7 +301,7 @@ case(
 )
 case(
     "draft-not-cropped", "The cache keeps the rejected guesses", "speculative",
-    ("        crop(caches, read)  # what was rejected is read no more\n", ""),
+    ("        crop(caches, read)  # the rejected guesses must not be read\n", ""),
     looks="{written:.0%} of the copies are right without drafts, and {drafted:.0%} with drafts "
           "(healthy: {healthy[drafted]:.0%}), which should change nothing.",
     why="The pass that checks a draft puts the keys and values of all its guesses into the "
@@ -342,7 +342,7 @@ case(
     "experts-in-company", "Experts turn tokens away at inference, too", "experts",
     ("    capacity = math.ceil(factor * len(x) / len(networks)) if training else len(x)\n",
      "    capacity = math.ceil(factor * len(x) / len(networks))\n"),
-    looks="At inference, {in_company} of 40 tokens come out of a batch differently than they do on "
+    looks="At inference, {in_company} of 40 tokens get a different output in a batch than on "
           "their own (healthy: {healthy[in_company]}).",
     why="A capacity is a limit for a whole batch, so at inference it makes a token's vector "
     "depend on "

@@ -1,4 +1,4 @@
-"""The healthy program of the wing of the machine: memory, numbers of 16 bits, clocks, processes."""
+"""The healthy program of the machine wing: memory, 16-bit numbers, clocks, processes."""
 
 import random
 
@@ -24,7 +24,7 @@ def mean_gradient(gradients):
 
 
 def seconds(launch, wait, clock):
-    """How long the work takes that launch() hands to a device; wait() returns when it is done."""
+    """How long the work that launch() hands to a device takes; wait() returns when it is done."""
     wait()
     start = clock()
     launch()

@@ -240,7 +240,7 @@ case(
     "clock-does-not-wait", "The clock stops before the device is done", "speed",
     ("    launch()\n    wait()\n", "    launch()\n"),
     looks="Work that takes 20 ms is timed at {ms:.1f} ms (healthy: {healthy[ms]:.1f}).",
-    why="A call hands the work to the device and returns at once, so only the handing over is "
+    why="A call hands the work to the device and returns at once, so only the hand-over is "
     "timed.",
     hides="On a CPU, where the call returns when the work is done. On a GPU the number is too "
     "good.",

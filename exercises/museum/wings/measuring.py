@@ -1,4 +1,4 @@
-"""The healthy program of the wing of measuring: from outputs to the numbers of a table."""
+"""The healthy program of the measuring wing: from outputs to the numbers of a table."""
 
 import math
 
@@ -25,7 +25,7 @@ def perplexity(log_probabilities, text):
 
 
 def of_seeds(scores):
-    """The number for the table, of several runs that differ only in their seed."""
+    """The number for the table, from several runs that differ only in their seed."""
     return sum(scores) / len(scores)
 
 

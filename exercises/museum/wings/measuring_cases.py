@@ -205,7 +205,7 @@ case(
 case(
     "best-of-seeds", "The best of several seeds is reported", "choices",
     ("    return sum(scores) / len(scores)\n", "    return max(scores)\n"),
-    looks="Three recorded runs differ only in their seed. The table says {of_seeds:.2f}; their "
+    looks="Three recorded runs differ only in their seed. The table shows {of_seeds:.2f}; their "
           "mean is {healthy[of_seeds]:.2f}.",
     why="The margin by which the best of three beats the mean is luck, and the best of ten has more "
         "of it. Next to a rival with one seed, that looks like progress. (The recorded "
