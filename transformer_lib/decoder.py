@@ -32,7 +32,7 @@ class DecoderLayer(nn.Module):
         """x: (B, T, D); memory: (B, S, D); src_mask: bool, (B, 1, 1, S); tgt_mask: bool,
         broadcastable to (B, H, T, T). Returns (B, T, D).
 
-        Several hypotheses of one sentence (beam search) may share its row of the memory.
+        Several hypotheses for one sentence (beam search) may share its row of the memory.
         """
         own, kept = (None, None) if cache is None else (cache.own, cache.memory)
         x = self.residuals[0](x, lambda y: self.self_attention(y, y, y, tgt_mask, cache=own)[0])
@@ -44,7 +44,7 @@ class DecoderLayer(nn.Module):
         """Cross-attention: queries from the target, keys and values from the source."""
         if memory is None:
             raise ValueError("no memory to read: pass one, or build with cross_attention=False.")
-        # Hypotheses that share a memory are further queries of it: no copy of it is made.
+        # Hypotheses that share a memory only add queries: the memory isn't copied.
         queries = y.reshape(len(memory), -1, y.size(-1))  # (B * beam, T, D) -> (B, beam * T, D)
         if cache is not None and cache.length:
             memory = None  # it never changes: its keys and values are in the cache

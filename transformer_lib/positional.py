@@ -143,7 +143,7 @@ class AlibiBias(PositionalScheme):
     """Lower each attention score by slope * distance (Press et al. 2022).
 
     Head h of n_heads has slope 2^(-8 h / n_heads), h = 1..n_heads: some heads see far, some near.
-    Nothing is learned, and there is no longest length. In the encoder, which looks both ways, the
+    Nothing is learned, and there is no maximum length. In the encoder, which looks both ways, the
     distance is |i - j|.
     """
 

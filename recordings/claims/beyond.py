@@ -20,7 +20,7 @@ page = SimpleNamespace(**page_code(PAGE))
 GATE = Gate(
     chance=UNIGRAM, arms=("positions", "size"), edge={"rate": (None, 0.003), "steps": (None, 300)},
     missing={"rate below": "We didn't try a learning rate below 0.003"},
-    differs={"parameters": "by 11 % of the parameters"},
+    differs={"parameters": "with 11 % more parameters than the others"},
 )
 
 

@@ -49,7 +49,7 @@ class AdaptiveSteps(nn.Module):
             result = result + share[..., None] * x
             remainder = remainder + torch.where(last, share, 0)
             steps, total = steps + running, total + share
-        # Steps have no gradient; the remainder has one, which makes halting earlier cheaper.
+        # Steps have no gradient; the remainder has one, which rewards halting earlier.
         return result, steps, steps + remainder
 
 
@@ -78,7 +78,7 @@ class Exits(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def logits(self, model: Transformer, x: Tensor, depth: int) -> Tensor:
-        """x: (..., D), the state after `depth` layers, from 1 -> (..., V)."""
+        """x: (..., D), the state after `depth` layers (at least 1) -> (..., V)."""
         if depth <= len(self.maps):
             x = self.maps[depth - 1](x)
         return model.project(model.decoder.norm(x))
@@ -89,7 +89,8 @@ def random_exit_loss(
 ) -> Tensor:
     """The loss at one exit, drawn anew for each batch, so that all layers learn to predict.
 
-    On average it is the mean over the exits, as in Elbayad et al. (2020), for one projection.
+    On average it is the mean over the exits, as in Elbayad et al. (2020), but it takes only one
+    projection.
     """
     src_ids, tgt_ids = batch  # (B, S), (B, T + 1)
     states = decoder_states(model, src_ids, tgt_ids[:, :-1])
@@ -127,10 +128,11 @@ def agreement_loss(exits: Exits, states: list[Tensor], words: Tensor) -> Tensor:
 class EarlyLeaving(nn.Module):
     """A translator whose tokens leave the decoder as soon as the model is sure enough of them.
 
-    Use it with greedy_decode, like the translator itself. measure: how sure the model is. "gap":
-    between the two most probable words; "stillness": the cosine between the states before and after
-    a layer; "agree": the exit's trained guess; "depth": the number of layers, so all tokens leave
-    together. threshold: above 1, or above the number of layers for "depth", no token leaves early.
+    Use it with greedy_decode, like the translator itself. measure: what shows how sure the model
+    is. "gap": the lead of the most probable word over the second; "stillness": the cosine between
+    the states before and after a layer; "agree": the exit's trained guess; "depth": the number of
+    layers, so all tokens leave together. threshold: above 1, or above the number of layers for
+    "depth", no token leaves early.
     """
 
     MEASURES = ("gap", "stillness", "agree", "depth")

@@ -69,7 +69,7 @@ def balance_loss(probabilities: Tensor, chosen: Tensor) -> Tensor:
     """1 if all experts are used equally often, up to E if all tokens use one (Switch, eq. 4).
 
     probabilities: (N, E); chosen: (N, k). Only the probabilities have a gradient, not the counts:
-    it lowers those of experts that are used too often.
+    a step lowers the probability of any expert that is used too often.
     """
     n_experts = probabilities.size(-1)
     share = torch.bincount(chosen.flatten(), minlength=n_experts) / chosen.numel()  # (E,)

@@ -78,7 +78,7 @@ class PartlyRotary(RotaryEmbedding):
 class SideBySideLanguageModel(LanguageModel):
     """GPT-J (Wang and Komatsuzaki 2021): parallel layers, rotary positions on a part of each head.
 
-    config.positional is "none": the attention layers bring their own. The output has a bias.
+    config.positional is "none": the attention layers have their own. The output has a bias.
     """
 
     def __init__(self, config: ModelConfig, d_turned: int):

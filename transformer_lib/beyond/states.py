@@ -174,12 +174,12 @@ class SharpMixer(StateMixer):
 
     def __init__(self, d_model: int, n_heads: int, n_rows: int, gate: str):
         super().__init__(d_model, n_heads, n_rows, "linear" if gate == "softmax" else "Mamba-2")
-        self.sharpness = nn.Parameter(torch.full((n_heads, 1, 1), 8.0))  # of unit-length vectors
+        self.sharpness = nn.Parameter(torch.full((n_heads, 1, 1), 8.0))  # for vectors of length 1
 
     def forward(self, query, key=None, value=None, mask=None, need_weights=False, cache=None):
         """As StateMixer's, with a table of T x T scores."""
         q, k, v, log_decay, _ = self.parts(query)
-        left = what_is_left(log_decay)[..., 0].log()  # (B, H, T, T): 0 or less, -inf ahead
+        left = what_is_left(log_decay)[..., 0].log()  # (B, H, T, T): at most 0, -inf for the future
         out = F.scaled_dot_product_attention(self.sharpness * q, k, v, left, scale=1.0)
         return self.w_o(self.norm(out).transpose(1, 2).flatten(2)), None
 
