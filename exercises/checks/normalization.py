@@ -300,7 +300,7 @@ def _of_sentence(x, real):
     inputs=_padded,
     vary=(dict(B=2, T=6, D=3, size=0.01), dict(B=4, T=3, D=5), dict(B=4, T=4, D=4)),
     hint="x[real] has shape (number of real tokens, D)",
-    wrong="the real tokens don't come out right",
+    wrong="the real tokens aren't normalised correctly",
     view=_real_tokens,
     tolerance=1e-4,
     gradients="flow",

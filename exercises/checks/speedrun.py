@@ -96,9 +96,9 @@ def overturned(a, stretch, highest):
     how = f"{steep:.2f}" if steep < 1e6 else "more than a million"
     expect(
         abs(steep - 1) >= abs(gentle - 1) + APART,
-        f"five rounds make {gentle:.2f} of that stretch with a slope of {GENTLE}, and {how} with "
-        f"yours, which isn't further from 1 by {APART}: can it overshoot so far that it doesn't "
-        "come back?",
+        f"five rounds turn that stretch into {gentle:.2f} with a slope of {GENTLE}, and into {how} "
+        f"with yours, which isn't further from 1 by {APART}: can it overshoot so far that it "
+        "doesn't come back?",
     )
     right = _highest(a)
     if abs(highest - right) > 0.005 * right:
@@ -107,13 +107,13 @@ def overturned(a, stretch, highest):
             "becomes",
             a / (5 * (a - 1.5)): "that's the square of the stretch where it lies",
             1: "the slope is 0 at 1, but with your a, that's a low point",
-            _p(a, stretch): "that's what one round makes of your stretch; another gets higher",
+            _p(a, stretch): "that's where one round takes your stretch; another gets higher",
         }
         near = [said for value, said in found.items() if abs(highest - value) < 0.005 * value]
         expect(False, "your slope does refute the claim. But one round doesn't reach "
                       f"{highest:.3g} at the "
                       "most" + (f": {near[0]}" if near else ": where is p'(s) 0?"))
     return (
-        f"One round lifts a stretch to {right:.2f} at the most; five make {how} of yours, and "
-        f"{gentle:.2f} with the slope {GENTLE}."
+        f"One round lifts a stretch to {right:.2f} at the most; five turn yours into {how}, or "
+        f"into {gentle:.2f} with the slope {GENTLE}."
     )

@@ -106,7 +106,10 @@ def _refuse(text, place, wanted, names, logits, patterns, layers):
     )
     said = f'with "{text}", at place {place} (counted from 0), {wanted} is right; yours gives '
     said += listed
-    expect(wanted in names, f'with "{text}" {wanted} is right, but your readout never says that')
+    expect(
+        wanted in names,
+        f'with "{text}" {wanted} is right, but your readout never gives that answer',
+    )
     expect(not logits[place].isnan().any(), f"{said}: your weights are too large to compute with")
     heads = [f"layer {i + 1}" + (f", head {j + 1}" if len(layer) > 1 else "")
              for i, layer in enumerate(layers) for j in range(len(layer))]
@@ -288,10 +291,10 @@ def brackets(layers, readout):
         "it checks that the depth never falls below 0, but not whether it ends at 0": (
             lambda text: is_balanced(text, lambda final, lowest: lowest == 0)
         ),
-        "it refuses only texts that end above depth 0": (
+        "it rejects only texts that end above depth 0": (
             lambda text: is_balanced(text, lambda final, lowest: final <= 0)
         ),
-        "it refuses only texts that end below depth 0": (
+        "it rejects only texts that end below depth 0": (
             lambda text: is_balanced(text, lambda final, lowest: final >= 0)
         ),
         "it calls every text balanced": lambda text: is_balanced(text, lambda *_: True),

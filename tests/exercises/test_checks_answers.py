@@ -528,7 +528,7 @@ WRONG = [
     ("positional_encodings.4", lambda k, w: [[1, 0], [0, 1]], "doesn't go back by k"),
     ("normalization.2", ignores_eps, "whatever `eps` you're given"),
     ("normalization.2", lambda x, w, b: F.layer_norm(x, w.shape, w, b), "calls `layer_norm`"),
-    ("normalization.5", batch_norm_of_zeros, "the real tokens don't come out right"),
+    ("normalization.5", batch_norm_of_zeros, "the real tokens aren't normalised correctly"),
     (
         "feed_forward_and_residuals.4",
         lambda x, p: x * (torch.rand(x.shape[-1:]) >= p) / (1 - p),

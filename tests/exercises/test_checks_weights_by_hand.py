@@ -27,7 +27,7 @@ CASES = [
     (w.before, ([[({}, {"a": 1})]], w.READ), "'a' isn't an entry of a matrix"),
     (w.before, ([[({}, {("a", "b"): "1"})]], w.READ), "isn't a number: '1'"),
     (w.before, (w.BEFORE, {}), "the readout is empty"),
-    (w.before, (w.BEFORE, {("new a", "a"): 1}), "your readout never says that"),
+    (w.before, (w.BEFORE, {("new a", "a"): 1}), "your readout never gives that answer"),
     (w.before, ([[(w.look_at(w.PREVIOUS, 1e308), NEW)]], w.READ), "too large to compute with"),
     (w.backwards, (w.BACKWARDS, w.READ), "All 484 texts"),
     (w.backwards, (w.BEFORE, w.READ), 'with "ab", at place 0'),
@@ -39,10 +39,10 @@ CASES = [
     (w.induction, (w.BEFORE, w.READ), "the letter before: with"),
     (w.induction, (UNSURE, w.READ), "layer 2 looks at place 0 (50%), place 1 (50%)"),
     (w.brackets, (w.BALANCED, w.VERDICT), "All 511 texts"),
-    (w.brackets, ([DEPTH], {**w.VERDICT, ("lowest", "balanced"): 0}), "refuses only texts that "
+    (w.brackets, ([DEPTH], {**w.VERDICT, ("lowest", "balanced"): 0}), "rejects only texts that "
                                                                       "end above"),
     (w.brackets, ([DEPTH], {**w.VERDICT, ("lowest", "balanced"): 0, ("depth", "balanced"): 1}),
-     "refuses only texts that end below"),
+     "rejects only texts that end below"),
     (w.brackets, (w.BALANCED, {**w.VERDICT, ("depth", "balanced"): 0}), "not whether it ends at 0"),
     (w.brackets, (w.BALANCED, {("one", "balanced"): 1, ("one", "not"): 0}), "every text balanced"),
     (w.brackets, (w.BALANCED, {("one", "balanced"): 0, ("one", "not"): 1}), "no text balanced"),

@@ -53,7 +53,7 @@ class RunCard:
             lines.append(_wrapped(f"validation loss {points}", "  curve     "))
         lines.append(
             f"  BLEU      {self.bleu:.1f} on {self.n_scored:,} sentences of {self.split}, "
-            f"95 % between {self.low:.1f} and {self.high:.1f}"
+            f"95 % interval {self.low:.1f} to {self.high:.1f}"
         )
         if self.recorded:
             scores = ", ".join(f"{score:.1f}" for score in self.recorded)
