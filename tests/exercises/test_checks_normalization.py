@@ -90,7 +90,7 @@ CASES = [
         False,
         "Batch",
     ),
-    (ch.masked_batch_norm, (lambda x, real: 2 * masked(x, real),), False, "aren't normalised correctly"),
+    (ch.masked_batch_norm, (lambda x, real: 2 * masked(x, real),), False, "aren't normalised"),
     (ch.padding_that_does_nothing, (mirrored,), True, "Right"),
     (ch.padding_that_does_nothing, (lambda x: x.flip(1),), True, "Right"),
     (ch.padding_that_does_nothing, (lambda x: ...,), None, "Not attempted"),
