@@ -146,7 +146,7 @@ def workload_block() -> str:
     found = workload()
     total = sum(found.values())
     rows = [[kind, hours(minutes)] for kind, minutes in found.items()]
-    rows.append(["**together**", f"**{hours(total)}**"])
+    rows.append(["**total**", f"**{hours(total)}**"])
     weeks = {c["name"]: len(c["weeks"]) for c in load()["calendars"]}
     spread = "; ".join(f"{name}: {hours(total / n)} hours a week" for name, n in weeks.items())
     return f"{table(['', 'hours'], rows)}\n\n{spread}."

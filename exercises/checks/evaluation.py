@@ -79,7 +79,7 @@ LEFT, RIGHT = "a b a b a c".split(), "b a b a a c a b".split()
         "these are single words; for n = 2 count runs of two words": (
             lambda a, b, n: _clipped(a, b, 1)
         ),
-        "compare whole words: 'the' is a part of 'then', and another word": lambda a, b, n: sum(
+        "compare whole words: 'the' is part of 'then', but not the same word": lambda a, b, n: sum(
             min(count, " ".join(b).count(" ".join(gram)))
             for gram, count in Counter(_ngrams(a, n)).items()
         ),
@@ -422,7 +422,7 @@ def fool(praised, blamed):
             f"{', '.join((lost or [''])[0].split())}",
         )
         allowed = _negated(reference) or not _negated(text)
-        expect(allowed, f"blamed[{i}] has a negation that its reference hasn't")
+        expect(allowed, f"blamed[{i}] has a negation that its reference doesn't have")
     high, low = score(praised, references), score(blamed, references)
     costs = sentence_scores(praised, references)
     worst = min(range(len(costs)), key=costs.__getitem__)
@@ -437,7 +437,7 @@ def fool(praised, blamed):
     expect(
         low.bleu <= 5 and low.chrf <= 30,
         f"your correct translations get BLEU {low.bleu:.1f} and chrF {low.chrf:.1f}; at most 5 and "
-        f"30 are wanted. blamed[{best}] has the highest chrF, {gains[best]:.0f}"
+        f"30 are allowed. blamed[{best}] has the highest chrF, {gains[best]:.0f}"
         + (f', and shares "{shared}" with its reference' if shared else ""),
     )
     return (

@@ -56,7 +56,7 @@ def _none_is(value):
     wrong="that isn't the distance of the next token from the last wrong one",
     shape="return one distance for each place, (B, T)",
     slips={
-        "at the place where the wrong token is read, the next token is right behind it: that's "
+        "at the place where the wrong token is read, the next token comes right after it: that's "
         "distance 1, not 0": _told(lambda row, t: max(_last(row, t) - 1, 0)),
         "the token that is read at a place counts, too: it's the one right before the next": (
             _told(_strictly_before)

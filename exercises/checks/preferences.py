@@ -27,9 +27,9 @@ by_hand = values(
     "by_hand",
     best=Part(
         _BEST.tolist(),
-        "weigh each text's probability by exp(reward / price), then divide by the sum",
+        "weight each text's probability by exp(reward / price), then divide by the sum",
         {
-            "you forgot the reference: its probabilities are weighed, not replaced": _near(
+            "you forgot the reference: its probabilities are weighted, not replaced": _near(
                 _REWARD.exp() / _REWARD.exp().sum()
             ),
             "divide by the sum: these are the weights, not yet probabilities": _near(
@@ -53,7 +53,7 @@ by_hand = values(
         tolerance=0.005,
     ),
     hint=(
-        "the best policy weighs each text's old probability by exp(reward / price)",
+        "the best policy weights each text's old probability by exp(reward / price)",
         "exp(ln 2) is 2, so the weights are whole numbers times the old probabilities",
         "find three weights, then divide each by their sum; for a given pair, you don't need the "
         "old probabilities",

@@ -65,14 +65,14 @@ def _clipped(difference):
     hint=(
         "there are two ways to reach a token: it's guessed and stays, or a guess is rejected and "
         "it's drawn instead",
-        "a guess x stays with q(x) * min(1, p(x) / q(x)); how often does none stay?",
+        "a guess x stays with q(x) * min(1, p(x) / q(x)); how often does no guess stay?",
         "what is drawn then: (p - q) above 0, scaled to sum to 1",
     ),
     wrong="that isn't how often each token comes out in each of the two ways",
     shape="return two rows of probabilities, (2, V): that a token stays, and that it's drawn again",
     slips={
-        "the second row must be scaled to sum to 1 and then multiplied by how often none stays; "
-        "yours sums to 1": (
+        "the second row must be scaled to sum to 1 and then multiplied by how often no guess "
+        "stays; yours sums to 1": (
             lambda p, q: torch.stack([
                 torch.minimum(p, q), _clipped(p - q) / _clipped(p - q).sum(),
             ])

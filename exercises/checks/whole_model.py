@@ -275,7 +275,7 @@ def write_batch(model, src_ids, max_len):
     inputs=[(128, 128), (512, 2048), (3, 5), (2048, 512)],
     hint=(
         "a uniform distribution on [-a, a] has the variance a^2 / 3",
-        "Xavier asks for the variance 2 / (n_in + n_out)",
+        "Xavier's rule prescribes the variance 2 / (n_in + n_out)",
     ),
     wrong="that isn't the right bound",
     tolerance=1e-7,
