@@ -78,8 +78,8 @@ export async function mount(root) {
     const asks = step.a && { self: languages[side], cross: languages.source }[step.k];
     looks.replaceChildren(asks ? shares(step.a, asks) : h("p", { class: "live-note" }, "nowhere: this step sees only its own token"));
     guess.replaceChildren(step.g ? shares(step.g, languages.target) : h("p", { class: "live-note" }, "the encoder writes nothing; its last row is read by the decoder"));
-    const grew = at && !closing ? `writes ${step.w} onto it, which makes it ${step.r}` : `has the size ${step.r}`;
-    says.textContent = `Step ${at + 1} of ${last + 1}: ${step.n}. The vector ${at && !closing ? "was " + steps[at - 1].r + "; the step " + grew : grew}.`
+    const grew = at && !closing ? `adds one of size ${step.w}, which gives size ${step.r}` : `has size ${step.r}`;
+    says.textContent = `Step ${at + 1} of ${last + 1}: ${step.n}. The vector ${at && !closing ? "had size " + steps[at - 1].r + "; the step " + grew : grew}.`
       + (step.a ? ` It looks most at “${plain(step.a[0][0])}”, ${percent(step.a[0][1])}.` : "")
       + (step.g ? ` Here it would write “${plain(step.g[0][0])}”, ${percent(step.g[0][1])}.` : "");
     if (timer && at === last) stop();

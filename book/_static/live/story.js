@@ -69,7 +69,7 @@ export const STEPS = [
     options: ["Above 75 %, like half of all captions", "Between 50 and 75 %", "Below 50 %, like hardly any caption"],
     setup: { ...clean }, reveal: {},
     right: (now) => (now.confidence > 0.75 ? 0 : now.confidence >= 0.5 ? 1 : 2),
-    told: (now) => `${quote(now.text)} On average, it was ${percent(now.confidence)} sure of a piece. It always says something: it has no way to say “I don’t know”.` },
+    told: (now) => `${quote(now.text)} On average, it was ${percent(now.confidence)} sure of each piece. It always says something: it has no way to say “I don’t know”.` },
 ];
 
 const rowOf = (now) => { const s = now.source.pieces.length; return [...weightsOf(now, "cross", 2, 3).slice(2 * s, 3 * s)]; };

@@ -386,8 +386,8 @@ export async function mount(root, { base }) {
       say(`Without ${names} ${d.same ? `the sentence stays; ${shift}.` : `it writes something else: ${shift}.`}`);
     } else if (advice) say(advice.says);
     else if (result.confidence < model.usual) {
-      say(`It is guessing: ${met ? `${met[0].toLowerCase()}${met.slice(1, -1)}, and ` : ""}it has only read captions of photographs. On average, it was ${percent(result.confidence)} sure of a piece.`);
-    } else say(`${met ? met + " " : ""}On average, it was ${percent(result.confidence)} sure of a piece.`);
+      say(`It is guessing: ${met ? `${met[0].toLowerCase()}${met.slice(1, -1)}, and ` : ""}it has only read captions of photographs. On average, it was ${percent(result.confidence)} sure of each piece.`);
+    } else say(`${met ? met + " " : ""}On average, it was ${percent(result.confidence)} sure of each piece.`);
   }
 
   // What the causal mask does it does in training, where the whole sentence is there at once.
