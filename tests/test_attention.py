@@ -191,7 +191,7 @@ def test_wrong_shapes_are_named(which, shape):
     ids=["a key without its value", "values of another batch", "queries of another batch"],
 )
 def test_inputs_that_do_not_fit_together_are_an_error(shapes):
-    with pytest.raises(ValueError, match="do not fit: all need one batch size, and every key its"):
+    with pytest.raises(ValueError, match="all need the same batch size, and every key needs its"):
         MultiHeadAttention(12, 3)(*map(torch.zeros, shapes))
 
 

@@ -169,7 +169,7 @@ def _check_inputs(d_model, query, key, value, cache):
     if key.shape != value.shape or query.size(0) != key.size(0):
         raise ValueError(
             f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)} "
-            "do not fit: all need one batch size, and every key its value."
+            "do not fit: all need the same batch size, and every key needs its value."
         )
 
 

@@ -79,7 +79,7 @@ class LatentAttention(MultiHeadAttention):
         else:
             c = self.norm(self.w_down(key))[:, None]  # (B, 1, T_key, R): one for all heads
             k_turned = self.w_k_turned(key)[:, None] if self.turned else c[..., :0]
-            if self.turned:  # each token is turned once, when it comes
+            if self.turned:  # each token is turned once, when it arrives
                 k_turned = self.positions.turn(k_turned, k_turned, start)[1]
             if cache is not None:
                 c, k_turned = cache.append(c, k_turned)
@@ -104,7 +104,7 @@ class LatentAttention(MultiHeadAttention):
         return q, self.split_heads(self.w_k(c[:, 0])), self.split_heads(self.w_v(c[:, 0]))
 
     def on_latents(self, q: Tensor, c: Tensor):
-        """Absorbed: q (W c) = (q W) c, so project the queries down and leave the latent vectors."""
+        """Absorbed: q (W c) = (q W) c, so project the queries down and keep the latent vectors."""
         return q @ self.per_head(self.w_k), c, c  # (B, H, T_query, R), (B, 1, T_key, R) twice
 
     def per_head(self, layer: nn.Linear) -> Tensor:
@@ -242,7 +242,7 @@ def decoder_cache(model: nn.Module, own=KeyValueCache, memory=KeyValueCache) -> 
 
 
 def grouped(old: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
-    """The same attention with fewer heads of keys and values: each the mean of its group's heads
+    """Convert to attention with fewer heads of keys and values, each the mean of its group's heads
     (Ainslie et al. 2023, sec. 2.1)."""
     bias = old.w_q.bias is not None
     new = MultiHeadAttention(
@@ -260,7 +260,7 @@ def grouped(old: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
 def truncated_svd(weight: Tensor, rank: int) -> tuple[Tensor, Tensor]:
     """Find the product up @ down of this rank that is closest to a map, (..., N, D).
 
-    Returns up, (..., N, rank), and down, (..., rank, D). From rank min(N, D) on nothing is lost.
+    Returns up, (..., N, rank), and down, (..., rank, D). From rank min(N, D) on, nothing is lost.
     """
     u, s, v = torch.linalg.svd(weight.double(), full_matrices=False)
     root = s[..., :rank].sqrt()
@@ -279,8 +279,8 @@ def require_no_positions(old: MultiHeadAttention) -> None:
 
 
 def latent(old: MultiHeadAttention, size: int, absorb: bool = True) -> LatentAttention:
-    """The same attention with a latent vector of `size` numbers: its keys' and values' weights
-    together, replaced by the closest product of that rank. From d_model numbers on nothing is lost.
+    """Convert to attention with a latent vector of `size` numbers: the weights of keys and values,
+    stacked, become the closest product of that rank. From size d_model on, nothing is lost.
 
     Raises ValueError for positions that the attention itself adds: keys that rotary positions turn
     depend on the position, and cannot be made this way.
@@ -302,7 +302,7 @@ def latent(old: MultiHeadAttention, size: int, absorb: bool = True) -> LatentAtt
 
 
 def fitted(old: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
-    """The same attention with fewer heads of keys and values, each fitted to its whole group.
+    """Convert to attention with fewer heads of keys and values, each fitted to its whole group.
 
     Every head of a group is a map (K, K) of the shared head. The keys' maps go into the queries and
     the values' into the output, so the heads' own keys and values are never made. With all heads

@@ -64,8 +64,8 @@ def text_infilling(
 ) -> list[int]:
     """BART (Lewis et al. 2020, sec. 2.2): each span becomes one gap, whatever the span's length.
 
-    Lengths are Poisson with mean `span`, until `share` of the tokens are lost; a span of length 0
-    puts a gap where nothing is missing.
+    Lengths are Poisson with mean `span`, drawn until `share` of the tokens are lost; a span of 0
+    tokens puts a gap where nothing is missing.
     """
     n_lost, spans = round(len(ids) * share), []
     while sum(spans) < n_lost:
@@ -80,7 +80,7 @@ def text_infilling(
 
 
 def poisson(mean: float, rng: random.Random) -> int:
-    """A whole number, `mean` on average (Knuth's method)."""
+    """Draw a whole number from a Poisson distribution with this mean (Knuth's method)."""
     n, product = 0, rng.random()
     while product > math.exp(-mean):
         n, product = n + 1, product * rng.random()
@@ -100,7 +100,7 @@ def token_deletion(ids: list[int], rng: random.Random, share: float = 0.3) -> li
 
 
 def local_shuffle(ids: list[int], rng: random.Random, reach: float = 3.0) -> list[int]:
-    """Shuffle tokens, none by more than `reach` positions (Lample et al. 2018, sec. 2.3).
+    """Shuffle tokens, moving none by more than `reach` positions (Lample et al. 2018, sec. 2.3).
 
     BART permutes whole sentences instead, but a caption has only one.
     """
@@ -130,7 +130,7 @@ class DamagedBatches(Batches):
         super().__init__([texts], lengths, counts, max_tokens, seed)
 
     def tensors(self, batch: list[int], device: torch.device) -> tuple[Tensor, Tensor]:
-        """src_ids (B, S), tgt_ids (B, T + 1), as training.translation_loss reads them."""
+        """src_ids (B, S), tgt_ids (B, T + 1), as training.translation_loss expects them."""
         sources, targets = [], []
         for i in batch:
             rng = random.Random(f"{self.seed}-{self.epoch}-{self.next_batch}-{i}")

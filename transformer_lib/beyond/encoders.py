@@ -20,7 +20,7 @@ class LeftOnly(MaskedLanguageModel):
     """The same model, but each token sees only itself and those before it."""
 
     def encode(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
-        """ids: (B, T) -> (B, T, D). Padding is at the end, so nothing real sees it."""
+        """ids: (B, T) -> (B, T, D). Padding is at the end, so no real token sees it."""
         return self.encoder(self.embed(self.embedding(ids)), causal_mask(ids.size(1), ids.device))
 
 
@@ -86,7 +86,7 @@ def guessing_loss(
 def masked_loss(model: MaskedLanguageModel, batch: tuple, rate=0.15, parts=(0.8, 0.1, 0.1)):
     """Hide different tokens at every call (Liu et al. 2019: dynamic masking), and guess them.
 
-    batch: ids (B, T), and segments (B, T) where the texts are pairs.
+    batch: ids (B, T), and segments (B, T) if the texts are pairs.
     """
     ids, *segments = batch
     read, chosen = mask_tokens(ids, model.config.vocab_size - 1, rate, parts)
@@ -108,7 +108,7 @@ def two_texts(first: list[int], second: list[int]) -> tuple[list[int], list[int]
 
 
 def sentence_pairs(texts: list[tuple], kind: str, seed: int = 0) -> list[tuple]:
-    """(first, second, label) of texts that are (first half, second half); half get the label 1.
+    """Turn texts, each (first half, second half), into (first, second, label); half get label 1.
 
     kind "next": 1 if the second half comes from another text (Devlin et al. 2019). kind "order": 1
     if the halves are in the wrong order (Lan et al. 2020).

@@ -14,10 +14,10 @@ from transformer_lib.normalization import make_norm
 
 
 class EncoderOnly(nn.Module):
-    """Token ids to a vector for each token (Devlin et al. 2019, BERT), n_encoder_layers deep.
+    """An encoder that turns token ids into a vector for each token (Devlin et al. 2019, BERT).
 
     n_segments: how many parts a text may have (BERT: two sentences), each with a learned vector.
-    With norm_first=False the embeddings are normalised too, like everything else a layer reads.
+    With norm_first=False the embeddings are normalised too, like every other input of a layer.
     """
 
     def __init__(self, config: ModelConfig, n_segments: int = 0):
