@@ -1,6 +1,8 @@
 """Configurations: the paper's sizes, values that cannot work, JSON and back."""
 
+import dataclasses
 import json
+import math
 
 import pytest
 
@@ -85,29 +87,70 @@ LARGEST = {
 }
 
 
-@pytest.mark.parametrize("name", LARGEST)
-def test_the_largest_size_is_taken_and_the_next_is_not(name):
-    def made(size):
-        if name == "accumulate":
-            return TrainConfig(accumulate=size)
-        fitting = {"d_model": {"n_heads": 1}, "n_heads": {"d_model": 10**5}}.get(name, {})
-        return ModelConfig(**{"vocab_size": 50} | fitting | {name: size})
+ABOVE_0 = ((1e-300, 1e300), (0.0, math.inf))
+FROM_0 = ((0.0, 1e300), (-1e-9, math.inf))
+FRACTION = ((0.0, 1 - 1e-9), (-1e-9, 1.0))
+COUNT = ((1, 10**12), (0,))
+COUNT_OR_NONE = ((0, 10**12), (-1,))
+# For each number in a configuration: values at the edge that are taken, and beyond it that aren't.
+EDGES = {
+    "dropout": FRACTION, "attention_dropout": FRACTION, "eps": ABOVE_0, "rotary_base": ABOVE_0,
+    "max_steps": ((10, 10**12), (0,)), "max_tokens": COUNT, "both_directions": COUNT_OR_NONE,
+    "peak_lr": ABOVE_0, "warmup": COUNT_OR_NONE, "cooldown": ((0, 8000), (-1, 8001)),
+    "weight_decay": FRACTION, "label_smoothing": FRACTION, "r_drop": FROM_0, "clip_norm": FROM_0,
+    "average": ((1, 10), (0, 11)), "checkpoint_every": COUNT,
+    "keep_checkpoints": ((10, 10**12), (0,)), "validate_every": COUNT, "log_every": COUNT, "seed": ((0, 2**63 - 1), (-1, 2**63)),
+} | {name: ((0 if "layers" in name else 1, most), (-1 if "layers" in name else 0, most + 1))
+     for name, most in LARGEST.items()}
 
-    assert getattr(made(LARGEST[name]), name) == LARGEST[name]
-    with pytest.raises(ValueError, match=f"^{name} is .* at most {LARGEST[name]:,}"):
-        made(LARGEST[name] + 1)
+
+@pytest.mark.parametrize("kind", [ModelConfig, TrainConfig])
+def test_the_edges_of_what_a_configuration_takes(kind):
+    fitting = {"n_heads": dict(d_model=10**5), "d_model": dict(n_heads=1)}  # heads must divide
+
+    def made(name, value):
+        others = dict(vocab_size=50, positional="none") if kind is ModelConfig else {}
+        return getattr(kind(**(others | fitting.get(name, {}) | {name: value})), name)
+
+    fields = {f.name: f for f in dataclasses.fields(kind) if f.type in ("int", "float", int, float)}
+    for name in fields.keys() - {"pad_id"}:
+        taken, refused = EDGES[name]
+        for value in taken:
+            assert made(name, value) == value
+        for value in refused:
+            with pytest.raises(ValueError, match=f"^{name} is "):
+                made(name, value)
+
+
+def test_both_betas_are_fractions():
+    assert TrainConfig(betas=(0.0, 1 - 1e-9)).betas == (0.0, 1 - 1e-9)
+    for refused in ((0.9, 1.0), (1.0, 0.9), (-1e-9, 0.9), (0.9, -1e-9)):
+        with pytest.raises(ValueError, match="^betas is "):
+            TrainConfig(betas=refused)
 
 
 def test_a_run_of_which_nothing_is_said():
     """A changed default would change the runs of everybody who relies on it."""
-    c = TrainConfig()
-    assert (c.max_steps, c.max_tokens, c.accumulate) == (8000, 4096, 1)
-    assert (c.schedule, c.peak_lr, c.warmup, c.cooldown) == ("inverse_sqrt", 0.005, 2000, 0)
-    assert (c.optimizer, c.betas, c.eps, c.weight_decay) == ("adam", (0.9, 0.98), 1e-9, 0.0)
-    assert (c.label_smoothing, c.clip_norm, c.average, c.seed) == (0.1, 1.0, 10, 0)
-    assert (c.checkpoint_every, c.keep_checkpoints, c.validate_every) == (200, 10, 200)
-    assert ModelConfig(50).max_len == LearnedEncoding(4).table.size(0) == 256
-    assert SinusoidalEncoding(4).table.size(-2) == 256
+    assert to_dict(TrainConfig()) == dict(
+        max_steps=8000, max_tokens=4096, accumulate=1, both_directions=0,
+        schedule="inverse_sqrt", peak_lr=0.005, warmup=2000, cooldown=0,
+        optimizer="adam", betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0,
+        label_smoothing=0.1, r_drop=0.0, clip_norm=1.0,
+        average=10, checkpoint_every=200, keep_checkpoints=10,
+        validate_every=200, validation_bleu=True, log_every=20,
+        seed=0, device="auto", precision="auto", fast=False, tensorboard=False, progress=True,
+    )
+
+
+def test_a_model_of_which_only_the_vocabulary_is_said():
+    assert to_dict(ModelConfig(50)) == dict(
+        vocab_size=50, d_model=512, n_heads=8, d_ff=2048, n_encoder_layers=6, n_decoder_layers=6,
+        dropout=0.1, attention_dropout=0.0, max_len=256,
+        norm_first=True, norm="layer", eps=1e-5, positional="sinusoidal", rotary_base=10000.0,
+        activation="relu", bias=True, n_kv_heads=None,
+        pad_id=0, tie_embeddings=True, scale_embeddings=True,
+    )
+    assert LearnedEncoding(4).table.size(0) == SinusoidalEncoding(4).table.size(-2) == 256
 
 
 @pytest.mark.parametrize("config", [ModelConfig(50, d_model=8, n_heads=2), TrainConfig(seed=3)])
