@@ -99,7 +99,8 @@ EDGES = {
     "peak_lr": ABOVE_0, "warmup": COUNT_OR_NONE, "cooldown": ((0, 8000), (-1, 8001)),
     "weight_decay": FRACTION, "label_smoothing": FRACTION, "r_drop": FROM_0, "clip_norm": FROM_0,
     "average": ((1, 10), (0, 11)), "checkpoint_every": COUNT,
-    "keep_checkpoints": ((10, 10**12), (0,)), "validate_every": COUNT, "log_every": COUNT, "seed": ((0, 2**63 - 1), (-1, 2**63)),
+    "keep_checkpoints": ((10, 10**12), (0,)), "validate_every": COUNT, "log_every": COUNT,
+    "seed": ((0, 2**63 - 1), (-1, 2**63)),
 } | {name: ((0 if "layers" in name else 1, most), (-1 if "layers" in name else 0, most + 1))
      for name, most in LARGEST.items()}
 

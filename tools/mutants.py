@@ -29,7 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "transformer_lib"
 # Tests that say something about every part of the model, tried after the module's own.
-GENERAL = ["test_laws", "test_equivalence", "test_families"]
+GENERAL = ["test_defaults", "test_laws", "test_equivalence", "test_families"]
 # About exercises and commands, and with limits of time that a busy machine breaks.
 NOT_THE_LIBRARY = ("test_checks", "test_experiments", "test_gpu")
 # For one group of tests; a hang counts as found. The processor's time, which other programs do not
