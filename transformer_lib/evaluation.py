@@ -95,7 +95,7 @@ def bleu_from_counts(counts: Sequence | np.ndarray) -> np.ndarray:
     """BLEU in percent from summed counts (..., 10), for one corpus or many at once.
 
     A precision without a match would make the product zero. Exponential smoothing replaces the
-    first such zero by half a match, the next by a quarter, and so on (Chen and Cherry 2014,
+    first such zero with half a match, the next with a quarter, and so on (Chen and Cherry 2014,
     method 3). A corpus with no match at all, or without any 4-grams, scores 0.
     """
     counts = np.asarray(counts, dtype=float)
