@@ -105,7 +105,7 @@ def _rule(seen):
         "your rule sees only the summaries: the query's own block is missing": (
             _rule(lambda own, end, causal, *rest: end & causal)
         ),
-        "you ask for both conditions at once; one is enough: own block OR summary": (
+        "you require both conditions at once; one is enough: own block OR summary": (
             _rule(lambda own, end, causal, *rest: own & end & causal)
         ),
         "the summaries are at the end of a block, not at its beginning": _rule(

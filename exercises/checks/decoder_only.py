@@ -195,7 +195,7 @@ def _side_by_side(B=2, T=3, D=4):
     inputs=_side_by_side,
     vary=(dict(B=3, T=5, D=6), dict(B=1, T=4, D=3)),
     hint="normalise once, and use the result twice",
-    wrong="the result is not x plus what both make of norm(x)",
+    wrong="the result is not x plus both outputs for norm(x)",
     gradients=True,
     slips={
         "the residual is missing: add x": (
@@ -232,7 +232,7 @@ def _side_by_side(B=2, T=3, D=4):
         "what is added on top is x, not norm(x)": (
             lambda x, norm, attention, network: norm(x) + attention(norm(x)) + network(norm(x))
         ),
-        "add what both make of norm(x); you add the mean of the two": (
+        "add both outputs for norm(x); you add their mean": (
             lambda x, norm, attention, network: x + (attention(norm(x)) + network(norm(x))) / 2
         ),
         "that is post-norm: the norm comes first, and x is added without it": (

@@ -17,8 +17,8 @@ from transformer_lib.models.classifier import MaskedLanguageModel
     inputs=[(64, 14, 0.15), (8, 20, 0.3), (1, 10, 0.5)],
     hint=(
         "count the tokens that each model has to predict",
-        "the masked model has to predict rate * T tokens a caption, the language model everything "
-        "after <bos>",
+        "the masked model has to predict rate * T tokens per caption, the language model "
+        "everything after <bos>",
     ),
     parts=("masked model", "language model"),
     tell=lambda given, expected, B, T, rate: (

@@ -132,7 +132,7 @@ def _parts(B=2, T=4, D=8):
     inputs=_parts,
     vary=(dict(B=3, T=5, D=6), dict(B=1, T=2, D=7)),
     hint="normalise, apply the sublayer, drop, then add",
-    wrong="the result is not x plus the dropped sublayer of norm(x)",
+    wrong="the result is not x plus the sublayer's output for norm(x), after dropout",
     shape="a residual connection keeps the shape",
     in_place="write x + ..., not x += ...",
     gradients=True,

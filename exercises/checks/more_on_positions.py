@@ -115,7 +115,7 @@ def overturned(M, score):
         expect(
             abs(here - there) < 1e-4,
             f"the score of the places {m} and {n} is {here:.3f}, and {later} places later "
-            f"{there:.3f}: which products of sines and cosines depend on the distance alone?",
+            f"{there:.3f}: which products of sines and cosines depend only on the distance?",
         )
     one, other = _score(M, 1, 0), _score(M, 0, 1)
     expect(

@@ -95,7 +95,7 @@ class BlockPlan(NamedTuple):
     block: int
     order: Tensor | None  # (T,) positions in the order in which blocks are cut; None: as they come
     groups: list  # (rows (R,), keys (R, M), allowed (R, block, M * block)): R blocks of queries
-    n_cells: int  # scores that are computed, of T * T
+    n_cells: int  # scores that are computed, out of T * T
 
 
 def plan_blocks(rule: Rule, size: int, block: int, order: Tensor | None = None) -> BlockPlan:
