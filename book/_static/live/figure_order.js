@@ -19,7 +19,7 @@ export async function mount(root) {
       return { straight, mixed: shuffled === split.join(" ") + end ? straight : await model.translate(shuffled, { switches }), moved: shuffled !== split.join(" ") + end };
     },
     draw({ straight, mixed, moved }) {
-      const name = silent ? ", positions silent" : "";
+      const name = silent ? ", positions silenced" : "";
       figure.show([[`in order${name}`, straight], [`as below${name}`, mixed, straight]].slice(0, moved ? 2 : 1));
       if (!moved) return silent ? "Without positions it reads a bag of words. Now shuffle them." : "Shuffle the words: does the English change?";
       if (silent) return straight.text === mixed.text ? "Shuffled or not, the same sentence, and the same probabilities: without positions there is no order." : "The sentences differ: rounding tips a close call.";
