@@ -32,12 +32,12 @@ def rotate_noise(size, pairs):
 @judged(
     1,
     hint=(
-        "a rotation of D numbers has D * (D - 1) / 2 of its own to choose; how many pairs is that "
+        "a rotation of D numbers has D * (D - 1) / 2 free parameters; how many pairs is that "
         "enough to fit?",
         "so the larger the vectors, the more pairs it can learn by heart; with 64 numbers, 128 "
         "pairs are easy",
         "what has been learned by heart says nothing about a pair that wasn't fitted: there, the "
-        "translation comes anywhere among the 400 words",
+        "translation may rank anywhere among the 400 words",
     ),
     example=(64, 128, 200),
 )
