@@ -1,5 +1,5 @@
 """The parts that encoder and decoder layers share: the residual connection, the attention and the
-norm that a configuration asks for, and the initialisation of the weights.
+norm that a configuration names, and the initialisation of the weights.
 """
 
 from torch import Tensor, nn

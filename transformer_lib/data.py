@@ -1,7 +1,7 @@
 """Sentence pairs: where the text comes from.
 
-Every source ends in the same shape: a dictionary from split ("train", "validation", "test") to a
-list of (source, target) strings. The subpackage `corpora` reads the individual sources.
+Every source is read into the same form: a dictionary from split ("train", "validation", "test")
+to a list of (source, target) strings. The subpackage `corpora` reads the individual sources.
 """
 
 from transformer_lib.corpora import folder, hub, mini, multi30k
@@ -20,13 +20,13 @@ class Pairs(dict):
 
 
 def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pairs:
-    """Sentence pairs of each split, and one printed line that says where they came from.
+    """Load the sentence pairs of each split, and print one line that says where they came from.
 
     source: "multi30k" is the folder in the environment variable MULTI30K_DIR if that is set,
     else bentrevett/multi30k on the Hugging Face hub, cached by `datasets`, else the first mirror
     that has it; a line warns if the sentences are not those of the recorded runs. "mini" is this
     project's own small German-English corpus, which needs no network; "auto" is "multi30k" if
-    it is available, else "mini". Anything else is a folder or another data set of the hub.
+    it is available, else "mini". Anything else is a folder or another data set on the hub.
     src, tgt: language codes, the names of the columns (or the keys of a `translation` column).
     Returns Pairs, whose `.source` says whether it is "multi30k" or "mini".
     Raises ValueError for a missing language, a damaged or one-sided line (with its number), or an

@@ -96,7 +96,7 @@ class LearnedEncoding(PositionalScheme):
 
 
 def positions_of(table: Tensor, length: int, start: int) -> Tensor:
-    """Rows start..start+length-1 of a positional table, or an error that says how long it is."""
+    """Return rows start..start+length-1 of a table; raise a ValueError if it is too short."""
     if start + length > table.size(0):
         raise ValueError(
             f"position {start + length - 1} is past max_len {table.size(0)}: shorten the sequence, "
