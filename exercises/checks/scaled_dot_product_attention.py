@@ -251,7 +251,7 @@ def _alike(n, d_k):
 
 
 @judged(7, hint=(
-        "besides their variance, the chapter's queries had something else",
+        "besides their variance, the chapter's queries had another property",
         "over the rows, each feature can have mean 0 and variance 1 even if all the features of a "
         "row agree",
         "draw one sign for a row and use it for every feature: what is q @ k then?",

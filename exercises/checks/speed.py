@@ -40,8 +40,8 @@ def _crossing(weights, cached, rate, bandwidth):
         (2.0**24, 2.0**21, 2.0**40, 2.0**38), (7 * 2.0**20, 2.0**20, 2.0**40, 2.0**38),
     ],
     hint=(
-        "count two operations for each weight and for each number of a cache, with B times the "
-        "weights and B caches in all",
+        "count two operations for each weight and each cached number, for every one of the B "
+        "sentences",
         "count four bytes for each number, but the weights are read once for the whole batch, and "
         "each sentence reads a cache of its own",
         "2 B (weights + cached) / rate >= 4 (weights + B cached) / bandwidth: bring B to one side, "
