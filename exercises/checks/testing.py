@@ -45,9 +45,9 @@ def write_the_test(component, my_test):
         f"versions; rejected {len(refused)} of {len(found.right)} correct ones."
     )
     if refused:
-        print(f"    A correct one, written in another way, is rejected: {refused[0]}")
+        print(f"    It rejects a correct version that is written in another way: {refused[0]}")
     if missed:
-        print(f"    The next one that it misses. A hint: {missed[0]}")
+        print(f"    A hint about the next one that it misses: {missed[0]}")
     return perfect
 
 
@@ -55,12 +55,12 @@ def _refuses_the_right_one(component, my_test, complaint):
     others = [broken for broken, _ in component.mutants()]
     if all(verdict(my_test, broken) for broken in others):
         print(
-            f"✗ {component.name}: it refuses everything, even the right one, so it catches "
-            "nothing.",
+            f"✗ {component.name}: it rejects everything, even the correct version, so it "
+            "catches nothing.",
         )
     else:
-        print(f"✗ {component.name}: it refuses the right one.")
-    print(f"    On that one {complaint}.")
+        print(f"✗ {component.name}: it rejects the correct version.")
+    print(f"    With that version, {complaint}.")
     print(f"    What a test may rely on: {component.contract}.")
     return False
 

@@ -509,7 +509,7 @@ COMPONENTS = {
         ),
         Component(
             "layer norm",
-            "LayerNorm(d_model) makes a module with weight and bias, that does what "
+            "LayerNorm(d_model) makes a module with weight and bias that does what "
             "torch.nn.LayerNorm does",
             lambda p: p.LayerNorm,
             LAYER_NORM,

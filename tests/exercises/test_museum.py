@@ -273,7 +273,7 @@ def test_the_official_test_catches_all_and_refuses_none(name, official, monkeypa
 def test_an_empty_test_catches_nothing(name, capsys):
     assert checks.write_the_test(name, lambda part: None if part else True) is False
     said = capsys.readouterr().out
-    assert "caught 0 of" in said and "rejected 0 of 3" in said and "A hint: " in said
+    assert "caught 0 of" in said and "rejected 0 of 3" in said and "A hint about" in said
 
 
 def test_a_test_that_refuses_everything_is_told_so(capsys):
@@ -282,7 +282,7 @@ def test_a_test_that_refuses_everything_is_told_so(capsys):
 
     assert checks.write_the_test("loss", my_test) is False
     said = capsys.readouterr().out
-    assert "refuses everything" in said and "never good enough" in said
+    assert "rejects everything" in said and "never good enough" in said
 
 
 def test_a_test_that_refuses_the_right_one_is_told_so(capsys):
@@ -291,7 +291,7 @@ def test_a_test_that_refuses_the_right_one_is_told_so(capsys):
 
     assert checks.write_the_test("schedule", my_test) is False
     said = capsys.readouterr().out
-    assert "it refuses the right one" in said and "steps from 1" in said
+    assert "it rejects the correct version" in said and "steps from 1" in said
 
 
 def test_a_test_may_return_false_and_print(capsys):
