@@ -56,7 +56,7 @@ class Item:
 
 
 def bare(name: str) -> str:
-    """A chapter's file name without its number, which may have a letter behind it."""
+    """A chapter's file name without its number, which may have a letter after it."""
     return re.sub(r"^\d\d[a-z]?_", "", name)
 
 

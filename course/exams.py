@@ -36,7 +36,7 @@ def load() -> dict:
 
 
 def questions(exam: dict) -> list[Item]:
-    """The exam's items of the bank, in its order. Raises KeyError for one that is gone."""
+    """The exam's items from the bank, in its order. Raises KeyError for one that is gone."""
     known = {item.id: item for item in bank.load()}
     return [known[name] for name in exam["questions"]]
 

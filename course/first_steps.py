@@ -3,7 +3,7 @@
     python -m course.first_steps heads            # one of ablation, heads, judge, far, tokens, edge
     python -m course.first_steps judge --out sheet
 
-Each takes a few minutes of one processor at most, for a first result. Where Multi30k is at hand,
+Each takes a few minutes of one processor at most, for a first result. Where Multi30k is available,
 `heads` and `judge` take its captions; nothing else needs a data set. Copy it, and change it.
 """
 

@@ -31,7 +31,7 @@ def words(text: str) -> str:
 
 
 def key(text: str) -> str:
-    """A short name of an option. It changes with the words, so that a kept answer stays its own."""
+    """A short name of an option, made from its words: a saved answer never fits other words."""
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 

@@ -38,7 +38,7 @@ _HOME = {
 
 
 def _modules() -> set[str]:
-    """The modules and subpackages that lie in this folder."""
+    """The modules and subpackages in this folder."""
     return {found.name for found in pkgutil.iter_modules(__path__) if found.name[0] != "_"}
 
 

@@ -7,5 +7,5 @@ if __name__ == "__main__":
         from transformer_lib.cli import main
 
         sys.exit(main())
-    except KeyboardInterrupt:  # while the modules are loaded
+    except KeyboardInterrupt:  # while the modules are loading
         sys.exit(130)

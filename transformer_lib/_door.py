@@ -1,7 +1,7 @@
-"""The door of the library: whatever of it is imported gets its guards here, and nowhere else.
+"""The door of the library: each of its modules gets its guards here, when it is imported.
 
-So a module says nothing of guards, and none can be forgotten. What runs as a script, as in
-`python -m transformer_lib.one_file`, is the bare code.
+So no module has to mention guards, and none can be forgotten. A module that runs as a script, as in
+`python -m transformer_lib.one_file`, has no guards.
 """
 
 import sys
@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 LIBRARY = __name__.partition(".")[0]
-FREE = {"cli", "guards"}  # the one has words of its own for what it's given, the other gives them
+FREE = {"cli", "guards"}  # cli checks its own arguments, and guards holds the guards
 
 
 class Door(MetaPathFinder):
@@ -27,12 +27,12 @@ class Door(MetaPathFinder):
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec and spec.loader:
-            spec.loader = copy(spec.loader)  # a zip has one for all that it holds
+            spec.loader = copy(spec.loader)  # a zip has one loader for all its modules
             run = spec.loader.exec_module
 
             def run_and_guard(module):
                 run(module)
-                from transformer_lib.guards import guard  # takes torch, which not everyone needs
+                from transformer_lib.guards import guard  # imports torch, which not everyone needs
 
                 guard(name)
 
@@ -41,6 +41,6 @@ class Door(MetaPathFinder):
 
 
 def stand() -> None:
-    """Before Python's own finders; once, however often the library is imported anew."""
+    """Put the door before Python's own finders, once, however often the library is imported."""
     if not any(type(finder).__name__ == Door.__name__ for finder in sys.meta_path):
         sys.meta_path.insert(0, Door())

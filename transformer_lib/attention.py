@@ -30,13 +30,13 @@ def scaled_dot_product_attention(
     if q.size(-1) != k.size(-1) or k.size(-2) != v.size(-2):
         raise ValueError(
             f"q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)} do not fit: q and k must "
-            "share their last size (d_k), k and v their second last (the number of keys)."
+            "share their last size (d_k), k and v their last but one (the number of keys)."
         )
     if mask is not None and mask.dtype != torch.bool and not mask.is_floating_point():
         raise ValueError(
             f"mask has dtype {mask.dtype}; expected bool, True = may attend: use mask.bool()."
         )
-    # The scores of unit-variance q and k have variance d_k; the root brings it back to 1.
+    # The scores of unit-variance q and k have variance d_k; the division brings it back to 1.
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # (..., T_query, T_key)
     if mask is not None and mask.dtype == torch.bool:
         scores = scores.masked_fill(~mask, -math.inf)
@@ -56,7 +56,7 @@ class MultiHeadAttention(nn.Module):
     positions: a scheme that acts inside this attention (RotaryEmbedding, AlibiBias), or None.
     n_kv_heads: the number of heads for keys and values. If there are fewer of them, each serves
     n_heads / n_kv_heads heads of queries (grouped-query attention, Ainslie et al. 2023).
-    Raises ValueError if the sizes do not divide, or the inputs are not d_model wide.
+    Raises ValueError if the sizes do not divide evenly or the inputs are not d_model wide.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class MultiHeadAttention(nn.Module):
         return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
 
     def share_heads(self, x: Tensor) -> Tensor:
-        """(B, n_kv_heads, T, K) -> (B, H, T, K): each head repeated for its group of queries."""
+        """(B, n_kv_heads, T, K) -> (B, H, T, K): each head repeated for its query heads."""
         group = self.n_heads // x.size(1)
         return x if group == 1 else x.repeat_interleave(group, dim=1)
 

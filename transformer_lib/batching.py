@@ -18,8 +18,8 @@ class TokenBatchSampler:
     """Batches of sentence indices whose padded size stays within `max_tokens`.
 
     lengths: one number of tokens per sentence, or one (source, target) pair of numbers; for
-    pairs, the longer side counts. Each epoch (see `set_epoch`) shuffles the sentences among
-    those of their own length, and the order of the batches; without `shuffle`, batches go from
+    pairs, the longer side counts. Each epoch (see `set_epoch`) shuffles the sentences of
+    equal length, and the order of the batches; without `shuffle`, batches go from
     short to long. The same seed and epoch give the same batches.
     Raises ValueError if there are no sentences, or if a single one exceeds the budget.
     """
@@ -113,7 +113,7 @@ class Batches:
 
     columns: for each input of the loss, one list of ids per example. lengths: the lengths that the
     sampler uses. counts: how many tokens of each example the loss counts. The last `extra` examples
-    take part in the first `extra_epochs` only.
+    are used in the first `extra_epochs` epochs only.
     """
 
     def __init__(
@@ -165,5 +165,5 @@ class Batches:
         return {"epoch": self.epoch, "next_batch": self.next_batch}
 
     def restore(self, state: dict) -> None:
-        """Continue from the place that `state` names."""
+        """Continue from the place recorded in `state`."""
         self.epoch, self.next_batch = state["epoch"], state["next_batch"]

@@ -53,7 +53,7 @@ def make_feed_forward(config: BlockConfig) -> FeedForward:
 
 
 def final_norm(config: BlockConfig) -> nn.Module:
-    """Pre-norm leaves a stack's sum unnormalised, so a last norm follows; post-norm needs none."""
+    """Make the last norm of a stack: pre-norm leaves the sum unnormalised; post-norm needs none."""
     if not config.norm_first:
         return nn.Identity()
     return make_norm(config.norm, config.d_model, config.eps)

@@ -1,4 +1,4 @@
-"""The cache of decoding: the keys and values of the tokens that have already been read.
+"""The decoding cache: the keys and values of the tokens that have already been read.
 
 With the causal mask, earlier tokens never look at later ones, so their keys and values stay valid.
 Each attention layer, whether it reads the target or the source, has a KeyValueCache of its own.
@@ -89,7 +89,7 @@ class DecodingState:
         return 0 if self.cache is None else self.cache.length
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> None:
-        """Keep these hypotheses, and these sentences that they translate (None: all of them)."""
+        """Keep these hypotheses and the sentences that they translate (None: all sentences)."""
         if self.cache is not None:
             self.cache.select(rows, sentences)
         if self.memory is not None and sentences is not None:

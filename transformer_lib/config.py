@@ -1,4 +1,4 @@
-"""The sizes of a model and of a training run, each in one dataclass."""
+"""The settings of a model and of a training run, each in one dataclass."""
 
 import dataclasses
 import math
@@ -16,7 +16,7 @@ class BlockConfig:
     """Sizes and choices of the layers, whatever they read. The defaults are the paper's base model
     (table 3), with pre-norm.
 
-    Raises a ValueError that names the field if no model can be built with a value.
+    Raises a ValueError that names the field if no model can be built with its value.
     """
 
     d_model: int = within(512, at_least=1, at_most=10**5)  # D: width of every token's vector
@@ -31,7 +31,7 @@ class BlockConfig:
     _: KW_ONLY
     norm_first: bool = True  # True: pre-norm; False: post-norm, as the paper draws it
     norm: str = within("layer", one_of=NORMS)  # "batch" only to compare: it mixes sentences
-    eps: float = within(1e-5, above=0, below=math.inf)  # inside the norm's root
+    eps: float = within(1e-5, above=0, below=math.inf)  # under the norm's square root
     positional: str = within("sinusoidal", one_of=SCHEMES)
     rotary_base: float = within(10000.0, above=0, below=math.inf)  # of rotary's wavelengths
     activation: str = within("relu", one_of=ACTIVATIONS)
@@ -95,9 +95,9 @@ class TrainConfig:
     accumulate: int = within(1, at_least=1, at_most=10**6)  # batches added up for an update
     both_directions: int = within(0, at_least=0)  # first epochs that read each pair backwards, too
     schedule: str = within("inverse_sqrt", one_of=("inverse_sqrt", "noam", "constant"))
-    peak_lr: float = within(5e-3, above=0, below=math.inf)  # "noam" takes the paper's instead
+    peak_lr: float = within(5e-3, above=0, below=math.inf)  # "noam" uses the paper's instead
     warmup: int = within(2000, at_least=0)  # updates
-    cooldown: int = within(0, at_least=0)  # the last updates: a factor takes the rate almost to 0
+    cooldown: int = within(0, at_least=0)  # last updates, over which the rate falls almost to 0
     optimizer: str = within("adam", one_of=("adam", "muon"))  # muon: see optimizers.py
     betas: tuple[float, float] = within((0.9, 0.98), at_least=0, below=1)
     eps: float = within(1e-9, above=0, below=math.inf)

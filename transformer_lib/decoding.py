@@ -2,14 +2,14 @@
 
 Every method works with any model that has a `config` and two methods:
 
-    ids, state = model.start(src_ids, bos_id, use_cache)   # ids (B, T) to go on from
-    logits = model.step(new_ids, state)                    # (B, V), of the token after them
+    ids, state = model.start(src_ids, bos_id, use_cache)   # ids (B, T) to continue from
+    logits = model.step(new_ids, state)                    # (B, V), for the token after them
 
-For an encoder-decoder model src_ids are sources, and ids the <bos> of each. For a decoder-only
-model they are prompts of one length, and ids the same prompts. The source is encoded once, and the
-state keeps the keys and values of past tokens (`KeyValueCache`), so a step computes only the newest
-token. Sentences that have ended leave the batch. A model may also have `top_tokens`, which finds
-the likeliest tokens without returning all logits.
+For an encoder-decoder model src_ids are sources, and ids hold one <bos> for each. For a
+decoder-only model src_ids are prompts of equal length, and ids are the same prompts. The source is
+encoded once, and the state keeps the keys and values of past tokens (`KeyValueCache`), so a step
+computes only the newest token. Sentences that have ended leave the batch. A model may also have
+`top_tokens`, which finds the likeliest tokens without returning all logits.
 """
 
 import math
@@ -40,7 +40,7 @@ def greedy_decode(
     """
 
     def most_probable(ids: Tensor, state) -> Tensor:
-        if hasattr(model, "top_tokens"):  # finds them faster
+        if hasattr(model, "top_tokens"):  # faster
             return model.top_tokens(ids, state, 1, log_p=False)[1].squeeze(-1)
         return _without_padding(model.step(ids, state)).topk(1)[1].squeeze(-1)
 
@@ -61,7 +61,7 @@ def sample(
     """Draw each token from the model's distribution.
 
     temperature below 1 sharpens the distribution, above 1 flattens it. top_k keeps only the k most
-    probable tokens; top_p (nucleus, Holtzman et al. 2020) the fewest whose probabilities reach p.
+    probable tokens; top_p (nucleus, Holtzman et al. 2020) the fewest whose sum reaches p.
     generator makes the draws repeatable, whatever device it is on. Shapes as in greedy_decode.
     """
     if temperature <= 0:
@@ -106,7 +106,7 @@ def _generate(
         ids, state = model.start(src_ids, bos_id, use_cache)  # (B, T), the tokens to start from
         limits = length_limits(model, src_ids, max_len, ids.size(1))  # (B,)
         output = torch.full((len(ids), int(limits.max())), PAD, device=ids.device)
-        live = torch.arange(len(ids), device=ids.device)  # sentences not ended
+        live = torch.arange(len(ids), device=ids.device)  # sentences that have not ended
         for step in range(output.size(1)):
             token = choose(ids[:, state.length :], state)  # (B_live,)
             output[live, step] = token

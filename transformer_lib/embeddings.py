@@ -56,7 +56,7 @@ class Embed(nn.Module):
     def __init__(self, config: BlockConfig, norm: bool = False):
         super().__init__()
         self.max_len = config.max_len
-        self.positions = make_positions(config, "add")  # others act inside attention
+        self.positions = make_positions(config, "add")  # other schemes act inside attention
         self.norm = make_norm(config.norm, config.d_model, config.eps) if norm else nn.Identity()
         self.dropout = Dropout(config.dropout)
 

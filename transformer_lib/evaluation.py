@@ -5,8 +5,8 @@ and this module compares them with the references, one string per sentence too.
 
 - `score` gives the numbers to report, BLEU, chrF and TER from sacrebleu with their signatures.
 - `bleu` computes BLEU from scratch and equals sacrebleu.
-- `bootstrap` and `paired_bootstrap` say how much the number would vary with other sentences.
-- `sentence_scores` and `breakdown` say which sentences it comes from.
+- `bootstrap` and `paired_bootstrap` estimate how much the number would vary with other sentences.
+- `sentence_scores` and `breakdown` show which sentences it comes from.
 
 sacrebleu and sacremoses are imported when they are needed.
 """
@@ -40,9 +40,9 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> Scores:
     """The scores to report, each over the whole corpus.
 
     hypotheses, references: lists of detokenised strings, one reference per sentence.
-    Returns Scores. Raises ValueError for empty or unequal lists, TypeError for anything but
-    strings. Sources: BLEU Papineni et al. 2002; chrF Popović 2015; TER Snover et al. 2006;
-    sacrebleu Post 2018.
+    Returns Scores. Raises ValueError for lists that are empty or differ in length, TypeError for
+    anything but strings. Sources: BLEU Papineni et al. 2002; chrF Popović 2015; TER Snover et al.
+    2006; sacrebleu Post 2018.
     """
     check_texts(hypotheses, references)
     values, signatures = {}, []
@@ -124,7 +124,7 @@ def lowercased_tokenised_bleu(
     """BLEU as older papers report it: lowercased, punctuation normalised, tokenised by Moses.
 
     Multi30k was first distributed in that form (Elliott et al. 2016), so published results on it
-    are often in this unit. They can't be compared with cased BLEU.
+    are often given this way. They can't be compared with cased BLEU.
     language: the language of both lists, such as "en" or "de". Needs the package sacremoses.
     Raises ValueError for a language that Moses does not know.
     """
@@ -235,7 +235,7 @@ def paired_bootstrap(
 
 
 def _draws(size: int, n: int, seed: int) -> np.ndarray:
-    """(n, size): how often each draw takes each sentence."""
+    """(n, size): how often each draw contains each sentence."""
     return np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), size=n)
 
 
@@ -270,7 +270,7 @@ def _rate(counts: np.ndarray) -> np.ndarray:
     return 100 * counts[..., 0] / np.maximum(counts[..., 1], 1)
 
 
-# --------------------------------------------------------------------------------- where it is lost
+# -------------------------------------------------------------------------------------- by sentence
 
 
 def sentence_scores(
@@ -306,7 +306,7 @@ def breakdown(
     """
     check_texts(hypotheses, references)
     if len(keys) != len(references):
-        raise ValueError(f"got {len(keys)} keys for {len(references)} sentences: pass one each.")
+        raise ValueError(f"got {len(keys)} keys for {len(references)} sentences: they must match.")
     statistics, total = _statistics(metric, hypotheses, references)
     members = {}
     for index, key in enumerate(keys):
@@ -320,7 +320,7 @@ def breakdown(
 def length_bucket(text: str, width: int = 5) -> tuple[int, int]:
     """The bucket (fewest, most) of a text's number of words: (1, 5), (6, 10) and so on."""
     if width < 1:
-        raise ValueError(f"width is {width}; a bucket needs at least 1 number of words.")
+        raise ValueError(f"width is {width}; it must be at least 1.")
     bucket = max(len(text.split()) - 1, 0) // width
     return bucket * width + 1, (bucket + 1) * width
 

@@ -10,7 +10,7 @@ ACTIVATIONS = {
     "relu": F.relu,
     "gelu": F.gelu,
     "gelu_tanh": partial(F.gelu, approximate="tanh"),  # as GPT-2 computes it
-    "swiglu": F.silu,  # and a gate
+    "swiglu": F.silu,  # with a gate
 }
 
 

@@ -8,8 +8,8 @@ def label_smoothed_cross_entropy(
 ) -> Tensor:
     """Mean loss per real token, in nats, against (1 - smoothing) * target + smoothing / V.
 
-    The right token keeps 1 - smoothing (plus its share of the rest), and every token of the
-    vocabulary gets smoothing / V (Szegedy et al. 2016, sec. 7), as torch's own cross_entropy
+    The correct token keeps 1 - smoothing, and every token of the vocabulary, this one included,
+    gets smoothing / V (Szegedy et al. 2016, sec. 7), as torch's own cross_entropy
     with label_smoothing does. Targets equal to ignore_index (padding) do not count; if
     no target counts, the loss is 0.
 
@@ -26,7 +26,7 @@ def label_smoothed_cross_entropy(
     targets = targets.masked_fill(padding, 0)  # any id will do: these rows do not count
     log_p = logits.log_softmax(-1)  # (..., V)
     loss = -log_p.gather(-1, targets[..., None]).squeeze(-1)  # (...): -log p(target)
-    if smoothing:  # else a logit of -inf would count, as 0 * inf
+    if smoothing:  # otherwise a logit of -inf would give 0 * inf
         uniform = -log_p.mean(-1)  # (...): the mean over V of -log p
         loss = (1 - smoothing) * loss + smoothing * uniform
     return loss.masked_fill(padding, 0).sum() / (~padding).sum().clamp(min=1)

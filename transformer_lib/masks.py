@@ -33,7 +33,7 @@ def causal_mask(size: int, device=None) -> Tensor:
 
 
 def decoder_mask(ids: Tensor, start: int = 0) -> Tensor | None:
-    """The mask of a decoder: a token may not read later ones, and may not read padding.
+    """The mask of a decoder: a token may read neither later tokens nor padding.
 
     ids: (B, T); the first is at position `start`, and those before it are in a cache, which holds
     no padding. Returns (B or 1, 1, T, start + T) bool, or None for a single new token, which reads

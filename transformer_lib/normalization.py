@@ -13,7 +13,7 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Te
     """
     mean = x.mean(-1, keepdim=True)  # (..., 1)
     variance = x.var(-1, keepdim=True, unbiased=False)  # (..., 1), divided by D, not D - 1
-    return (x - mean) / torch.sqrt(variance + eps) * weight + bias  # eps inside the root
+    return (x - mean) / torch.sqrt(variance + eps) * weight + bias  # eps under the root
 
 
 class LayerNorm(nn.Module):

@@ -33,7 +33,7 @@ class Muon(torch.optim.Adam):
         self.momentum = momentum
         inside = [m for m in model.modules() if isinstance(m, (MultiHeadAttention, FeedForward))]
         matrices = dict.fromkeys(p for part in inside for p in part.parameters() if p.ndim == 2)
-        self.matrices: dict[torch.Size, list[Tensor]] = {}  # of one shape: computed together
+        self.matrices: dict[torch.Size, list[Tensor]] = {}  # grouped by shape, for one product
         for p in matrices:
             self.matrices.setdefault(p.shape, []).append(p)
 
@@ -53,7 +53,7 @@ class Muon(torch.optim.Adam):
         super().step()
 
     def _averaged(self, p: Tensor) -> Tensor:
-        """The gradient, averaged with those of the last updates (Nesterov's momentum)."""
+        """The gradient, averaged with those of recent updates (Nesterov's momentum)."""
         state = self.state[p]
         if not state:
             state["step"] = torch.tensor(0.0)  # Adam needs it when a checkpoint is loaded
@@ -66,8 +66,8 @@ def orthogonalize(matrices: Tensor, rounds: int = 5) -> Tensor:
     """Turn each matrix U S V^T into U S' V^T: the same directions, all stretched about equally.
 
     This is the Newton-Schulz iteration: a polynomial that brings all but the very smallest singular
-    values to between about 0.7 and 1.2. It needs only products, no decomposition, and bf16 is exact
-    enough on devices that multiply in it. matrices: (..., A, B) -> the same shape.
+    values to between about 0.7 and 1.2. It needs only products, no decomposition, and bf16 suffices
+    on devices that multiply in it. matrices: (..., A, B) -> the same shape.
     """
     x = matrices.bfloat16() if multiplies_bf16(matrices.device) else matrices.float()
     if tall := x.size(-2) > x.size(-1):

@@ -1,4 +1,4 @@
-"""The position of each token, which attention by itself does not know (sec. 3.5).
+"""The position of each token, which attention on its own ignores (sec. 3.5).
 
 There are two ways to supply it. SinusoidalEncoding and LearnedEncoding add a vector to the
 embedding, once, before the first layer. RotaryEmbedding and AlibiBias act inside every
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 class PositionalScheme(nn.Module):
     """The three places where a model can take in the position of a token.
 
-    A scheme overrides the hooks that it uses. The base class uses none of them: positions "none".
+    A scheme overrides the hooks that it uses. The base class, the scheme "none", uses none of them.
     """
 
     @classmethod
@@ -64,7 +64,7 @@ class SinusoidalEncoding(PositionalScheme):
 def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
     """The encoding of positions 0..max_len-1: (max_len, d_model) float32."""
     if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd: sines and cosines come in pairs, so even.")
+        raise ValueError(f"d_model {d_model} is odd: sines and cosines need an even one.")
     step = torch.arange(max_len, dtype=torch.float64)[:, None]  # (max_len, 1)
     # 10000^(-2i/d_model) written as exp of a log; float64 keeps large angles exact.
     frequency = torch.exp(

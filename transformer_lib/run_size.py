@@ -1,8 +1,8 @@
-"""How large an experiment of the book runs: "smoke", "cpu" or "full".
+"""The size at which the book runs an experiment: "smoke", "cpu" or "full".
 
 The environment variable BOOK_SCALE decides. Without it the size is "cpu", because a GPU does not
 help with the small networks of a chapter, which stay on the processor. The size is "full" only in
-a notebook that calls `on_gpu()`, because it trains there, and only if there is a GPU. "smoke" is
+a notebook that calls `on_gpu()`, because it trains on a GPU, and only if there is one. "smoke" is
 for tests (each notebook within a minute), "cpu" for every reader (within three), "full" for the
 real run.
 """
@@ -22,7 +22,7 @@ def on_gpu() -> None:
 
 
 def run_size() -> str:
-    """The size in force. Raises ValueError when BOOK_SCALE names no size."""
+    """The size in force. Raises ValueError when BOOK_SCALE is none of SIZES."""
     asked = os.environ.get("BOOK_SCALE")
     if asked and asked not in SIZES:
         raise ValueError(f"BOOK_SCALE is {asked!r}; it must be one of {SIZES}, or unset.")

@@ -25,7 +25,7 @@ class Translation:
 
     text: the translation. tokens, source_tokens: the tokens that the decoder wrote and the encoder
     read, both with <eos>. cross_attention: (n_decoder_layers, n_heads, len(tokens),
-    len(source_tokens)), the weights with which each token was predicted. score: log-probability /
+    len(source_tokens)), the attention weights behind each token. score: log-probability /
     length ** length_penalty.
     """
 
@@ -121,7 +121,7 @@ class Translator:
 
     @torch.inference_mode()
     def cross_attention(self, src_ids: Tensor, ids: Tensor) -> Tensor:
-        """The weights with which each id of a translation was predicted: (B, layers, H, T, S).
+        """The attention weights behind each id of a translation: (B, layers, H, T, S).
 
         src_ids: (B, S); ids: (B, T), as a decoder returns them. One pass, teacher-forced.
         """

@@ -254,7 +254,7 @@ def _baseline(weights):
         "* s[a], and "
         "s[a] = 1 - 2 p[a] + the sum of all p squared",
     ),
-    wrong="there's a baseline with less variance",
+    wrong="there's a baseline with lower variance",
     shape="return one baseline for each state, (B,)",
     tolerance=1e-4,
     slips={

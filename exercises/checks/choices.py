@@ -52,10 +52,10 @@ def _spreads(shared=None, rest=None, of=lambda scores: scores, blocks=None):
             _spreads(shared=lambda V, n: V * n, rest=lambda V, n: V * n),
             _spreads(shared=lambda V, n: V * n - 1, rest=lambda V, n: V * n - 1),
         ],
-        "the seeds spend some freedom, too: with blocks, n - 1 less": _spreads(
+        "the seeds use up degrees of freedom, too: with blocks, n - 1 fewer": _spreads(
             rest=lambda V, n: V * (n - 1)
         ),
-        "the seeds' means have one sum that the variants already used up: n - 1 less, not n": (
+        "the seeds' means have one sum that the variants already used up: n - 1 fewer, not n": (
             _spreads(rest=lambda V, n: max(V * (n - 1) - n, 1))
         ),
         "take each seed's mean over what's left of the rows; otherwise the variants' level is "
@@ -128,7 +128,7 @@ def neighbours(perplexity, bleu, changes):
     bleu = _numbers_of("bleu", bleu)
     number = isinstance(changes, int | float) and not isinstance(changes, bool)
     expect(number, f"changes is a correlation, a number; yours is {changes!r:.40}")
-    expect(min(perplexity) >= 1, "a perplexity is at least 1, where every next token is certain")
+    expect(min(perplexity) >= 1, "a perplexity is at least 1: at 1, every next token is certain")
     expect(min(bleu) >= 0 and max(bleu) <= 100, "BLEU lies between 0 and 100")
     level = _correlation(perplexity, bleu)
     expect(level is not None, "if one of the two never changes, there is no correlation to compute")

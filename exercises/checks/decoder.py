@@ -182,7 +182,7 @@ FOREIGN = {  # what the model says to a prefix that it should never see
 
 def _writer(bos, eos):
     def next_token(src, so_far):
-        """The next word of the source, for a prefix that has been written rightly."""
+        """The next word of the source, for a prefix that has been written correctly."""
         so_far = [int(token) for token in so_far]
         if not so_far or so_far[0] != bos:
             return 99  # the model must always see bos first

@@ -96,7 +96,7 @@ def _kept(logits, k, largest=True):
                 logits <= logits.topk(k).values[:, -1:], -torch.inf
             )
         ),
-        "you return probabilities; logits were asked for": lambda logits, k: logits.masked_fill(
+        "you return probabilities; return logits": lambda logits, k: logits.masked_fill(
             ~_kept(logits, k), -torch.inf
         ).softmax(-1),
         "each logit must stay in its own place: yours are sorted": lambda logits, k: torch.cat(

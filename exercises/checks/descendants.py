@@ -721,7 +721,7 @@ def _played(answer, rewards, asked, context):
 
     total = answer(world, choose, asked, context)
     expect(len(seen) == len(rewards), f"the episode has {counted(len(rewards), 'step')}, and you "
-           f"asked choose {counted(len(seen), 'time')}: go on until `ended` is True")
+           f"called choose {counted(len(seen), 'time')}: go on until `ended` is True")
     expect(isinstance(total, (int, float, torch.Tensor)) and float(total) == sum(rewards),
            f"return what was earned, here {sum(rewards):g}; yours is {total!r:.40}")
 
@@ -867,7 +867,7 @@ def _scanned(fade=torch.exp, early=False, late=False, delta=lambda replace: repl
         ),
         "each token reads after it has written, so its own write is included": _scanned(early=True),
         "replace is not used: then only what is missing is written, the value less what the state "
-        "says under the key": _scanned(delta=lambda replace: False),
+        "holds under the key": _scanned(delta=lambda replace: False),
         "without replace, the whole value is written": _scanned(delta=lambda replace: True),
         "you use replace the wrong way round": _scanned(delta=lambda replace: not replace),
         "`write` is not used: what a token writes is multiplied by its strength": (
@@ -876,7 +876,7 @@ def _scanned(fade=torch.exp, early=False, late=False, delta=lambda replace: repl
         "with replace, the strength multiplies the whole difference, not only the value": (
             _scanned(only_value=True)
         ),
-        "with replace, ask the state after it has faded": (
+        "with replace, read the state after it has faded": (
             _scanned(asks=lambda faded, old: old)
         ),
         "the state that you are given is not used: begin with zeros only if it is None": (

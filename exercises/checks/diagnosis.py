@@ -175,7 +175,7 @@ def relation(given, expected, sizes=()) -> str | None:
         if same(a, 1 - b) and b.size > 1:
             return "True and False are swapped"
     elif (a == a.flat[0]).all() and a.size > 2:
-        return f"every number of yours is {a.flat[0]:.4g}"
+        return f"each of your numbers is {a.flat[0]:.4g}"
     if b.ndim >= 2 and b.shape[-1] == b.shape[-2] and same(a, b.swapaxes(-1, -2)):
         return "yours is the transpose of what is expected"
     x, y = a[finite], b[finite]
@@ -187,13 +187,13 @@ def relation(given, expected, sizes=()) -> str | None:
             if same(x, factor * y) and abs(factor) > 1e-6:
                 if math.isclose(factor, -1, rel_tol=1e-4):
                     return "the sign is the wrong way round"
-                every = "every number of yours is" if y.size > 1 else "yours is"
+                every = "each of your numbers is" if y.size > 1 else "yours is"
                 whole = (x == x.round()).all() and (y == y.round()).all()
                 named = _name_of(factor, sizes)
                 if not named and (how := _sums(a, b)):
                     return how
                 if y.size > 1 or (named and not whole):
-                    return f"{every} {factor:.4g} times the expected{named}"
+                    return f"{every} {factor:.4g} times what is expected{named}"
         if x.any() and any(same(x, cut(y)) for cut in (np.trunc, np.round, np.floor)):
             return "yours is cut or rounded to whole numbers"
         shift = float((x - y).mean())
@@ -335,7 +335,7 @@ def formula(names, results) -> str | None:
     ratios = [given / expected if expected else math.nan for _, given, expected in rows]
     text = _monomial([row[0] for row in rows], ratios)
     if text and text[0] > 0 and text[1] != "1":
-        return f"yours is {text[1]} times the expected, on every input"
+        return f"yours is {text[1]} times what is expected, on every input"
     return None
 
 

@@ -36,7 +36,7 @@ reach = values(
     packed="names",
     both_ways=Part(
         [0, 1, 2, 3, 4],
-        "both ways: no mask keeps any of the five rows from reading token 3",
+        "both ways: without a mask, nothing stops any of the five rows from reading token 3",
         {
             "both ways: row 3 is not the only one; every token attends to token 3 and takes its "
             "value": lambda rows: rows == [3]

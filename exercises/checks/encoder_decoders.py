@@ -231,7 +231,7 @@ def _told_shares(given, expected, sentences):
     hint=(
         "for each sentence, count its words that occur in any other sentence",
         "for each word of a sentence ask whether any other sentence has it; divide by the "
-        "sentence's length, and take the place of the largest share",
+        "sentence's length, and return the index of the largest share",
     ),
     tell=_told_shares,
     shape="return the index of a sentence",
@@ -266,7 +266,7 @@ def _told_shares(given, expected, sentences):
                 for j, other in enumerate(sentences) if j != i
             )
         ),
-        "you measure how much of the others is in it; ask how much of it is in the others": _best(
+        "you measure how much of the others is in this one; ask the opposite": _best(
             lambda sentences, i: _told_by(sentences, i)
         ),
     },

@@ -115,7 +115,7 @@ def _spread(ways, far=None):
         ),
         "the pieces before the chosen one belong to its word, too": _spread((0, 1)),
         "the pieces after the chosen one belong to its word, too": _spread((0, -1)),
-        "a word may have more pieces than the neighbours of the chosen one: take them all in": (
+        "a word may go on beyond the neighbours of the chosen piece: take in all its pieces": (
             _spread((0, 1, -1), far=1)
         ),
         "all tokens of the word are hidden, not only its first": (

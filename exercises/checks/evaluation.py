@@ -31,7 +31,7 @@ brevity = values(
         1.0,
         "the penalty for 12 words is not right",
         {
-            "a penalty is never above 1: what costs a long output is its precision": (
+            "a penalty is never above 1: a long output loses in its precision instead": (
                 lambda given: given > 1
             ),
             "12 words are more than 10, so there is no brevity to "
@@ -236,7 +236,7 @@ def paired(answer):
         again = np.asarray(answer(a, b, 2000, 1), dtype=float)
         expect(np.array_equal(again, found), "the same seed must give the same differences")
         other = np.asarray(answer(a, b, 2000, 2), dtype=float)
-        expect(not np.array_equal(other, found), "another seed must give other draws")
+        expect(not np.array_equal(other, found), "a different seed must give different draws")
     for i in range(4):  # one sentence alone has a score: how often is it drawn?
         share = np.mean(answer(np.eye(4)[i], np.zeros(4), 2000, i))
         expect(abs(share) > 0.02, f"sentence {i} of 4 is never drawn")
@@ -265,8 +265,8 @@ def fair(answer):
     expect(2 in chosen, "comparison 2 is missing: signature and test set are the same")
     expect(
         5 in chosen,
-        "comparison 5 is missing: WER is counted on detokenised text, so it doesn't matter into "
-        "which pieces each model cuts its words",
+        "comparison 5 is missing: WER is counted on detokenised text, so it doesn't matter how "
+        "each model cuts its words into pieces",
     )
     expect(chosen == {2, 5}, f"there are only comparisons 1 to 6; yours are {sorted(chosen)}")
 
@@ -301,7 +301,7 @@ def ranges(apart, overturns, enough):
         )
     expect(
         apart(3, 500, 1) != apart(3, 500, 2) and apart(3, 500, 1) == apart(3, 500, 1),
-        "use the seed: the same one gives the same draws, another one others",
+        "use the seed: the same seed gives the same draws, a different one doesn't",
     )
     for name, n_seeds in (("overturns", overturns), ("enough", enough)):
         expect(isinstance(n_seeds, int) and n_seeds > 1, f"`{name}` is a number of seeds above 1")
@@ -442,8 +442,8 @@ def fool(praised, blamed):
     )
     return (
         f"The wrong translations get BLEU {high.bleu:.1f} and chrF {high.chrf:.1f}, the correct "
-        f"ones {low.bleu:.1f} and {low.chrf:.1f}. Only you can tell whether they really are "
-        "wrong and correct."
+        f"ones {low.bleu:.1f} and {low.chrf:.1f}. Only you can tell whether that's what "
+        "they are."
     )
 
 
@@ -477,7 +477,7 @@ def _bought(penalty=_penalty, ratios=_of_sentences, join=lambda found: math.prod
         "which of the two parts of BLEU goes up, and which goes down? Write each as new / old",
         "no match is added, so each precision changes by old total / new total; the penalty is "
         "exp(1 - r / c)",
-        "a sentence of m words has m - n + 1 n-grams, so all sentences have c - (n - 1) * "
+        "a sentence of m words has m - n + 1 n-grams, so together they have c - (n - 1) * "
         "sentences; every added word makes one more of each kind",
     ),
     wrong="that isn't the right factor",

@@ -298,7 +298,7 @@ def gain(value, at_a_tenth):
 
 @judged(8, hint=(
         "what is the residual sum for, and where isn't it needed?",
-        "in a shallow network the gradient has a short way anyway",
+        "in a shallow network the gradient has a short path anyway",
         "take the fewest layers in the grid, and check whether all the seeds agree",
     ), example=(1, 0.003, 80, "with"))
 def sums_in_the_way(layers, rate, updates, with_two_layers):

@@ -22,8 +22,8 @@ def _luck(once, several=lambda p, k: 1 - (1 - p) ** k):
         "belong to the first arm",
         "there are C(n + m, n) ways to pick the places of the first arm; in how many of them don't "
         "the two arms overlap?",
-        "that's the probability p for one comparison; that none of them comes out like that has "
-        "the probability (1 - p) to the power of comparisons",
+        "that's the probability p for one comparison; the probability that none of them comes out "
+        "like that is (1 - p) to the power of comparisons",
     ),
     wrong="that isn't how often luck separates the arms in at least one of the comparisons",
     shape="return one probability",
@@ -113,11 +113,11 @@ def overturned(shrink, angle, ratio):
             1 / right: "the mean is the one that's further out: you have the ratio upside down",
             AVERAGED * right: "that's the sum of the five: a mean is divided by 5",
             sum(shrink**k for k in range(AVERAGED)) / AVERAGED / shrink ** (AVERAGED - 1): (
-                "that's the mean of the five distances; but they lie in different directions, and "
-                "part of it cancels out"
+                "that's the mean of the five distances; but the five lie in different directions, "
+                "and partly cancel out"
             ),
             right * shrink ** (AVERAGED - 1): (
-                "that's measured by the first of the five; we measure by the last"
+                "that's relative to the first of the five; it should be relative to the last"
             ),
         }
         near = [said for value, said in found.items() if abs(ratio - value) < 0.02 * value]

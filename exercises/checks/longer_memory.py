@@ -187,7 +187,7 @@ def _mixture(share, model, neighbours):
         "that is the slope of the probability; the logarithm divides it by the mixture": (
             lambda share, model, neighbours: (neighbours - model).mean()
         ),
-        "the model's part shrinks as the share grows: - model is missing above": (
+        "the model's part shrinks as the share grows: the numerator needs - model": (
             lambda share, model, neighbours: (
                 neighbours / _mixture(share, model, neighbours)
             ).mean()
@@ -208,7 +208,7 @@ def _mixture(share, model, neighbours):
         "take the mean over the places, not the sum": lambda share, model, neighbours: (
             (neighbours - model) / _mixture(share, model, neighbours)
         ).sum(),
-        "divide at each place, then take the mean: a mean of ratios is no ratio of means": (
+        "divide at each place, then take the mean: a mean of ratios isn't a ratio of means": (
             lambda share, model, neighbours: (
                 (neighbours - model).mean() / _mixture(share, model, neighbours).mean()
             )

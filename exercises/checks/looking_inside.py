@@ -326,8 +326,8 @@ def two_heads(cheaper, harmful, dearer):
     found = _two_heads("dearer", dearer)
     expect(
         found["less_sum"][1] > 0,
-        f"`dearer`: together minus their sum {_told(found['less_sum'])}; an interval above 0 is "
-        "wanted",
+        f"`dearer`: together minus their sum {_told(found['less_sum'])}; its interval must "
+        "lie above 0",
     )
     return (
         f"{told}. The dearer pair costs {found['damage'][0]:+.3f}, and one at a time its heads "

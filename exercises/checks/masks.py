@@ -173,7 +173,7 @@ def _scaled(q, k):
         "a score of 0 is not hidden, as exp(0) = 1: use minus infinity": (
             lambda q, k, v, mask: (_scaled(q, k) * mask).softmax(-1) @ v
         ),
-        "the scaling by sqrt(d_k) has got lost": (
+        "the scaling by sqrt(d_k) is missing": (
             lambda q, k, v, mask: (q @ k.mT).masked_fill(~mask, -math.inf).softmax(-1) @ v
         ),
         "a hidden score must become hugely negative; you add a large number to it": (

@@ -284,7 +284,7 @@ def leak(train, test):
     7,
     hint=(
         "look in the figure for points to the left of the library's pool of 30, and below it",
-        "'to the left' means that fewer meet again, 'below' means less padding",
+        "'to the left' means that fewer batch-mates meet again, 'below' means less padding",
         "a cruder order mixes more anyway, so it can do with a larger pool than 30",
     ),
     example=("longer side", 100, 0.06),

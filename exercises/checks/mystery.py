@@ -61,7 +61,7 @@ def _verdict(number, cause, evidence):
             expect(
                 False,
                 f'your evidence is True for a model with "{cause}", and for this one, but this one '
-                f'has another cause. With "{cause}", {SUSPECTS[cause]}: is that so here?',
+                f'has a different cause. With "{cause}", {SUSPECTS[cause]}: is that so here?',
             )
         expect(
             False,

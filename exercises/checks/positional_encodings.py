@@ -277,7 +277,7 @@ def nearer(d_model, near, far):
         "give the sinusoids the size that suits them, and the learned positions the one that "
         "doesn't",
         "a comparison can be made unfair by its starting sizes",
-        "learned positions that start far too large take long to recover; give them few steps",
+        "learned positions that start far too large recover slowly; give them few steps",
     ),
     example={
         "sinusoidal": 0.71, "learned": 0.02, "sequences": 50, "steps": 200, "fair": "learned"

@@ -246,7 +246,7 @@ def best_of(p, reward, n):
     5,
     hint=(
         "give three lists of three numbers: probabilities, likings and rewards",
-        "a text that the reference hardly ever writes is in few pairs, so there the reward may be "
+        "a text that the reference hardly ever writes is in few pairs, so its reward may be "
         "wrong",
         "let that rare text have the highest reward and the lowest liking; at a price of 0.1 its "
         "weight grows by exp(10) for each unit of reward",

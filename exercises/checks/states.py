@@ -37,7 +37,7 @@ by_hand = values(
     ),
     replaced=Part(
         8.12,
-        "what does the state say under the second key, before it's told? Write what is missing "
+        "what does the state hold under the second key before the write? Write what is missing "
         "to reach 5",
         {
             "5 is what the second key reads; you were asked about the first one": 5,
@@ -229,7 +229,7 @@ def overturned(answer):
     cosine = float(keys[0] @ keys[1])
     expect(
         cosine > -0.95,
-        "your keys are opposite: under the second one, the state says -1 already, so nothing is "
+        "your keys are opposite: under the second one, the state holds -1 already, so nothing is "
         "missing and nothing is written",
     )
     expect(

@@ -7,7 +7,7 @@
 
     checks.write_the_test("attention", my_test)
 
-A test refuses what it is given by raising an error, as assert does, or by returning False.
+A test rejects what it is given by raising an error, as assert does, or by returning False.
 """
 
 import contextlib
@@ -66,7 +66,7 @@ def _refuses_the_right_one(component, my_test, complaint):
 
 
 def verdict(my_test, component):
-    """Why a test refuses a component, in words; "" if it does not."""
+    """Why a test rejects a component, in words; "" if it does not."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         try:

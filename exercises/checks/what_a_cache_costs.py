@@ -162,7 +162,7 @@ def _outlier():
     hint=(
         "a step is a fifteenth of the distance from the lowest number to the highest",
         "one channel that is large in every key makes all steps of its tokens wide; what the query "
-        "asks for can lie in the others",
+        "looks for can be in the other channels",
         "where a step is wider than what tells two keys apart, both get the same code",
     ),
     example=_outlier,

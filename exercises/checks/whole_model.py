@@ -180,7 +180,7 @@ def tie(answer):
         )
         expect(
             torch.equal(names[one], names[other]),
-            f"{one} and {other} are equal at first, but one step of training tears them apart: "
+            f"{one} and {other} are equal at first, but one step of training makes them differ: "
             "they are copies. Make both names point to one parameter",
         )
     expect(

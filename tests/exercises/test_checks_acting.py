@@ -65,7 +65,7 @@ CASES = [
     (ch.gamble, (5, 10, 1, 25), False, "probability"),
     (ch.best_baseline, (from_the_derivatives,), True, "Right"),
     (ch.best_baseline, (lambda probabilities, rewards: ...,), None, "Not attempted"),
-    (ch.best_baseline, (lambda p, r: from_the_derivatives(p, r) + 0.1,), False, "less variance"),
+    (ch.best_baseline, (lambda p, r: from_the_derivatives(p, r) + 0.1,), False, "lower variance"),
     (ch.best_baseline, (lambda p, r: from_the_derivatives(p, r)[:, None],), False, "one baseline"),
 ]
 

@@ -481,7 +481,7 @@ WRONG = [
     (
         "scaled_dot_product_attention.2",
         lambda q, k, v: attention_by_einsum(q, k, v) * 0.5,
-        "0.5 times the expected",
+        "0.5 times what is expected",
     ),
     (
         "scaled_dot_product_attention.2",

@@ -92,7 +92,7 @@ def test_a_right_answer_is_true(capsys):
             lambda s, v: s.exp() @ v,
             "✗ Exercise 1. Not yet: your shares do not sum to 1\n    With scores",
         ),
-        (lambda s, v: 3 * s.softmax(-1) @ v, "Every number of yours is 3 times the expected"),
+        (lambda s, v: 3 * s.softmax(-1) @ v, "Each of your numbers is 3 times what is expected"),
         (lambda s, v: (s.softmax(-1) @ v).T, "Yours is the transpose"),
         (lambda s, v: (s.softmax(-1) @ v)[0], "Yours is only the first row"),
         (lambda s, v: "softmax", "expected numbers, got str"),
@@ -380,7 +380,7 @@ def test_the_first_step_that_differs_is_named_with_the_learners_line(capsys, mon
     )
     out = told(attend, learner(cell, monkeypatch)["f"], capsys)[1]
     assert "`scores` comes out right; the first step that differs is `scaled`: line 3" in out
-    assert "0.3536 times the expected (1/√8)" in out
+    assert "0.3536 times what is expected (1/√8)" in out
     cell = (
         "def f(q, k):\n    out = (q @ k.T / 8**0.5).softmax(-1) @ k\n    print(out.sum())\n"
         "    return k\n"
@@ -414,8 +414,8 @@ B = torch.tensor([[1.5, -2.5, 4.0], [0.5, 3.5, -1.0], [2.0, 6.0, 7.5]])
     [
         (-B, B, "the sign is the wrong way round"),
         (B.T, B, "transpose"),
-        (B * 8**0.5, B, "2.828 times the expected (√8)"),
-        (B / 8, B, "0.125 times the expected (1/8)"),
+        (B * 8**0.5, B, "2.828 times what is expected (√8)"),
+        (B / 8, B, "0.125 times what is expected (1/8)"),
         (B / math.log(2), B, "bits for nats"),
         (B.trunc(), B, "whole numbers"),
         (B + 3, B, "differs by +3 everywhere"),
@@ -432,7 +432,7 @@ B = torch.tensor([[1.5, -2.5, 4.0], [0.5, 3.5, -1.0], [2.0, 6.0, 7.5]])
         (B.softmax(0), B.softmax(-1), "columns sum to 1"),
         (B.sigmoid(), B.softmax(-1), "your rows should sum to 1"),
         (B > 0, B <= 0, "True and False are swapped"),
-        (torch.full((3, 3), 2.0), B, "every number of yours is 2"),
+        (torch.full((3, 3), 2.0), B, "each of your numbers is 2"),
         (6, 5, "one too many"),
         (B + B**3, B, None),
         ("text", B, None),
@@ -676,7 +676,7 @@ def test_code_without_a_source_is_checked():
     [
         (lambda n, d: 2 * n * n * d + n * n, "Yours is n * n too large, on every input."),
         (lambda n, d: 2 * n * n * d - 3 * d, "Yours is 3 * d too small, on every input."),
-        (lambda n, d: 2 * n * d, "Yours is 1 / n times the expected, on every input."),
+        (lambda n, d: 2 * n * d, "Yours is 1 / n times what is expected, on every input."),
         (lambda n, d: 8 * n * n, "Your result is the same whatever `d` is."),
         (lambda n, d: n > d, "Yours is True or False where a number is expected."),
     ],
@@ -691,7 +691,7 @@ def test_a_count_is_compared_as_a_formula(count, said, capsys):
     ("given", "said"),
     [
         ((B / 4).softmax(-1), "your shares come from scores that are 0.25 times the right ones"),
-        (torch.full((3, 3), 0.3), "every number of yours is 0.3"),
+        (torch.full((3, 3), 0.3), "each of your numbers is 0.3"),
         (B.softmax(-1)[:1].expand(3, 3), "yours is the same for all 3 places of axis 0"),
         ((B.softmax(-1), 1), "you return 2 values, and number 1 of them is right"),
         (B.softmax(-1) + B.abs() / 10, "your rows should sum to 1"),

@@ -1,4 +1,4 @@
-"""Encoder-only models: they read a whole text in both directions, and a head says what it is."""
+"""Encoder-only models: they read a whole text in both directions, and a head makes predictions."""
 
 import torch
 from torch import Tensor, nn
@@ -30,7 +30,7 @@ class EncoderOnly(nn.Module):
         init_weights(self.encoder)
 
     def encode(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
-        """ids: (B, T), padded; segments: (B, T) numbers of the parts -> hidden (B, T, D)."""
+        """ids: (B, T), padded; segments: (B, T) part numbers -> hidden (B, T, D)."""
         x = self.embedding(ids)
         if self.segments is not None:
             x = x + self.segments(torch.zeros_like(ids) if segments is None else segments)
@@ -38,7 +38,7 @@ class EncoderOnly(nn.Module):
 
 
 class Classifier(EncoderOnly):
-    """Puts each text into one of n_classes, judging by its first token's vector."""
+    """Assigns each text to one of n_classes, judging by its first token's vector."""
 
     def __init__(self, config: ModelConfig, n_classes: int, n_segments: int = 0):
         super().__init__(config, n_segments)
@@ -53,7 +53,7 @@ class Classifier(EncoderOnly):
 
 
 class MaskedLanguageModel(EncoderOnly):
-    """Predicts the token at every place, even where it is hidden: BERT's training task."""
+    """Predicts the token at every position, even where it is hidden: BERT's training task."""
 
     def __init__(self, config: ModelConfig, n_segments: int = 0):
         super().__init__(config, n_segments)

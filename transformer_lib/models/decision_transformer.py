@@ -33,7 +33,7 @@ class DecisionTransformer(nn.Module):
 
     def tokens(self, returns: Tensor, states: Tensor, actions: Tensor, steps: Tensor) -> Tensor:
         """returns: (B, T), states: (B, T, n_state), actions: (B, T) ids, steps: (B, T) ids, 0 for
-        the first of its episode -> (B, 3T, D): return, state, action of each step in turn.
+        the first of an episode -> (B, 3T, D): return, state, action of each step in turn.
         """
         if steps.numel() and steps.max() >= self.config.max_len:
             raise ValueError(

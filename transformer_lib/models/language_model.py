@@ -15,7 +15,7 @@ class LanguageModel(nn.Module):
 
     With norm "rms", positional "rotary", activation "swiglu", and bias, tie_embeddings and
     scale_embeddings False, it is Llama (Touvron et al. 2023); n_kv_heads adds the grouped queries
-    of its successors. Padding on the right needs no mask, since everything real comes before it.
+    of its successors. Padding on the right needs no mask, since every real token comes before it.
     """
 
     def __init__(self, config: ModelConfig):

@@ -10,7 +10,7 @@ from transformer_lib.encoder import Encoder
 
 
 class VisionTransformer(nn.Module):
-    """Puts each picture into one of n_classes (Dosovitskiy et al. 2021), n_encoder_layers deep.
+    """Assigns each picture to one of n_classes (Dosovitskiy et al. 2021), n_encoder_layers deep.
 
     A picture is cut into squares of `patch` by `patch` pixels, and a linear map turns each into a
     vector. A learned vector in front of them gathers what the head reads. config.max_len: at least
