@@ -86,14 +86,14 @@ def keep(name: str, guess, sure: float) -> None:
     """Keep a guess before you know the answer.
 
     name: what it is about, to find it again. guess: what you think. sure: how sure you are that it
-    is right, from 0 to 1; 0.7 is 70 %. Another guess under the name takes the place of the first,
-    as long as that is not settled.
+    is right, from 0 to 1; 0.7 is 70 %. A second guess under the same name replaces the first,
+    unless the first is settled.
     """
     number = isinstance(sure, int | float) and not isinstance(sure, bool)
     if not number or not 0 <= sure <= 1:
         raise ValueError(f"sure is {sure!r}; it is a number from 0 to 1, and 0.7 means 70 % sure.")
     if not str(name).strip():
-        raise ValueError(f"name is {name!r}; expected a few words that you find it by.")
+        raise ValueError(f"name is {name!r}; expected a few words to find it by.")
     kept = all_kept()
     old = next((g for g in kept if g.name == name), None)
     if old is not None and old.right is not None:

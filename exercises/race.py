@@ -175,12 +175,12 @@ def require_equal(discipline: str, given, right, share: float) -> None:
         given = [tuple(item) for item in given]
     except TypeError:
         raise Refused(
-            f"it returns {given!r:.60}; expected is a list like {right[:2]!r:.80}"
+            f"it returns {given!r:.60}; expected a list like {right[:2]!r:.80}"
         ) from None
     right = [tuple(item) for item in right]
     what = "merge" if discipline == "bpe" else "sentence"
     if len(given) != len(right):
-        raise Refused(f"it returns {counted(len(given), what)}; expected are {len(right)}")
+        raise Refused(f"it returns {counted(len(given), what)}; {len(right)} are expected")
     wrong = [i for i, pair in enumerate(zip(given, right, strict=True)) if pair[0] != pair[1]]
     if len(wrong) > (1 - share) * len(right):
         i = wrong[0]

@@ -3,7 +3,7 @@
 
 A broken version is a change of the program's text, as a specimen is, with a hint that says where a
 test could look. A test is any function of the component: it raises, or returns False, for what it
-refuses. `checks.write_the_test` grades it.
+rejects. `checks.write_the_test` grades it.
 """
 
 import functools

@@ -70,7 +70,7 @@ def test_how_sure_is_a_number_from_0_to_1(sure):
 
 
 def test_a_guess_has_a_name_and_a_file(tmp_path):
-    with pytest.raises(ValueError, match="name is ' '; expected a few words that you find it by"):
+    with pytest.raises(ValueError, match="name is ' '; expected a few words to find it by"):
         guesses.keep(" ", 4, sure=0.7)
     with pytest.raises(ValueError, match="is a folder; expected the name of a file"):
         guesses.keep_in(tmp_path)

@@ -79,7 +79,7 @@ def test_four_times_the_work_is_a_quarter_as_fast(entry, small):
 
 WRONG = [
     (REFERENCE.replace("merges.append(pair)", "merges.append(pair[::-1])"), "merges that differ"),
-    (REFERENCE.replace("(n_merges)", "(n_merges - 1)"), "returns 5 merges; expected are 6"),
+    (REFERENCE.replace("(n_merges)", "(n_merges - 1)"), "returns 5 merges; 6 are expected"),
     (REFERENCE.replace("return merges, cut", "return None"), "it returns None"),
     ("def learn_bpe(cut, n):\n    1 / 0\n", "ZeroDivisionError"),
     ("def learn_bpe(cut, n):\n    while True:\n        pass\n", "still running after 1 seconds"),

@@ -16,7 +16,7 @@ from transformer_lib.corpora import mini
 from transformer_lib.corpora.mini import ANIMALS, PEOPLE, PLACES, THINGS, Noun
 from transformer_lib.tokenization import SPECIAL_TOKENS
 
-LENGTH = 17  # ids behind <bos>: at most 16 words, then <eos>
+LENGTH = 17  # ids after <bos>: at most 16 words, then <eos>
 SUBJECTS = {"ein", "der", "die", *mini.COUNTS}  # the grammar's names of its determiners
 COLOUR_WORDS = frozenset(english for _, english in mini.COLOURS + mini.COATS)
 

@@ -15,7 +15,7 @@ from transformer_lib.runs.pretrained import find_run, run_info
 
 def run(options) -> int:
     """Translate a split, print its scores, and with --save keep them in the run."""
-    translator = load(options)  # what is refused is refused before the data are read
+    translator = load(options)  # bad options are rejected before the data are read
     penalties = [*dict.fromkeys(options.length_penalty or [translator.length_penalty])]
     if len(penalties) > 1 and options.split == "test":
         raise ValueError(

@@ -20,7 +20,7 @@ def run(options) -> int:
     two_languages(options.src, options.tgt)
     first = of_torchrun("RANK", 0) == 0
     with contextlib.nullcontext() if first else contextlib.redirect_stdout(None):
-        # What is refused is refused before the data are read.
+        # Bad options are rejected before the data are read.
         config = TrainConfig(**fields_of(TrainConfig, options))
         pick_device(config.device)
         sizes = fields_of(ModelConfig, options, NOT_OFFERED)
