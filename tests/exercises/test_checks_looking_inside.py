@@ -63,7 +63,7 @@ CASES = [
     (ch.two_heads, (("cross", 0, 0, 2), 0, ("cross", 0, 0, 3)), True, "Right"),
     (ch.two_heads, (["cross", 0, 2, 0], 0, ["cross", 0, 3, 0]), True, "Right"),
     (ch.two_heads, (("cross", 0, 0, 3), 0, ("cross", 0, 0, 3)), False, "pair that costs less"),
-    (ch.two_heads, (("cross", 0, 0, 2), 0, ("cross", 0, 0, 2)), False, "an interval above 0"),
+    (ch.two_heads, (("cross", 0, 0, 2), 0, ("cross", 0, 0, 2)), False, "interval must lie above 0"),
     (ch.two_heads, (("cross", 0, 2), 0, ("cross", 0, 0, 3)), False, "a kind, a layer and two"),
     (ch.two_heads, (("encoder", 0, 1, 2), 0, ("cross", 0, 0, 3)), False, "no pairs were recorded"),
     (ch.two_heads, (("memory", 0, 0, 2), 0, ("cross", 0, 0, 3)), False, "the kinds are"),
