@@ -41,7 +41,7 @@ CASES = [
     (ch.spreads, (in_double,), True, "Right"),
     (ch.spreads, (lambda scores: (..., ...),), None, "Not attempted"),
     (ch.spreads, (like_numpy,), False, "its own mean"),
-    (ch.spreads, (seeds_for_nothing,), False, "spend some freedom"),
+    (ch.spreads, (seeds_for_nothing,), False, "use up degrees"),
     (ch.spreads, (lambda scores: in_double(scores)[::-1],), False, "swapped"),
     (ch.spreads, (lambda scores: in_double(scores.T),), False, "rows are variants"),
     (ch.spreads, (lambda scores: tuple(x**2 for x in in_double(scores)),), False, "variances"),

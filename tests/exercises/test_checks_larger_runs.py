@@ -40,7 +40,7 @@ CASES = [
     (ch.overturned, (0.5, 90, 0.3492), False, "upside down"),
     (ch.overturned, (0.5, 90, 14.318), False, "sum of the five"),
     (ch.overturned, (0.5, 90, 6.2), False, "different directions"),
-    (ch.overturned, (0.5, 90, 0.17898), False, "by the first"),
+    (ch.overturned, (0.5, 90, 0.17898), False, "relative to the first"),
     (ch.overturned, (0.5, 90, 3.3), False, "x and y separately"),
     (ch.overturned, (0.1, 90, 20), False, "between 0.2 and 1"),
     (ch.overturned, (1.2, 90, 20), False, "between 0.2 and 1"),
