@@ -88,7 +88,7 @@ def weights(logits, k):
 @judged(
     3,
     hint=(
-        "what does the loss read besides the counts?",
+        "what does the loss depend on besides the counts?",
         "it multiplies each expert's share of the choices by its mean probability",
         "a choice takes the larger probability, however little larger it is",
     ),

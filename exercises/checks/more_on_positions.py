@@ -131,6 +131,6 @@ def overturned(M, score):
                + (": that's for the key three places after it" if side else ", at radians 3 and "
                   "0.03: add up what each entry of M gives"))
     return (
-        f"At every place, a key three places back gets {right:.2f}, and three ahead "
+        f"At every place, a key three places back gets {right:.2f}, and one three ahead gets "
         f"{turned:.2f}."
     )

@@ -304,4 +304,4 @@ def lucky_bag(letters, n, longer):
         f"claim; but with one place more it isn't {longer:.0%}, it's "
         f"{'less' if longer > right else 'more'}",
     )
-    return f"{share:.0%} of all sequences, and with one place more {right:.0%}."
+    return f"A bag copies {share:.0%} of all sequences, and {right:.0%} with one more place."

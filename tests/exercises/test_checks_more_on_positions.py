@@ -36,7 +36,7 @@ CASES = [
     (ch.clock, (lambda shares: shares.log(),), False, "isn't enough"),
     (ch.clock, (lambda shares: by_products(shares)[1:],), False, "(T,)"),
     (ch.clock, (lambda shares: -by_products(shares),), False, ""),
-    (ch.overturned, (matrix((0, 1)), SIN), True, "0.14, and three ahead -0.14"),
+    (ch.overturned, (matrix((0, 1)), SIN), True, "0.14, and one three ahead gets -0.14"),
     (ch.overturned, (torch.tensor(matrix((1, 2.0))), COS + 2 * SIN), True, "Right"),
     (ch.overturned, (matrix((0, 1), (3, 1)), SIN + 3 * math.cos(0.03) + math.sin(0.03)), True, ""),
     (ch.overturned, (matrix((1, 0)), COS), False, "the same on both sides"),
