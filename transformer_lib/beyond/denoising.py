@@ -24,7 +24,7 @@ def random_lengths(total: int, parts: int, rng: random.Random) -> list[int]:
 def span_corruption(
     ids: list[int], first_gap: int, rng: random.Random, share: float = 0.15, span: float = 3.0
 ) -> tuple[list[int], list[int]]:
-    """T5 (Raffel et al. 2020, fig. 2): each lost span leaves a gap, the target lists the spans.
+    """T5 (Raffel et al. 2020, fig. 2): each lost span leaves a gap; the target lists the spans.
 
     About `share` of the tokens are lost, in spans of `span` tokens on average. Gap i has the id
     first_gap + i. Returns the damaged text and the target, whose last gap marks the end.
@@ -143,8 +143,9 @@ class DamagedBatches(Batches):
 def two_tags(
     sources: list[list[int]], targets: list[list[int]], of_source: int, of_target: int
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """M2M-100's tags (Fan et al. 2021): each source begins with its own language, and each target
-    with the language to write. Here that tag takes the place of <bos>; in M2M-100 it follows it.
+    """M2M-100's tags (Fan et al. 2021): each source begins with its own language's tag, and
+    each target with the tag of the language to write. Here a target's tag replaces <bos>; in
+    M2M-100 it comes after <bos>.
     """
     read = [[of_source, *ids] for ids in sources]
     return read, [[of_target, *ids[1:]] for ids in targets]

@@ -43,7 +43,7 @@ def fourier_features(x: Tensor, directions: Tensor) -> Tensor:
     """sin and cos of w x: products average to e^(-|q - k|^2 / 2) (Peng et al. 2021, eq. 4).
 
     If all vectors have the same length, that is e^(q k) up to a factor that the softmax cancels, so
-    RFA makes them so. Individual products can be negative. directions: (M / 2, K).
+    RFA gives them all one length. Individual products can be negative. directions: (M / 2, K).
     """
     angle = x @ directions.T  # (..., T, M / 2)
     return torch.cat([angle.sin(), angle.cos()], dim=-1) / directions.size(0) ** 0.5
