@@ -24,7 +24,7 @@ GATE = Gate(
     chance=math.log(11), arms=("model",), edge={"rate": (0.01, 0.01), "width": (32, 32)},
     did_not_learn=(
         ({"width": 128, "rate": 0.03},
-         "at 128 numbers and the highest rate, training falls apart"),
+         "there training falls apart at the highest rate"),
     ),
 )
 
