@@ -30,6 +30,11 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "transformer_lib"
 # Tests that say something about every part of the model, tried after the module's own.
 GENERAL = ["test_defaults", "test_laws", "test_equivalence", "test_families"]
+OWN = {
+    "fast.decoding": "test_fast_decoding",
+    "fast.training": "test_fast_training",
+    "one_file": "test_museum",  # beside test_one_file: the laws of the museum
+}
 # About exercises and commands, and with limits of time that a busy machine breaks.
 NOT_THE_LIBRARY = ("test_checks", "test_experiments", "test_gpu")
 # For one group of tests; a hang counts as found. The processor's time, which other programs do not
@@ -142,7 +147,7 @@ def tests_of(name: str) -> list[list[str]]:
     last = name.rsplit(".", 1)[-1]
     every = [path for folder in ("tests", "tests/exercises")
              for path in sorted((ROOT / folder).glob("test_*.py"))]
-    own = [path for path in every if path.stem == f"test_{last}"]
+    own = [path for path in every if path.stem in (f"test_{last}", OWN.get(name))]
     naming = [path for path in every if last in path.read_text(encoding="utf8")
               and not path.stem.startswith(NOT_THE_LIBRARY)]
     general = [ROOT / "tests" / f"{stem}.py" for stem in GENERAL]
