@@ -35,7 +35,8 @@ if importlib.util.find_spec("transformer_lib") is None:
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     if missing:
         subprocess.run([*pip, *missing], check=True)
-    if importlib.util.find_spec("bertviz") is None:  # alone: what it asks for would replace others
+    if importlib.util.find_spec("bertviz") is None:
+        # --no-deps: its dependencies would replace other packages
         subprocess.run([*pip, "--no-deps", "bertviz"], check=True)
     sys.path.insert(0, folder)
     os.environ["PYTHONPATH"] = folder  # for commands started from the notebook'''
@@ -49,7 +50,7 @@ def repository_url() -> str:
     config = (ROOT / "_config.yml").read_text(encoding="utf8")
     found = re.search(r"^repository:\n(?:[ ].*\n)*?[ ]+url:[ ]*[\"']?([^\s\"']+)", config, re.M)
     if not found:
-        raise ValueError("_config.yml has no url under repository: the book's address stands there")
+        raise ValueError("_config.yml has no url under repository: the book's address goes there")
     return found[1]
 
 
