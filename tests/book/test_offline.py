@@ -193,7 +193,7 @@ def test_the_page_says_what_does_not_run_from_the_disk():
     """What a figure says when opened there is said before somebody takes the zip along."""
     figures = (ROOT / "book/_static/live/figures.js").read_text(encoding="utf8")
     about = (ROOT / "book/how-to-use.md").read_text(encoding="utf8")
-    about = about.split("## Take it along")[1].split("\n## ")[0]
+    about = about.split("## Take it with you")[1].split("\n## ")[0]
     for place in ("python -m http.server", "http://localhost:8000"):
         assert place in figures and place in about
 
