@@ -80,7 +80,7 @@ def bleu_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> np.ndarr
     """The 10 integers that one sentence adds to the counts of corpus BLEU.
 
     hypothesis, reference: lists of tokens. Returns (10,): for n = 1..4 how many of the hypothesis's
-    n-grams the reference has too, then how many it has in all, then both lengths in tokens.
+    n-grams the reference has too, then how many there are in all, then both lengths in tokens.
     """
     matches, totals = [], []
     for n in range(1, MAX_ORDER + 1):

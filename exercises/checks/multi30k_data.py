@@ -300,8 +300,8 @@ def better_bargain(order, pool, at_512):
     advice, found = tried["the library's", 30], tried[order, pool]
     padding = [sum(r["padding"]) / len(r["padding"]) for r in (advice, found)]
     told = (
-        f"{padding[1]:.1%} padding and {found['again']:.1%} met again; the advice has "
-        f"{padding[0]:.1%} and {advice['again']:.1%}"
+        f"{padding[1]:.1%} padding and {found['again']:.1%} of the batch-mates met again; the "
+        f"advice has {padding[0]:.1%} and {advice['again']:.1%}"
     )
     expect(
         found["again"] <= advice["again"],

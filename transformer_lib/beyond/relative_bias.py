@@ -44,7 +44,7 @@ class RelativeBias(PositionalScheme):
         nn.init.zeros_(self.table.weight)  # at first all distances are equal
 
     def bias(self, n_queries: int, n_keys: int, start: int = 0) -> Tensor:
-        """(1, H, n_queries, n_keys); query 0 is at `start`."""
+        """The numbers to add to the scores, (1, H, n_queries, n_keys); query 0 is at `start`."""
         device = self.table.weight.device
         query = torch.arange(start, start + n_queries, device=device)
         distance = torch.arange(n_keys, device=device) - query[:, None]  # (Tq, Tk)
