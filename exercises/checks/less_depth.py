@@ -119,7 +119,7 @@ PROMISES = [  # mean damage of each threshold, sentences, allowed, risk
 @judged(3, given=0xAAD062E5, example=_promised,
     hint=(
         "one reason: the loop goes on after a threshold has failed",
-        "the other: what does the square make of a damage that is larger than what's allowed?",
+        "the other: what does squaring do when the damage is larger than what's allowed?",
     ),
 )
 def promised(answer):

@@ -72,7 +72,7 @@ def of_dog(answer):
         ),
         "the share isn't simply two of three neighbours: near ones count "
         "more": 0.75 * 0.2 + 0.25 * 2 / 3,
-        "that is what the neighbours say; the model has a share of 0.75": found,
+        "that's the neighbours' probability only; the model has a share of 0.75": found,
         "you gave the model the neighbours' share": 0.25 * 0.2 + 0.75 * found,
         "both neighbours that name the dog count, not only the nearest": (
             0.75 * 0.2 + 0.25 * near / (near + far + cat)

@@ -246,7 +246,7 @@ def alibi_reach(m):
         "look at the dot products of a short vector, one distance after the other",
         "a narrow encoding has few wavelengths, so its product with itself goes up again",
         "for d_model = 16, print the product with position 0 for distances up to 100, and look for"
-        " a far one above a near one",
+        " a far position with a larger product than a nearer one",
     ),
         example=(64, 48, 100))
 def nearer(d_model, near, far):
@@ -317,8 +317,8 @@ def sinusoids_ahead(setting):
     ahead = ends_lower([-share for share in sines], [-share for share in learned], names[:2])
     expect(
         guess == ahead,
-        "the comparison is right; but for two tables that both start at 0.71, with as many "
-        f"sequences and steps, the answer isn't {guess!r}. What did your comparison give one of "
-        "them and not the other?",
+        "the comparison is right; but for two tables that both start at 0.71, with those "
+        f"numbers of sequences and steps, the answer isn't {guess!r}. What did your comparison "
+        "give one of them and not the other?",
     )
     return f"There {told}. Both at 0.71: {fair}."

@@ -66,8 +66,8 @@ def _best(A, alpha, B, beta, product):
                 * product ** ((b + 1) / (a + b + 2))
             )
         ),
-        "20 tokens a parameter is what a law for other models says; this one may say something "
-        "else": _split(lambda A, a, B, b, product: (product / 20) ** 0.5),
+        "20 tokens per parameter comes from a law for other models; this one may give another "
+        "number": _split(lambda A, a, B, b, product: (product / 20) ** 0.5),
         "they're swapped: the parameters come first": (
             lambda *given: _split(_best)(*given)[::-1]
         ),
@@ -126,7 +126,7 @@ def fit_above(floor):
         "the mean error hardly changes between 0 and 2.5; beyond that, it begins to grow",
         "the model of width 256 is just outside the grid, where two laws that agree on it can't "
         "differ "
-        "much; with endless parameters and tokens, only the floors would be left",
+        "much; with unlimited parameters and tokens, only the floors would be left",
     ),
     example=(0.2, 2.4, 0.07, 1.35),
 )
