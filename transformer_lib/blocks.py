@@ -14,7 +14,7 @@ from transformer_lib.positional import make_positions
 
 
 class Residual(nn.Module):
-    """x plus a sublayer of x, with the norm and the dropout that go with it (sec. 3.1, 5.4).
+    """x plus a sublayer's output for x, with norm and dropout (sec. 3.1, 5.4).
 
     Pre-norm: x + dropout(sublayer(norm(x))); the path of x itself is never touched.
     Post-norm, as the paper draws it: norm(x + dropout(sublayer(x))).

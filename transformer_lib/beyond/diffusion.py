@@ -39,7 +39,7 @@ def diffusion_loss(model: MaskedLanguageModel, ids: Tensor) -> Tensor:
 
 
 def blank(n: int, length: int, mask_id: int) -> Tensor:
-    """n texts of nothing but masks after <bos>: (n, 1 + length)."""
+    """Make n texts of nothing but masks after <bos>: (n, 1 + length)."""
     ids = torch.full((n, 1 + length), mask_id)
     ids[:, 0] = BOS
     return ids

@@ -27,7 +27,7 @@ class ReversibleLayer(nn.Module):
 
 
 class Chunked(nn.Module):
-    """A network that treats each place by itself, run on `chunk` places at a time.
+    """A network that treats each place separately, run on `chunk` places at a time.
 
     Without autograd, its wide hidden layer then exists for one chunk only.
     """
@@ -37,7 +37,7 @@ class Chunked(nn.Module):
         self.network, self.chunk = network, chunk
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, T, D) -> (B, T, D), the same numbers as from the network itself."""
+        """(B, T, D) -> (B, T, D), the same numbers as the network itself returns."""
         return torch.cat([self.network(part) for part in x.split(self.chunk, dim=1)], dim=1)
 
 
@@ -71,7 +71,7 @@ class _Run(torch.autograd.Function):
 
 
 class ReversibleStack(nn.Module):
-    """Reversible layers: autograd keeps no more activations when there are more of them.
+    """Reversible layers: what autograd keeps does not grow with the number of layers.
 
     Layers must give the same result each time they are run, so there can be no dropout.
     """
