@@ -32,7 +32,7 @@ class LayerNorm(nn.Module):
 
 
 class RMSNorm(nn.Module):
-    """Divide by the root mean square; no mean, no bias (Zhang and Sennrich 2019, eq. 4)."""
+    """Divide by the root mean square, without a mean or a bias (Zhang and Sennrich 2019, eq. 4)."""
 
     def __init__(self, d_model: int, eps: float = 1e-5):
         super().__init__()

@@ -332,7 +332,7 @@ def step_of(checkpoint: Path) -> int:
 
 
 def average(paths: list[Path]) -> dict[str, Tensor]:
-    """The mean of the models in several checkpoints (sec. 6.1)."""
+    """The mean of the weights in several checkpoints (sec. 6.1)."""
     if not paths:
         raise ValueError("no checkpoints to average.")
     total: dict[str, Tensor] = {}
