@@ -36,7 +36,7 @@ def _odds(share, weights):
     vary=(dict(T=3), dict(T=8), dict(T=6, low=0.4), dict(T=4, high=0.3)),
     tolerance=1e-4,
     hint=(
-        "at place t the distances are 0, 1, ..., t, and only <bos> has the distance t: what share "
+        "at place t the distances are 0, 1, ..., t, and only <bos> is at distance t: what share "
         "of e^b(0) + ... + e^b(t) is e^b(t)?",
         "call the sum up to the distance before W: the share is s where w / (W + w) = s; solve for "
         "w, then add it to W for the next place",

@@ -24,7 +24,7 @@ def local(window: int) -> Rule:
 
 
 def dilated(window: int, dilation: int) -> Rule:
-    """Links to as many keys as `local(window)`, but `dilation` tokens apart: a wider reach."""
+    """Links to as many keys as `local(window)`, but `dilation` tokens apart, to reach further."""
     return lambda i, j: ((i - j).abs() <= window * dilation) & ((i - j) % dilation == 0)
 
 

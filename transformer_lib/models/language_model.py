@@ -49,7 +49,7 @@ class LanguageModel(nn.Module):
         return self.output(hidden)
 
     def start(self, src_ids: Tensor, bos_id: int, use_cache: bool = True):
-        """src_ids: (B, T) prompts of one length, <bos> included where the model knows one. Returns
+        """src_ids: (B, T) prompts of one length, each with <bos> if the model has one. Returns
         the ids to continue from (src_ids itself) and the decoding state.
         """
         if not src_ids.size(1) or (src_ids == PAD).any():
