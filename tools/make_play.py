@@ -25,7 +25,7 @@ FIRST = {  # what is done before the picture: a script of the page
     "figure_film": "const s = figure.querySelector('input[type=range]'); s.value = 9; s.dispatchEvent(new Event('input'))",
     "figure_train": "press('Play')", "figure_merges": "press('Schneemann')", "figure_mask": "press('Take the causal')",
     "figure_patch": "figure.querySelector('.live-input')?.focus()",
-    "figure_letters": "press('Swap it with a letter to come')",
+    "figure_letters": "press('Swap it with a later letter')",
 }
 SHOW = """
 const figure = document.querySelector(`.live-figure[data-live="${arguments[0]}"]`);

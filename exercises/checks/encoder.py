@@ -30,7 +30,7 @@ reach = values(
     measure=_change_token_3,
     hint=(
         "give two lists of row numbers between 0 and 4",
-        "without a mask every row looks at every row, so who can be affected?",
+        "without a mask every row looks at every row, so which rows can be affected?",
         "with the causal mask, a row looks only at itself and at earlier ones",
     ),
     packed="names",
@@ -343,7 +343,7 @@ def encode_packed(encoder, sentences):
         "for three notes one layer is too few, since it reaches only two: round up": [
             lambda notes: int(math.log2(notes)), lambda notes: round(math.log2(notes))
         ],
-        "your reach grows by one number with each layer; every layer doubles it": [
+        "your reach grows by a fixed number of notes with each layer; every layer doubles it": [
             lambda notes: notes // 2, lambda notes: (notes + 1) // 2
         ],
         "to count doublings, take the logarithm to base 2, not the natural one": [

@@ -285,8 +285,8 @@ def _told(values):
     7,
     hint=(
         "point at the marks of the figure that lie far below the line, and far above it",
-        "below the line: together they cost less than the costlier one alone. Above it: they stand "
-        "in for each other",
+        "below the line: together they cost less than the costlier one on its own. Above it: they "
+        "stand in for each other",
         "hover over a mark of the figure to see its kind, layer and heads, and check that its "
         "interval doesn't contain 0",
     ),
@@ -303,9 +303,9 @@ def two_heads(cheaper, harmful, dearer):
     )
     expect(
         high < 0,
-        f"`cheaper`: both cost {both:+.3f}, one alone {alone:+.3f}, but the interval of the "
-        f"difference is {low:+.3f} to {high:+.3f} and contains 0, so these sentences can't settle "
-        "it",
+        f"`cheaper`: both cost {both:+.3f}, the costlier one on its own {alone:+.3f}, but the "
+        f"interval of the difference is {low:+.3f} to {high:+.3f} and contains 0, so these "
+        "sentences can't settle it",
     )
     told = f"Loss added: {both:+.3f} without both, {alone:+.3f} if only the costlier one is missing"
     first, second = found["settings"]["heads"]

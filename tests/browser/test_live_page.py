@@ -1138,7 +1138,7 @@ ACTIONS = {  # figure: what a reader does, and what must hold afterwards
     "figure_plane": ("three", "document.querySelector('.live-plane-shares .live-this').textContent.startsWith('three')"),
     "figure_family": ("a module", "/^\\d+ of \\d+ models/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-model').length > 10"),
     "figure_path": ("Next", "/^Step 2 of/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-path rect').length === 256"),
-    "figure_letters": ("Swap it with a letter to come", "/now where b was/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-letters i').length === 9"),
+    "figure_letters": ("Swap it with a later letter", "/now where b was/.test(document.querySelector('.live-says').textContent) && document.querySelectorAll('.live-letters i').length === 9"),
     "figure_inside": (None, "document.querySelectorAll('.live-line').length === 7"),
 }
 
@@ -1216,11 +1216,11 @@ def test_another_sentences_noun_is_put_where_it_is_said_to_be(browser, address):
     assert ("dog" in here, "woman" in there, "woman" in mixed, "dog" in mixed) == (True, True, True, False)
     assert page.js("return [...document.querySelectorAll('.live-vectors')].map((row) => row.querySelectorAll('svg').length)") == [8, 8]
     page.js("document.querySelectorAll('.live-vectors')[1].lastElementChild.click()")
-    page.wait("document.querySelector('.live-says').textContent.includes('“Frau” was put where “<eos>” stood')", "another place")
+    page.wait("document.querySelector('.live-says').textContent.includes('“Frau” was put where “<eos>” was:')", "another place")
     assert page.js(written)[:2] == [here, there] and page.js(written)[2] != mixed
     page.js("const [upper, lower] = document.querySelectorAll('.live-vectors');"
             "upper.children[0].dispatchEvent(new DragEvent('dragstart')); lower.children[1].dispatchEvent(new DragEvent('drop'))")
-    page.wait("document.querySelector('.live-says').textContent.includes('“Eine” was put where “Hund” stood')", "a vector that was dragged")
+    page.wait("document.querySelector('.live-says').textContent.includes('“Eine” was put where “Hund” was:')", "a vector that was dragged")
 
 
 def test_merges_change_one_line_in_place(browser, address):
@@ -1403,7 +1403,7 @@ def test_letters_are_exchanged_and_the_model_answers(browser, address, width, sc
         return found["says"]
 
     assert "Now move b" in seen("reverse", "faicgbed")
-    page.press("Swap it with a letter to come")
+    page.press("Swap it with a later letter")
     assert "prefers a, which is now where b was" in seen("reverse", "fbicgaed")
     page.press("Swap it with a written letter")
     assert "isn't led astray" in seen("reverse", "faicgdeb")
@@ -1424,7 +1424,7 @@ def test_letters_are_exchanged_and_the_model_answers(browser, address, width, sc
     page.js("const menu = document.querySelector('.live-select'); menu.value = 'copy'; menu.dispatchEvent(new Event('change'))")
     page.wait("document.querySelector('.live-says').textContent.startsWith('The right letter is c')", "the other model")
     seen("copy", "faicgbed", "fai")
-    page.press("Swap it with a letter to come")
+    page.press("Swap it with a later letter")
     assert "prefers d, next to i: it followed the letter" in seen("copy", "faecgbid", "fai")
     assert len(heights) == 1, "what is below jumps"
     assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0
@@ -1804,7 +1804,7 @@ def test_training_takes_what_the_reader_changes(browser, address):
         return page.js("return document.querySelector('.live-train-answer').getAttribute('aria-label')")
 
     untrained = first_answer()
-    assert untrained.startswith("f i g: it writes") and untrained.endswith("right is g i f")
+    assert untrained.startswith("f i g: it writes") and untrained.endswith("the right answer is g i f")
     page.js("const menu = document.querySelector('.live-menu select'); menu.value = 'sort';"
             "menu.dispatchEvent(new Event('change'))")
     page.wait("document.querySelector('.live-train-answer').getAttribute('aria-label').endsWith('f g i')", "sort")

@@ -50,7 +50,7 @@ export async function mount(root, { base }) {
   const back = () => { word = [...WORD]; picked = null; draw(); };
   // The letter just written changes places with that of another step.
   const preset = (text, other) => button(text, () => { word = [...WORD]; swap(places()[step - 1], places()[other]); });
-  const presets = h("div", { class: "live-bar-row" }, preset("Swap it with a letter to come", WORD.length - 2),
+  const presets = h("div", { class: "live-bar-row" }, preset("Swap it with a later letter", WORD.length - 2),
     preset("Swap it with a written letter", 0), button("Put back", back));
 
   const row = h("div", { class: "live-letters", role: "group", "aria-label": "The word that it reads: choose two letters to swap them, or choose one and type another" });

@@ -121,7 +121,7 @@ export async function mount(root, { base }) {
     line.source.textContent = word(source);
     line.written.replaceChildren(...boxes);
     line.button.setAttribute("aria-pressed", String(i === chosen));
-    line.button.setAttribute("aria-label", `${word(source)}: it writes ${word(written)}${written.includes("<eos>") ? "" : " and does not stop"}, ${all ? "right" : `right is ${word(right)}`}`);
+    line.button.setAttribute("aria-label", `${word(source)}: it writes ${word(written)}${written.includes("<eos>") ? "" : " and does not stop"}, ${all ? "right" : `the right answer is ${word(right)}`}`);
   }
 
   function drawCurve() {
@@ -132,8 +132,8 @@ export async function mount(root, { base }) {
     const last = losses.at(-1), early = before && before.at(-1)[0] < 0.6 * end;   // room behind its end
     curve.replaceChildren(svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": last ? `Loss against updates: ${losses[0][1].toFixed(2)} at the start, ${last[1].toFixed(2)} after ${last[0]}${before ? "; the run before ended at " + before.at(-1)[1].toFixed(2) : ""}` : "Loss against updates: no update yet" },
       ...[0, 1, 2, 3].flatMap((loss) => [svg("line", { x1: LEFT, x2: WIDE - 10, y1: y(loss), y2: y(loss), class: "live-train-line" }), text(loss, LEFT - 8, y(loss) + 4, { "text-anchor": "end" })]),
-      svg("line", { x1: LEFT, x2: WIDE - 10, y1: y(KNOWS_NOTHING), y2: y(KNOWS_NOTHING), class: "live-train-even" }), text("all 11 tokens alike", WIDE - 12, y(KNOWS_NOTHING) - 5, { "text-anchor": "end" }),
-      text("loss of the batches, nats per token", LEFT - 22, 14), text("0", LEFT, BASE + 16, { "text-anchor": "middle" }), text(`${end} updates`, WIDE - 10, BASE + 16, { "text-anchor": "end" }),
+      svg("line", { x1: LEFT, x2: WIDE - 10, y1: y(KNOWS_NOTHING), y2: y(KNOWS_NOTHING), class: "live-train-even" }), text("11 tokens equally likely", WIDE - 12, y(KNOWS_NOTHING) - 5, { "text-anchor": "end" }),
+      text("batch loss, nats per token", LEFT - 22, 14), text("0", LEFT, BASE + 16, { "text-anchor": "middle" }), text(`${end} updates`, WIDE - 10, BASE + 16, { "text-anchor": "end" }),
       ...marks.flatMap(([update, value]) => [svg("line", { x1: x(update), x2: x(update), y1: TOP, y2: BASE, class: "live-train-mark" }), text(value, x(update) + 3, TOP + 4)]),
       ...(before ? [svg("path", { d: path(before), class: "live-train-before" }), text("the run before", x(before.at(-1)[0]) + (early ? 5 : -4), y(before.at(-1)[1]) + (early ? 4 : -8), { "text-anchor": early ? "start" : "end" })] : []),
       ...(losses.length ? [svg("path", { d: path(losses), class: "live-train-loss" })] : [])));

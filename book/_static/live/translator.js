@@ -332,7 +332,7 @@ export async function mount(root, { base }) {
       output.replaceChildren();
       how.textContent = "";
       tool.classList.add("live-empty");
-      say(`${parts.length} sentences, each translated by itself${guessed ? `. It is guessing at ${guessed === parts.length ? "all of them" : `${guessed} of them`}: it has only read captions of photographs` : ""}. Choose one to look inside.`);
+      say(`${parts.length} sentences, each translated on its own${guessed ? `. It is guessing at ${guessed === parts.length ? "all of them" : `${guessed} of them`}: it has only read captions of photographs` : ""}. Choose one to look inside.`);
       offer(null);
     } catch (error) { say(error.message); }
     aid.disabled = false;
