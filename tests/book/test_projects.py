@@ -29,7 +29,7 @@ def test_each_first_step_is_named_once_and_exists():
 def test_the_rubric_gives_twenty_marks():
     rows = re.findall(r"^\| \*\*[a-z ]+\*\* \|(.+)\|$", PAGE, re.MULTILINE)
     assert len(rows) == 5 and all(row.count("|") == 2 for row in rows)
-    assert "| | 4 | 2 | 0 |" in PAGE and "There are twenty, in five lines of four" in PAGE
+    assert "| | 4 | 2 | 0 |" in PAGE and "There are twenty marks, four for each line" in PAGE
 
 
 def test_a_verdict_of_two_seeds_is_a_tie():
