@@ -66,7 +66,7 @@ NONSENSE = {
     "words of validation": ({"validate": lambda: {"bleu": "12"}}, "'12' .str. as 'bleu'; expected"),
     "many numbers of validation": ({"validate": lambda: {"bleu": torch.ones(2)}},
                                    r"a tensor \(2,\) of float32 as 'bleu'; expected a number"),
-    "a name that the log has": ({"validate": lambda: {"step": 1}}, "by the name 'step'; expected"),
+    "a name that the log has": ({"validate": lambda: {"step": 1}}, "under the name 'step'; expect"),
     "a log of nothing": ({"on_log": lambda: None}, r"on_log is the function <lambda>\(\); expecte"),
     "data that is no JSON": ({"data_info": {"seen": {1}}}, "data_info is .* cannot be kept as JSO"),
     "a loss of logits": ({"loss": torch.nn.CrossEntropyLoss()},

@@ -18,9 +18,9 @@ class TokenBatchSampler:
     """Batches of sentence indices whose padded size stays within `max_tokens`.
 
     lengths: one number of tokens per sentence, or one (source, target) pair of numbers; for
-    pairs, the longer side counts. Each epoch (see `set_epoch`) shuffles the sentences of
-    equal length, and the order of the batches; without `shuffle`, batches go from
-    short to long. The same seed and epoch give the same batches.
+    pairs, the longer side counts. Each epoch (see `set_epoch`) shuffles sentences of equal
+    length among themselves, and the order of the batches; without `shuffle`, batches go from short
+    to long. The same seed and epoch give the same batches.
     Raises ValueError if there are no sentences, or if a single one exceeds the budget.
     """
 

@@ -351,7 +351,7 @@ def train(training, steps, held_out, validate_every=50):
 
 @torch.no_grad()
 def greedy_decode(model, src, max_len=12):
-    """src (B, S) -> ids (B, T), <eos> included, padded after it"""
+    """src (B, S) -> ids (B, T), <eos> included, then padding"""
     was_training = model.training
     model.eval()
     memory, caches = model.encode(src), [{} for _ in model.decoder.layers]
@@ -429,7 +429,7 @@ def beam_translate(model, source, **options):
 
 
 def main(words, updates=600):
-    """Train on random rows of letters, say how it goes, then write these words backwards."""
+    """Train on random rows of letters, report progress, then write these words backwards."""
     if strange := [word for word in words if not word or set(word) - SOURCE.keys()]:
         sys.exit(f"{strange[0]!r} isn't a word of the letters a to h: that's all it learns.")
     torch.manual_seed(0)

@@ -33,7 +33,7 @@ class Muon(torch.optim.Adam):
         self.momentum = momentum
         inside = [m for m in model.modules() if isinstance(m, (MultiHeadAttention, FeedForward))]
         matrices = dict.fromkeys(p for part in inside for p in part.parameters() if p.ndim == 2)
-        self.matrices: dict[torch.Size, list[Tensor]] = {}  # grouped by shape, for one product
+        self.matrices: dict[torch.Size, list[Tensor]] = {}  # by shape, one product for each
         for p in matrices:
             self.matrices.setdefault(p.shape, []).append(p)
 

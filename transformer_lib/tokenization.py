@@ -19,9 +19,9 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, kind: str = "bpe") ->
 
     kind: "bpe" for subwords by byte-pair encoding (Sennrich et al. 2016), "word" for the most
     frequent words. Spaces become part of the following token, as "▁", so that
-    `tokenizer.decode(tokenizer.encode(text).ids) == text` if training has seen the text's
-    characters (or words) and it has no outer or unusual spaces. A special token that occurs in a
-    text, such as "<eos>", is text like any other.
+    `tokenizer.decode(tokenizer.encode(text).ids) == text` if the text has no outer or unusual
+    spaces and training has seen its characters (or words). A special token that occurs in a text,
+    such as "<eos>", is text like any other.
     Raises ValueError for an unknown kind, a vocabulary that is too small, or no text.
     """
     if kind not in ("bpe", "word"):

@@ -178,7 +178,7 @@ def update(
         n = batches.n_tokens(batch)
         with processes.exchange_gradients(loss_of, now=i == len(mine)):
             mean = loss_of(batches.tensors(batch, device))
-            # The mean over all tokens; the exchange divides by their number.
+            # The mean over all tokens; the exchange divides by the number of processes.
             (mean * (n / n_tokens) * processes.world).backward()
         state.meter.add(mean, n)
     state.meter.n_tokens += n_tokens

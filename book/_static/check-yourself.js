@@ -1,4 +1,4 @@
-// 'Check yourself': says at once what speaks for a chosen answer, and keeps it in this browser.
+// 'Check yourself': says at once whether a chosen answer is right and why, and keeps it in this browser.
 // The explanations are in the page, folded; this script only shows the one that was chosen.
 (() => {
   const store = (name, value) => {  // a browser may forbid it, inside a notebook above all
@@ -15,7 +15,7 @@
     const kept = store(name) ?? {};
     const items = [...root.querySelectorAll(".check-item")];
     root.querySelector(".check-intro").textContent = "Three situations from this chapter. Choose an answer, "
-      + "and you'll see what speaks for it or against it. Your answers stay in this browser.";
+      + "and you'll see why it's right or wrong. Your answers stay in this browser.";
     const forget = root.querySelector(".check-forget");
 
     const count = () => {

@@ -477,7 +477,7 @@ def _bought(penalty=_penalty, ratios=_of_sentences, join=lambda found: math.prod
         "which of the two parts of BLEU goes up, and which goes down? Write each as new / old",
         "no match is added, so each precision changes by old total / new total; the penalty is "
         "exp(1 - r / c)",
-        "a sentence of m words has m - n + 1 n-grams, so together they have c - (n - 1) * "
+        "a sentence of m words has m - n + 1 n-grams, so the whole output has c - (n - 1) * "
         "sentences; every added word makes one more of each kind",
     ),
     wrong="that isn't the right factor",

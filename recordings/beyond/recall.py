@@ -26,7 +26,7 @@ GATE = Gate(
 
 
 def remembers(memory: str, rate: float, seed: int) -> dict:
-    """Share of the questions answered right, for each of eight ranges of distance."""
+    """Share of the questions answered correctly, for each of eight ranges of distance."""
     torch.manual_seed(seed)
     model = recall.reader(memory, SIZE)
     generator = torch.Generator().manual_seed(seed)

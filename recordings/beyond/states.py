@@ -40,7 +40,7 @@ def faded(fade, heads, x):
 def recalls(
     gate, told, rows, heads, layers, updates, rate, seed, columns=None, fade=None
 ) -> dict:
-    """Share of the questions answered right, for each of ASKED_ON.
+    """Share of the questions answered correctly, for each of ASKED_ON.
 
     columns: numbers in a value of all heads together, in place of the model's width.
     fade: what RetNet forgets at each token, in place of 1/32, 1/64 and so on.

@@ -488,7 +488,7 @@ def test_an_ampersand_is_one_sign(translator):
 
 def test_greedy_and_beam_are_named(translator):
     translator.type("Viele Menschen warten auf den Bus.")
-    assert "Greedy" in translator.text(".live-how") and "command line uses beam search with 5" in translator.text(".live-how")
+    assert "Greedy" in translator.text(".live-how") and "command line uses a beam of 5" in translator.text(".live-how")
     greedy = translator.result()
     translator.press("Try beam 5")
     translator.wait("document.querySelector('.live-how').textContent.startsWith('Beam search, 5')", "the beam")
@@ -1789,7 +1789,7 @@ def test_training_pauses_goes_on_and_starts_again(browser, address):
     assert f"After {seen} updates" in page.said()
     time.sleep(0.5)
     assert update_of(page) == seen
-    page.press("Go on")
+    page.press("Continue")
     page.wait(f"!/Update {seen} /.test(document.querySelector('.live-train-numbers').textContent)", "more")
     page.press("Pause")
     page.press("Start again")
@@ -1862,5 +1862,5 @@ def test_training_on_a_phone_with_a_finger(browser, address):
     tap(page, ".live-train-answer:last-child")
     page.wait("document.querySelector('.live-train-answer:last-child').ariaPressed === 'true'", "the word")
     tap(page, ".live-primary")
-    page.wait("document.querySelector('.live-primary').textContent === 'Go on'", "the pause")
+    page.wait("document.querySelector('.live-primary').textContent === 'Continue'", "the pause")
     assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0

@@ -1,4 +1,4 @@
-"""A task that needs links of every length, and a small model whose attention can be exchanged.
+"""A task that needs links of every length, and a small model whose attention can be replaced.
 
 Some positions in a text state the value of a name, and as many others, before or after,
 ask for it. The rest is noise. A mechanism that is cheap because it drops far links fails here, and
@@ -84,7 +84,7 @@ class Reader(nn.Module):
         return getattr(self.links or attention, "cells", places)
 
 
-# ---- masks: only the links differ, the attention is the library's -------------------------------
+# ---- masks: the attention is the library's, and only the links differ ---------------------------
 
 
 class Links(nn.Module):
@@ -118,7 +118,7 @@ class QuestionsGlobal(Links):
         return self.mask | asked[:, None, :, None] | asked[:, None, None, :]  # (B, 1, T, T)
 
 
-# ---- another attend -----------------------------------------------------------------------------
+# ---- layers with an `attend` of their own -------------------------------------------------------
 
 
 class HashedAttention(MultiHeadAttention):
@@ -203,7 +203,7 @@ class FeatureAttention(MultiHeadAttention):
 
 
 def reader(name: str, size: int = 128, n_facts: int = 24, budget: int = 32) -> Reader:
-    """A Reader with the attention `name`, at about `budget` scores per query where it can be set.
+    """A Reader with the attention `name`, at about `budget` scores per query where that can be set.
 
     Raises ValueError with the valid names.
     """
@@ -264,7 +264,7 @@ def answer_loss(model: Reader, batch) -> Tensor:
 
 @torch.no_grad()
 def right_by_distance(model: Reader, batch, n_bins: int = 8) -> list[float]:
-    """The share of questions answered right, for each of n_bins equal ranges of distance."""
+    """The share of questions answered correctly, for each of n_bins equal ranges of distance."""
     names, values, answers, distances = batch
     was_training = model.training
     said = model.eval()(names, values).argmax(-1)  # (B, T)

@@ -23,8 +23,8 @@ def learn(
     """Minimise `loss()` with Adam (each call draws its own batch); return the loss of each update.
 
     The learning rate rises over `warmup` updates. cooldown: 0 for none; otherwise the rate falls
-    linearly to 0 in the last 1 / cooldown of the updates. clip: the largest norm of the gradient.
-    faster: factors on the rate, by parameter name. after: called with the number of
+    linearly to 0 in the last 1 / cooldown of the updates. clip: the largest norm that the gradient
+    may have. faster: factors for the rate, by parameter name. after: called with the number of
     updates so far, from 1; if it returns True, the training run ends.
     """
     faster, groups = faster or {}, {}

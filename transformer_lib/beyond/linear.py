@@ -3,7 +3,7 @@
 Then the sum over keys can be taken before the query is known:
 sum_j phi(q) phi(k_j) v_j = phi(q) (sum_j phi(k_j) v_j). The methods differ in their features:
 `elu_features` (linear attention), `fourier_features` (Random Feature Attention),
-`positive_features` (Performer). All take (..., T, K) and give (..., T, M).
+`positive_features` (Performer). All take (..., T, K) and return (..., T, M).
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Attention among tokens that point the same way: the Reformer (Kitaev et al. 2020).
 
 The softmax gives nearly all weight to the keys most like the query. Locality-sensitive hashing
-finds them without all the dot products: vectors of similar direction fall into the same bucket.
+finds them without all the dot products: vectors with similar directions fall into the same bucket.
 """
 
 import torch
@@ -27,7 +27,7 @@ def lsh_buckets(x: Tensor, n_buckets: int, generator: torch.Generator | None = N
 
 
 def own_place_last(size: int, device=None) -> Tensor:
-    """(T, T) to add to the scores, so that a token attends to itself only if it sees no other.
+    """A (T, T) bias for the scores: a token attends to itself only if it sees no other.
 
     When queries and keys are the same vectors, each token would otherwise find itself first.
     """

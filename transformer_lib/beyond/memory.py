@@ -94,7 +94,7 @@ def by_segments(segment: int, reach: int) -> Rule:
 class Compression(nn.Module):
     """Turns `rate` places into one, by a convolution (Rae et al. 2020).
 
-    It is initialised to the mean.
+    At first the convolution returns their mean.
     """
 
     def __init__(self, d_model: int, rate: int):
@@ -161,7 +161,7 @@ class CompressiveLanguageModel(RecurrentLanguageModel):
         if old.size(1) % self.rate:
             raise ValueError(
                 f"{old.size(1)} places leave the memory at once, and {self.rate} of them become "
-                "one: read segments, and keep recent places, that are multiples of the rate."
+                "one: make the segments, and the recent places, multiples of the rate."
             )
         self.passed[i] = x, old
         if old.size(1):

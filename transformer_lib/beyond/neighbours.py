@@ -126,8 +126,8 @@ class MemorizingAttention(MultiHeadAttention):
 class MemorizingLanguageModel(RecurrentLanguageModel):
     """A recurrent language model whose last layer also searches everything that it has ever read.
 
-    reach: as in every layer; n: how many neighbours. Unlike in the paper, keys are not normalised,
-    and they are computed again from the stored states.
+    reach: as in RecurrentLanguageModel; n: how many neighbours. Unlike in the paper, keys are not
+    normalised, and they are computed again from the stored states.
     """
 
     def __init__(self, config: ModelConfig, reach: int, n: int):

@@ -93,7 +93,7 @@ def answer_loss(model: RecurrentLanguageModel, batch) -> Tensor:
 
 @torch.no_grad()
 def right_by_distance(model: RecurrentLanguageModel, batch, n_bins: int = 8) -> list[float]:
-    """The share of questions answered right, for each of n_bins equal ranges of distance."""
+    """The share of questions answered correctly, for each of n_bins equal ranges of distance."""
     ids, answers, distances = batch
     said = model.project(model.read(ids, SEGMENT)).argmax(-1)  # (B, T)
     return far_links.by_distance(said, answers, distances, n_bins)

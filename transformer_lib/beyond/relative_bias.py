@@ -70,7 +70,7 @@ def t5_config(given: dict) -> ModelConfig:
     if inner != given["d_model"]:
         raise ValueError(
             f"this T5 has {given['num_heads']} heads of width {given['d_kv']}, {inner} in all, and "
-            f"d_model {given['d_model']}; ours needs the two equal: take the small, base or large."
+            f"d_model {given['d_model']}; ours needs the two equal: use a small, base or large."
         )
     return ModelConfig(
         given["vocab_size"],
@@ -89,7 +89,7 @@ def t5_config(given: dict) -> ModelConfig:
 
 
 def from_t5(state: dict[str, Tensor], config: ModelConfig) -> Transformer:
-    """Our Transformer with the weights of a T5, whose matrices end in the same numbers.
+    """A T5's weights in our Transformer, which then computes the same logits.
 
     T5 does not divide its scores by sqrt(d_k), so w_q takes that factor; it divides the decoder's
     output by sqrt(d_model) before the shared matrix, so the last norm's gain takes that.

@@ -83,10 +83,10 @@ class ModelDraft:
 
 
 class TableDraft:
-    """Guesses the token that came most often, in a text, after the last few tokens. It is a table,
+    """Guesses the token that most often followed the last few tokens in the texts. It is a table,
     not a model.
 
-    order: how many tokens to look up. If they never occur in the text, fewer are looked up.
+    order: how many tokens to look up. If they never occur in the texts, fewer are looked up.
     """
 
     def __init__(self, texts: list[list[int]], order: int):

@@ -47,7 +47,7 @@ class BandedLanguageModel(LanguageModel):
 
 
 class ParallelLayer(DecoderLayer):
-    """Attention and feed-forward network side by side, which read the same normalised vector."""
+    """Attention and feed-forward network side by side: both read the same normalised vector."""
 
     def __init__(self, config: ModelConfig):
         super().__init__(config, cross_attention=False)
@@ -157,7 +157,7 @@ def text_as_pixels(ids: Tensor, levels: int = 17) -> Tensor:
 def from_gpt_neo(
     state: dict[str, Tensor], config: ModelConfig, window: int
 ) -> BandedLanguageModel:
-    """A BandedLanguageModel with the weights of a GPTNeoForCausalLM of `transformers`.
+    """A BandedLanguageModel with the weights of a GPTNeoForCausalLM from `transformers`.
 
     GPT-Neo does not divide its scores by sqrt(K), so w_q takes that factor; q, k and v have no
     biases.
@@ -191,7 +191,7 @@ def from_gpt_neo(
 def from_gpt_j(
     state: dict[str, Tensor], config: ModelConfig, d_turned: int
 ) -> SideBySideLanguageModel:
-    """A SideBySideLanguageModel with the weights of a GPTJForCausalLM of `transformers`."""
+    """A SideBySideLanguageModel with the weights of a GPTJForCausalLM from `transformers`."""
     ours = {
         "embedding.lookup.weight": state["transformer.wte.weight"],
         "output.weight": state["lm_head.weight"], "output.bias": state["lm_head.bias"],

@@ -3,7 +3,9 @@
 One recurrence covers the whole family. A token writes one key and one value, and a gate decides how
 much is left of everything that was written before:
 
-    state = decay * state + key (write * value - what the state says already)^T,   out = query state
+    state = decay * state + key (write * value)^T,   out = query state
+
+The delta rule writes only the difference between the value and what the state already holds.
 
 `scan` runs it one token at a time, `quadratic` all at once under a causal mask of numbers, and
 `by_chunks` combines the two. `StateMixer` uses it instead of self-attention; `GATES` are RetNet,
@@ -251,7 +253,7 @@ def answer_loss(model: Recaller, batch) -> Tensor:
 
 @torch.no_grad()
 def share_right(model: Recaller, batch) -> float:
-    """The share of questions answered right."""
+    """The share of questions answered correctly."""
     names, values, answers = batch
     asked = answers >= 0
     return (model(names, values).argmax(-1)[asked] == answers[asked]).float().mean().item()

@@ -59,7 +59,7 @@ def checked(model: nn.Module, loss: Callable, rate: Callable) -> tuple[Callable,
 
 
 def require_measures(found: dict) -> dict:
-    """What `validate` returned, as plain numbers. Raises ValueError or TypeError for the rest."""
+    """What `validate` returned, as plain numbers. Raises ValueError or TypeError for others."""
     if not isinstance(found, Mapping):
         raise TypeError(
             f"validate returned {describe(found)}; expected a dictionary from names to numbers, "
@@ -70,8 +70,8 @@ def require_measures(found: dict) -> dict:
     for name, value in plain.items():
         if not isinstance(name, str) or name in ("step", "averaged"):
             raise ValueError(
-                f"validate returned something by the name {name!r}; expected a string other than "
-                "'step' and 'averaged', which the log uses itself."
+                f"validate returned something under the name {name!r}; expected a string other "
+                "than 'step' and 'averaged', which the log uses itself."
             )
         if isinstance(value, bool) or not isinstance(value, Real):
             raise TypeError(

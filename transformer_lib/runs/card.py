@@ -1,4 +1,4 @@
-"""The card of a run: what it was, how it learned, what it says, its score and its place."""
+"""The card of a run: what it was, how it learned, what it writes, its score and its place."""
 
 import json
 import textwrap

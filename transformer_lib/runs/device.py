@@ -24,7 +24,7 @@ def pick_device(name: str = "auto") -> torch.device:
     """The named device. "auto" takes a GPU: "cuda" (NVIDIA, AMD), else Apple's "mps"; else "cpu".
 
     Under torchrun each process takes its own GPU. Apple's serves one process, so "auto" passes it
-    over there. Raises ValueError for a device that torch doesn't know or that isn't here.
+    over there. Raises ValueError for a device that torch doesn't know or that this machine lacks.
     """
     if name == "auto":
         apple = torch.backends.mps.is_available() and not _one_of_many()
@@ -56,7 +56,7 @@ def pick_device(name: str = "auto") -> torch.device:
 
 
 def named(name: str) -> torch.device:
-    """The device of this name, here or not; "auto" is the CPU. ValueError: no such device."""
+    """The device of this name, present or not; "auto" is the CPU. ValueError: no such device."""
     name = "cpu" if name == "auto" else name
     if not is_device(name):
         raise ValueError(f"device is {name!r}; it must be 'auto', {DEVICES}.")

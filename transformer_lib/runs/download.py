@@ -1,6 +1,6 @@
 """Trained runs for an installation without results/: fetched once, checked by their SHA-256.
 
-shipped.json holds the address of the book's repository and what each file of its runs must be; it
+shipped.json holds the address of the book's repository and what each file of its runs must hold; it
 is written by recordings/checksums.py, and `make repository` changes the address.
 """
 
@@ -27,7 +27,7 @@ def shipped() -> dict:
 def fetch(name: str) -> Path:
     """The folder of a shipped run, fetched if it is not kept already.
 
-    Raises ValueError where the address is not set or a file is not what it must be, and
+    Raises ValueError where the address is not set or a file does not hold what it must, and
     ConnectionError where it cannot be fetched; both say what to do.
     """
     about, folder = shipped(), cache_dir("results") / name

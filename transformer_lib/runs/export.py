@@ -9,9 +9,9 @@ The file, all numbers little-endian:
     header    JSON: name, languages, scores, the ModelConfig, the tokenizer, a table of tensors
     data      the tensors in the order of the table, each at a multiple of 8
 
-A matrix is rounded: int8 numbers of -127..127 with one float32 scale a row, the scales after the
-numbers. A vector stays float32. Nothing depends on the time or the machine: the same run gives the
-same bytes.
+A matrix is rounded: int8 numbers of -127..127 with one float32 scale for each row; the scales come
+after the numbers. A vector stays float32. Nothing depends on the time or the machine: the same run
+gives the same bytes.
 """
 
 import dataclasses
@@ -129,7 +129,7 @@ def require_known(
 
 
 def tokenizer_data(tokenizer: Tokenizer) -> dict:
-    """The vocabulary in the order of its ids, and the merges as pairs of ids, first one first."""
+    """The vocabulary in the order of its ids, and the merges as pairs of ids, in their order."""
     parts, vocab = json.loads(tokenizer.to_str()), tokenizer.get_vocab()
     kind = KINDS.get(parts["model"]["type"])
     rules = ("normalizer", "pre_tokenizer", "decoder", "added_tokens")

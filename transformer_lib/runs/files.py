@@ -47,8 +47,8 @@ def replacing(path: str | Path, temporary: Path | None = None) -> Iterator[Path]
 
 
 def make_folder(path: str | Path) -> None:
-    """Make a folder and those above it, certain to be on the disk: one that is lost takes along
-    what it holds."""
+    """Make a folder and those above it, certain to be on the disk: a lost folder takes what it
+    holds with it."""
     path = Path(path)
     if not path.is_dir():
         make_folder(path.parent)

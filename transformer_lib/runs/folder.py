@@ -199,7 +199,7 @@ class RunFolder:
                     write_json_lines(self.path / "metrics.jsonl", self.metrics)
                     kept = self._listed_otherwise()
                     checksums.write(self.path, list(files), kept)
-                    if step < self.config.max_steps:  # settings that may differ perhaps do
+                    if step < self.config.max_steps:  # some settings may have changed
                         write_json(config_path, settings)
                     checksums.write(self.path, {*files, "config.json"}, kept)
             if self.config.tensorboard and not self.finished:
@@ -241,7 +241,7 @@ class RunFolder:
             )
 
     def _require_open_end(self, step: int, max_steps: int) -> None:
-        """A run may get another length, but not after its end, or its cooldown, has begun."""
+        """The length of a run may change, but not once its cooldown has begun or it has ended."""
         last = min(max_steps, self.config.max_steps) - self.config.cooldown
         if max_steps != self.config.max_steps and step > last:
             raise ValueError(

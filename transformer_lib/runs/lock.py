@@ -1,4 +1,4 @@
-"""One run, one process: a lock in the run folder that names who holds it, and dies with them."""
+"""One run, one process: a lock in the run folder that names its holder, and ends with it."""
 
 import errno
 import json

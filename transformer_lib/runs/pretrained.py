@@ -52,7 +52,7 @@ def find_run(name: str | Path, compare: bool = True) -> Path:
     If the folder lists its files (checksums.json, which every finished run has), each must hold
     what it held when it was written; without that list nothing is compared. If there is no
     results/, as in an installation from a wheel, a run that the book ships is fetched from its
-    repository, once. Raises ValueError when there is no such run. compare=False: nothing is.
+    repository, once. Raises ValueError when there is no such run. compare=False: compare nothing.
     """
     if len(str(name)) > 4000:
         raise ValueError(f"no run has a name of {len(str(name)):,} characters.")

@@ -67,7 +67,7 @@ class Processes:
                 )
 
     def loss_of(self, model: nn.Module, loss: Callable, device: torch.device) -> Callable:
-        """batch -> loss(model, batch); its gradients become the mean over all processes'."""
+        """batch -> loss(model, batch); its gradients become the mean over all processes."""
         if self.world == 1:
             return partial(loss, model)
         ids = [device.index] if device.type == "cuda" else None
@@ -80,7 +80,7 @@ class Processes:
         return self._with_others() if now else loss_of.no_sync()
 
     def share_weights(self, model: nn.Module) -> None:
-        """Every process takes the weights of the first."""
+        """Give every process the weights of the first."""
         if self.world > 1:
             with self._with_others():
                 for tensor in model.state_dict().values():

@@ -85,7 +85,7 @@ RECIPES = {recipe.name: recipe for recipe in (SHORT,)}
 
 
 def find(name: str | Path) -> Recipe:
-    """A recipe by its name, or that of a recorded run or of a run folder.
+    """A recipe by its name, or the recipe of a recorded run or a run folder.
 
     Device and precision are "auto", whatever the run was trained with: not every device has that
     precision. Raises ValueError for a run that does not hold a recipe.
@@ -129,7 +129,7 @@ def find(name: str | Path) -> Recipe:
 
 
 def differences(recipe: Recipe, config: dict) -> list[str]:
-    """The settings by which a run's config.json trains another model than the recipe, as text."""
+    """The settings in a run's config.json that make its model differ from the recipe's, as text."""
     about = with_current_defaults(config)
     about["train"]["accumulate"] *= about.get("processes", 1)  # as for one process
     model = to_dict(recipe.model_config(about["model"]["vocab_size"]))

@@ -19,7 +19,7 @@ from transformer_lib.runs.pretrained import find_run, load_pretrained, run_info
 from transformer_lib.translator import Translator
 
 SPLITS = ("validation", "test")
-TIMED = 40  # sentences, each translated by itself
+TIMED = 40  # sentences, each translated on its own
 
 
 def compare(run: str | Path, exported: str | Path, beam_size: int = 5) -> dict:
@@ -79,7 +79,7 @@ def compare_on(pairs: list, translators: dict[str, Translator], beam_size: int) 
 
 
 def milliseconds(texts: list[str], translators: dict[str, Translator], beam_size: int) -> dict:
-    """Median time of a sentence translated by itself. The translators take turns at being first."""
+    """Median time of a sentence translated on its own. The translators take turns to be first."""
     taken = {name: [] for name in translators}
     order = [*translators.items()]
     for text in texts:

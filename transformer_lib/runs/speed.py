@@ -114,7 +114,7 @@ def product_speed(
 
 
 def format_seconds(seconds: float) -> str:
-    """Seconds as a reader says them: "40 s", "12 min", "3.5 h"."""
+    """Seconds in a reader's units: "40 s", "12 min", "3.5 h"."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -55,7 +55,7 @@ def export_ctranslate2(run: str | Path, folder: str | Path) -> None:
 def specification(translator: Translator):
     """The model and its vocabulary as CTranslate2's TransformerSpec.
 
-    It reads tokens without <eos>, which it adds by itself. Raises as export_ctranslate2 does.
+    It reads tokens without <eos>, which it adds itself. Raises as export_ctranslate2 does.
     """
     model, tokenizer = translator.model, translator.tokenizer
     c = model.config

@@ -1,4 +1,4 @@
-"""Sentence pairs for training: encoded, refused where they do not fit, described, translated."""
+"""Sentence pairs for training: encoded, rejected where they do not fit, described, translated."""
 
 import json
 import zlib
@@ -18,8 +18,8 @@ def encode_split(
     """Ids of the sources and of the targets of a split.
 
     With max_tokens, the budget of a batch, pairs too long for it or for the model are left out;
-    without, a sentence too long for the model is an error: leaving it out would change the score.
-    Raises ValueError for that, and when nothing is left.
+    without max_tokens, a sentence too long for the model is an error: leaving it out would change
+    the score. Raises ValueError for that, and when nothing is left.
     """
     rows = pairs.get(split, [])
     if not rows:

@@ -43,8 +43,8 @@ def verify(
 
     Every listed file must hold the bytes that were written; a folder without that list must at
     least hold a model that translates, if it is a translator. Saved scores must belong to these
-    weights, and saved translations must give them again. The model translates the test set again,
-    and a split without translations: ten seconds each on one core, or a minute without a C
+    weights, and saved translations must give these scores again. The model translates the test set
+    again, and a split without translations: ten seconds each on one core, or a minute without a C
     compiler. run: a name in results/ or a run folder. load: (data, src, tgt) -> splits, where the
     pairs come from. Raises ValueError when there is no such run, or its config.json can't be read.
     """

@@ -25,7 +25,7 @@ class Watch:
     translate: texts in, texts out, by the model that trains. sentences: what is translated at each
     validation, and at the first log entry at or after each update of `looks`; the first sentence is
     shown at every look, the others at a few. curve: a visualize.LiveCurve. flops:
-    operations of one target token; peak: what a product of matrices reaches here, in FLOP a second.
+    operations of one target token; peak: what a matrix product reaches here, in FLOP per second.
     stop_after: the update after which the run is stopped as by Ctrl-C; None: it goes to its end.
     """
 

@@ -3,9 +3,9 @@
 Everything visual is decided here, once: the colour of each role, the chart theme, and how a figure
 describes itself to somebody who cannot see it. The chapters only call these functions.
 
-- `matrix` shows a small tensor as a table of numbers, `table` findings in words,
+- `matrix` shows a small tensor as a table of numbers, `table` shows findings in words,
   `show_image` a diagram of `images/`.
-- `attention_heatmap`, `line_chart` and `result_grid` are Altair charts that answer to mouse and
+- `attention_heatmap`, `line_chart` and `result_grid` are Altair charts that respond to mouse and
   keyboard.
 - `head_view`, `model_view` and `neuron_view` show attention with BertViz.
 - `LiveCurve` draws metrics while a model trains.

@@ -15,7 +15,7 @@ from transformer_lib.visualize.kinds import Labels, Numbers, Page
 
 FRAME = Path(__file__).with_name("bertviz_frame.html")
 KINDS = ("encoder", "decoder", "cross")
-# What the model view takes as given, in the script of BertViz, and what it is where room is scarce.
+# Fixed sizes in BertViz's script for the model view, and what they become where room is scarce.
 NARROWER = {
     "const DIV_WIDTH = 970;": "const DIV_WIDTH = Math.max(320, Math.min(970, innerWidth - 16));",
     "7 * (12 / config.totalHeads)": "7 * (12 / config.totalHeads) * Math.min(1, DIV_WIDTH / 600)",

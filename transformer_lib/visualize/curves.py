@@ -174,7 +174,7 @@ class LiveCurve:
     It redraws at most once every `seconds`; rows may hold only some of the metrics. It works in
     Colab and Jupyter, and leaves the last picture in the notebook; elsewhere it prints a line.
     ghost: the metrics of an earlier run, drawn pale behind, to show whether this one keeps up.
-    log_x: a logarithmic axis, on which a beginning is as wide as what follows. below: HTML under
+    log_x: a logarithmic axis, which gives the beginning more room. below: HTML under
     the picture, which may change between two drawings.
     """
 

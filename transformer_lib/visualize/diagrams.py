@@ -8,7 +8,7 @@ from pathlib import Path
 IMAGES = Path(__file__).parents[2] / "images"
 _figure_ids = itertools.count(1)
 # One of the two drawings is shown, by the width of the column and not of the screen: the same in a
-# page, in Colab's narrow pane and in a split window. Without this rule the wide one is.
+# page, in Colab's narrow pane and in a split window. Without this rule, the wide one is shown.
 BY_WIDTH = (
     "<style>figure.drawing{container-type:inline-size}@container (max-width:600px){"
     "figure.drawing>svg.wide{display:none!important}"
@@ -24,7 +24,7 @@ def show_image(name: str, alt: str) -> None:
     Where `images/phone/<name>.svg` exists, a column too narrow for the wide drawing shows that one,
     with the same text alternative.
     alt: one or two sentences that say what the diagram shows.
-    Raises FileNotFoundError, with a list of the diagrams there are, and ValueError without alt.
+    Raises FileNotFoundError, with a list of the existing diagrams, and ValueError without alt.
     """
     from IPython.display import HTML, display
 

@@ -1,4 +1,4 @@
-"""A grid of experiments: what came out at each setting, with the page's own setting framed."""
+"""A grid of experiments: the result at each setting, with the page's own setting framed."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ def result_grid(
     rows: dicts, one for each run, that hold the settings and the result. x, y: the settings along
     the axes; panel: one whose values get a panel each, side by side; all in the order of the rows.
     menus: {setting: the value shown at first}, for the other settings.
-    value: the result. Pointing at a square shows its lowest and its highest.
+    value: the key of the result. Pointing at a square shows its lowest and highest result.
     framed: settings as dicts, such as {"heads": 1, "steps": 250}; squares with them get a frame.
     number: the format of the means. domain: the results that get the palest and the deepest blue.
     Returns an Altair chart. Raises ValueError when there are no rows, or a setting is left over.

@@ -20,15 +20,15 @@ MOST_CHOICES = 4
 def live_figure(
     name: str, finding: str, still: Still | str | None = None, **options: object
 ) -> None:
-    """Display the live figure `name`, of the module book/_static/live/<name>.js.
+    """Display the live figure `name`, from the module book/_static/live/<name>.js.
 
     finding: one or two sentences that say what the figure shows; they are its title, and in a
     notebook they stand in for it. still: what readers without the script see, a picture that the
     cell has drawn with the functions of visualize.stills, or a diagram `images/<name>.svg` by its
     name.
     options: texts that the module reads, such as text="Zwei Hunde spielen im Schnee.".
-    Raises ValueError for an unknown figure or option, or no finding, FileNotFoundError for a
-    missing picture.
+    Raises ValueError for an unknown figure or option, or a missing finding; FileNotFoundError
+    for a missing picture.
     """
     from IPython.display import HTML, display
 

@@ -118,10 +118,10 @@ def table(
 ) -> Page:
     """What was found, as a table: a row for each thing compared.
 
-    columns: the headings; an empty one heads nothing and is a cell. rows: of each, its name and
-    then the cells, as text or numbers already formatted. folded: a line that hides the table until
-    the reader opens it. Returns an IPython HTML object. Raises ValueError for a row of another
-    length.
+    columns: the headings; an empty one becomes a plain cell. rows: for each, its name and then its
+    cells, as text or as formatted numbers. folded: a line that hides the table until
+    the reader opens it. Returns an IPython HTML object. Raises ValueError for a row of the
+    wrong length.
     """
     from IPython.display import HTML
 

@@ -1,7 +1,7 @@
 """Still pictures of what a live figure shows, for readers without the script: plain HTML and SVG.
 
 They take the colour of the text around them, so they can be read on a light page and on a dark one,
-in a notebook and in print. Each says in words what it draws.
+in a notebook and in print. Each describes in words what it draws.
 """
 
 import html
@@ -46,7 +46,7 @@ def _text(
 def attention_squares(weights: Numbers, rows: Labels, columns: Labels, label: str) -> Still:
     """A map of attention as squares: the larger and darker, the larger the weight.
 
-    weights: (len(rows), len(columns)), each row sums to at most 1. label: what the map says, in
+    weights: (len(rows), len(columns)), each row sums to at most 1. label: what the map shows, in
     words. Raises ValueError when weights and labels do not fit.
     """
     weights = to_array(weights)
@@ -126,7 +126,7 @@ def sentences(named: Iterable[tuple[str, str]]) -> Still:
 
 
 def moments(sources: Sequence[str], told: Sequence[tuple[str, Sequence[str]]]) -> Still:
-    """Sentences, each with what was said of it at several moments: [(moment, [text, ...]), ...].
+    """Sentences, each with its translations at several moments: [(moment, [text, ...]), ...].
 
     Only the beginning of a long text is shown.
     """

@@ -1,10 +1,10 @@
-"""The one visual language: colours of roles, of series, of more and less, and the charts' look."""
+"""The one visual language: colours for roles, series, and more and less; and the charts' look."""
 
 from types import ModuleType
 
 # The palette of the book: no chart, diagram or page names a colour of its own.
 # One colour per role in every figure (the colour-blind-safe palette of Okabe and Ito, 2008).
-# Between two languages the source is asked, and has the keys' colour; the target asks.
+# In cross-attention the source has the keys' colour, and the target the queries'.
 ROLE_COLOURS = {
     "query": "#0072B2",  # blue
     "key": "#E69F00",  # orange

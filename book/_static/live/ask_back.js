@@ -58,9 +58,9 @@ export function makeAskBack({ ask, set, lang, chapterAddress }) {
     const { list, own, back } = found, weight = view.state.weight, order = rerank(own, back, weight), alone = rerank(own, back, 0)[0];
     const [src, tgt] = [languageName(lang.src), languageName(lang.tgt)];
     const said = (i) => `“${unescaped(list[i].text)}”`;
-    note.textContent = order[0] === alone ? `By itself, the model puts ${said(alone)} first, and at this weight it stays there.`
-      : `By itself, the model puts ${said(alone)} first. At this weight, it's ${said(order[0])}`;
-    scroll.replaceChildren(h("table", {}, h("caption", {}, "Mean log-probability of a piece: the nearer to 0, the more probable. Bold: what the model puts first by itself."),
+    note.textContent = order[0] === alone ? `On its own, the model puts ${said(alone)} first, and at this weight it stays there.`
+      : `On its own, the model puts ${said(alone)} first. At this weight, it's ${said(order[0])}`;
+    scroll.replaceChildren(h("table", {}, h("caption", {}, "Mean log-probability of a piece: the nearer to 0, the more probable. Bold: what the model puts first on its own."),
       h("thead", {}, h("tr", {}, [`${tgt}, best first`, `${tgt} given ${src}`, `${src} given ${tgt}`, "weighted"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, order.map((i) => h("tr", { class: i === alone ? "live-this" : null }, h("td", { lang: lang.tgt }, unescaped(list[i].text)),
         [own[i], back[i], (1 - weight) * own[i] + weight * back[i]].map((p) => h("td", {}, p.toFixed(2))))))));

@@ -1,6 +1,6 @@
 // Attention that a cell of the notebook has computed: keys above, queries below, lines between them,
 // and every layer and head as a small picture. In a notebook BertViz shows the same numbers.
-// The numbers stand in the page as JSON, as transformer_lib/visualize/bertviz_views.py writes them:
+// The numbers are in the page as JSON, as transformer_lib/visualize/bertviz_views.py writes them:
 // {view, layer, head, parts: [{name, weights[layer][head][query][key], queries, keys}], vectors, causal}
 import { h, svg, percent, plain, roving } from "./shared.js";
 import { makeArcs } from "./arcs.js";

@@ -21,7 +21,7 @@ export function makeBets({ set, force, lang }) {
     h("option", { value: "greedy" }, "the likeliest each time"), h("option", { value: "beam" }, "beam search"),
     h("option", { value: "sample" }, "drawing at random"));
   const element = h("section", { class: "live-bet", "aria-label": "The likeliest pieces at one position" },
-    h("header", {}, step(-1, "The position before", "‹"), title, step(1, "The next position", "›")),
+    h("header", {}, step(-1, "The previous position", "‹"), title, step(1, "The next position", "›")),
     list, note,
     h("label", { class: "live-method" }, "Choose by ", method), draws);
   let current = null;
@@ -49,7 +49,7 @@ export function makeBets({ set, force, lang }) {
     // Bets can be compared while nothing before them has changed.
     const split = before && before !== result ? firstDifference(before, result) : -1;
     const comparable = before && before !== result && before.steps[at] && (split < 0 || at <= split);
-    // When pieces are drawn by lot, q is the chance after temperature, top-k and top-p.
+    // When pieces are drawn at random, q is the chance after temperature, top-k and top-p.
     const drawn = state.method === "sample" && bets.top[0].q !== undefined;
     const old = new Map(comparable ? before.steps[at].top.map((bet) => [bet.id, drawn ? bet.q : bet.p]) : []);
     const shown = bets.top.slice(0, SHOWN);

@@ -1,4 +1,4 @@
-// The bets, drawing by lot and the beam, on the reader's own sentence.
+// The bets, random draws and the beam, on the reader's own sentence.
 import { h, model, percent, plain } from "./shared.js";
 import { makeBets } from "./bets.js";
 import { makeBeamTree } from "./beam_tree.js";

@@ -1,4 +1,4 @@
-// Watch it learn: the same ten sentences at thirty points of one recorded training, and where the
+// Watch it learn: the same ten sentences at thirty points of one recorded training run, and where the
 // last layer looks while it writes one of them. Nothing is computed here: recordings/make_film.py did.
 import { h, svg, calm, plain } from "./shared.js";
 

@@ -26,8 +26,8 @@ export async function mount(root) {
       return { before, now, losses };
     },
     draw({ before, now, losses }) {
-      reread.replaceChildren(...(losses ? [h("small", {}, "Reread as in training, with the whole English there at once: loss per piece"), bars(losses)] : []));
-      figure.show(now === before ? [["with its masks", now]] : [["with its masks", before], [off.causal && off.padding ? "without both" : off.causal ? "without the causal mask" : "with padding in sight", now, before]]);
+      reread.replaceChildren(...(losses ? [h("small", {}, "Reread as in training, with the whole English sentence in view: loss per piece"), bars(losses)] : []));
+      figure.show(now === before ? [["with its masks", now]] : [["with its masks", before], [off.causal && off.padding ? "without either" : off.causal ? "without the causal mask" : "with padding in sight", now, before]]);
       const kind = off.padding && !off.causal ? "encoder" : "decoder", { queries, keys } = sides(now, kind);
       const weights = weightsOf(now, kind, 0), ink = getComputedStyle(root).getPropertyValue("--live-ink").trim() || "0, 96, 154";
       picture(canvas, weights, queries.length, keys.length, ink);
@@ -41,7 +41,7 @@ export async function mount(root) {
       canvas.setAttribute("aria-label", caption.textContent);
       if (now === before) return "Both masks are on. Guess what the model, which was trained with them, does without them.";
       const d = difference(before, now);
-      return d.same ? `The sentence stays; “${d.word}” goes from ${percent(d.was)} to ${percent(d.is)}.` : `It writes something else: “${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}.`;
+      return d.same ? `The sentence stays the same; “${d.word}” goes from ${percent(d.was)} to ${percent(d.is)}.` : `It writes something else: “${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}.`;
     },
   });
   await figure.update();

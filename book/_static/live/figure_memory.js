@@ -64,7 +64,7 @@ export async function mount(root) {
       chips();
       figure.show([["this sentence", before], ["the other", source], ["from the memory below", now, before]]);
       const count = state.rows.size, d = difference(before, now);
-      if (!count) return "Nothing is exchanged yet.";
+      if (!count) return "Nothing has been exchanged yet.";
       const moved = `“${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}`;
       return `${count === 1 ? "One row is" : `${count} rows are`} exchanged: ${moved}${d.same ? ", and the English stays as it was" : ""}.`;
     },

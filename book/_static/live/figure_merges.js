@@ -27,7 +27,7 @@ export async function mount(root) {
     says.textContent = "Loading the tokenizer …";
     try {
       const answer = await fetch(new URL("multi30k-de-en.bin", import.meta.url));
-      if (!answer.ok) throw new Error(`the file of the model is missing (${answer.status})`);
+      if (!answer.ok) throw new Error(`the model’s file is missing (${answer.status})`);
       const buffer = await answer.arrayBuffer(), length = new DataView(buffer, 8).getUint32(4, true);
       const { Tokenizer } = await import("./tokenizer.js");
       tokenizer = new Tokenizer(JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, START, length))).tokenizer);

@@ -39,7 +39,7 @@ export async function mount(root, { base }) {
   worker.onerror = (event) => { event.preventDefault?.(); first.reject(new Error("training could not start in this browser")); };
   worker.onmessage = ({ data }) => {
     if (data.error) { says.textContent = `Training stopped: ${data.error}`; return; }
-    if (data.number !== number) return;   // of the run before
+    if (data.number !== number) return;   // of the previous run
     running = data.running;
     losses.push(...data.losses);
     now = { ...data.snapshot, ms: data.ms };
@@ -77,7 +77,7 @@ export async function mount(root, { base }) {
     send({ rate: settings.rate });
   }
   function label() {
-    play.textContent = running ? "Pause" : now && now.update >= now.last ? "Play again" : now?.update ? "Go on" : "Play";
+    play.textContent = running ? "Pause" : now && now.update >= now.last ? "Play again" : now?.update ? "Continue" : "Play";
   }
 
   function draw() {
@@ -130,12 +130,12 @@ export async function mount(root, { base }) {
     const path = (points) => points.map(([update, loss], i) => `${i ? "L" : "M"}${x(update).toFixed(1)} ${y(loss).toFixed(1)}`).join("");
     const text = (words, at, down, more = {}) => svg("text", { x: at, y: down, ...more }, words);
     const last = losses.at(-1), early = before && before.at(-1)[0] < 0.6 * end;   // room behind its end
-    curve.replaceChildren(svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": last ? `Loss against updates: ${losses[0][1].toFixed(2)} at the start, ${last[1].toFixed(2)} after ${last[0]}${before ? "; the run before ended at " + before.at(-1)[1].toFixed(2) : ""}` : "Loss against updates: no update yet" },
+    curve.replaceChildren(svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": last ? `Loss against updates: ${losses[0][1].toFixed(2)} at the start, ${last[1].toFixed(2)} after ${last[0]}${before ? "; the previous run ended at " + before.at(-1)[1].toFixed(2) : ""}` : "Loss against updates: no update yet" },
       ...[0, 1, 2, 3].flatMap((loss) => [svg("line", { x1: LEFT, x2: WIDE - 10, y1: y(loss), y2: y(loss), class: "live-train-line" }), text(loss, LEFT - 8, y(loss) + 4, { "text-anchor": "end" })]),
       svg("line", { x1: LEFT, x2: WIDE - 10, y1: y(KNOWS_NOTHING), y2: y(KNOWS_NOTHING), class: "live-train-even" }), text("11 tokens equally likely", WIDE - 12, y(KNOWS_NOTHING) - 5, { "text-anchor": "end" }),
       text("batch loss, nats per token", LEFT - 22, 14), text("0", LEFT, BASE + 16, { "text-anchor": "middle" }), text(`${end} updates`, WIDE - 10, BASE + 16, { "text-anchor": "end" }),
       ...marks.flatMap(([update, value]) => [svg("line", { x1: x(update), x2: x(update), y1: TOP, y2: BASE, class: "live-train-mark" }), text(value, x(update) + 3, TOP + 4)]),
-      ...(before ? [svg("path", { d: path(before), class: "live-train-before" }), text("the run before", x(before.at(-1)[0]) + (early ? 5 : -4), y(before.at(-1)[1]) + (early ? 4 : -8), { "text-anchor": early ? "start" : "end" })] : []),
+      ...(before ? [svg("path", { d: path(before), class: "live-train-before" }), text("the previous run", x(before.at(-1)[0]) + (early ? 5 : -4), y(before.at(-1)[1]) + (early ? 4 : -8), { "text-anchor": early ? "start" : "end" })] : []),
       ...(losses.length ? [svg("path", { d: path(losses), class: "live-train-loss" })] : [])));
   }
 }

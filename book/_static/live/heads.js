@@ -69,7 +69,7 @@ export function makeHeads({ set, peek, toggle, scan }) {
           cell.querySelector(".live-shift").textContent = shift ? (100 * shift.shift).toFixed(shift.shift < 0.0995 ? 1 : 0) : "";
           cell.classList.toggle("live-decides", Boolean(shift?.changed));
           cell.setAttribute("aria-label", `Head ${headName(name)} of “${KIND_NAMES[kind]}”${off ? ", switched off" : ""}`
-            + (shift ? `, matters ${(100 * shift.shift).toFixed(1)} points${shift.changed ? " and changes the sentence" : ""}` : "")
+            + (shift ? `, shifts the probabilities by ${(100 * shift.shift).toFixed(1)} points${shift.changed ? " and changes the sentence" : ""}` : "")
             + `: ${strongest(weights, queries, keys)}`);
           picture(cell.firstChild, weights, queries.length, keys.length, ink);
         });

@@ -254,7 +254,7 @@ function unpack(record) {
 
 export const model = new Model();
 
-// German sentences that are put together by lot: every one is a caption that nobody has written.
+// German sentences that are put together at random: every one is a caption that nobody has written.
 const LOT = [
   [["Ein Mann", "Eine Frau", "Ein Mädchen", "Ein kleiner Junge", "Ein brauner Hund", "Eine alte Dame",
     "Ein Clown", "Ein Polizist"],

@@ -37,7 +37,7 @@ export const STEPS = [
     options: ["It breaks", "A word changes", "Nothing"],
     setup: { ...clean, text: DOGS, at: 2 }, reveal: { heads: ["cross.3.1"], pin: "cross.3.1" },
     right: (now, before) => { const d = difference(before, now); return d.same ? 2 : changed(before, now) > 3 ? 0 : 1; },
-    told: (now, before) => { const d = difference(before, now); return d.same ? `The sentence stays, word for word. The largest shift of a probability: ${quote(d.word)} from ${percent(d.was)} to ${percent(d.is)}. Heads stand in for each other.` : `It now says ${quote(now.text)}`; } },
+    told: (now, before) => { const d = difference(before, now); return d.same ? `The sentence stays the same, word for word. The largest shift of a probability: ${quote(d.word)} from ${percent(d.was)} to ${percent(d.is)}. Heads stand in for each other.` : `It now says ${quote(now.text)}`; } },
   { title: "Blind it", chapter: ["18_looking_inside", "Looking inside"],
     ask: "Now all 16 heads that look back at the German go dark. It cannot see your sentence at all. What does it write?",
     options: ["Nothing", "Meaningless letters", "A fluent sentence about something else"],
@@ -94,7 +94,7 @@ export function makeStory(tool) {
     open = number >= 1 && number <= STEPS.length;
     step = open ? number : 0;
     tool.remember(step);
-    start.textContent = Object.keys(guesses).length && !open ? "Go on with the nine steps" : "Show me, in nine steps";
+    start.textContent = Object.keys(guesses).length && !open ? "Continue the nine steps" : "Show me, in nine steps";
     card.hidden = !open;
     start.hidden = open;
     tool.asking(open && step !== 9);
@@ -160,7 +160,7 @@ export function makeStory(tool) {
     if (!outcome) typed(tool.text());
   }
 
-  if (Object.keys(guesses).length) start.textContent = "Go on with the nine steps";
+  if (Object.keys(guesses).length) start.textContent = "Continue the nine steps";
   // One on, or one back; the first arrow of a question shows its answer (the presenter has asked aloud).
   function stepBy(by) {
     const asked = open && card.querySelector(".live-options [aria-pressed=true]") === null && !STEPS[step - 1].own;

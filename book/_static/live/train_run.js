@@ -1,4 +1,4 @@
-// One training of a toy task: the model, its batches, and what the page wants to see of it.
+// One training run on a toy task: the model, its batches, and what the page wants to see of it.
 
 import { generator, greedyDecode } from "./decoding.js";
 import { Intervention } from "./intervention.js";

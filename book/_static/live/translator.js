@@ -383,14 +383,14 @@ export async function mount(root, { base }) {
     else if (switches) {
       const d = difference(before, result);
       const shift = `“${d.word}” ${d.is < d.was ? "falls" : "rises"} from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}`;
-      say(`Without ${names} ${d.same ? `the sentence stays; ${shift}.` : `it writes something else: ${shift}.`}`);
+      say(`Without ${names} ${d.same ? `the sentence stays the same; ${shift}.` : `it writes something else: ${shift}.`}`);
     } else if (advice) say(advice.says);
     else if (result.confidence < model.usual) {
       say(`It is guessing: ${met ? `${met[0].toLowerCase()}${met.slice(1, -1)}, and ` : ""}it has only read captions of photographs. On average, it was ${percent(result.confidence)} sure of each piece.`);
     } else say(`${met ? met + " " : ""}On average, it was ${percent(result.confidence)} sure of each piece.`);
   }
 
-  // What the causal mask does it does in training, where the whole sentence is there at once.
+  // The causal mask does its work in training, where the whole sentence is there at once.
   async function unmasked(text) {
     const target = before.target.ids, loss = (layers) => -layers.at(-1).p.reduce((sum, p) => sum + Math.log(p), 0) / target.length;
     const stays = before.text === result.text;
@@ -493,7 +493,7 @@ export async function mount(root, { base }) {
   function tellHow() {
     const other = state.method === "greedy" ? "beam" : "greedy";
     how.replaceChildren(h("span", {}, state.method === "sample" ? "Each piece drawn at random, by its probability." : state.method === "beam" ? `Beam search, ${state.beamSize} beginnings at once${state.beamSize === 5 ? ", as the command line does; its weights are rounded here, so a close call may fall the other way" : ""}.`
-      : "Greedy: the likeliest piece each time, so that you can follow every choice. The command line uses beam search with 5."),
+      : "Greedy: the likeliest piece each time, so that you can follow every choice. The command line uses a beam of 5."),
     h("button", { type: "button", class: "live-link", onclick: () => set({ method: other, prefix: [], ...(other === "beam" ? { beamSize: 5 } : {}) }) }, other === "beam" ? "Try beam 5" : "Back to greedy"));
   }
 

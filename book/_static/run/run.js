@@ -147,7 +147,7 @@ function exercise(title, answer, check, printed, checked) {
     output.setAttribute("role", "region");
     output.setAttribute("aria-live", "polite");
     output.tabIndex = 0;
-    output.setAttribute("aria-label", `What the check says of ${name}`);
+    output.setAttribute("aria-label", `What the check says about ${name}`);
     output.textContent = (said.querySelector("pre")?.textContent ?? "").trim();
     said.replaceChildren(output);
 
@@ -176,7 +176,7 @@ function exercise(title, answer, check, printed, checked) {
         timer = setTimeout(() => { late = true; mine.end(new Stopped()); }, LIMIT * 1000);
         await work(mine);
       } catch (error) {
-        if (late) show(`✗ Your code was still running after ${LIMIT} seconds, so it was ended. Does its loop end?`, "run-wrong");
+        if (late) show(`✗ Your code was still running after ${LIMIT} seconds, so it was stopped. Does its loop end?`, "run-wrong");
         else if (error instanceof Stopped) show("Stopped.", "");
         else show(`Python couldn’t be started (${error.message.trim().split("\n").pop()}). Are you online? Press Run to try again.`, "run-wrong");
       } finally {
