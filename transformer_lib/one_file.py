@@ -215,7 +215,7 @@ def split(pairs, held_out):
 
 
 def encode_words(words, vocabulary):
-    """Their ids, then <eos>; a word that the vocabulary doesn't hold is <unk>."""
+    """The ids of the words, then <eos>; a word that the vocabulary doesn't hold is <unk>."""
     return [vocabulary.get(word, UNK) for word in words] + [EOS]
 
 
@@ -257,7 +257,7 @@ def label_smoothed_cross_entropy(logits, targets, smoothing=0.1):
 
 
 def noam(step, d_model, warmup):
-    """The rate of update `step`, from 1 on."""
+    """The learning rate of update `step`; steps count from 1."""
     return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
 
 

@@ -16,7 +16,7 @@ def inverse_sqrt(step: int, peak_lr: float, warmup: int) -> float:
 
 
 def cooldown(step: float, max_steps: int, length: int) -> float:
-    """A factor for the rate: 1, then linearly down to 1/length over the last `length` updates.
+    """A factor for the rate: 1, falling linearly to 1/length over the last `length` updates.
 
     Small steps at the end reach a minimum that large ones only circle (Hägele et al. 2024). Until
     then, the rate does not depend on when the run will end.

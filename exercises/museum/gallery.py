@@ -117,7 +117,7 @@ def _wing_case(name, case):
         f"<pre>{_marked(wing.diff(case))}</pre>"
         f"<p><b>It stays hidden:</b> {html.escape(bug.hides)}</p>"
         f"<p><b>The law that catches it:</b> <code>{bug.law}</code>. "
-        f"{html.escape(law.__doc__.splitlines()[0])} It says: <q>{html.escape(says)}</q>.</p>"
+        f"{html.escape(law.__doc__.splitlines()[0])} It reports: <q>{html.escape(says)}</q>.</p>"
         f'<p>Page: <a href="{bug.page}.html">{html.escape(PAGES[bug.page])}</a>.</p>'
         "</details></details>"
     )
@@ -263,7 +263,7 @@ def count():
     rest = len(SPECIMENS) - len(shown) - len(wrong)
     return (
         f"Of {len(SPECIMENS)} bugs, {len(shown)} show in the training loss: it is higher, or not a "
-        f"number. {len(wrong)} more show as soon as something is decoded, and {rest} show in "
+        f"number. Another {len(wrong)} show as soon as something is decoded, and {rest} show in "
         "neither."
     )
 

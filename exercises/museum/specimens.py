@@ -169,7 +169,7 @@ specimen(
     "masks-joined-by-or", "Two masks are combined with “or”", "03_masks",
     ("            mask = mask & padding_mask(tgt)\n", "            mask = mask | "
     "padding_mask(tgt)\n"),
-    looks="Training loss {loss}, validation loss {validation}. Most outputs are empty; right: "
+    looks="Training loss {loss}, validation loss {validation}. Most outputs are empty; correct: "
           "{share}.",
     why="A key may be read if it's both earlier and real. With “or”, every "
     "real token may be read, future ones included.",
@@ -495,7 +495,7 @@ specimen(
     "output-too-large", "The output projection starts far too large", "11_whole_model",
     ("        nn.init.normal_(self.output.weight, std=d_model**-0.5)\n",
      "        nn.init.normal_(self.output.weight)\n"),
-    looks="The first loss is {first:.1f}; guessing among all tokens costs {guess:.1f}. The last: "
+    looks="The first loss is {first:.1f}; guessing among all tokens gives {guess:.1f}. The last: "
           "{loss}. Correct translations: {share}.",
     why="Rows of standard deviation 1, as nn.Embedding makes them: the logits have a standard "
     "deviation of sqrt(d_model), and the untrained model is sure of nonsense. With tied "

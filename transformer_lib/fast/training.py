@@ -98,8 +98,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
 
 
 def accelerate(model: nn.Module) -> nn.Module:
-    """Replace every dropout.Dropout in the model with this module's `Dropout`; returns the model,
-    changed."""
+    """Replace each dropout.Dropout in the model with this module's `Dropout`; return the model."""
     for parent in model.modules():
         for name, child in parent.named_children():
             if type(child) is dropout.Dropout:

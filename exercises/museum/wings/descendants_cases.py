@@ -302,8 +302,8 @@ case(
 case(
     "draft-not-cropped", "The cache keeps the rejected guesses", "speculative",
     ("        crop(caches, read)  # the rejected guesses must not be read\n", ""),
-    looks="{written:.0%} of the copies are right without drafts, and {drafted:.0%} with drafts "
-          "(healthy: {healthy[drafted]:.0%}), which should change nothing.",
+    looks="Without drafts, {written:.0%} of the copies are right. With drafts, which should change "
+          "nothing, it's {drafted:.0%} (healthy: {healthy[drafted]:.0%}).",
     why="The pass that checks a draft puts the keys and values of all its guesses into the "
     "cache. The "
         "rejected ones are still read, and whatever follows ends up too far to the right.",
@@ -330,7 +330,7 @@ case(
 case(
     "experts-lose-tokens", "A token that no expert takes becomes zero", "experts",
     ("    out = x.clone()\n", "    out = torch.zeros_like(x)\n"),
-    looks="In a training batch of 40 tokens, {zeros} come out of the layer as zeros (healthy: "
+    looks="In a training batch of 40 tokens, {zeros} leave the layer as zeros (healthy: "
           "{healthy[zeros]}).",
     why="An expert takes only so many tokens. The residual connection has to carry the others, and "
         "this line cuts it.",

@@ -113,7 +113,7 @@ def translations():
 def two_models(p):
     """Perplexity of two tables of frequencies, of subwords and of letters, on the same sentences.
 
-    Both know how often each of their tokens stands in the training text, and nothing else.
+    Both know how often each of their tokens occurs in the training text, and nothing else.
     """
     from transformer_lib.corpora.mini import mini_corpus
     from transformer_lib.tokenization import train_tokenizer
@@ -155,7 +155,7 @@ case(
     "small-letters", "Both sides are lower-cased before they are scored", "17_evaluation",
     (BLEU, "    hypotheses, references = ([s.lower() for s in some] for some in (hypotheses, "
      "references))\n" + BLEU),
-    looks="The recorded translator has BLEU {bleu:.2f}; scored elsewhere, the same outputs have "
+    looks="The recorded translator gets {bleu:.2f} BLEU; scored elsewhere, the same outputs get "
           "{healthy[bleu]:.2f}.",
     why="Wrong capitals no longer cost anything. The two scores can't be compared, which is why "
         "sacrebleu writes case:mixed or case:lc into its signature.",
@@ -169,7 +169,7 @@ case(
     "some in "
      "(hypotheses, references)\n    )\n    return sacrebleu.corpus_bleu(hypotheses, [references], "
      "tokenize=\"none\", force=True).score\n"),
-    looks="The recorded translator has BLEU {bleu:.2f}; scored elsewhere, the same outputs have "
+    looks="The recorded translator gets {bleu:.2f} BLEU; scored elsewhere, the same outputs get "
           "{healthy[bleu]:.2f}.",
     why="Pieces match where whole words don't, and one long word that's right yields several "
         "n-grams of its own.",
@@ -181,7 +181,7 @@ case(
     "mean-of-sentences", "The sentences' BLEU scores are averaged", "17_evaluation",
     (BLEU, "    scores = [sacrebleu.sentence_bleu(h, [r]).score for h, r in zip(hypotheses, "
      "references)]  # noqa: B905\n    return sum(scores) / len(scores)\n"),
-    looks="The recorded translator has BLEU {bleu:.2f}; scored elsewhere, the same outputs have "
+    looks="The recorded translator gets {bleu:.2f} BLEU; scored elsewhere, the same outputs get "
           "{healthy[bleu]:.2f}.",
     why="BLEU adds up the counts of all sentences and divides once. Scored on its own, a short "
     "sentence in which no four words in a row match gets 0, or whatever smoothing makes of it.",
