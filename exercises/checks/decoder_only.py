@@ -68,7 +68,7 @@ def _prefix(n_source, size):
 @exercise(
     2,
     inputs=[(2, 3), (3, 6), (1, 4), (5, 5), (0, 3)],
-    hint="two conditions joined by |: not later, or in the source",
+    hint="you need two conditions joined by |: not later, or in the source",
     view=lambda mask, *args: torch.as_tensor(mask),
     dtype=torch.bool,
     tell=tell_pair,

@@ -238,7 +238,7 @@ def case_6(cause, evidence):
 
 @judged(7, hint=(
     "its curve gives it away from the very first point",
-    "a loss of ln 11 = 2.4 is what guessing among all tokens costs; where does its run start?",
+    "a loss of ln 11 = 2.4 is what guessing among all tokens gives; where does its run start?",
     "other suspects don't learn either: add what only this one does at the start",
 ), example=("rate too high", rate_too_high))
 def case_7(cause, evidence):
@@ -274,7 +274,7 @@ def case_10(cause, evidence):
 
 
 @judged(11, hint=(
-    "ask mystery 10 for its answers to all 512 strings of three letters, with others in front",
+    "ask mystery 10 for its answers to all 512 strings of three letters, preceded by other letters",
     "most answers are right; with one string the answer is the same, whatever comes before it",
     "that answer is a word of seven letters",
 ), example=("dab", "cabbage"))

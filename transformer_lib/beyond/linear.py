@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def elu_features(x: Tensor) -> Tensor:
-    """elu(x) + 1: positive and not random; doesn't approximate e^(q k) (Katharopoulos 2020)."""
+    """elu(x) + 1: positive, not random, and no approximation of e^(q k) (Katharopoulos 2020)."""
     return F.elu(x) + 1
 
 
