@@ -139,7 +139,7 @@ def sessions_block() -> str:
             f"{n} out" for n in session.get("out", [])]
         rows.append([number, session["title"], ", ".join(map(link, session["read"])), minutes,
                      session["homework"] or "", ", ".join(lab)])
-    return table(["", "session", "read before", "min", "homework, min", "lab"], rows)
+    return table(["", "session", "read before", "reading (min)", "homework (min)", "lab"], rows)
 
 
 def workload_block() -> str:

@@ -60,7 +60,7 @@ def final_norm(config: BlockConfig) -> nn.Module:
 
 
 def init_weights(*stacks: nn.Module) -> None:
-    """Xavier keeps the variance of activations and gradients steady through a linear map."""
+    """Fill each matrix by Xavier's rule, so that activations and gradients keep their variance."""
     for stack in stacks:
         for parameter in stack.parameters():
             if parameter.dim() > 1:
