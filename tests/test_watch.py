@@ -215,7 +215,8 @@ def test_the_card_of_a_run_that_goes_on_says_so(tmp_path, tokenizer, pairs):
     found = card.run_card(tmp_path, pairs, list, "validation", 12)
     told = str(found)
     assert "training  4 of 12 updates on mini" in told and "yours" not in told
-    assert f"on {found.n_scored} sentences of validation" in told and len(found.sentences) == 10
+    assert f"on {found.n_scored} sentences of the validation set" in told
+    assert len(found.sentences) == 10
     assert (tmp_path / "card.json").exists() and not (tmp_path / "scores.json").exists()
     go_on(tmp_path, tokenizer, pairs)
     ended = card.run_card(tmp_path, pairs, list, "test", 12)

@@ -12,7 +12,7 @@ from transformer_lib.attention import scaled_dot_product_attention
 
 
 def lsh_buckets(x: Tensor, n_buckets: int, generator: torch.Generator | None = None) -> Tensor:
-    """The bucket of each vector by one random rotation: (..., T, K) -> (..., T) integers.
+    """The bucket of each vector under one random rotation: (..., T, K) -> (..., T) integers.
 
     The bucket is the nearest of n_buckets / 2 random directions and their opposites, so
     n_buckets must be even, or 1.

@@ -52,7 +52,7 @@ class RunCard:
             points = ", ".join(f"{e['validation_loss']:.2f} at {e['step']:,}" for e in shown)
             lines.append(_wrapped(f"validation loss {points}", "  curve     "))
         lines.append(
-            f"  BLEU      {self.bleu:.1f} on {self.n_scored:,} sentences of {self.split}, "
+            f"  BLEU      {self.bleu:.1f} on {self.n_scored:,} sentences of the {self.split} set, "
             f"95 % interval {self.low:.1f} to {self.high:.1f}"
         )
         if self.recorded:
