@@ -161,7 +161,8 @@ OUTPUTS_WRONG = Question(
             "Print it.",
             keeps("the_causal_mask_is_a_triangle"),
             yes=Question(
-                "Give the attention a mask that is False everywhere: does a query still read?",
+                "Give the attention a mask that is False everywhere: does a query still read "
+                "anything?",
                 "Call the attention on its own, and look at its output.",
                 breaks("a_query_with_no_key_gets_zeros"),
             ),
