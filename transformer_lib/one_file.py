@@ -389,7 +389,7 @@ def score(model, pairs):
 
 
 def beam_search(log_probs, beam_size=4, max_len=12, length_penalty=1.0):
-    """log_probs(prefix) -> (V,), of the token after a list of ids. Returns the best ids, score.
+    """log_probs(prefix) -> (V,), for the token after a list of ids. Returns the best ids, score.
 
     A finished hypothesis scores (sum of log-probabilities) / length ** length_penalty, with <eos>.
     """

@@ -64,7 +64,7 @@ PICTURES = {
 SAYS = {
     "I": "Attention, on three tokens with numbers that you can check by hand.",
     "II": "Words as vectors, their positions, and what keeps training steady.",
-    "III": "Encoder and decoder, put together from parts that you have proved.",
+    "III": "Encoder and decoder, put together from parts that you have tested.",
     "IV": "From toy tasks to a translator, measured and taken apart.",
     "V": "BERT, GPT, pictures, long memories, agents: what came after.",
     "VI": "Caches, states, experts, preferences: what you'll meet in today's models.",

@@ -109,7 +109,7 @@ export function advise(text, words, src) {
       offer: `Translate from ${NAMES[language]} instead` };
   }
   if (parts.length > 1) {
-    return { kind: "several", says: `These are ${parts.length} sentences, but the model has only seen captions of one, so it runs them together.`, offer: "Translate them one by one" };
+    return { kind: "several", says: `These are ${parts.length} sentences, but the model has only seen captions of one sentence, so it runs them together.`, offer: "Translate them one by one" };
   }
   if (src !== "de") return null;
   const english = words.perhapsEnglish(text);
