@@ -296,8 +296,8 @@ def ranges(apart, overturns, enough):
         )
         expect(
             abs(given - expected) < 0.15 * expected,
-            f"with {n_seeds} seeds you find {given:.3f}; out of 20,000 draws about {expected:.3f} "
-            "are apart",
+            f"with {n_seeds} seeds you find {given:.3f}; over 20,000 draws it should be about "
+            f"{expected:.3f}",
         )
     expect(
         apart(3, 500, 1) != apart(3, 500, 2) and apart(3, 500, 1) == apart(3, 500, 1),
@@ -308,12 +308,12 @@ def ranges(apart, overturns, enough):
     share = 2 / math.comb(2 * overturns, overturns)
     expect(
         share > 0.2,
-        f"with {overturns} seeds equal systems are apart in {share:.0%} of the comparisons; it "
-        "should be more than one in five",
+        f"with {overturns} seeds, the ranges of equal systems don't overlap in {share:.0%} of the "
+        "comparisons; it should be more than one in five",
     )
     expect(
         2 / math.comb(2 * enough, enough) < 0.05 <= 2 / math.comb(2 * enough - 2, enough - 1),
-        f"{enough} is not the smallest number of seeds at which it is below 5 %",
+        f"{enough} is not the smallest number of seeds for which fewer than one in twenty go wrong",
     )
 
 

@@ -974,14 +974,14 @@ class Values(Check):
         return answer
 
     def praise(self, answers):
-        """What running it gives, and the first guess where that was another."""
+        """What the measurement gives, and the first guess if it was a different one."""
         text = ""
         if self.measure is not None:  # really run what was predicted
             found = [
                 f"{name.replace('_', ' ')} {diagnosis.show(value, 40)}"
                 for name, value in self.measured().items()
             ]
-            text += f" Run just now: {', '.join(found)}."
+            text += f" Computed just now: {', '.join(found)}."
         if self.guesses:
             text += f" Your first guess was {diagnosis.show(tuple(self.guesses[0]), 60)}."
         return text

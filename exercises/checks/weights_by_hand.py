@@ -32,7 +32,7 @@ def the_text_backwards(text):
 
 
 def what_came_next(text, which=max, step=1):
-    """The letter after the last earlier place that holds the same letter."""
+    """The letter after the most recent earlier place that holds the same letter."""
     found = []
     for place, letter in enumerate(text):
         earlier = [i for i in range(place) if text[i] == letter]
@@ -146,7 +146,7 @@ def _works(layers, readout, right, slips, lengths, make=all_texts, letters=LETTE
         alike = zip([*texts, *longer], [*said, *answers], strict=True)
         if all(_agree(one, wrong(text)) for text, one in alike):
             example = f'with "{texts[at]}", at place {place} (counted from 0), '
-            example += f"{right(texts[at])[place]} is right; yours says {said[at][place]}"
+            example += f"{right(texts[at])[place]} is right; yours gives {said[at][place]}"
             expect(False, f"{sentence}: {example}")
     _refuse(texts[at], place, right(texts[at])[place], names, logits[at],
             [pattern[at] for pattern in patterns], layers)
@@ -247,7 +247,7 @@ def backwards(layers, readout):
 INDUCTION_SLIPS = {
     OWN: list,
     "it answers with the letter before": the_letter_before,
-    "if a letter has occurred twice, it goes by the first time; it should go by the last": (
+    "if a letter has occurred twice, it uses the first time; it should use the last": (
         lambda text: what_came_next(text, which=min)
     ),
     "it answers with what came before the earlier letter; it should answer with what came after "
@@ -274,8 +274,8 @@ def induction(layers, readout):
 @judged(
     4,
     hint=(
-        "a head with no scores at all takes the mean of everything up to the place: ( as 1 and ) "
-        "as -1 give depth / length",
+        "a head with no scores at all averages over everything up to the query's own place; if ( "
+        "counts as 1 and ) as -1, the average is depth / length",
         "a second layer can find the lowest depth so far: a score that is larger the lower the "
         "key's depth is, times something very large",
         "the depth at ^ is 0, so the lowest is 0 at most. Balanced means that depth and lowest "
@@ -347,8 +347,8 @@ def one_head_cannot(first, second):
     expect(answers[0] != answers[1], f"both lists have the same answer, {answers[0]}")
     expect(
         len(lists[0]) == len(lists[1]),
-        f"{counted(len(lists[0]), 'text')} in one list and {len(lists[1])} in the other: sums over "
-        "as many texts are compared",
+        f"one list has {counted(len(lists[0]), 'text')} and the other {len(lists[1])}: both sums "
+        "need the same number of texts",
     )
     for place in range(len(every[0])):
         held = [collections.Counter(text[place] for text in texts) for texts in lists]

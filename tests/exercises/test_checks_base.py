@@ -486,7 +486,7 @@ def test_packed_values_have_names_or_an_order(capsys):
 
 def test_a_prediction_that_runs_says_what_came_out(capsys):
     assert a_prediction(measure=lambda: {"count": 3})(3, (2, 3)) is True
-    assert "Right. Run just now: count 3." in capsys.readouterr().out
+    assert "Right. Computed just now: count 3." in capsys.readouterr().out
 
 
 def test_a_law_judges_and_its_functions_are_guarded(capsys):

@@ -120,7 +120,7 @@ CASES = [
     (ch.ranges, (lambda *a: ..., ..., ...), None, "Not attempted"),
     (ch.ranges, (one_way, 2, 4), False, "count both ways"),
     (ch.ranges, (lambda n, d, s: apart(n, d, 0), 2, 4), False, "use the seed"),
-    (ch.ranges, (apart, 3, 4), False, "equal systems are apart in 10%"),
+    (ch.ranges, (apart, 3, 4), False, "equal systems don't overlap in 10%"),
     (ch.ranges, (apart, 2, 5), False, "not the smallest"),
     (ch.wrong_words, (bought_by_logarithms,), True, "Right"),
     (ch.wrong_words, (lambda c, r, sentences, added: ...,), None, "Not attempted"),

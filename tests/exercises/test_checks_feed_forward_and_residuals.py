@@ -41,7 +41,7 @@ CASES = [
     (ch.dropout, (keep_and_scale(lambda p: 1 - p / 2, lambda p: 1 / (1 - p)),), False, "not 20%"),
     (ch.fair_width, (lambda d, f: 1000,), False, "d_ff = 2048"),
     (ch.fair_width, (lambda d, f: 1365,), False, "d_ff = 64"),
-    (ch.parameters, (2_099_712, 1_050_624, 0.667), True, "Run just now: network 2099712"),
+    (ch.parameters, (2_099_712, 1_050_624, 0.667), True, "Computed just now: network 2099712"),
     (ch.parameters, (2_097_152, 1_050_624, 0.667), False, "biases are missing"),
     (ch.parameters, (2_099_712, 1_048_576, 0.667), False, "four biases"),
     (ch.parameters, (2_099_712, 1_050_624, 1 / 3), False, "the attention's share"),

@@ -66,7 +66,7 @@ def test_a_prediction_comes_true_when_it_is_run(check, capsys):
     for name, part in check.parts.items():
         assert part.fits(found[name])
     check(*right_answer(check))
-    assert "Run just now: " in capsys.readouterr().out
+    assert "Computed just now: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("check, sentence, slip", SLIPS, ids=number)

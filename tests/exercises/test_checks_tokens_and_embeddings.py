@@ -74,7 +74,7 @@ CASES = [
     (ch.embed, (lambda i, w: ...,), None, "Not attempted"),
     (ch.embed, (lambda i, w: w[i] * w.size(1) ** 0.5,), False, "don't look rows up"),
     (ch.embed, (by_comparison,), True, "Right"),
-    (ch.matrix_sizes, ((15_360_000, 5_120_000),), True, "Run just now: separate 15360000"),
+    (ch.matrix_sizes, ((15_360_000, 5_120_000),), True, "Computed just now: separate 15360000"),
     (ch.rows_taught, (row_by_row,), True, "Right"),
     (ch.rows_taught, (lambda probabilities, n: ...,), None, "Not attempted"),
     (ch.rows_taught, (lambda probabilities, n: row_by_row(probabilities, 3),), False, "whatever"),

@@ -50,7 +50,7 @@ CASES = [
     (w.one_head_cannot, (["abda"], ["acda"]), "at place 1 (counted from 0) the first list has b"),
     (w.one_head_cannot, (["abda"], ["abda"]), "both lists have the same answer, b"),
     (w.one_head_cannot, (["abda", "acda"], ["acda", "acda"]), "a list need the same right answer"),
-    (w.one_head_cannot, (["abda"], ["acda", "acda"]), "1 text in one list and 2"),
+    (w.one_head_cannot, (["abda"], ["acda", "acda"]), "one list has 1 text and the other 2"),
     (w.one_head_cannot, (["abda"], ["dcad"]), "end in different letters"),
     (w.one_head_cannot, (["abda"], ["aca"]), "differ in length"),
     (w.one_head_cannot, (["abba"], ["acda"]), "b twice in a row"),

@@ -9,18 +9,19 @@ GIVEN = ("one", "place", "place²")  # of each token's vector, besides its lette
 def run_by_hand(
     layers: list, readout: dict, texts: list[str], letters: str, causal: bool = True
 ) -> tuple[Tensor, list]:
-    """Run a machine on texts of one length: its answers, (B, T, answers), and each head's weights.
+    """Run a machine on texts of equal length; return its logits and each head's attention weights.
 
     A token's vector has a number for each letter (1 for its own), "one" (always 1), "place" (0, 1,
-    2, ...) and "place²", and a 0 for every other name that a matrix uses. layers: a list of layers,
-    each a list of heads, each a pair of matrices as dictionaries; entries not named are 0:
+    2, ...) and "place²", and a 0 for every other name that a matrix uses. layers: a list of layers;
+    a layer is a list of heads, and a head a pair of matrices as dictionaries. An entry that isn't
+    given is 0:
 
         scores, {(name at the query, name at the key): weight}, summed as weight * number * number
         values, {(name at the key, name at the query): weight}: reads the first, adds to the second
 
-    All heads of a layer read the same vectors, and what they write is added. readout: {(name,
-    answer): weight}; the answers are sorted by name. causal: whether a token sees only itself and
-    the tokens before it, or all of them. Computed in float64.
+    All heads of a layer read the same vectors, and what they write is added up. readout: {(name,
+    answer): weight}; the logits, (B, T, answers), are in the order of the sorted answers. causal:
+    whether a token sees only itself and those before it, or all of them. Computed in float64.
     """
     matrices = [matrix for layer in layers for head in layer for matrix in head]
     used = {name for matrix in matrices for pair in matrix for name in pair}
