@@ -169,8 +169,9 @@ MISSING = {
         "curve": "no training curve was kept",
     },
     "arms": {
-        "rate": "each optimiser has one rate", "seeds": "With one seed, that could be luck",
-        "edge": "R-Drop has one weight here",
+        "rate": "we gave each optimiser only one learning rate",
+        "seeds": "With one seed, that could be luck",
+        "edge": "We tried only one weight for R-Drop's term",
     },
     "tries": {
         "seeds": "each recipe has one seed here", "edge": "we tried no deeper model than these",

@@ -142,9 +142,9 @@ class RotaryEmbedding(PositionalScheme):
 class AlibiBias(PositionalScheme):
     """Lower each attention score by slope * distance (Press et al. 2022).
 
-    Head h of n_heads has slope 2^(-8 h / n_heads), h = 1..n_heads: some heads see far, some near.
-    Nothing is learned, and there is no maximum length. In the encoder, which looks both ways, the
-    distance is |i - j|.
+    Head h of n_heads has slope 2^(-8 h / n_heads), h = 1..n_heads: some heads look close by and
+    others look further away. Nothing is learned, and there is no maximum length. In the encoder,
+    which looks both ways, the distance is |i - j|.
     """
 
     def __init__(self, n_heads: int):

@@ -330,8 +330,8 @@ def two_heads(cheaper, harmful, dearer):
         "lie above 0",
     )
     return (
-        f"{told}. The dearer pair costs {found['damage'][0]:+.3f}, and one at a time its heads "
-        f"cost {found['sum']:+.3f}, added up."
+        f"{told}. The dearer pair costs {found['damage'][0]:+.3f}, and its heads cost "
+        f"{found['sum']:+.3f} in total when they are removed one at a time."
     )
 
 

@@ -291,7 +291,7 @@ def sinusoids_ahead(setting):
     )
 
     def compared(**sizes):
-        """The share right of each seed of both kinds, and a sentence with their spans."""
+        """The accuracy of each seed of both kinds, and a sentence with their spans."""
         found = [
             outcomes(
                 "positions", "few", "right", positions=kind, size=size, base=None,
