@@ -301,7 +301,7 @@ def lucky_bag(letters, n, longer):
     expect(
         abs(longer - right) <= 0.03,
         f"with {letters} letters and {n} places it copies {share:.0%}, so you've refuted the "
-        f"claim; but with one place more it isn't {longer:.0%}, it's "
+        f"claim; but with one more place it isn't {longer:.0%}, it's "
         f"{'less' if longer > right else 'more'}",
     )
     return f"A bag copies {share:.0%} of all sequences, and {right:.0%} with one more place."

@@ -87,7 +87,7 @@ class RecurrentLanguageModel(LanguageModel):
 
 
 def by_segments(segment: int, reach: int) -> Rule:
-    """The mask of one layer with a memory: its own segment so far, and `reach` places before it."""
+    """The mask of one layer: a token reads its own segment so far, and `reach` places before it."""
     return lambda i, j: (j <= i) & (j >= i // segment * segment - reach)
 
 
@@ -113,7 +113,7 @@ class Compression(nn.Module):
 
 
 def auto_encoding(compression: Compression, old: Tensor) -> Tensor:
-    """The error of reconstructing the old places from the compressed ones; all of them count."""
+    """The error of reconstructing all the old places from the compressed ones."""
     return F.mse_loss(compression.lengthen(compression(old).mT).mT, old)
 
 
