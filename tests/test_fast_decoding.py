@@ -150,6 +150,7 @@ def test_dropout_and_the_mode_of_the_model_do_not_matter():
     model, src = eager_model(1, dropout=0.5, attention_dropout=0.5), sources(1)
     expected = beam_search(model, src, 3, 9)
     quick = fast.DecodingModel(model.train())
+    assert not quick.training, "it has no dropout to switch on"
     found = beam_search(quick, src, 3, 9)
     assert torch.equal(found[0], expected[0]) and model.training
 
