@@ -123,6 +123,17 @@ def test_the_edges_of_what_a_configuration_takes(kind):
                 made(name, value)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(ModelConfig, name) for name in ("norm", "positional", "activation")]
+    + [(TrainConfig, name) for name in ("schedule", "optimizer", "precision")],
+)
+def test_a_word_that_is_no_choice_is_refused(kind, name):
+    given = {"vocab_size": 50} if kind is ModelConfig else {}
+    with pytest.raises(ValueError, match=f"^{name} is 'none of them'; it must be one of "):
+        kind(**given, **{name: "none of them"})
+
+
 def test_both_betas_are_fractions():
     assert TrainConfig(betas=(0.0, 1 - 1e-9)).betas == (0.0, 1 - 1e-9)
     for refused in ((0.9, 1.0), (1.0, 0.9), (-1e-9, 0.9), (0.9, -1e-9)):

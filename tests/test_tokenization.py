@@ -101,8 +101,9 @@ def test_a_small_budget_is_kept():
 
 
 def test_save_and_load(tmp_path, bpe):
-    bpe.save(str(tmp_path / "tokenizer.json"))
-    assert load_tokenizer(tmp_path / "tokenizer.json").to_str() == bpe.to_str()
+    path = tmp_path / "tokenizer.json"
+    bpe.save(str(path))
+    assert load_tokenizer(path).to_str() == load_tokenizer(str(path)).to_str() == bpe.to_str()
 
 
 @pytest.mark.parametrize(
