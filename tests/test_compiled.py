@@ -66,6 +66,8 @@ def test_each_step_gives_the_logits_and_the_best_of_the_printed_model(changes):
     with torch.inference_mode():
         for t in range(80):
             assert states[0].length == states[1].length == t
+            if t:
+                assert states[0].own.size(2) == (64 if t <= 64 else 128), "it doubles when full"
             newest = prefix[:, t : t + 1]
             given, expected = (
                 m.step(newest, state) for m, state in zip((quick, model), states, strict=True)
@@ -215,13 +217,16 @@ def test_two_that_compile_at_once_do_not_meet():
     assert all(isinstance(one, ctypes.CDLL) for one in found) and found[0] is not found[1]
 
 
-def test_a_compiler_that_does_not_know_the_processor_is_asked_again(anew, tmp_path, monkeypatch):
-    """As Apple's has been with -march=native. CC may hold options, too."""
+def test_a_compiler_that_does_not_know_the_processor_is_asked_again(
+    anew, tmp_path, monkeypatch, capfd
+):
+    """As Apple's has been with -march=native. CC may hold options, too. Nobody sees its words."""
     script, real = tmp_path / "plain cc", shutil.which("cc") or shutil.which("gcc")
-    script.write_text(f'#!/bin/sh\ncase "$*" in *-march=native*) exit 1;; esac\nexec {real} "$@"\n')
+    script.write_text(f'#!/bin/sh\ncase "$*" in *-march=native*) echo no >&2; exit 1;; esac\nexec {real} "$@"\n')
     script.chmod(0o755)
     monkeypatch.setenv("CC", f"'{script}' -DOTHER")
     assert isinstance(compiled.library(), ctypes.CDLL)
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(

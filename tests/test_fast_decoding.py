@@ -120,6 +120,7 @@ def test_each_step_gives_the_logits_of_the_printed_model(changes):
                 for m, state in zip((quick, model), states, strict=True)
             )
         assert_equal(given, expected)
+        assert states[0].own.size(4) == 16 * (1 + t // 16), "16 steps more when it's full"
         if t == 5:  # some hypotheses twice, some not at all
             rows, sentences = torch.tensor([2, 2, 0, 4, 3, 3, 8, 7, 6]), None
         elif t == 10:  # and a sentence ends
