@@ -222,7 +222,8 @@ def test_a_compiler_that_does_not_know_the_processor_is_asked_again(
 ):
     """As Apple's has been with -march=native. CC may hold options, too. Nobody sees its words."""
     script, real = tmp_path / "plain cc", shutil.which("cc") or shutil.which("gcc")
-    script.write_text(f'#!/bin/sh\ncase "$*" in *-march=native*) echo no >&2; exit 1;; esac\nexec {real} "$@"\n')
+    complains = 'case "$*" in *-march=native*) echo no >&2; exit 1;; esac'
+    script.write_text(f'#!/bin/sh\n{complains}\nexec {real} "$@"\n')
     script.chmod(0o755)
     monkeypatch.setenv("CC", f"'{script}' -DOTHER")
     assert isinstance(compiled.library(), ctypes.CDLL)
