@@ -158,4 +158,4 @@ def neighbours(perplexity, bleu, changes):
         "the claim fails at each step, as it should; but the changes' correlation isn't "
         f"{changes:g}, it's {'lower' if found < changes else 'higher'}",
     )
-    return f"Over the run {level:.2f}, from neighbour to neighbour {found:+.2f}."
+    return f"The correlation: over the run {level:.2f}, between neighbours {found:+.2f}."

@@ -321,4 +321,4 @@ def sinusoids_ahead(setting):
         f"numbers of sequences and steps, the answer isn't {guess!r}. What did your comparison "
         "give one of them and not the other?",
     )
-    return f"There {told}. Both at 0.71: {fair}."
+    return f"With your settings, {told}. With both at 0.71, {fair}."

@@ -69,6 +69,6 @@ def by_heart(size, pairs, unseen):
         f"{'lower' if rank < unseen else 'higher'}",
     )
     return (
-        f"{first:.0%} of {pairs} fitted pairs come first, and the others have a median rank of "
-        f"{rank:.0f} of {WORDS}: vectors of {size} random numbers, with nothing in common."
+        f"The partner comes first in {first:.0%} of {pairs} fitted pairs, and the others have a "
+        f"median rank of {rank:.0f} of {WORDS}: with {size} random numbers in each vector."
     )

@@ -10,7 +10,7 @@ by_hand = values(
     1,
     "by_hand",
     hint=(
-        "how many numbers does one layer keep of one token?",
+        "how many numbers does one layer keep for each token?",
         "keys and values, so two vectors for each head that has its own; then times the layers and "
         "the bytes of a number",
         "the latent vector and the turned part are kept once for all heads: 512 + 64 numbers",

@@ -67,7 +67,7 @@ CASES = [
     (ch.sinusoids_ahead, (compared(sequences=100),), False, "the recorded ones are 25, 50, 200"),
     (ch.sinusoids_ahead, ({"sequences": 50},), False, "give a dictionary"),
     (ch.sinusoids_ahead, (compared(fair="undecided"),), False, "What did your comparison give"),
-    (ch.sinusoids_ahead, (compared(sequences=200),), True, "Both at 0.71"),
+    (ch.sinusoids_ahead, (compared(sequences=200),), True, "both at 0.71"),
     (ch.sinusoids_ahead, (compared(fair="both"),), False, "yours is 'both'"),
 ]
 

@@ -61,7 +61,7 @@ class LatentAttention(MultiHeadAttention):
         self.turned, self.absorb = turned, absorb
         self.w_down = nn.Linear(d_model, latent, bias=False)
         self.norm = RMSNorm(latent) if normalise else nn.Identity()
-        self.w_k = nn.Linear(latent, d_model, bias=False)  # softmax would not see its bias
+        self.w_k = nn.Linear(latent, d_model, bias=False)  # a bias would not change the softmax
         self.w_v = nn.Linear(latent, d_model, bias=bias)
         if turned:
             self.w_q_turned = nn.Linear(d_model, n_heads * turned, bias=False)
@@ -325,7 +325,7 @@ def fitted(old: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
         new.w_o.weight.copy_((by_head @ of_values).transpose(0, 1).flatten(1))
         if bias:
             new.w_q.bias.copy_((of_keys.mT @ old.w_q.bias.view(*heads, 1)).flatten())
-            new.w_k.bias.zero_()  # softmax would not see it
+            new.w_k.bias.zero_()  # it would not change the softmax
             new.w_v.bias.zero_()  # weights add up to 1, so it can wait until the end
             new.w_o.bias.copy_(old.w_o.bias + old.w_o.weight @ old.w_v.bias)
     return new

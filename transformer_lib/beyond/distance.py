@@ -30,12 +30,12 @@ class DistanceAttention(MultiHeadAttention):
     """Attention whose scores are cut off below 0 and multiplied by the distance factor (Wu et al.
     2021, DA-Transformer). Each head learns a weight and a height.
 
-    It takes boolean masks only: a bias on the scores (ALiBi) would be lost in the factor.
+    It takes boolean masks only: the factor would distort a bias on the scores (ALiBi).
     """
 
     def __init__(self, *sizes):
         super().__init__(*sizes)
-        self.weight = nn.Parameter(torch.zeros(self.n_heads, 1, 1))  # distance does not matter
+        self.weight = nn.Parameter(torch.zeros(self.n_heads, 1, 1))  # 0: no effect at first
         self.height = nn.Parameter(torch.zeros(self.n_heads, 1, 1))
 
     def attend(self, q, k, v, mask=None, need_weights=False):
@@ -68,7 +68,7 @@ class SpanAttention(MultiHeadAttention):
         self.share = nn.Parameter(torch.full((self.n_heads, 1, 1), float(start)))
 
     def spans(self) -> Tensor:
-        """How many positions away each head still looks with full weight: (H, 1, 1)."""
+        """How far each head looks with full weight, in positions: (H, 1, 1)."""
         return self.share.clamp(0, 1) * self.longest
 
     def attend(self, q, k, v, mask=None, need_weights=False):

@@ -77,8 +77,8 @@ def mask_tokens(
 def guessing_loss(
     model: MaskedLanguageModel, read: Tensor, ids: Tensor, chosen: Tensor, segments=None
 ) -> Tensor:
-    """The mean cross-entropy at the chosen places. read, ids, chosen, segments: (B, T) each."""
-    hidden = model.encode(read, segments)[chosen]  # (N, D): the other places are never projected
+    """The mean cross-entropy at the chosen positions. read, ids, chosen, segments: (B, T) each."""
+    hidden = model.encode(read, segments)[chosen]  # (N, D): the others are never projected
     total = F.cross_entropy(model.project(hidden), ids[chosen], reduction="sum")
     return total / max(1, len(hidden))
 

@@ -30,12 +30,12 @@ def exchange(stack: nn.Module, kind: type[MultiHeadAttention], **settings) -> No
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Turn scores that `attend` computed into attention weights: (B, H, T_query, T_key), both.
+    """Turn the scores from `attend` into attention weights. Both: (B, H, T_query, T_key).
 
     mask: bool, True = may attend. A query that may attend to nothing gets zeros, never NaN, as in
     `scaled_dot_product_attention`.
     """
     if mask is None:
         return scores.softmax(-1)
-    lowest = torch.finfo(scores.dtype).min  # unlike with -inf, an empty row has a softmax
+    lowest = torch.finfo(scores.dtype).min  # with -inf, the softmax of an empty row would be NaN
     return scores.masked_fill(~mask, lowest).softmax(-1).masked_fill(~mask, 0.0)

@@ -24,7 +24,7 @@ NOISE, ASKED = N_NAMES, N_VALUES  # one more name, which is noise, and one more 
 def draw(
     batch: int, size: int, n_facts: int, generator: torch.Generator, told_first: bool = False
 ):
-    """Draw a batch of texts: names, values, answers, distances, each (B, T) integers.
+    """Draw a batch of texts: names, values, answers, distances; each (B, T), integers.
 
     Each position holds a name and a value. n_facts of them state a fact, and n_facts ask for one
     (with told_first, only after it was stated). answers is -1 where nothing is asked; distances
@@ -49,7 +49,7 @@ def draw(
 
 
 class Reader(nn.Module):
-    """Two layers of the library's encoder over names and values; they guess a value per position.
+    """An encoder of two layers that reads names and values, and guesses a value per position.
 
     attention: the kind of attention to put into each layer, with its settings; None: the library's
     own. links: a function from the positions that ask, (B, T) bool, to a mask; None: all see all.
@@ -78,7 +78,7 @@ class Reader(nn.Module):
 
     @property
     def cells(self) -> float:
-        """How many scores are computed per query, or how many its arithmetic amounts to."""
+        """How many scores per query it computes, or could compute with as much arithmetic."""
         attention = self.encoder.layers[0].self_attention
         places = len(self.place) + len(self.extra)
         return getattr(self.links or attention, "cells", places)
