@@ -70,5 +70,6 @@ def by_heart(size, pairs, unseen):
     )
     return (
         f"The partner comes first in {first:.0%} of {pairs} fitted pairs, and the others have a "
-        f"median rank of {rank:.0f} of {WORDS}: with {size} random numbers in each vector."
+        f"median rank of {rank:.0f} of {WORDS}, though the vectors, {size} random numbers each, "
+        "have nothing in common."
     )

@@ -425,7 +425,7 @@ GATE = Gate(
     chance=guessing, arms=("arm",), edge={"times": (1, 1)},
     did_not_learn=(
         ({"part": "head", "arm": ["scratch", 3000], "times": 0.3},
-         "the runs from random weights had learned little even of their own labels"),
+         "the runs from random weights had hardly learned even their own labels"),
         ({"part": "pairs", "arm": ["next", False]},
          "where the model without positions hadn't started to learn"),
         ({"part": "pairs", "arm": ["next", True]},
