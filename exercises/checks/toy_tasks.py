@@ -250,7 +250,7 @@ def answer_weight(weights, source, answers):
     5,
     inputs=[(3,), (5,), (1,), (8,)],
     hint=(
-        "count the orders of n different letters",
+        "count the ways to order n different letters",
         "exactly one of the n! orders is right",
     ),
     tolerance=1e-7,
