@@ -235,7 +235,7 @@ def _many_pairs(n=5_000):
         (PAIRS, [("Hund.", "Dog."), ("Ein Mann", "A man.")]),  # parts of known sources
     ],
     hint=(
-        "a set of the cleaned training sources",
+        "make a set of the cleaned training sources",
         "clean both sides in the same way: source.lower().strip()",
     ),
     wrong="that is not the number of test pairs whose source is in training",

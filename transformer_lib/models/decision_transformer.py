@@ -11,10 +11,11 @@ from transformer_lib.normalization import make_norm
 
 
 class DecisionTransformer(nn.Module):
-    """Predicts actions from the past and a target return, in n_decoder_layers layers (Chen et al. 2021).
+    """Predicts actions from the past and a target return (Chen et al. 2021).
 
     Each step of an episode is three tokens: the return still to come, the state, the action. A
-    learned vector for the step's number is added to all three; config.max_len: the longest episode.
+    learned vector for the step's number is added to all three. config.n_decoder_layers: the depth;
+    config.max_len: the longest episode.
     """
 
     def __init__(self, config: BlockConfig, n_state: int, n_actions: int):
