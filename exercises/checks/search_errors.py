@@ -112,7 +112,7 @@ by_hand = values(
         },
     ),
     hint=(
-        "you need ten comparisons: five of sums, and five of sums divided by tokens",
+        "you need ten comparisons: five of sums, and five of sums divided by the number of tokens",
         "per token, the references have -0.6, -0.9, -1.0, -0.84 and -0.5",
         "the beam's outputs have -0.66, -0.95, -0.5, -0.7 and -0.55 per token",
     ),
@@ -212,8 +212,8 @@ LISTED, TIMES, AHEAD = 5, 4, 1.2
 @judged(
     4,
     hint=(
-        "the model knows the truth: the reference is drawn by p, so nobody can do better than the "
-        "likeliest of all",
+        "the model knows the truth: the reference is drawn with the probabilities p, so nobody "
+        "can do better than choose the likeliest",
         "the oracle takes the reference whenever it's on the list: add up the five largest",
         "the first has to be 1.2 times as likely as the second; give the others equal shares",
     ),
@@ -251,6 +251,6 @@ def overturned(p, chosen, oracle):
         f"you predict {oracle:.2f}",
     )
     return (
-        f"The oracle is right {held / best:.1f} times as often as the best choice that there is, "
+        f"The oracle is right {held / best:.1f} times as often as the best possible choice, "
         "and nobody chose badly."
     )

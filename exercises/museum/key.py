@@ -98,7 +98,7 @@ LOOKS_FINE = Question(
         ),
     ),
     no=Question(
-        "Is it about decoding: the beam gains nothing, outputs are too short, it takes too long?",
+        "Is decoding at fault: does the beam gain nothing, are outputs too short, or is it slow?",
         "Count the positions that the decoder computes, and compare the beam with a search "
         "through all sequences of a small table.",
         breaks(
@@ -132,13 +132,13 @@ LEARNS_LESS = Question(
         "the_source_is_known",
     ),
     no=Question(
-        "Is there a weight that never changes, or that the model does not know?",
+        "Is there a weight that never changes, or isn't among the model's parameters?",
         "Compare all weights before and after three updates, and count the parameters.",
         breaks("every_parameter_learns"),
         no=Question(
             "Are the updates wrong: the rate, the gradient, the loss itself?",
-            "Print the rate of each update, compare the gradient with its batch's own, and the "
-            "loss of one batch with PyTorch's.",
+            "Print the rate of each update, compare the gradient with that of its batch alone, and "
+            "the loss of one batch with PyTorch's.",
             breaks(
                 "the_rate_rises_and_falls", "an_update_takes_its_own_gradient",
                 "the_loss_equals_pytorchs", "an_untrained_model_knows_nothing",
@@ -170,7 +170,7 @@ OUTPUTS_WRONG = Question(
         no=Question(
             "Is the loss tiny for a model that only repeats what it has read, or does it not count "
             "<eos>?",
-            "Compute the loss with logits that name the last token read, and check which "
+            "Compute the loss with logits that predict the last token read, and check which "
             "positions get a gradient.",
             breaks("a_parrot_scores_badly", "the_end_is_learned_too"),
         ),
@@ -188,7 +188,7 @@ ROOT = Question(
     ),
     no=Question(
         "Does it appear only after a run has been interrupted and resumed?",
-        "Run ten updates at once, and five, a checkpoint and five more: are the losses equal?",
+        "Run ten updates in one go, then five, a checkpoint and five more: are the losses equal?",
         lambda r, h: "interrupted_is_uninterrupted" in r["breaks"] and "before" in r,
         no=Question(
             "Does training look healthy, with outputs that are wrong?",

@@ -180,7 +180,7 @@ specimen(
 specimen(
     "padding-masks-queries", "The padding mask hides queries instead of keys", "03_masks",
     ("    return (ids != PAD)[:, None, None, :]\n", "    return (ids != PAD)[:, None, :, None]\n"),
-    looks="In a batch {right:.0%} are right, one sentence at a time {alone:.0%}, with healthy "
+    looks="In a batch, {right:.0%} are correct; one sentence at a time, {alone:.0%} are, with healthy "
           "weights.",
     why="The last axis but one belongs to the queries, so real tokens go on reading padding. A "
     "target of one token fits by broadcasting, so decoding runs; longer ones may not even fit.",
@@ -194,8 +194,8 @@ specimen(
     ("    return (ids != PAD)[:, None, None, :]\n", "    return (ids == PAD)[:, None, None, :]\n"),
     looks="Training loss {loss}. Correct translations: {share}. The outputs have nothing to do with "
           "their sources.",
-    why="PyTorch's nn.MultiheadAttention hides where its mask is True; its "
-    "scaled_dot_product_attention reads there. If you take the wrong one of the two, only "
+    why="PyTorch's nn.MultiheadAttention hides the keys where its mask is True; its "
+    "scaled_dot_product_attention reads those. If you take the wrong one of the two, only "
     "padding is read, and what's left is a language model without a source.",
     hides="As long as nobody compares the outputs with their sources: the loss does fall at first.",
     law="the_output_depends_on_the_source", source=GITHUB + "lucidrains/halonet-pytorch/issues/4",
@@ -204,7 +204,7 @@ specimen(
 specimen(
     "source-padding-read", "Cross-attention gets no mask", "10_decoder",
     ("self.cross_attention(y, memory, memory_mask))", "self.cross_attention(y, memory))"),
-    looks="In a batch {right:.0%} are right, one sentence at a time {alone:.0%}, with healthy "
+    looks="In a batch, {right:.0%} are correct; one sentence at a time, {alone:.0%} are, with healthy "
           "weights.",
     why="The source of a batch is padded to its longest sentence, and the decoder reads the memory "
         "of the padding as well.",
@@ -497,7 +497,7 @@ specimen(
      "        nn.init.normal_(self.output.weight)\n"),
     looks="The first loss is {first:.1f}; guessing among all tokens gives {guess:.1f}. The last: "
           "{loss}. Correct translations: {share}.",
-    why="Rows of standard deviation 1, as nn.Embedding makes them: the logits have a standard "
+    why="With rows of standard deviation 1, as nn.Embedding makes them, the logits have a standard "
     "deviation of sqrt(d_model), and the untrained model is sure of nonsense. With tied "
     "weights, the embedding is too large as well.",
     hides="Once a few hundred steps have been made: by then, only the first number in the log shows it.",
@@ -568,8 +568,8 @@ specimen(
      "    loss = (soft * (soft.log() - log_p)).sum(-1)\n"),
     looks="The first loss is {first}, and so are all the others.",
     why="The divergence of q from p contains q log q, and to a computer 0 times log 0 is nan.",
-    hides="Here, not for a single step. If every token gets a little of the smoothing, until "
-    "somebody sets it to 0.",
+    hides="Here, not for a single step. If every token gets a little of the smoothing, the bug hides "
+    "until somebody sets the smoothing to 0.",
     law="the_loss_equals_pytorchs", source=PUBLIC, shows=("curve", "says"),
     confused_with=("row-of-nothing", "mask-too-large-a-number", "rate-by-epoch"),
 )
@@ -779,8 +779,8 @@ specimen(
 specimen(
     "first-end-ends-all", "The first sentence that ends, ends its whole batch", "15_decoding",
     ("        if done.all():\n", "        if done.any():\n"),
-    looks="In a batch {right:.0%} are right, one sentence at a time {alone:.0%}. Long sentences are "
-    "cut off.",
+    looks="In a batch, {right:.0%} are correct; one sentence at a time, {alone:.0%} are. Long sentences "
+    "are cut off.",
     why="It's any in place of all: the loop stops as soon as one sentence has its <eos>.",
     hides="In every test with one sentence, or with sentences of equal length.",
     law="a_sentence_is_decoded_alike_in_company", runs="used", shows=("outputs", "says"),
@@ -790,8 +790,8 @@ specimen(
     "order-not-restored", "Sorted by length, and never put back", "15_decoding",
     ("            outputs[i] = decode_ids(ids, TARGET)\n",
      "            outputs[outputs.index(None)] = decode_ids(ids, TARGET)\n"),
-    looks="In a batch {right:.0%} are right, one sentence at a time {alone:.0%}. The outputs read "
-          "well.",
+    looks="In a batch, {right:.0%} are correct; one sentence at a time, {alone:.0%} are. The outputs "
+          "read well.",
     why="Batches of similar length are quick, and they come in a different order from the sources.",
     hides="Until somebody reads sources and outputs side by side. The score is near zero.",
     law="outputs_come_back_in_order", runs="used", shows=("outputs", "says"),

@@ -76,7 +76,7 @@ def n_best(
         ids, state = model.start(src_ids, bos_id)
         first, limit = ids.size(1), int(length_limits(model, src_ids, max_len, ids.size(1))[0])
         ids = ids.repeat_interleave(n, 0)  # (n, length) prefixes
-        totals = torch.tensor([0.0] + [-torch.inf] * (n - 1))  # all are equal: only one may count
+        totals = torch.tensor([0.0] + [-torch.inf] * (n - 1))  # all n are the same: count only one
         for length in range(1, limit + 1):
             log_p, tokens = _top(model, ids[:, state.length :], state, 2 * n)  # (n, 2n)
             totals, choice = (totals[:, None] + log_p).flatten().topk(2 * n)  # (2n,)

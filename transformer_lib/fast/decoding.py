@@ -207,7 +207,7 @@ class _State:
     token is part of the hypothesis, -inf elsewhere.
     """
 
-    ROOM = 16  # steps for which the cache grows at a time
+    ROOM = 16  # the cache grows by this many steps at a time
 
     def __init__(self, memory: Tensor, src_mask: Tensor | None):
         self.memory, self.src_mask = memory, src_mask
@@ -229,7 +229,7 @@ class _State:
     def extend(self) -> tuple[Tensor, Tensor, Tensor | None]:
         """Make room for one more step. Returns its place in own, (L, 2, R, H, n, K); own up to
         and including it, (L, 2, R, H, length * n, K); and which tokens of it are part of each
-        hypothesis, (R, 1, n, length * n), None for all.
+        hypothesis, (R, 1, n, length * n), or None if all are.
         """
         layers, _, size, heads, _, width = self.memory.shape
         if self.own is None or self.length == self.own.size(4):
@@ -263,12 +263,12 @@ class _State:
 
 
 def _fill(rows: Tensor, n: int) -> Tensor:
-    """Repeat the first row until there are n."""
+    """Repeat the first row until there are n rows."""
     return torch.cat([rows, rows[:1].expand(n - len(rows))])
 
 
 def _round_up(n: int) -> int:
-    """n, or the next larger of 1, 2, 3, 4, 6, 8, 12, 16, 24, ..."""
+    """The smallest of 1, 2, 3, 4, 6, 8, 12, 16, 24, ... that is at least n."""
     step = 2 ** max(0, (n - 1).bit_length() - 2)
     return -(-n // step) * step
 

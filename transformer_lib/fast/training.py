@@ -130,8 +130,8 @@ def products(device: torch.device, bf16: bool = False, n_tokens: int = 0) -> Ite
     """Choose how the `with` block multiplies float32 matrices. Weights and results stay float32.
 
     bf16: round inside the products, to bf16 on a CPU (where "bf16" means no more than that) or to
-    TF32 on a GPU (where autocast leaves float32). That is faster where the processor has
-    instructions for it; elsewhere nothing is rounded. The setting is torch's own, holds for all
+    TF32 on a GPU (in products that autocast leaves in float32). That is faster where the processor
+    has instructions for it; elsewhere nothing is rounded. The setting is torch's own, holds for all
     threads of the process, and is restored at the end. n_tokens: the number of tokens in a batch,
     if speed matters: OneDnnProducts only pays off for large batches. No effect with bf16.
     device: where the products are computed.
