@@ -293,7 +293,8 @@ def gain(value, at_a_tenth):
         f"the factor is right; but with 0.1 it isn't {at_a_tenth:g} times, it's "
         f"{'less' if at_a_tenth > AT_A_TENTH else 'more'}: which gradients go through a sublayer?",
     )
-    return f"With your factor, {ratios[2]:.2f} times; with 0.1, {AT_A_TENTH:.0f} times."
+    return (f"With your factor, the token's own gradient is {ratios[2]:.2f} times another's; "
+            f"with 0.1, {AT_A_TENTH:.0f} times.")
 
 
 @judged(8, hint=(
