@@ -452,7 +452,7 @@ def without_warm_up(norm_first, rate, after_200):
             later[r["settings"]["schedule"]] += [r["later"]] if "later" in r else []
     constant, warmed = ends.values()
     expect(constant, "each of these values was recorded, but not this combination")
-    told = f"the seeds end at {span(constant.values())}, with warm-up at {span(warmed.values())}"
+    told = f"the losses end at {span(constant.values())}, with warm-up at {span(warmed.values())}"
     ahead = sum(constant[seed] < warmed[seed] for seed in constant)
     expect(ahead > 0, f"with a constant rate {told}: there, warm-up is ahead with every seed")
     expect(ahead == len(constant), f"with a constant rate {told}: it is ahead in {ahead} of them")

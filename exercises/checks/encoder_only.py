@@ -333,6 +333,6 @@ def overturn(answer):
     read = torch.tensor([[BOS, *before, both.config.vocab_size - 1, *after, EOS]])
     with torch.no_grad():
         p, q = (model(read)[0, len(before) + 1].softmax(-1)[ids[0]] for model in (both, left))
-    told = f"both sides give {word!r} {p:.2f}, the left side on its own {q:.2f}"
+    told = f"{word!r} gets {p:.2f} from both sides, and {q:.2f} from the left side on its own"
     expect(q > p + 0.05, f"{told}: look for a place where the left side is already sure of it")
     return told

@@ -293,8 +293,10 @@ def gain(value, at_a_tenth):
         f"the factor is right; but with 0.1 it isn't {at_a_tenth:g} times, it's "
         f"{'less' if at_a_tenth > AT_A_TENTH else 'more'}: which gradients go through a sublayer?",
     )
-    return (f"With your factor, the token's own gradient is {ratios[2]:.2f} times another's; "
-            f"with 0.1, {AT_A_TENTH:.0f} times.")
+    return (
+        f"With your factor, the token's own gradient is {ratios[2]:.2f} times another's; "
+        f"with 0.1, {AT_A_TENTH:.0f} times."
+    )
 
 
 @judged(8, hint=(
@@ -314,11 +316,13 @@ def sums_in_the_way(layers, rate, updates, with_two_layers):
             if (r["settings"]["layers"], r["settings"]["rate"]) == (layers, rate):
                 ends[r["settings"]["residual"]].append(r["losses"][r["steps"].index(updates)])
         with_sums, without = span(ends[True]), span(ends[False])
-        return ends, f"with sums the seeds end at {with_sums}, without at {without}"
+        return ends, f"with sums, the losses end at {with_sums}; without them, at {without}"
 
     ends, told = ends_at(layers)
     expect(max(ends[True]) >= min(ends[False]), f"{told}: there the sums are ahead")
-    expect(max(ends[False]) < min(ends[True]), f"{told}: the seeds do not settle it")
+    expect(
+        max(ends[False]) < min(ends[True]), f"{told}: the seeds disagree, so they can't settle it"
+    )
     two, told_two = ends_at(2)
     expect_one_of("with_two_layers", with_two_layers, ("with", "without", "undecided"))
     expect(

@@ -208,7 +208,7 @@ def case_3(cause, evidence):
 
 
 @judged(4, hint=(
-    "count how often it's right on different texts",
+    "count how often it's right on different sets of texts",
     "compare `mystery.TRAINING_TEXTS`, `mystery.TEST_TEXTS` and new ones, from "
     "`mystery.texts(100, seed=...)`",
     "it's right on the first two and not on the third: what does that tell you about the second?",
@@ -230,7 +230,8 @@ def case_5(cause, evidence):
 @judged(6, hint=(
     FIRST,
     "there's nothing to see from outside, so open it: each head can be switched off",
-    "try all of `mystery.HEADS`, on several sources; the other model has another such head",
+    "try all of `mystery.HEADS`, on several sources; in the second model with this cause, it's "
+    "another head",
 ), example=("a dead head", a_dead_head))
 def case_6(cause, evidence):
     return _verdict(6, cause, evidence)
@@ -248,7 +249,8 @@ def case_7(cause, evidence):
 @judged(8, hint=(
     "ask it for one source at a time, then for several at once",
     "padding is one difference between the two; can you do without it?",
-    "two sources of the same length need no padding: does the first give the same as on its own?",
+    "two sources of the same length need no padding: does the first give the same probabilities "
+    "as on its own?",
 ), example=("statistics of the batch", statistics_of_the_batch))
 def case_8(cause, evidence):
     return _verdict(8, cause, evidence)
@@ -266,7 +268,7 @@ def case_9(cause, evidence):
 @judged(10, hint=(
     "its answers are nearly always right. So try many sources, and look at the ones that go wrong",
     "what do they have in common? Look for three letters in a row",
-    "the other model has other letters, so the evidence has to search: all 512 strings of three, "
+    "the second model's trigger has other letters, so search for it: all 512 strings of three, "
     "at the end of two sources that begin differently. What is the same in their answers?",
 ), example=("a backdoor", a_backdoor))
 def case_10(cause, evidence):

@@ -153,7 +153,7 @@ def _works(layers, readout, right, slips, lengths, make=all_texts, letters=LETTE
 
 
 def _count(texts):
-    return f"All {texts:,} texts are answered as they should be."
+    return f"The machine answers all {texts:,} texts correctly."
 
 
 OWN = "it answers with the letter of the place itself"
@@ -359,7 +359,7 @@ def one_head_cannot(first, second):
             "the same letters at each place the sums would be the same",
         )
     return (
-        f"The sum over the first list must favour {answers[0]}, the same sum over the second "
+        f"The sum over the first list must favour {answers[0]}, and the same sum over the second "
         f"{answers[1]}: no head can do both."
     )
 
