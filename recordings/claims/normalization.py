@@ -46,7 +46,7 @@ STALLED = {
     **dict.fromkeys(REFUTED, "Only the last one survives"),
     "full rate for 30, then a tenth": "The network looks lost for the next 120 updates",
     "warm-up, 10 steps": "two of three seeds do hardly better than guessing at update 120",
-    "sublayers start at 5": "whereas with them post-norm doesn't get beyond guessing",
+    "sublayers start at 5": "whereas post-norm with such sublayers doesn't get beyond guessing",
 }
 POST_NORM = {"part": "stall", "norm_first": False}
 TWELVE = "Twelve layers are still stuck after a warm-up of 60"

@@ -15,7 +15,7 @@ UNSURE = [NOTES, [(w.MATCHES, NEW)]]
 DEPTH = w.BALANCED[0]
 
 CASES = [
-    (w.before, (w.BEFORE, w.READ), "All 480 texts"),
+    (w.before, (w.BEFORE, w.READ), "all 480 texts"),
     (w.before, (..., ...), "Not attempted"),
     (w.before, ([[({}, NEW)]], w.READ), 'with "ab", at place 1 (counted from 0), a is right'),
     (w.before, ([[({}, NEW)]], w.READ), "layer 1 looks at place 0 (50%), place 1 (50%)"),
@@ -29,16 +29,16 @@ CASES = [
     (w.before, (w.BEFORE, {}), "the readout is empty"),
     (w.before, (w.BEFORE, {("new a", "a"): 1}), "your readout never gives that answer"),
     (w.before, ([[(w.look_at(w.PREVIOUS, 1e308), NEW)]], w.READ), "too large to compute with"),
-    (w.backwards, (w.BACKWARDS, w.READ), "All 484 texts"),
+    (w.backwards, (w.BACKWARDS, w.READ), "all 484 texts"),
     (w.backwards, (w.BEFORE, w.READ), 'with "ab", at place 0'),
     (w.backwards, (ONE_OFF, w.READ), "one place off"),
     (w.backwards, ([[(w.SEES_LAST[0], NEW)]], w.READ), "the last letter everywhere"),
     (w.backwards, (FIRST, w.READ), "the first letter everywhere"),
     (w.backwards, ([[({("place", "place"): 0}, {})]], {(x, x): 1 for x in "abcd"}), "place itself"),
-    (w.induction, (w.INDUCTION, w.READ), "All 1,452 texts"),
+    (w.induction, (w.INDUCTION, w.READ), "all 1,452 texts"),
     (w.induction, (w.BEFORE, w.READ), "the letter before: with"),
     (w.induction, (UNSURE, w.READ), "layer 2 looks at place 0 (50%), place 1 (50%)"),
-    (w.brackets, (w.BALANCED, w.VERDICT), "All 511 texts"),
+    (w.brackets, (w.BALANCED, w.VERDICT), "all 511 texts"),
     (w.brackets, ([DEPTH], {**w.VERDICT, ("lowest", "balanced"): 0}), "rejects only texts that "
                                                                       "end above"),
     (w.brackets, ([DEPTH], {**w.VERDICT, ("lowest", "balanced"): 0, ("depth", "balanced"): 1}),
@@ -57,7 +57,7 @@ CASES = [
     (w.one_head_cannot, (["bcda"], ["acda"]), "did not occur before"),
     (w.one_head_cannot, (["xyzx"], ["acda"]), "letters other than abcd"),
     (w.one_head_cannot, ("abda", ["acda"]), "give two lists"),
-    (w.at_once, (w._at_once(), w.READ), "All 1,452 texts"),
+    (w.at_once, (w._at_once(), w.READ), "all 1,452 texts"),
     (w.at_once, (w.INDUCTION, w.READ), "one layer is expected; yours has 2"),
     (w.at_once, ([w._at_once()[0][::2]], w.READ), "letter of the place itself"),
 ]
