@@ -62,7 +62,7 @@ TEST = "a a a dog fish fish cat cat cat cat".split()
         (["x"], ["y", "x", "z"], 1),
     ],
     hint=(
-        "Counter(train_words).most_common(n)",
+        "Counter(train_words).most_common(n) gives the n most frequent words, with their counts",
         "make a set of those words, then count the running test words that are in it",
     ),
     wrong="that isn't the share of known test words",
@@ -345,7 +345,7 @@ def _put_aside(lengths, size):
         ([4, 4, 4], 3), ([1, 30, 12, 12, 5, 9], 6), ([6, 2, 3], 20),
     ],
     hint=(
-        "the width of a batch is its longest sentence; when is the longest of them at most k?",
+        "the width of a batch is the length of its longest sentence; when is that at most k?",
         "only if all of them are: with the share F(k) of lengths up to k, that's F(k) ** size",
         "an expected value is the sum of P(longest > k) over k = 0, 1, 2, ...; a row contains, "
         "on average, the mean length of real tokens",

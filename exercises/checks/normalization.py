@@ -94,8 +94,8 @@ def _layer_norm_laws(answer):
     x = torch.linspace(-1, 1, 6).view(1, 1, 6)
     near, far = (answer(x + mean, torch.ones(6), torch.zeros(6)) for mean in (0.0, 4000.0))
     expect_close(
-        far, near, "right near 0, but 4,000 added to each number changes it: the mean of the "
-        "squares minus the square of the mean loses all digits; subtract the mean, then square",
+        far, near, "right near 0, but adding 4,000 to each number changes the result: the mean of "
+        "the squares minus the square of the mean loses all digits; subtract the mean, then square",
         tolerance=0.02,
     )
 
@@ -337,7 +337,7 @@ def _of_sentence(x, real):
                 mean := _zeroed(x, real).mean((0, 1)), _zeroed(x - mean, real).pow(2).mean((0, 1))
             )
         ),
-        "those are the statistics of the padding; True is where a token is": _by(
+        "those are the statistics of the padding; True marks the real tokens": _by(
             lambda x, real: (x[~real].mean(0), x[~real].var(0, unbiased=False))
         ),
         "the variance adds up padding's distances too": _by(
