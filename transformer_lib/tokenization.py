@@ -96,8 +96,8 @@ def encode_source(tokenizer: Tokenizer, texts: Iterable[str]) -> list[list[int]]
 
 
 def encode_target(tokenizer: Tokenizer, texts: Iterable[str]) -> list[list[int]]:
-    """Ids of each text, with <bos> in front and <eos> at the end: the decoder reads all but the last of them and
-    predicts all but the first."""
+    """Ids of each text, with <bos> in front and <eos> at the end: the decoder reads all but the
+    last of them and predicts all but the first."""
     return [[BOS, *ids] for ids in encode_source(tokenizer, texts)]
 
 
