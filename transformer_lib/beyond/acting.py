@@ -21,7 +21,7 @@ CONTEXT = 20  # steps that the model sees
 
 class Episodes(NamedTuple):
     """N episodes, padded to T steps: states (N, T, 4), actions (N, T), rewards (N, T), and
-    lengths (N,), how many steps are real.
+    lengths (N,), the number of real steps.
     """
 
     states: Tensor
@@ -69,7 +69,10 @@ def by_chance(policy: nn.Module):
 
 
 def train_policies(n_updates: int, keep: tuple[int, ...], rate: float = 1e-2) -> list[nn.Module]:
-    """Improve a small network by policy gradient; return copies of it after `keep` updates."""
+    """Improve a small network by policy gradient.
+
+    Return a copy of it after each number of updates in `keep`.
+    """
     import copy
 
     policy = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 2))
@@ -90,7 +93,7 @@ def train_policies(n_updates: int, keep: tuple[int, ...], rate: float = 1e-2) ->
 
 
 def record(n_each: int = 100, keep: tuple[int, ...] = (0, 8, 14, 20, 30)) -> Episodes:
-    """Record n_each episodes of the policy after each of the `keep` updates: from random to good.
+    """Record n_each episodes of each policy that `train_policies` returns, from random to good.
     """
     played = [
         play(by_chance(policy), n_each, seed=1000 + i)
@@ -117,8 +120,8 @@ def decision_transformer(d_model: int = 48, n_layers: int = 2) -> DecisionTransf
 def draw_windows(episodes: Episodes, n_windows: int, context: int = CONTEXT):
     """Draw pieces of `context` steps; every step of the data is equally likely to be the first.
 
-    Returns returns (B, K), states (B, K, 4), actions (B, K), steps (B, K), and real (B, K) bool,
-    False for the padding after an episode's end.
+    Returns five tensors: returns (B, K), states (B, K, 4), actions (B, K), steps (B, K), and
+    real (B, K) bool, False for the padding after an episode's end.
     """
     chosen = torch.multinomial(episodes.lengths.float(), n_windows, replacement=True)
     lengths = episodes.lengths[chosen]

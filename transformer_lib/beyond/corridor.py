@@ -19,7 +19,9 @@ JUNCTION = 2 + N_PICTURES  # the sights: two signs, the pictures on the wall, th
 
 
 class Walks(NamedTuple):
-    """B walks of T steps: sights (B, T) ids, the sign first; turn (B,), the action it means."""
+    """B walks of T steps: sights (B, T) ids, the sign first; turn (B,), the action that the sign
+    means.
+    """
 
     sights: Tensor
     turn: Tensor
