@@ -436,7 +436,7 @@ def short_steps(gradients):
         "which steps does a warm-up make smaller?",
         "warm-up protects against a rate that is too high at first: what does it cost if the "
         "rate isn't too high?",
-        "lower the rate in the post-norm panels until the constant schedule ends lower with "
+        "in the post-norm panels, go to lower rates until the constant schedule ends lower with "
         "every seed",
     ), example=(False, 0.003, "undecided"))
 def without_warm_up(norm_first, rate, after_200):
@@ -458,14 +458,14 @@ def without_warm_up(norm_first, rate, after_200):
     expect(ahead == len(constant), f"with a constant rate {told}: it is ahead in {ahead} of them")
     expect(
         all(later.values()),
-        "the square is right, but no run at this rate went on to 200 updates, so your prediction "
-        "can't be checked. Try the other square that fits",
+        "that setting does fit, but no run at this rate went on to 200 updates, so your prediction "
+        "can't be checked. Try the other setting that fits",
     )
     expect_one_of("after_200", after_200, ("constant", "warm-up", "undecided"))
     expect(
         after_200 == ends_lower(*later.values(), ("constant", "warm-up")),
-        "the square is right, but the prediction for 200 updates isn't. Does a head start last "
-        "when both go on at the same rate?",
+        "that setting does fit, but your prediction for 200 updates isn't right. Does a head start "
+        "last when both go on at the same rate?",
     )
     at_200 = f"{span(later['constant'])} and {span(later['warm-up, then constant'])}"
     return f"With a constant rate {told}. After 200 updates: {at_200}."

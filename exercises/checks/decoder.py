@@ -129,7 +129,7 @@ def _post_norm(x, memory, src_mask, tgt_mask, norms, own, cross, feed_forward):
         ),
         "the cross-attention is missing": _decoder(skip=1),
         "the self-attention over the target is missing": _decoder(skip=0),
-        "nothing is added to x: each sublayer's output belongs on top of its input": (
+        "nothing is added to x: each sublayer's output has to be added to x": (
             _decoder(plain=(0, 1, 2))
         ),
         "the self-attention's output is not added to x": _decoder(plain=(0,)),

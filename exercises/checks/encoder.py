@@ -137,7 +137,7 @@ def _calls_each_part_once(answer):
         "that is post-norm, the norm after the sum; here the norm comes before the sublayer": (
             _post_norm
         ),
-        "nothing is added to x: each sublayer's output belongs on top of its input": (
+        "nothing is added to x: each sublayer's output has to be added to x": (
             _sublayers(_alone, _alone)
         ),
         "the feed-forward network must read what comes out of attention, not the original x": [

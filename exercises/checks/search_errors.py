@@ -22,7 +22,7 @@ def _candidates(n=5, source=9, weight=0.3):
     wrong="that isn't the weighted sum of two log-probabilities per token",
     shape="return one score for each candidate, (n,)",
     slips={
-        "you divide neither sum by its tokens: a long candidate pays for each of its tokens": (
+        "you divide neither sum by its number of tokens: a long candidate pays for each token": (
             lambda own, lengths, other, source, weight: (1 - weight) * own + weight * other
         ),
         "the other direction writes the source: divide its sum by the source's length": (
@@ -30,7 +30,7 @@ def _candidates(n=5, source=9, weight=0.3):
                 ((1 - weight) * own + weight * other) / lengths
             )
         ),
-        "the other direction's sum isn't per token: with it, the weight means something else for "
+        "the other direction's sum isn't per token, so the weight means something different for "
         "each source": (
             lambda own, lengths, other, source, weight: (1 - weight) * own / lengths
             + weight * other
@@ -97,7 +97,7 @@ by_hand = values(
         3,
         "divide each sum by its number of tokens, and compare again",
         {
-            "that's how often the reference is ahead by sum; divide by the tokens first": 2,
+            "that's how often the reference is ahead by sum; divide by the token counts": 2,
             "C is ahead in neither: -8.0 over 8 tokens is -1, and -5.0 over 10 is -0.5": 4,
             "D: -4.2 over 5 tokens is -0.84, and -5.6 over 8 is -0.7": 5,
         },
@@ -108,7 +108,7 @@ by_hand = values(
         {
             "that's the difference between the two counts; go through the captions one by one": 1,
             "B is a search error by both, and C by neither": 5,
-            "A, D and E: with A and E the reference wins per token only, and with D by sum only": 2,
+            "A, D and E: for A and E the reference wins only per token, and for D only by sum": 2,
         },
     ),
     hint=(
@@ -185,7 +185,7 @@ def _padded_with(pad_id, n, T):
             lambda log_p, ids, pad_id: _chosen(log_p, ids).masked_fill(ids == pad_id, 0.0).sum(-1)
             / (ids == pad_id).sum(-1).clamp(min=1)
         ),
-        "each candidate has its own length; you divide by all tokens of the batch": (
+        "each candidate has its own length; you divide by the batch's total": (
             lambda log_p, ids, pad_id: _chosen(log_p, ids).masked_fill(ids == pad_id, 0.0).sum(-1)
             / (ids != pad_id).sum()
         ),

@@ -147,7 +147,7 @@ specimen(
     "mask-of-the-past", "The causal mask is upside down", "03_masks",
     ("dtype=torch.bool).tril()\n", "dtype=torch.bool).triu()\n"),
     looks="Training loss {loss}, validation loss {validation}. It writes one letter again and "
-          "again; correct: {share}.",
+          "again. Correct translations: {share}.",
     why="triu keeps the diagonal and what's above it, so every position reads itself and the future.",
     hides="Until something is decoded, because then there's no future to read.",
     law="the_past_ignores_the_future", source=GITHUB + "pytorch/examples/issues/649",
@@ -157,8 +157,8 @@ specimen(
 specimen(
     "mask-one-too-far", "The causal mask lets one token too many through", "03_masks",
     ("dtype=torch.bool).tril()\n", "dtype=torch.bool).tril(diagonal=1)\n"),
-    looks="Training loss {loss}, validation loss {validation}. The outputs don't end; correct: "
-    "{share}.",
+    looks="Training loss {loss}, validation loss {validation}. The outputs don't end. "
+    "Correct translations: {share}.",
     why="Position t predicts token t + 1, and diagonal=1 shows it exactly that token.",
     hides="Until something is decoded. At a glance, a picture of the mask looks right.",
     law="the_past_ignores_the_future",
@@ -169,8 +169,8 @@ specimen(
     "masks-joined-by-or", "Two masks are combined with “or”", "03_masks",
     ("            mask = mask & padding_mask(tgt)\n", "            mask = mask | "
     "padding_mask(tgt)\n"),
-    looks="Training loss {loss}, validation loss {validation}. Most outputs are empty; correct: "
-          "{share}.",
+    looks="Training loss {loss}, validation loss {validation}. Most outputs are empty. "
+          "Correct translations: {share}.",
     why="A key may be read if it's both earlier and real. With “or”, every "
     "real token may be read, future ones included.",
     hides="Until something is decoded: a test of either mask on its own passes.",
@@ -402,8 +402,8 @@ specimen(
     "positions-forgotten", "Positions are never added", "06_positional_encodings",
     ("        return self.dropout(x + self.positions[start : start + x.size(1)])\n",
      "        return self.dropout(x)\n"),
-    looks="Training loss {loss}. The letters are often right and their order isn't; correct "
-    "translations: {share}.",
+    looks="Training loss {loss}. The letters are often right, but their order isn't. "
+    "Correct translations: {share}.",
     why="Attention doesn't know where a key is, so the source is a bag of letters.",
     hides="Here, not at all. In translation, where the words themselves suggest their order, for "
     "weeks.",
@@ -542,7 +542,8 @@ specimen(
 specimen(
     "end-is-padding", "<eos> doubles as padding, and doesn't count", "12_batches_loss_schedule",
     ("    real = targets != PAD\n", "    real = (targets != PAD) & (targets != EOS)\n"),
-    looks="Training loss {loss}. The outputs begin well but don't end; correct: {share}.",
+    looks="Training loss {loss}. The outputs begin well but don't end. Correct "
+    "translations: {share}.",
     why="With pad_token = eos_token, leaving padding out of the loss leaves <eos> out as well, "
     "so the model never learns to stop.",
     hides="Until something is decoded.",

@@ -37,7 +37,7 @@ CASES = [
     (ch.both, (lambda own, n, other, s, w: right(own, n, other, s, w).argmax(),), False, ""),
     (ch.by_hand, (2, 3, 3), True, "Right"),
     (ch.by_hand, (3, 3, 3), False, "per token"),
-    (ch.by_hand, (2, 2, 3), False, "divide by the tokens"),
+    (ch.by_hand, (2, 2, 3), False, "divide by the token counts"),
     (ch.by_hand, (2, 3, 1), False, "the captions one by one"),
     (ch.repaired_score, (one_by_one,), True, "Right"),
     (ch.repaired_score, (padding_is_counted,), False, "still counted"),

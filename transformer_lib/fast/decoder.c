@@ -125,8 +125,8 @@ static inline float exponential(float x) {
 }
 
 /* One query against `length` places: y (D) = sum over places of softmax(q k / sqrt(K)) v, by head.
-   places[t] holds a key (D) and its value (D) right behind it; if seen[t] is 0, it is ignored.
-   scores: room for (H, length). size: K, a constant where the compiler can profit from it. */
+   places[t] holds a key (D) followed by its value (D); if seen[t] is 0, place t is ignored.
+   scores: room for (H, length). size: K, a constant where that lets the compiler do more. */
 static inline __attribute__((always_inline)) void attend_of(
     const float *q, const float *const *places, const unsigned char *seen, long length, long heads,
     const long size, float *scores, float *y) {
@@ -230,7 +230,7 @@ int step(const Decoder *d, float *x, long n_rows, long n, const float *memory,
 /* For each row, the k tokens with the largest logits, largest first, never `padding`.
 
    hidden: (n_rows, D). best: (n_rows, k) logits, or log-probabilities if normalise; ids: (n_rows,
-   k). The logits are searched block by block as they are computed, and never all kept. */
+   k). The logits are searched block by block as they are computed, and never all stored. */
 int top(const Decoder *d, const float *hidden, long n_rows, long k, long padding, long normalise,
         float *best, long *ids) {
     const Map *map = &d->output;
