@@ -382,7 +382,7 @@ def _mean_of_tiles(q, k, v, tile):
             _tiled(last=False)
         ),
         "the output is not divided by the sum of the weights yet": _tiled(divide=False),
-        "`log_sum` lacks the largest score, which you took off before e^": (
+        "`log_sum` lacks the largest score, which you subtracted before e^": (
             _tiled(log_sum=lambda total, largest: total.log())
         ),
         "`log_sum` is the logarithm of the sum; you return the sum itself": (

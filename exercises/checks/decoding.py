@@ -63,7 +63,7 @@ def _told_kept(given, expected, logits, k):
     for i, (one, other) in enumerate(zip(mine, right, strict=True)):
         if not torch.equal(one, other):
             kept = [j for j, stays in enumerate(one) if stays]
-            return f"row {i} keeps the places {kept}, which are not its {k} largest logits"
+            return f"row {i} keeps the logits at {kept}, which are not its {k} largest"
     return "the kept logits have changed"
 
 

@@ -51,11 +51,11 @@ def _mirrored(x, start):
     vary=(dict(B=1, T=3, start=5), dict(H=1, T=1, K=8, start=9), dict(H=4, T=5, K=4, start=2),
           dict(H=2, T=2, start=400)),
     hint=(
-        "compute an angle for each place and each pair, then turn each pair by its angle",
-        "the angle of pair i at place p is p * 10000 ** (-2 * i / K), and p begins at `start`",
-        "a pair (a, b) becomes (a cos - b sin, a sin + b cos), and goes back to places 2i, 2i + 1",
+        "compute an angle for each position and each pair, then turn each pair by its angle",
+        "the angle of pair i at position p is p * 10000 ** (-2 * i / K), and p begins at `start`",
+        "a pair (a, b) becomes (a cos - b sin, a sin + b cos), and goes back to 2i and 2i + 1",
     ),
-    wrong="the pairs are not turned by place * 10000 ** (-2i / K)",
+    wrong="the pairs are not turned by position * 10000 ** (-2i / K)",
     shape="turning keeps the shape", tolerance=3e-4,
     slips={
         "you pair feature i with feature i + K / 2; here a pair is two neighbours, 2i and 2i + 1": (
@@ -65,12 +65,12 @@ def _mirrored(x, start):
             _turning(joined=True)
         ),
         "you turn the other way: (a, b) becomes (a cos - b sin, a sin + b cos)": _turning(sign=-1),
-        "`start` is not used: with a cache, the first token is not at place 0": (
+        "`start` is not used: with a cache, the first token isn't at position 0": (
             _turning(cached=False)
         ),
-        "your places begin at start + 1; the first token is at `start`": _turning(first=1),
+        "your positions begin at start + 1; the first token is at `start`": _turning(first=1),
         "the exponent is -2i / K; yours is -i / K": _turning(step=1),
-        "all your pairs turn at one speed": _turning(slow=False),
+        "all your pairs turn at the same speed": _turning(slow=False),
         "the angle must grow along the tokens, axis 2; yours grows along the heads": (
             _turning(axis=1)
         ),
@@ -406,7 +406,7 @@ def _flat(result, *args):
     wrong="the output is not that of a pre-norm block under the causal mask",
     shape="a block keeps the shape of x",
     slips={
-        "your mask sits in the wrong corner: new token i is at place start + i, so it reads "
+        "your mask sits in the wrong corner: new token i is at position start + i, so it reads "
         "start + i + 1 tokens": _blocks(lambda T, S: torch.ones(T, S, dtype=torch.bool).tril()),
         "your new tokens read those that come after them: hide the future": (
             _blocks(lambda T, S: None)
@@ -516,7 +516,7 @@ def _biased(way=1, used=1, both=None, far=lambda away, half: math.log(128 / half
     wrong="with the same table, this is not T5's number for each head, query and key",
     shape="return (n_heads, n_queries, n_keys), a number for each head and each pair",
     slips=formulas({
-        "the distance is the key's place minus the query's; yours is the other way round": (
+        "the distance is the key's position minus the query's; yours is the other way round": (
             _biased(way=-1)
         ),
         "`start` is not used: with a cache, query 0 isn't at position 0": _biased(used=0),
@@ -577,9 +577,9 @@ def _hiding(rate=0.15, parts=(0.8, 0.9), above=3, fate=True, told=lambda chosen,
 
 def _two_tensors(result, *args):
     expect(isinstance(result, (tuple, list)) and len(result) == 2,
-           "return two tensors: what the model reads, and which places it must guess")
+           "return two tensors: what the model reads, and which positions it must guess")
     expect(getattr(result[1], "dtype", None) == torch.bool,
-           "which places must be guessed is a boolean tensor")
+           "the positions to be guessed must be a boolean tensor")
     return result
 
 
@@ -611,10 +611,10 @@ def _two_tensors(result, *args):
         "eight of ten become <mask> and one is replaced; yours are the other way round": (
             [_hiding(parts=(0.1, 0.9)), _hiding(swap=True)]
         ),
-        "all chosen places must be guessed, including those whose token stays": (
+        "all chosen positions must be guessed, including those whose token stays": (
             _hiding(told=lambda chosen, read, ids: read != ids)
         ),
-        "all chosen places must be guessed, not only those that became <mask>": (
+        "all chosen positions must be guessed, not only those that became <mask>": (
             lambda ids, mask_id, *rest: (
                 (read := _hiding()(ids, mask_id, *rest)[0]), read == mask_id
             )
@@ -627,7 +627,7 @@ def _two_tensors(result, *args):
             _hiding(fate=False)
         ),
         "use mask_id": _hiding(place=3),
-        "give the second result as True at chosen places; yours is the other way round": (
+        "give the second result as True at chosen positions; yours is the other way round": (
             _hiding(told=lambda chosen, read, ids: ~chosen)
         ),
     },

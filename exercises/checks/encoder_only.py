@@ -318,7 +318,8 @@ def overturn(answer):
     expect(isinstance(given, (tuple, list)) and len(given) == 2, "return a caption and a word")
     expect(all(value is not ... for value in given), ...)
     caption, word = given
-    expect(isinstance(caption, str) and isinstance(word, str), "the caption and the word are texts")
+    texts = isinstance(caption, str) and isinstance(word, str)
+    expect(texts, "the caption and the word must be strings")
     expect(caption.count("…") == 1, "the caption needs one gap, written …, and no more")
     before, after = (part.strip() for part in caption.split("…"))
     expect(len(after.split()) > 1, "at least two words must come after the gap, so that there's "

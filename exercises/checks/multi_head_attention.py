@@ -232,7 +232,7 @@ NEAR = 0.1  # of the mean over the seeds: a prediction this close is right
         "look at the network's panel, at the last steps",
         "a single step isn't enough: ask which number of heads is ahead at the end of training "
         "with the reader that isn't linear",
-        "then predict what remains when the relu is gone: can two linear maps do more than one?",
+        "then predict what remains when the ReLU is gone: can two linear maps do more than one?",
     ),
     example={"heads": 2, "reader": "network", "steps": 1000, "without_relu": 0.8},
 )
