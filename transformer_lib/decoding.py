@@ -123,9 +123,9 @@ def _generate(
 def finished_score(total: Tensor | float, length: int, length_penalty: float) -> Tensor | float:
     """Score finished hypotheses of this length: total / length ** length_penalty.
 
-    total: sums of log-probabilities, of any shape; the scores have the same. length: tokens, <eos>
-    included. A penalty of 0 favours short outputs, and larger values favour longer ones. (Wu et al.
-    2016 divide by a power of (5 + length) / 6 instead.)
+    total: sums of log-probabilities, of any shape; the scores have the same shape. length: tokens,
+    <eos> included. A penalty of 0 favours short outputs, and larger values favour longer ones. (Wu
+    et al. 2016 divide by a power of (5 + length) / 6 instead.)
     """
     return total / length**length_penalty
 

@@ -48,7 +48,7 @@ def _none_is(value):
     vary=(dict(B=3, T=6, share=0.5), dict(B=4, T=10, share=0.2), dict(B=1, T=5, share=0.4)),
     hint=(
         "the decoder at place t reads the tokens 0 to t and predicts token t + 1: which of the "
-        "wrong ones is the last that it reads?",
+        "wrong tokens is the last one that it reads?",
         "right after a wrong token means distance 1: that's the place at which it's read",
         "walk through a row with a counter: a wrong token sets it to 1, any other adds 1 once it "
         "has started",

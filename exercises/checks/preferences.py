@@ -199,7 +199,7 @@ def _best_of(strict=False, power=None, worst=False, sort=True):
     4,
     inputs=lambda N=5, n=3: (torch.rand(N).log_softmax(-1).exp(), torch.randn(N), n),
     vary=(dict(N=4, n=2), dict(N=6, n=4), dict(N=3, n=5)),  # few enough to list every draw
-    hint="the best of n is at most r if all n are: the share of texts up to r, to the power n",
+    hint="the best of n is at most r if all n are; what's the probability of that?",
     wrong="it's the probability that all n are at most this good, minus the probability that all "
           "n are worse",
     shape="return a probability for each text, (N,)",

@@ -218,7 +218,7 @@ LABS["lab5_training_and_decoding"] = Drawn(
             also=lambda n: {"n": n["a"] + n["b"], "half": (n["x"] + 1) / 2,
                             "mean": round((n["a"] * n["x"] + n["b"]) / (n["a"] + n["b"]), 3)},
             texts=["one batch has <a> real tokens and a mean loss of <x>.0, and another has <b> "
-                   "and a mean loss of 1.0. Together they have "
+                   "and a mean loss of 1.0. Over both batches, the mean loss is "
                    r"$(<a> \cdot <x>.0 + <b> \cdot 1.0) / "
                    "<n> = <mean>$, not <half>."]),
         Code(["""\

@@ -61,7 +61,7 @@ def policy_gradient_loss(
     price: float,
     n: int = 64,
 ) -> Tensor:
-    """Write n texts, and make those that earned more than the others likelier.
+    """Write n texts, and raise the probability of those that earned more than the others.
 
     A text earns its reward minus `price` times the log-ratio of policy and reference, whose mean is
     the KL divergence. The mean over the n texts is the baseline, as in GRPO (Shao et al. 2024),

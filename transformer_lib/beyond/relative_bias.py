@@ -18,9 +18,10 @@ def distance_bucket(
 ) -> Tensor:
     """The bucket of key position - query position, any shape of integers.
 
-    Each short distance has its own bucket, while long ones share: half of the buckets are spaced
-    logarithmically, and there is only one from max_distance on. both_ways: half of all buckets are
-    for keys after the query; otherwise such keys count as distance 0, and a causal mask hides them.
+    Each short distance has its own bucket. Long ones share the other half of the buckets, which are
+    spaced logarithmically, and all from max_distance on are in the last. both_ways: half of all
+    buckets are for keys after the query; otherwise such keys count as distance 0, and a causal mask
+    hides them.
     """
     first = torch.zeros_like(distance)
     if both_ways:

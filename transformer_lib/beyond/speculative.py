@@ -29,7 +29,7 @@ def all_logits(model: nn.Module, ids: Tensor, state: DecodingState) -> Tensor:
 
 
 def roll_back(state: DecodingState, length: int) -> None:
-    """Forget all but the first `length` tokens: the guesses that were wrong."""
+    """Forget all but the first `length` tokens, and with them the wrong guesses."""
     for layer in state.cache.layers:
         if layer.own.length > length:
             layer.own.keys = layer.own.keys[:, :, :length]
@@ -123,7 +123,8 @@ def keep_likeliest(logits: Tensor, guesses: list[int], q: Tensor | None) -> tupl
 
 class KeepByChance:
     """`keep_likeliest` for sampling: keep guess x with probability min(1, p(x) / q(x)), and replace
-    the first rejected one by a draw from max(p - q, 0), normalised (Leviathan et al. 2023, alg. 1).
+    the first rejected one with a draw from max(p - q, 0), normalised (Leviathan et al. 2023,
+    algorithm 1).
     """
 
     def __init__(self, generator: torch.Generator | None = None):
@@ -148,7 +149,7 @@ class KeepByChance:
 
 @dataclass
 class Written:
-    """ids: the new tokens, with <eos> if it came. kept: how many guesses each pass kept."""
+    """ids: the new tokens, with <eos> if it was written. kept: how many guesses each pass kept."""
 
     ids: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)

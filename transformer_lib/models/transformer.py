@@ -52,7 +52,7 @@ class Transformer(nn.Module):
         return self.project(self.decode(tgt_ids, memory, src_mask, tgt_mask))
 
     def default_masks(self, src_ids, tgt_ids, src_mask=None, tgt_mask=None):
-        """The masks; by default (B, 1, 1, S) hides padding, (B, 1, T, T) padding and future."""
+        """The two masks: by default, src_mask hides padding, and tgt_mask padding and future."""
         if len(src_ids) != len(tgt_ids):
             raise ValueError(
                 f"a batch of {len(src_ids)} sources and one of {len(tgt_ids)} targets do not fit: "
