@@ -136,7 +136,7 @@ def judge(out=Path("judge"), n=30, seed=0) -> tuple[Path, Path]:
 
 
 def far(updates=300, seeds=(0, 1, 2), arms=("local", "linear"), size=128, n_facts=24) -> Verdict:
-    """Project 4: which attention finds a far fact? Right answers of two mechanisms, by seed."""
+    """Project 4: which attention finds a distant fact? Right answers of two mechanisms, by seed."""
     found = {arm: {} for arm in arms}
     for arm in arms:
         for seed in seeds:

@@ -137,7 +137,7 @@ def test_samples_follow_the_model():
 def test_prompts_of_unequal_length_are_an_error():
     prompts = torch.tensor([[5, 6, 7], [5, 6, 0]])
     for wrong in (prompts, prompts[:, :0]):
-        with pytest.raises(ValueError, match="all prompts in a batch must have one length"):
+        with pytest.raises(ValueError, match="all prompts in a batch must have the same length"):
             greedy_decode(language_model(), wrong, 4)
 
 

@@ -121,5 +121,5 @@ def train(
 
 @torch.no_grad()
 def accuracy(model: nn.Module, data: Digits) -> float:
-    """The share of right answers."""
+    """The share of correct answers."""
     return (model(data.images).argmax(-1) == data.labels).float().mean().item()

@@ -25,7 +25,7 @@ class EveryLayer(Encoder):
 class MixedMemory(Decoder):
     """Each decoder layer reads its own mixture of all encoder layers (Bapna et al. 2018).
 
-    mixture: (n_decoder_layers, L + 1), rows that sum to 1; None: learned, and equal at first.
+    mixture: (n_decoder_layers, L + 1), rows that sum to 1; None means learned, equal at first.
     """
 
     def __init__(self, config: ModelConfig, mixture: Tensor | None = None):

@@ -74,7 +74,7 @@ def as_mask(rule: Rule, size: int) -> Tensor:
 
 
 def layers_to_hear_all(mask: Tensor) -> int | None:
-    """How many layers until every token has heard every other; None if that never happens.
+    """How many layers until every token has heard from every other; None if that never happens.
 
     mask: (..., T, T) bool. A layer adds one step along the links, and the residual connection
     keeps what is known already.
