@@ -54,8 +54,8 @@ class LanguageModel(nn.Module):
         """
         if not src_ids.size(1) or (src_ids == PAD).any():
             raise ValueError(
-                "a prompt is empty or holds padding: all prompts in a batch must have the same length, "
-                "so give those of each length a batch of their own."
+                "a prompt is empty or holds padding: all prompts in a batch must have the same "
+                "length, so give those of each length a batch of their own."
             )
         cache = DecoderCache(self.config.n_decoder_layers) if use_cache else None
         return src_ids, DecodingState(cache)
