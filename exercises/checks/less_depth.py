@@ -50,7 +50,7 @@ def shares(answer):
         )
         expect(
             not same(output, p / p.sum().clamp(min=1e-9)) or same(p / p.sum(), expected),
-            f"{given} you divide by the sum: the shares before the last are p as it is",
+            f"{given} you divide by the sum: the shares before the last are p itself",
         )
         expect_close(output.sum(), 1, f"{given} the shares must sum to 1")
         expect_close(output, expected, f"{given} those aren't the right shares")
@@ -82,7 +82,7 @@ def sentences_needed(answer):
         f"has a 2 in it")
         expect(
             abs(n - exact * (allowed - mean)) > 1,
-            f"{given} the margin must be squared: half the margin takes four times the sentences",
+            f"{given} the margin must be squared: halving it takes four times as many sentences",
         )
         expect(
             abs(n - math.log(1 / risk) / (2 * allowed**2)) > 1 or mean == 0,
