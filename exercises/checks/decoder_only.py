@@ -20,7 +20,7 @@ def _links(s, t):
     hint=(
         "count row by row: how many tokens does each one read?",
         "causal: 1 + 2 + ... + (s + t); prefix: each of the s source tokens reads s, and the "
-        "target goes on as before",
+        "target's tokens as many as before",
     ),
     parts=("causal", "prefix"),
     tell=lambda given, expected, s, t: (

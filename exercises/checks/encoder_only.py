@@ -304,7 +304,7 @@ def _models():
         "for which captions does the left side give the word away, while the right side suggests "
         "another?",
         "try the words near the beginning of a caption, and for each one print the difference "
-        "between the two gaps",
+        "between the two probabilities",
     ),
     example=lambda: (
         "Two cats that are … two green balls on the beautiful bridge are jumping in the café.",
