@@ -87,6 +87,21 @@ def test_the_blockwise_loss_in_other_precisions(dtype, tolerance):
         assert_equal(ours.detach().double(), plain.detach().double(), tolerance)
 
 
+@pytest.mark.parametrize(("device", "rows"), [("cpu", 256), ("meta", 4096)])
+def test_only_a_block_of_the_logits_exists_at_a_time(device, rows):
+    """On a device that is no processor larger ones: "meta" stands for it, and computes nothing."""
+    output, seen = nn.Linear(4, 6, device=device), []
+    hidden = torch.zeros(2 * rows + 7, 4, device=device, requires_grad=True)
+    targets = torch.ones(2 * rows + 7, dtype=torch.long, device=device)
+
+    def project(block):
+        seen.append(len(block))
+        return output(block)
+
+    fast.projected_cross_entropy(project, hidden, targets, list(output.parameters())).backward()
+    assert seen == [rows, rows, 7]
+
+
 def test_another_padding_and_nothing_to_count():
     output, hidden = nn.Linear(4, 9), torch.randn(3, 4)
     parameters, targets = list(output.parameters()), torch.tensor([1, -100, 0])
