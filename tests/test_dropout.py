@@ -68,3 +68,17 @@ def test_keeps_the_dtype(Dropout):
 def test_a_share_outside_0_to_1_is_named(Dropout, p):
     with pytest.raises(ValueError, match=rf"dropout is {p}; it must be in \[0, 1\)"):
         Dropout(p)
+
+
+@both
+def test_the_random_numbers_are_drawn_where_the_numbers_are(Dropout):
+    """"meta" stands for any device that is not the processor."""
+    assert Dropout(0.5)(torch.ones(3, 4, device="meta")).device.type == "meta"
+
+
+def test_on_a_processor_the_fast_one_draws_for_itself(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(torch.nn.functional, "dropout", lambda x, p: drawn.append(p) or x)
+    for device in ("cpu", "meta"):
+        fast.Dropout(0.5)(torch.ones(3, 4, device=device))
+    assert drawn == [0.5], "a GPU's draws cost nothing"

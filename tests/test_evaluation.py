@@ -301,6 +301,7 @@ CALLS = [
     evaluation.bootstrap,
     evaluation.sentence_scores,
     lambda a, b: evaluation.paired_bootstrap(a, b, b),
+    lambda a, b: evaluation.paired_bootstrap(b, a, b),  # the second system, too
     lambda a, b: evaluation.lowercased_tokenised_bleu(a, b, "en"),
     lambda a, b: evaluation.breakdown(a, b, [0] * len(b)),
 ]

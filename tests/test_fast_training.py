@@ -174,21 +174,6 @@ def test_accelerate_keeps_the_model():
     assert shares == {0.3} and not any(m.training for m in model.modules())
 
 
-@given(st.sampled_from([0.1, 0.3, 0.5, 0.9]), st.integers(0, 20))
-def test_fast_dropout_drops_a_share_p_and_scales_the_rest(p, seed):
-    torch.manual_seed(seed)
-    y = fast.Dropout(p)(torch.ones(200, 200))
-    assert (y == 0).float().mean().item() == pytest.approx(p, abs=0.015)
-    assert y[y != 0].unique().tolist() == pytest.approx([1 / (1 - p)], rel=1e-4)
-
-
-def test_neighbours_are_dropped_independently():
-    # One draw of 64 bits decides for four numbers: their decisions must not be related.
-    kept = (fast.Dropout(0.5)(torch.ones(100_000, 4)) != 0).float()
-    correlation = torch.corrcoef(kept.T) - torch.eye(4)
-    assert correlation.abs().max() < 0.02
-
-
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch without oneDNN")
 @pytest.mark.parametrize("shape", [(5,), (1,), (4, 3), (2, 0)])
 @pytest.mark.parametrize("bias", [True, False])

@@ -49,6 +49,11 @@ def test_all_directions_are_stretched_alike(shape):
     assert 0.6 < stretched.min() and stretched.max() < 1.3
 
 
+@pytest.mark.parametrize("size", [0.0, 1e-30, 1e-7])
+def test_a_gradient_of_almost_nothing_gives_finite_steps(size):
+    assert orthogonalize(torch.full((1, 1), size)).isfinite().all()
+
+
 @pytest.mark.parametrize("has_bf16", [True, False])
 def test_products_are_bf16_only_where_the_device_multiplies_it(monkeypatch, has_bf16):
     """An old GPU refuses batched products of bf16, and a processor with AVX2 only emulates them."""

@@ -142,6 +142,14 @@ def test_the_configuration_sets_the_base():
     assert_equal(rotary.turn(x, x)[1], turned_by_hand(x, base=50.0))
 
 
+@pytest.mark.parametrize("n_heads", [1, 2, 8])
+def test_the_configuration_sets_the_numbers_of_a_head(n_heads):
+    rotary = make_positions(tiny_config(positional="rotary", n_heads=n_heads), "turn")
+    assert rotary.d_head == 16 // n_heads
+    x = torch.randn(1, n_heads, 9, 16 // n_heads, dtype=torch.float64)
+    assert_equal(rotary.turn(x, x)[0], turned_by_hand(x))
+
+
 def test_rotary_needs_pairs():
     with pytest.raises(ValueError, match="pairs of features: d_head 5 must be even"):
         RotaryEmbedding(5)

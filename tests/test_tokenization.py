@@ -96,6 +96,12 @@ def test_a_large_enough_budget_is_kept(kind):
     assert train_tokenizer(TEXTS, 90, kind).get_vocab_size() <= 90
 
 
+def test_the_largest_budget_is_taken():
+    assert train_tokenizer(["a dog"], 10**6).get_vocab_size() < 20
+    with pytest.raises(ValueError, match="it must be at most 1,000,000"):
+        train_tokenizer(["a dog"], 10**6 + 1)
+
+
 def test_a_small_budget_is_kept():
     assert train_tokenizer(TEXTS, 20).get_vocab_size() <= 20
 
