@@ -172,8 +172,8 @@ LABS["lab4_encoder_and_decoder"] = Drawn(
                                                           4: "multiply by 4"}[n["m"]]},
             texts=[
                 "let `norm` divide by <d>, let `sublayer` add <s>, and let `drop` <times>. "
-                "From <x> the norm makes <normed>, the sublayer <read> and the dropout <dropped>, "
-                "so the result is <right>.",
+                "Starting from <x>, the norm gives <normed>, the sublayer <read> and the dropout "
+                "<dropped>, so the result is <right>.",
                 "torch.tensor([[[<x>.0]]]), lambda y: y + <s>, lambda y: y / <d>, "
                 "lambda y: <m> * y",
                 "    <none>.0: \"nothing is fixed yet", "    <slip_normed>.0: \"you add the",
