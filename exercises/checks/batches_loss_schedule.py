@@ -459,7 +459,7 @@ def without_warm_up(norm_first, rate, after_200):
     expect(
         all(later.values()),
         "that setting does fit, but no run at this rate went on to 200 updates, so your prediction "
-        "can't be checked. Try the other setting that fits",
+        "can't be checked. Try another setting that fits",
     )
     expect_one_of("after_200", after_200, ("constant", "warm-up", "undecided"))
     expect(

@@ -91,7 +91,7 @@ CASES = [
     (ch.without_warm_up, (False, 0.003, "undecided"), True, "After 200 updates: 0.71 to 1.35"),
     (ch.without_warm_up, (False, 0.003, "constant"), False, "prediction for 200 updates isn't"),
     (ch.without_warm_up, (False, 0.003, "no"), False, "after_200 is 'no'"),
-    (ch.without_warm_up, (False, 0.001, "constant"), False, "the other setting"),
+    (ch.without_warm_up, (False, 0.001, "constant"), False, "another setting that fits"),
     (ch.without_warm_up, (..., 0.01, "constant"), None, "Not attempted"),
     (ch.without_warm_up, (False, 0.01, "constant"), False, "warm-up is ahead with every seed"),
     (ch.without_warm_up, (False, 0.02, "constant"), False, "the recorded ones are 0.0003"),
