@@ -63,8 +63,7 @@ def play(choose, n_episodes: int, seed: int = 0) -> Episodes:
 
 
 def by_chance(policy: nn.Module):
-    """Make a chooser for `play` that samples actions from the policy's logits for the last state.
-    """
+    """Make a chooser for `play` that draws actions from the policy's logits for the last state."""
     return lambda past: torch.distributions.Categorical(logits=policy(past.states[:, -1])).sample()
 
 
@@ -93,8 +92,7 @@ def train_policies(n_updates: int, keep: tuple[int, ...], rate: float = 1e-2) ->
 
 
 def record(n_each: int = 100, keep: tuple[int, ...] = (0, 8, 14, 20, 30)) -> Episodes:
-    """Record n_each episodes of each policy that `train_policies` returns, from random to good.
-    """
+    """Record n_each episodes of each policy that `train_policies` returns, from random to good."""
     played = [
         play(by_chance(policy), n_each, seed=1000 + i)
         for i, policy in enumerate(train_policies(max(keep), keep))
