@@ -18,7 +18,7 @@ def distance_bucket(
 ) -> Tensor:
     """The bucket of key position - query position, any shape of integers.
 
-    Each short distance has its own bucket. Long ones share the other half of the buckets, which are
+    Half of the buckets hold one short distance each. Long distances share the other half, which are
     spaced logarithmically, and all from max_distance on are in the last. both_ways: half of all
     buckets are for keys after the query; otherwise such keys count as distance 0, and a causal mask
     hides them.

@@ -29,7 +29,7 @@ def all_logits(model: nn.Module, ids: Tensor, state: DecodingState) -> Tensor:
 
 
 def roll_back(state: DecodingState, length: int) -> None:
-    """Forget all but the first `length` tokens, and with them the wrong guesses."""
+    """Forget what comes after the first `length` tokens: the wrong guesses."""
     for layer in state.cache.layers:
         if layer.own.length > length:
             layer.own.keys = layer.own.keys[:, :, :length]
