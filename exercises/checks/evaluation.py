@@ -313,7 +313,8 @@ def ranges(apart, overturns, enough):
     )
     expect(
         2 / math.comb(2 * enough, enough) < 0.05 <= 2 / math.comb(2 * enough - 2, enough - 1),
-        f"{enough} is not the smallest number of seeds for which fewer than one in twenty go wrong",
+        f"{enough} is not the smallest number of seeds for which fewer than one comparison in "
+        "twenty goes wrong",
     )
 
 

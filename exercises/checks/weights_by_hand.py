@@ -247,7 +247,7 @@ def backwards(layers, readout):
 INDUCTION_SLIPS = {
     OWN: list,
     "it answers with the letter before": the_letter_before,
-    "if a letter has occurred twice, it uses the first time; it should use the last": (
+    "if a letter has occurred twice, it uses the first occurrence; it should use the last": (
         lambda text: what_came_next(text, which=min)
     ),
     "it answers with what came before the earlier letter; it should answer with what came after "
