@@ -455,7 +455,11 @@ def without_warm_up(norm_first, rate, after_200):
     told = f"the losses end at {span(constant.values())}, with warm-up at {span(warmed.values())}"
     ahead = sum(constant[seed] < warmed[seed] for seed in constant)
     expect(ahead > 0, f"with a constant rate {told}: there, warm-up is ahead with every seed")
-    expect(ahead == len(constant), f"with a constant rate {told}: it is ahead in {ahead} of them")
+    expect(
+        ahead == len(constant),
+        f"with a constant rate {told}: the constant rate is ahead with {ahead} of "
+        f"{len(constant)} seeds",
+    )
     expect(
         all(later.values()),
         "that setting does fit, but no run at this rate went on to 200 updates, so your prediction "

@@ -50,7 +50,7 @@ def shares(answer):
         )
         expect(
             not same(output, p / p.sum().clamp(min=1e-9)) or same(p / p.sum(), expected),
-            f"{given} you divide by the sum: the shares before the last are p itself",
+            f"{given} you divide by the sum: the shares before the last should stay as in p",
         )
         expect_close(output.sum(), 1, f"{given} the shares must sum to 1")
         expect_close(output, expected, f"{given} those aren't the right shares")
