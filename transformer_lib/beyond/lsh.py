@@ -48,7 +48,7 @@ def lsh_attention(
     qk serves as query and, divided by its length, as key. The tokens are sorted by bucket and cut
     into chunks; a token attends to those of its bucket in its own chunk and the one before. The
     rounds are averaged in proportion to their sums of e^score, so a pair counts once for each round
-    in which it meets, unlike in the paper's default. With one bucket and chunk = T this is full
+    in which the two meet, unlike in the paper's default. With one bucket and chunk = T this is full
     attention. T must be a multiple of chunk.
     """
     size = qk.size(2)
