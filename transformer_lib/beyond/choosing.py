@@ -164,7 +164,7 @@ def agreement(candidates: list[str], metric: str = "chrf") -> list[float]:
 def nearest(candidates: list[str], reference: str, metric: str = "bleu") -> int:
     """The oracle: the index of the candidate with the highest sentence score (the first, if tied).
 
-    A real method may not do this, since it looks at the reference. It shows the most that choosing
+    This needs the reference, which a real method doesn't have. It shows the most that choosing
     could gain.
     """
     _check(candidates, metric)
