@@ -8,8 +8,8 @@ import pytest
 
 # (module, arguments, in the last line). FILE: a file that is there; EMPTY: a folder with nothing.
 WRONG = [
-    ("transformer_lib.one_file", ["xyz"], "'xyz' isn't a word of the letters a to h"),
-    ("transformer_lib.one_file", [""], "'' isn't a word of the letters"),
+    ("transformer_lib.one_file", ["xyz"], "'xyz' must be made of the letters a to h"),
+    ("transformer_lib.one_file", [""], "'' must be made of the letters"),
     ("recordings.record", ["nowhere"], "no recording is called nowhere"),
     ("recordings.record", ["hunt", "--parts", "nowhere"], "claims.hunt has no part nowhere; "),
     ("recordings.record", ["--parts", "hunt"], "of one recording with a grid: name it"),

@@ -6,10 +6,12 @@ Its task is a small one, so that you can watch it learn: write a row of letters 
 capitals. Try it: it takes about a quarter of a minute.
 
     python -m transformer_lib.one_file            # trains, then shows what it has learned
-    python -m transformer_lib.one_file bad cafe   # ... and writes these words of a to h backwards
+    python -m transformer_lib.one_file bad cafe   # ... then writes these words backwards
 
-It is also the healthy program of the bug museum, where every specimen outside the three
-wings is this text with one, two or three lines changed.
+Your words may use only the letters a to h: the model learns no others.
+
+It is also the healthy program of the bug museum, where every specimen, except those in the three
+wings, is this file with one, two or three lines changed.
 """
 
 import copy
@@ -257,7 +259,7 @@ def label_smoothed_cross_entropy(logits, targets, smoothing=0.1):
 
 
 def noam(step, d_model, warmup):
-    """The learning rate of update `step`; steps count from 1."""
+    """The learning rate of update `step`; steps are counted from 1."""
     return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
 
 
@@ -431,7 +433,7 @@ def beam_translate(model, source, **options):
 def main(words, updates=600):
     """Train on random rows of letters, report progress, then write these words backwards."""
     if strange := [word for word in words if not word or set(word) - SOURCE.keys()]:
-        sys.exit(f"{strange[0]!r} isn't a word of the letters a to h: that's all it learns.")
+        sys.exit(f"{strange[0]!r} must be made of the letters a to h: the model learns no others.")
     torch.manual_seed(0)
     pairs, held_out = split(make_pairs(2000), held_out=200)
     training = Training(Transformer(), pairs)

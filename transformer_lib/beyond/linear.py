@@ -30,7 +30,7 @@ def orthogonal_directions(n: int, size: int, generator: torch.Generator | None =
 
 
 def positive_features(x: Tensor, directions: Tensor) -> Tensor:
-    """e^(w x - |x|^2 / 2) / sqrt(M): products average e^(q k) and are positive (Performer, eq. 7).
+    """e^(w x - |x|^2/2) / sqrt(M): products are positive and average to e^(q k) (Performer, eq. 7).
 
     x: queries or keys, already divided by K ** 0.25. directions: (M, K).
     """

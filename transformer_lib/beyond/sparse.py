@@ -34,7 +34,7 @@ def strided(stride: int) -> Rule:
 
 
 def blockwise(block: int, size: int, shift: int = 0) -> Rule:
-    """Cuts the text into blocks; a query sees the block `shift` blocks on (Qiu et al. 2020).
+    """Cuts the text into blocks; a query sees the block `shift` blocks ahead (Qiu et al. 2020).
 
     Each head has its own shift, so that several heads together cover several blocks.
     """
@@ -48,7 +48,7 @@ def with_global(n_global: int) -> Rule:
 
 
 def random_links(size: int, block: int, n_links: int, seed: int = 0) -> Rule:
-    """Each block of queries sees `n_links` random blocks of keys, at most all of them (BigBird)."""
+    """Each block of queries sees `n_links` random blocks, or all if there are fewer (BigBird)."""
     n_blocks = -(-size // block)
     generator = torch.Generator().manual_seed(seed)
     order = torch.rand(n_blocks, n_blocks, generator=generator).argsort(-1)
