@@ -18,6 +18,7 @@ from transformer_lib.decoding import beam_search, greedy_decode, sample
 from transformer_lib.models.classifier import Classifier, EncoderOnly, MaskedLanguageModel
 from transformer_lib.models.decision_transformer import DecisionTransformer
 from transformer_lib.models.language_model import LanguageModel
+from transformer_lib.models.transformer import Transformer
 from transformer_lib.models.vision_transformer import VisionTransformer
 
 VARIANTS = [
@@ -63,6 +64,24 @@ class AsTranslator:
 ])
 def test_a_family_is_a_page_of_blocks(parts):
     assert sum(len(inspect.getsource(part).splitlines()) for part in parts) <= 70
+
+
+@pytest.mark.parametrize("model", [
+    lambda c: Transformer(c), lambda c: LanguageModel(c), lambda c: EncoderOnly(c),
+    lambda c: Classifier(c, 3), lambda c: MaskedLanguageModel(c),
+    lambda c: VisionTransformer(c, n_classes=3, patch=4), lambda c: DecisionTransformer(c, 4, 2),
+])
+def test_every_matrix_of_the_layers_starts_by_xaviers_rule(model):
+    """Evenly drawn up to sqrt(6 / (inputs + outputs)): so the largest of 2,000 is close to it."""
+    torch.manual_seed(0)
+    layers = [
+        (name, matrix) for name, matrix in model(tiny_config(d_model=48)).named_parameters()
+        if ".layers." in name and matrix.dim() == 2
+    ]
+    assert len(layers) >= 6
+    for name, matrix in layers:
+        limit = (6 / sum(matrix.shape)) ** 0.5
+        assert 0.97 * limit < matrix.abs().max() <= limit, name
 
 
 # -------------------------------------------------------------------------------- language model

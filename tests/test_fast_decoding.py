@@ -236,7 +236,7 @@ def test_without_a_cache_it_refuses():
 # ---------------------------------------------------------------------------- several at a time
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [1, 2, 3])
 def test_a_parallel_map_is_a_map(threads):
     before, inside = torch.get_num_threads(), []
 

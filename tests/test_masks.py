@@ -57,3 +57,9 @@ def test_new_tokens_read_the_cache_and_each_other_backwards(start, length):
 
 def test_a_first_token_of_padding_is_hidden_from_itself():
     assert decoder_mask(torch.tensor([[5], [0]])).flatten().tolist() == [True, False]
+
+
+def test_the_masks_are_where_the_ids_are():
+    """"meta" stands for any device that is not the processor."""
+    ids = torch.ones(2, 4, dtype=torch.long, device="meta")
+    assert decoder_mask(ids).device.type == decoder_mask(ids, 3).device.type == "meta"
