@@ -303,3 +303,8 @@ def test_a_folder_is_the_same_from_wherever_it_is_named(tmp_path, monkeypatch):
 def test_without_datasets_a_mistyped_folder_is_named(without_datasets):
     with pytest.raises(ImportError, match="my_foldr is not a folder of .jsonl files; other data"):
         load_parallel("my_foldr")
+
+
+def test_a_source_is_a_name_or_a_folder():
+    with pytest.raises(TypeError, match="source is None; expected a name such as 'multi30k', or a"):
+        load_parallel(None, "de", "en")
