@@ -312,7 +312,7 @@ def _save_every(best):
         (3.0, 500.0),
     ],
     hint=(
-        "saving every n updates: what does it cost per update? And how many updates does a "
+        "what does saving every n updates cost per update? And how many updates does a "
         "crash lose, on average, if it may come at any of the n?",
         "per update, cost / n goes into saving, and n / 2 updates are lost once in `between`",
         "set the derivative of cost / n + n / (2 * between) with respect to n to zero",
