@@ -21,8 +21,9 @@ class MixtureOfExperts(nn.Module):
 
     n_shared: how many further networks every token uses (DeepSeekMoE; Dai et al. 2024).
     weighting: the weights of the answers. "share": those of the chosen experts sum to 1 (Mixtral;
-    Jiang et al. 2024). "probability": the router's own probabilities, so an unsure router's answers
-    are small (Switch; Fedus et al. 2021). "one": 1, with the gradient of the log-probability.
+    Jiang et al. 2024). "probability": the router's own probabilities, so where it is unsure, the
+    answers are small (Switch; Fedus et al. 2021). "one": 1, with the gradient of the
+    log-probability.
     """
 
     def __init__(
@@ -32,11 +33,11 @@ class MixtureOfExperts(nn.Module):
         if not 1 <= k <= n_experts:
             raise ValueError(f"k is {k}; each token uses between 1 and all {n_experts} experts.")
         if weighting not in ("share", "probability", "one"):
-            raise ValueError(f"no weighting {weighting!r}; it is 'share', 'probability' or 'one'.")
+            raise ValueError(f"{weighting!r} is no weighting: use 'share', 'probability' or 'one'.")
         if weighting == "share" and k == 1 < n_experts:
             raise ValueError(
                 "the share of a single expert is always 1, so the router would get no gradient: "
-                "with k=1 take weighting='probability' or 'one'."
+                "with k=1, use weighting='probability' or 'one'."
             )
         self.k, self.weighting = k, weighting
         self.router = nn.Linear(config.d_model, n_experts, bias=False)
@@ -112,7 +113,7 @@ class ExpertLanguageModel(LanguageModel):
     def __init__(self, config: ModelConfig, n_experts: int, hashed: bool = False, **settings):
         super().__init__(config)
         if hashed:
-            settings["weighting"] = "probability"  # which is 1
+            settings["weighting"] = "probability"  # always 1 for a fixed router
         for layer in self.decoder.layers:
             layer.feed_forward = MixtureOfExperts(config, n_experts, **settings)
             if hashed:

@@ -64,8 +64,8 @@ def policy_gradient_loss(
     """Write n texts, and raise the probability of those that earned more than the others.
 
     A text earns its reward minus `price` times the log-ratio of policy and reference, whose mean is
-    the KL divergence. The mean over the n texts is the baseline, as in GRPO (Shao et al. 2024),
-    which also divides by their standard deviation.
+    the KL divergence. The mean of what the n texts earned is the baseline, as in GRPO (Shao et al.
+    2024), which also divides by the standard deviation.
     """
     ids = write_texts(policy, n)
     log_p = log_probability(policy, ids)  # (n,)

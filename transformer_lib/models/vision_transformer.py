@@ -10,7 +10,7 @@ from transformer_lib.encoder import Encoder
 
 
 class VisionTransformer(nn.Module):
-    """Assigns each picture to one of n_classes (Dosovitskiy et al. 2021), n_encoder_layers deep.
+    """A Vision Transformer (Dosovitskiy et al. 2021), n_encoder_layers deep, for n_classes classes.
 
     A picture is cut into squares of `patch` by `patch` pixels, and a linear map turns each into a
     vector. A learned vector in front of them gathers what the head reads. config.max_len: at least
