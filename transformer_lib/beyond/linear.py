@@ -23,7 +23,7 @@ def orthogonal_directions(n: int, size: int, generator: torch.Generator | None =
     """
     groups = torch.randn(-(-n // size), size, size, generator=generator)
     q, r = torch.linalg.qr(groups)
-    # QR fixes the signs by a rule of its own; r's signs undo that, so that no side is favoured.
+    # QR fixes the signs by a rule; multiplying by r's signs undoes it, so no side is favoured.
     q = q * r.diagonal(dim1=-2, dim2=-1).sign()[:, None]
     directions = q.mT.flatten(0, 1)[:n]  # (n, size), length 1
     return directions * torch.randn(n, size, generator=generator).norm(dim=-1, keepdim=True)
@@ -42,8 +42,10 @@ def positive_features(x: Tensor, directions: Tensor) -> Tensor:
 def fourier_features(x: Tensor, directions: Tensor) -> Tensor:
     """sin and cos of w x: products average to e^(-|q - k|^2 / 2) (Peng et al. 2021, eq. 4).
 
-    If all vectors have the same length, that is e^(q k) up to a factor that the softmax cancels, so
-    RFA gives them all one length. Individual products can be negative. directions: (M / 2, K).
+    If all vectors have the same length, this equals e^(q k) up to a factor that the softmax
+    cancels, so RFA gives them all one length. Individual products can be negative.
+
+    directions: (M / 2, K).
     """
     angle = x @ directions.T  # (..., T, M / 2)
     return torch.cat([angle.sin(), angle.cos()], dim=-1) / directions.size(0) ** 0.5

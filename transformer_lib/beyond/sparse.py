@@ -29,7 +29,7 @@ def dilated(window: int, dilation: int) -> Rule:
 
 
 def strided(stride: int) -> Rule:
-    """Links to near keys, and every `stride`-th beyond (Sparse Transformer, Child et al. 2019)."""
+    """Links to nearby keys and every `stride`-th beyond (Sparse Transformer, Child et al. 2019)."""
     return lambda i, j: ((i - j).abs() < stride) | ((i - j) % stride == 0)
 
 
