@@ -144,6 +144,6 @@ def overturned(slip, again, share, length):
         expect(False, f"the share is right. But a series isn't {length:.3g} words long on average"
                + (f": {near[0]}" if near else ": with what probability does it end?"))
     return (
-        f"With the right prefix, {slip:.1%} of the words are wrong; when it reads its own writing, "
-        f"{right:.0%}, in series of {series:.1f}."
+        f"With the right prefix, {slip:.1%} of the words are wrong; when the decoder reads its own "
+        f"writing, {right:.0%}, in series of {series:.1f}."
     )

@@ -63,7 +63,7 @@ TEST = "a a a dog fish fish cat cat cat cat".split()
     ],
     hint=(
         "Counter(train_words).most_common(n) gives the n most frequent words, with their counts",
-        "make a set of those words, then count the running test words that are in it",
+        "make a set of those words, then count the test words that are in it, with repeats",
     ),
     wrong="that isn't the share of known test words",
     shrinks=False,
