@@ -33,7 +33,7 @@ def _spreads(shared=None, rest=None, of=lambda scores: scores, blocks=None):
     inputs=_table,
     vary=(dict(V=4, n=5), dict(V=8, n=2), dict(V=15, n=3, block=0.0), dict(V=3, n=4, block=2.0)),
     hint=(
-        "first take each variant's mean away from its row: what's left is luck, and the V means "
+        "first subtract each variant's mean from its row: what's left is luck, and the V means "
         "have used up V of the V * n numbers",
         "then each seed's mean over the variants: what's left has lost n - 1 more",
         "each spread is the root of a sum of squares divided by its degrees of freedom, "

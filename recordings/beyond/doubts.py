@@ -150,6 +150,6 @@ GATE = Gate(
     arms=("arm", "copies"),
     edge={"rate": (1e-3, 1e-3), "copies": {3}},
     did_not_learn=(
-        ({"part": "pairs", "rate": 2e-3}, "neither arm learns anything at a rate of 0.002"),
+        ({"part": "pairs", "rate": 2e-3}, "neither model learns anything at a rate of 0.002"),
     ),
 )

@@ -429,7 +429,7 @@ GATE = Gate(
         ({"part": "pairs", "arm": ["next", False]},
          "where the model without positions hadn't started to learn"),
         ({"part": "pairs", "arm": ["next", True]},
-         "In these longer runs neither arm learns anything at a rate of 0.002"),
+         "In these longer runs neither model learns anything at a rate of 0.002"),
     ),
     differs={
         "parameters": "With one layer shared it has 79,490",
