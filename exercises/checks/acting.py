@@ -199,7 +199,7 @@ def trajectory_tokens(states, actions, low, high, n_bins):
 
 
 @judged(5, hint=(
-        "four numbers",
+        "give four numbers",
         "let the gamble win rarely, and pay little but not nothing when it loses",
         "with win at 10, compare chance * 10 + (1 - chance) * lose with safe, and with half of "
         "safe",

@@ -157,7 +157,7 @@ def hand_in(name: str, part) -> bool | None:
     path = folder() / f"{name}.py"
     stays = f"your earlier one in {path}" if path.exists() else "the library's"
     if verdict is None:
-        print(f"○ {name}: not written yet; the model has {stays}.")
+        print(f"○ {name}: not written yet; the model uses {stays}.")
         return None
     if verdict:
         try:

@@ -200,7 +200,7 @@ def test_a_learner_with_only_attention(folder, capsys):
     for name in own.PARTS:
         answer = written(name) if name == "attention" else ...
         assert own.hand_in(name, answer) is (True if name == "attention" else None)
-    assert "○ loss: not written yet; the model has the library's." in capsys.readouterr().out
+    assert "○ loss: not written yet; the model uses the library's." in capsys.readouterr().out
     assert [*own.parts()] == ["attention"]
     assert "1 of 13 parts in my-transformer are yours." in repr(own.parts())
     model, src, tgt = random_model()
