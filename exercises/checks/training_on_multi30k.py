@@ -282,7 +282,7 @@ def further_training(guess):
     expect(number, f"write down one number; yours is {type(guess).__name__} {guess!r:.40}")
     expect(
         1 < guess < 100,
-        f"give the BLEU score in per cent, 0 to 100; the run before has {before['test']:.2f}",
+        f"give the BLEU score in per cent, 0 to 100; the original run has {before['test']:.2f}",
     )
     expect(
         guess < before["test"] + gain or guess > before["test"] + 10,
@@ -291,9 +291,9 @@ def further_training(guess):
     )
     expect(
         abs(guess - after["test"]) < 1,
-        f"{found}, close to the {before['test']:.2f} of the run before",
+        f"{found}, close to the {before['test']:.2f} of the original run",
     )
-    return f"{found.capitalize()}, where the run before had {before['test']:.2f}."
+    return f"{found.capitalize()}, where the original run had {before['test']:.2f}."
 
 
 def _lost(cost, between, every):
