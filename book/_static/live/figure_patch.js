@@ -61,7 +61,7 @@ export async function mount(root) {
     draw(found) {
       const { before, source, now, names } = found, d = difference(before, now);
       chips(found);
-      figure.show([["this sentence", before], ["the other", source], ["this with the other's vector", now, before]]);
+      figure.show([["this sentence", before], ["the other sentence", source], ["this sentence, with the other's vector", now, before]]);
       return `“${plain(names[0])}” was put where “${plain(names[1])}” was: “${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}.`;
     },
   });
