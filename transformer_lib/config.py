@@ -13,8 +13,8 @@ PAD, BOS, EOS, UNK = range(4)  # ids of the special tokens, in every vocabulary
 
 @dataclass(frozen=True)
 class BlockConfig:
-    """Sizes and choices of the layers, whatever they read. The defaults are the paper's base model
-    (table 3), with pre-norm.
+    """Sizes and options of the layers, whatever their input. The defaults are the paper's base
+    model (table 3), with pre-norm.
 
     Raises a ValueError that names the field if no model can be built with its value.
     """
