@@ -40,7 +40,7 @@ def _spreads(shared=None, rest=None, of=lambda scores: scores, blocks=None):
         "V * (n - 1) and (V - 1) * (n - 1)",
     ),
     wrong="these two numbers aren't the spreads",
-    shape="return two numbers, the spread without blocks and with them",
+    shape="return two numbers: the spread without blocks, then the spread with them",
     parts=("s", "s_r"),
     shrinks=False,
     tolerance=1e-3,  # sums of squares around 30 lose digits, and the slips are further away
@@ -158,4 +158,4 @@ def neighbours(perplexity, bleu, changes):
         "the claim fails at each step, as it should; but the changes' correlation isn't "
         f"{changes:g}, it's {'lower' if found < changes else 'higher'}",
     )
-    return f"The correlation: over the run {level:.2f}, between neighbours {found:+.2f}."
+    return f"The correlation is {level:.2f} over the run and {found:+.2f} between neighbours."

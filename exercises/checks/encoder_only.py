@@ -98,7 +98,7 @@ def _spread(ways, far=None):
     shape="return one Boolean per token",
     shrinks=False,
     slips={
-        "that is `chosen` itself: take in the other pieces of words": lambda word, chosen: chosen,
+        "that is `chosen` itself: add the other pieces of each word": lambda word, chosen: chosen,
         "a special token is True: tokens with word -1 are never hidden": (
             lambda word, chosen: (_together(word) & chosen[:, None, :]).any(-1)
         ),

@@ -46,7 +46,7 @@ CASES = [
     (ch.spreads, (lambda scores: in_double(scores.T),), False, "rows are variants"),
     (ch.spreads, (lambda scores: tuple(x**2 for x in in_double(scores)),), False, "variances"),
     (ch.spreads, (lambda scores: scores.std(),), False, "two values"),
-    (ch.neighbours, (DOWN, UP, 1), True, "over the run -0.92"),
+    (ch.neighbours, (DOWN, UP, 1), True, "is -0.92 over the run"),
     (ch.neighbours, (DOWN, UP, 0.95), True, "+1.00"),
     (ch.neighbours, (DOWN, UP, -0.92), False, "it's higher"),
     (ch.neighbours, (DOWN, UP, 2), False, "between -1 and 1"),
