@@ -164,7 +164,7 @@ def calendars_block() -> str:
                 what = calendar["after"]
             rows.append([week, what, ", ".join(due)])
         if calendar["weeks"][-1]:
-            rows.append(["then", calendar["after"], f"lab {load()['last_lab']} due"])
+            rows.append(["then", calendar["after"], ""])
         parts.append(f"### {calendar['name']}\n\n{table(['week', 'sessions', 'labs'], rows)}")
     return "\n\n".join(parts)
 

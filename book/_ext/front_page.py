@@ -88,7 +88,7 @@ def numbers() -> str:
     size = SHIPPED.stat().st_size / 1e6
     kept = json.loads(SHIPPED.with_name("examples.json").read_text(encoding="utf8"))["parameters"]
     facts = [
-        (f"{size:.1f} MB", f"hold the whole model on this page: {kept:,} parameters"),
+        (f"{size:.1f} MB", f"for the whole model on this page: {kept:,} parameters"),
         (f"{score['bleu']:.1f} BLEU", f"on {score['sentences']:,} new captions, German to English"),
         ("0 servers", "The model runs in your browser. What you type stays there."),
     ]
