@@ -69,7 +69,7 @@ TEST = "a a a dog fish fish cat cat cat cat".split()
     shrinks=False,
     large=lambda: (list(range(30_000)) * 2, list(range(0, 60_000, 2)), 30_000),
     slips={
-        "you count each different word once; every running word of the test counts": (
+        "you count each different word once; each occurrence in the test counts": (
             lambda train, test, n: _share(set(test), _frequent(train, n))
         ),
         "your vocabulary comes from the test words: that is the leak of this chapter": (

@@ -82,8 +82,9 @@ def _verdict(number, cause, evidence):
             f"In such a model, {SUSPECTS[other]}: add something that distinguishes the two",
         )
     return (
-        f'It is "{cause}". Your evidence holds for a second model with that cause, for none of '
-        f"{len(healthy)} healthy ones, and for none of the {len(SUSPECTS) - 1} with another cause."
+        f'The cause is "{cause}". Your evidence holds for a second model with that cause, for none '
+        f"of {len(healthy)} healthy ones, and for none of the {len(SUSPECTS) - 1} with another "
+        "cause."
     )
 
 

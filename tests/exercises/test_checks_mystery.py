@@ -36,7 +36,7 @@ def any_leak(model):
 
 
 CASES = [
-    (3, "no positions", ch.no_positions, 'It is "no positions". Your evidence holds for a second'),
+    (3, "no positions", ch.no_positions, 'The cause is "no positions". Your evidence holds for a'),
     (3, ..., ch.no_positions, "Not attempted"),
     (3, "no positions", lambda model: ..., "Not attempted"),
     (3, "no position", ch.no_positions, 'did you mean "no positions"?'),
