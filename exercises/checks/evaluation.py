@@ -163,7 +163,7 @@ def _mean(divide="reference"):
             _rate()([text.lower() for text in a], [text.lower() for text in b])
         ),
         "you divide by the longer of the two; the reference's words count": _rate("longer"),
-        "you compare characters, not words: one edit in nine is a word": lambda a, b: (
+        "you compare characters, not words: split the texts into words first": lambda a, b: (
             sum(map(edit_distance, a, b)) / sum(map(len, b))
         ),
         "the rate may be above 1, when there are more edits than words: don't cap it": (
@@ -245,7 +245,7 @@ def paired(answer):
 @judged(5, hint=(
         "give a set of numbers from 1 to 6",
         "for each, ask whether anything but the model differs: the test set, the unit of counting,"
-        " what was looked at to choose",
+        " the data that chose the checkpoint",
         "perplexity counts per token, so the tokens must be the same; a test set that chose a "
         "checkpoint is no longer a test",
     ), example={2, 5})
@@ -368,7 +368,7 @@ def _longest_run(text, reference):
 @judged(
     8,
     hint=(
-        "BLEU counts runs of up to four words, so a wrong word costs least at an end of the "
+        "BLEU counts runs of up to four words, so a wrong word costs least at either end of a "
         "sentence; and it doesn't know which words matter",
         "wrong and praised: one word each, such as a number, a colour, who does it, or a `not`",
         "right and blamed: other words for everything and another order, passive for active; "

@@ -180,7 +180,7 @@ specimen(
 specimen(
     "padding-masks-queries", "The padding mask hides queries instead of keys", "03_masks",
     ("    return (ids != PAD)[:, None, None, :]\n", "    return (ids != PAD)[:, None, :, None]\n"),
-    looks="In a batch, {right:.0%} are correct; one sentence at a time, {alone:.0%} are, with healthy "
+    looks="In a batch, {right:.0%} of the outputs are correct; one sentence at a time, {alone:.0%}, with healthy "
           "weights.",
     why="The last axis but one belongs to the queries, so real tokens go on reading padding. A "
     "target of one token fits by broadcasting, so decoding runs; longer ones may not even fit.",
@@ -204,7 +204,7 @@ specimen(
 specimen(
     "source-padding-read", "Cross-attention gets no mask", "10_decoder",
     ("self.cross_attention(y, memory, memory_mask))", "self.cross_attention(y, memory))"),
-    looks="In a batch, {right:.0%} are correct; one sentence at a time, {alone:.0%} are, with healthy "
+    looks="In a batch, {right:.0%} of the outputs are correct; one sentence at a time, {alone:.0%}, with healthy "
           "weights.",
     why="The source of a batch is padded to its longest sentence, and the decoder reads the memory "
         "of the padding as well.",
@@ -780,7 +780,7 @@ specimen(
 specimen(
     "first-end-ends-all", "The first sentence that ends, ends its whole batch", "15_decoding",
     ("        if done.all():\n", "        if done.any():\n"),
-    looks="In a batch, {right:.0%} are correct; one sentence at a time, {alone:.0%} are. Long sentences "
+    looks="In a batch, {right:.0%} of the outputs are correct; one sentence at a time, {alone:.0%}. Long sentences "
     "are cut off.",
     why="It's any in place of all: the loop stops as soon as one sentence has its <eos>.",
     hides="In every test with one sentence, or with sentences of equal length.",
@@ -791,7 +791,7 @@ specimen(
     "order-not-restored", "Sorted by length, and never put back", "15_decoding",
     ("            outputs[i] = decode_ids(ids, TARGET)\n",
      "            outputs[outputs.index(None)] = decode_ids(ids, TARGET)\n"),
-    looks="In a batch, {right:.0%} are correct; one sentence at a time, {alone:.0%} are. The outputs "
+    looks="In a batch, {right:.0%} of the outputs are correct; one sentence at a time, {alone:.0%}. The outputs "
           "read well.",
     why="Batches of similar length are quick, and they come in a different order from the sources.",
     hides="Until somebody reads sources and outputs side by side. The score is near zero.",

@@ -98,7 +98,7 @@ CASES = [
     (ch.wer, (wer(),), True, "Right"),
     (ch.wer, (lambda a, b: ...,), None, "Not attempted"),
     (ch.wer, (lambda a, b: sum(map(edits_of, a, b)),), False, "these are the edits"),
-    (ch.wer, (wer_of_characters,), False, "one edit in nine"),
+    (ch.wer, (wer_of_characters,), False, "into words first"),
     (ch.wer, (wer_word_by_word,), False, "yours is 0, expected 0.5"),
     (ch.paired, (paired(),), True, "Right"),
     (ch.paired, (lambda a, b, draws, seed: ...,), None, "Not attempted"),

@@ -289,7 +289,7 @@ case(
     "20_decoder_only",
     ("            x = x + attention(self.norms[2 * i](x), start, caches and caches[i], causal)\n",
      "            x = x + attention(self.norms[2 * i](x), 0, caches and caches[i], causal)\n"),
-    looks="Reading the whole text at once, it has a loss of {loss:.2f} and gets {right:.0%} "
+    looks="Reading the whole text at once, the model has a loss of {loss:.2f} and gets {right:.0%} "
     "right, like the healthy one. Writing token by token, it gets {written:.0%} of the copies "
     "right (healthy: "
           "{healthy[written]:.0%}).",

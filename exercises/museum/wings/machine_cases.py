@@ -227,7 +227,7 @@ case(
      "    total = torch.zeros_like(gradients[0])\n"),
     looks="The mean of 512 equal gradients is {gradient:.0%} of one of them (healthy: "
           "{healthy[gradient]:.0%}).",
-    why="The sum keeps 8 significant bits, so whatever is much smaller than it is lost. Keep the "
+    why="The sum keeps 8 significant bits, so adding a much smaller number changes nothing. Keep the "
     "sum "
         "in float32, as mixed precision does with its master weights.",
     hides="While you accumulate few batches. With many, and SGD, it looks as if the learning rate "
