@@ -28,7 +28,7 @@ def stream_batches(
 ) -> Batches:
     """Batches of streams: the ids to read, (B, S + T), and those to predict there, (B, S + T).
 
-    sources end with <eos>, targets are between <bos> and <eos>. At the source's positions
+    sources end with <eos>; targets begin with <bos> and end with <eos>. At the source's positions
     there is nothing to predict (PAD), or with count_source, the next token. With the same seed,
     batches hold the same pairs as those of training.translation_batches.
     """

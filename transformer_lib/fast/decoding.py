@@ -15,7 +15,7 @@ from transformer_lib.models.transformer import Transformer
 
 
 def for_decoding(model: nn.Module, sentences: int = 1, worth_compiling: int = 200) -> nn.Module:
-    """The fastest model that decodes this many sentences to the same ids, built from `model`.
+    """The fastest version of `model` for decoding this many sentences; it writes the same ids.
 
     On a CPU that's a DecodingModel, and from `worth_compiling` sentences on (fewer take less time
     than the C compiler) a CompiledModel, where there is a C compiler. Elsewhere, and for models
@@ -179,8 +179,8 @@ def largest(logits: Tensor, k: int, width: int = 100) -> tuple[Tensor, Tensor]:
     """The k largest numbers of each row and their ids, (rows, k) each: like topk, but faster.
 
     If a row is cut into blocks of `width`, its k largest numbers are in the k blocks with the
-    largest maxima: for any number outside, at least k inside are as large. So only those are
-    searched.
+    largest maxima: for any number outside, at least k inside are as large. So only those
+    blocks are searched.
     logits: (rows, V).
     """
     n_blocks = logits.size(1) // width

@@ -154,7 +154,7 @@ def products(device: torch.device, bf16: bool = False, n_tokens: int = 0) -> Ite
 
 
 class OneDnnProducts(TorchDispatchMode):
-    """Within its `with` block, oneDNN multiplies the CPU's float32 matrices, backwards as well.
+    """In its `with` block, oneDNN multiplies the CPU's float32 matrices, in the backward pass too.
 
     Otherwise torch leaves them to the linear algebra library that it was built with. That library
     is tuned to its own maker's processors: on another maker's, oneDNN may need only half the time.
