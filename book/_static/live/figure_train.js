@@ -84,7 +84,7 @@ export async function mount(root, { base }) {
     label();
     const { update, accuracy, ms } = now, place = onPlace(now.answers[chosen]);
     numbers.textContent = `Update ${update.toLocaleString("en")} of ${now.last.toLocaleString("en")}` + (losses.length ? ` · loss ${losses.at(-1)[1].toFixed(2)}` : "")
-      + ` · ${percent(accuracy)} of the tokens of new sequences right` + (ms ? ` · ${ms.toFixed(0)} ms per update` : "");
+      + ` · ${percent(accuracy)} of the tokens in new sequences right` + (ms ? ` · ${ms.toFixed(0)} ms per update` : "");
     announce(update, accuracy, place);
     drawCurve();
     map.replaceChildren(grid(now.answers[chosen], now.task), h("p", { class: "live-note" }, `Where the model looks, as the mean of both heads: the larger the square, the more attention. Frames mark the letter to be written.`));
