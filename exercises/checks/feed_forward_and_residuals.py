@@ -327,7 +327,7 @@ def sums_in_the_way(layers, rate, updates, with_two_layers):
     expect_one_of("with_two_layers", with_two_layers, ("with", "without", "undecided"))
     expect(
         with_two_layers == ends_lower(two[True], two[False], ("with", "without")),
-        "the square is right, but the prediction for two layers, at the same rate and number of "
+        "the setting is right, but the prediction for two layers, at the same rate and number of "
         "updates, isn't. Which has the longer way to go, a gradient through one layer or through "
         "two?",
     )
