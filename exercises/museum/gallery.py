@@ -53,7 +53,7 @@ def compared(value, healthy, form):
     given = format(value, form)
     if round(healthy[0], 2) <= round(value, 2) <= round(healthy[1], 2):  # as they are printed
         return f"{given}, as in healthy runs ({low} to {high})"
-    way = "less" if value < healthy[0] else "more"
+    way = "lower" if value < healthy[0] else "higher"
     return f"{given}, {way} than in healthy runs ({low} to {high})"
 
 
@@ -182,7 +182,7 @@ def _evidence(name):
         parts.append(_table(record))
     if "says" in specimen.shows:
         said = record["breaks"][specimen.law]
-        parts.append(f"<p>A test says: <q>{html.escape(said)}</q>.</p>")
+        parts.append(f"<p>A test reports: <q>{html.escape(said)}</q>.</p>")
     return f'<div class="museum-evidence">{"".join(parts)}</div>'
 
 

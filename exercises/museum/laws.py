@@ -327,7 +327,7 @@ def the_loss_equals_pytorchs(p):
     for smoothing in (0.0, 0.1):
         ours = p.label_smoothed_cross_entropy(logits, targets, smoothing)
         theirs = F.cross_entropy(logits, targets, label_smoothing=smoothing, ignore_index=0)
-        assert close(ours, theirs), f"{ours:.3f}; PyTorch's is {theirs:.3f}"
+        assert close(ours, theirs), f"the loss is {ours:.3f}; PyTorch's is {theirs:.3f}"
 
 
 @law
@@ -392,7 +392,9 @@ def an_update_takes_its_own_gradient(p):
     p.sequence_loss(model, batch).backward()
     norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0).item()
     for weight, given in zip(model.parameters(), second, strict=True):
-        assert close(weight.grad, given, 1e-4), f"not the gradient of its batch, of norm {norm:.1f}"
+        assert close(weight.grad, given, 1e-4), (
+            f"the gradient isn't the batch's own, whose norm is {norm:.1f}"
+        )
 
 
 # --------------------------------------------------------------------------------------------- data
@@ -437,7 +439,7 @@ def interrupted_is_uninterrupted(p):
     for _ in range(3):
         after.update()
     far = max(abs(a - b) for a, b in zip(whole.curve[3:], after.curve[-3:], strict=True))
-    assert far < 1e-5, f"after going on, the loss differs by up to {far:.3f}"
+    assert far < 1e-5, f"after the interruption, the losses differ by up to {far:.3f}"
 
 
 @law
@@ -561,7 +563,7 @@ def decoding_starts_as_training_did(p):
     model.decode = lambda tgt, *rest: read.append(tgt) or decode(tgt, *rest)
     p.greedy_decode(model, letters(1, 5))
     first = p.make_batch(p.make_pairs(1))[1][0, 0].item()
-    assert read[0][0, 0].item() == first, "decoding starts with another token than training"
+    assert read[0][0, 0].item() == first, "decoding and training start with different tokens"
 
 
 @law

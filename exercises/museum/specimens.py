@@ -146,7 +146,7 @@ specimen(
 specimen(
     "mask-of-the-past", "The causal mask is upside down", "03_masks",
     ("dtype=torch.bool).tril()\n", "dtype=torch.bool).triu()\n"),
-    looks="Training loss {loss}, validation loss {validation}. It writes one letter again and "
+    looks="Training loss {loss}; validation loss {validation}. It writes one letter again and "
           "again. Correct translations: {share}.",
     why="triu keeps the diagonal and what's above it, so every position reads itself and the future.",
     hides="Until something is decoded, because then there's no future to read.",
@@ -157,7 +157,7 @@ specimen(
 specimen(
     "mask-one-too-far", "The causal mask lets one token too many through", "03_masks",
     ("dtype=torch.bool).tril()\n", "dtype=torch.bool).tril(diagonal=1)\n"),
-    looks="Training loss {loss}, validation loss {validation}. The outputs don't end. "
+    looks="Training loss {loss}; validation loss {validation}. The outputs don't end. "
     "Correct translations: {share}.",
     why="Position t predicts token t + 1, and diagonal=1 shows it exactly that token.",
     hides="Until something is decoded. At a glance, a picture of the mask looks right.",
@@ -169,7 +169,7 @@ specimen(
     "masks-joined-by-or", "Two masks are combined with “or”", "03_masks",
     ("            mask = mask & padding_mask(tgt)\n", "            mask = mask | "
     "padding_mask(tgt)\n"),
-    looks="Training loss {loss}, validation loss {validation}. Most outputs are empty. "
+    looks="Training loss {loss}; validation loss {validation}. Most outputs are empty. "
           "Correct translations: {share}.",
     why="A key may be read if it's both earlier and real. With “or”, every "
     "real token may be read, future ones included.",
@@ -279,7 +279,7 @@ specimen(
     "heads-not-transposed", "Heads are split by a view, without the transpose", "04_multi_head_attention",
     ("        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)\n",
      "        return x.reshape(x.size(0), self.n_heads, x.size(1), -1)\n"),
-    looks="Training loss {loss}, validation loss {validation}. Correct translations: {share}.",
+    looks="Training loss {loss}; validation loss {validation}. Correct translations: {share}.",
     why="The shape is right and the numbers are not: a head gets whole tokens instead of a slice "
     "of each, and a position contains features of several tokens, later ones included.",
     hides="Until something is decoded. In a model that doesn't decode, for good: it trains all the "
@@ -292,7 +292,7 @@ specimen(
     "heads-not-joined", "Heads are joined by a view, without the transpose back", "04_multi_head_attention",
     ("        return x.transpose(1, 2).flatten(2)\n",
      "        return x.reshape(x.size(0), x.size(2), -1)\n"),
-    looks="Training loss {loss}, validation loss {validation}. Correct translations: {share}.",
+    looks="Training loss {loss}; validation loss {validation}. Correct translations: {share}.",
     why="A token's new vector is made from one head's outputs for several tokens.",
     hides="Until something is decoded. (Where it was found, a test of training had passed all the "
     "same: the task was to copy.)",
@@ -356,7 +356,7 @@ specimen(
     "unbiased=False)\n",
      "        mean = x.mean(1, keepdim=True)\n        variance = x.var(1, keepdim=True, "
      "unbiased=False)\n"),
-    looks="Training loss {loss}, validation loss {validation}. Correct translations: {share}.",
+    looks="Training loss {loss}; validation loss {validation}. Correct translations: {share}.",
     why="Axis 1 is the tokens of a sentence. The mean tells each position about the later ones, "
     "and in decoding, one token at a time, x - mean is zero.",
     hides="Until something is decoded token by token.",
@@ -495,8 +495,8 @@ specimen(
     "output-too-large", "The output projection starts far too large", "11_whole_model",
     ("        nn.init.normal_(self.output.weight, std=d_model**-0.5)\n",
      "        nn.init.normal_(self.output.weight)\n"),
-    looks="The first loss is {first:.1f}; guessing among all tokens gives {guess:.1f}. The last: "
-          "{loss}. Correct translations: {share}.",
+    looks="The first loss is {first:.1f}; guessing among all tokens gives {guess:.1f}. At the "
+          "end: {loss}. Correct translations: {share}.",
     why="With rows of standard deviation 1, as nn.Embedding makes them, the logits have a standard "
     "deviation of sqrt(d_model), and the untrained model is sure of nonsense. With tied "
     "weights, the embedding is too large as well.",
@@ -657,8 +657,8 @@ specimen(
     "test-in-training", "Sentences that are in the data twice get into the test set", "14_multi30k_data",
     ("    return [pair for pair in pairs[held_out:] if pair not in test], test\n",
      "    return pairs[held_out:], test\n"),
-    looks="Training loss {loss}. The program reports {reported:.0%}, the healthy one "
-    "{healthy[reported]:.0%}.",
+    looks="Training loss {loss}. The program reports a score of {reported:.0%}, "
+    "the healthy one {healthy[reported]:.0%}.",
     why="The data are split by their place in the file, and the file has duplicates.",
     hides="For good: nothing in the log shows it, and everybody believes the score.",
     law="no_test_sentence_is_trained_on", shows=("curve", "says"),
@@ -758,7 +758,7 @@ specimen(
     "no-cache", "The whole prefix is computed again at every step", "15_decoding",
     ("        hidden = model.decode(ids[:, step:], memory, padding_mask(src), caches)\n",
      "        hidden = model.decode(ids, memory, padding_mask(src))\n"),
-    looks="Correct translations: {share}. It takes longer, and more so for longer sentences.",
+    looks="Correct translations: {share}. Decoding takes longer, and more so for longer sentences.",
     why="Keys and values of earlier tokens never change, and yet they're computed again for each "
     "token.",
     hides="Until a long text comes along: the number of positions computed grows with the square of "
@@ -806,7 +806,8 @@ specimen(
      "    src, tgt = make_batch(pairs)\n"
      "    right = model.eval()(src, tgt[:, :-1]).argmax(-1) == tgt[:, 1:]\n"
      "    return right[tgt[:, 1:] != PAD].float().mean().item()\n"),
-    looks="The program reports {reported:.0%}. Correct translations from the sources only: {share}.",
+    looks="The program reports a score of {reported:.0%}. Correct translations from the "
+    "sources only: {share}.",
     why="Fed with the right prefix, the model only has to guess one letter at a time, and a "
     "mistake has no consequences.",
     hides="For good: it's the number that goes into the table.",

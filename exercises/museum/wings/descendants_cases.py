@@ -78,7 +78,7 @@ def only_what_is_hidden_is_learned(p):
     p.hidden_loss(logits, ids, hidden).backward()
     asked = logits.grad.abs().sum(-1) > 0
     assert torch.equal(asked, hidden), (
-        f"two places were hidden, and the loss asks for {int(asked.sum())}"
+        f"two places were hidden, but the loss counts {int(asked.sum())}"
     )
 
 
