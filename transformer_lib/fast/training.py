@@ -129,7 +129,7 @@ class Dropout(dropout.Dropout):
 def products(device: torch.device, bf16: bool = False, n_tokens: int = 0) -> Iterator[None]:
     """Choose how the `with` block multiplies float32 matrices. Weights and results stay float32.
 
-    bf16: round inside the products, to bf16 on a CPU (where "bf16" means no more than that) or to
+    bf16: round inside the products, to bf16 on a CPU (all that "bf16" does there) or to
     TF32 on a GPU (in products that autocast leaves in float32). That is faster where the processor
     has instructions for it; elsewhere nothing is rounded. The setting is torch's own, holds for all
     threads of the process, and is restored at the end. n_tokens: the number of tokens in a batch,
