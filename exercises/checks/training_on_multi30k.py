@@ -264,7 +264,7 @@ def _halved(states):
 @judged(7, hint=(
         "write down a BLEU score before you look",
         "how much did validation gain? Will the test set gain as much?",
-        "expect no more than the score before plus the gain on validation: how much will be left?",
+        "expect at most the score before plus the gain on validation: how much of it will be left?",
     ), example=39.9)
 def further_training(guess):
     from transformer_lib.runs.pretrained import results_dir  # not in a page, which has no files
@@ -286,7 +286,7 @@ def further_training(guess):
     )
     expect(
         guess < before["test"] + gain or guess > before["test"] + 10,
-        "that assumes the test set gains what the validation set gained, but it had no part in "
+        "that assumes the same gain as on the validation set, but the test set had no part in "
         f"the choices: {found}",
     )
     expect(
