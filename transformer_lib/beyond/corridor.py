@@ -62,7 +62,7 @@ class Agent(nn.Module):
 def rewards_of(actions: Tensor, turn: Tensor) -> tuple[Tensor, Tensor]:
     """actions: (B, T), turn: (B,) -> rewards (B, T), alive (B, T) bool: True where a step is made.
 
-    Each step forward through the corridor earns its share of 1, and the right turn earns 1 more.
+    Each step forward through the corridor earns its share of 1, and the correct turn earns 1 more.
     Any other action is a bump into the wall, which ends the walk.
     """
     forward = actions == FORWARD
@@ -97,7 +97,7 @@ def policy_gradient_loss(agent: Agent, walks: Walks, entropy: float = 0.05) -> T
 
 
 def told_loss(agent: Agent, walks: Walks) -> Tensor:
-    """The control: nothing is earned; instead each step's right action is given (cross-entropy)."""
+    """The control: no rewards; instead each step's correct action is given (cross-entropy)."""
     logits, _ = agent(walks.sights)  # (B, T, 3)
     right = torch.full_like(walks.sights, FORWARD)
     right[:, -1] = walks.turn
@@ -123,7 +123,7 @@ def walk(
 ) -> list[tuple[int, float, float]]:
     """Learn from 32 new walks per update; return (update, *progress) for every 25th update.
 
-    until: ends the training run when the right turn has been this likely three times in a row.
+    until: ends the training run when the correct turn has been this likely three times in a row.
     """
     test = draw_walks(256, length, torch.Generator().manual_seed(12345))
     curve = [(0, *progress(agent, test))]
