@@ -446,12 +446,12 @@ def squeezed(width, updates, of_eight):
         [r["whole"][r["steps"].index(updates)][symbols] for r in runs] for symbols in ("5", "8")
     )
     told = f"{min(five):.0%} to {max(five):.0%} of the sentences of five symbols are right"
-    expect(min(five) > 0.5, f"there {told}, seed by seed; every seed needs more than half")
+    expect(min(five) > 0.5, f"there {told}, depending on the seed; every seed needs more than half")
     expect_share(of_eight)
     expect(
         abs(of_eight - sum(eight) / len(eight)) <= 0.1,
-        f"the square is right, but your prediction for eight symbols, {of_eight:.0%}, is more than "
-        "10 points off. What happened with eight symbols while five were being learned?",
+        f"the setting is right, but your prediction for eight symbols, {of_eight:.0%}, is more "
+        "than 10 points off. What happened with eight symbols while five were being learned?",
     )
     return f"{told.capitalize()}, and {min(eight):.0%} to {max(eight):.0%} of those of eight."
 

@@ -22,7 +22,8 @@ def _shares(p, threshold=0.99):
 @judged(
     1,
     hint=(
-        "go step by step and keep a running sum; a place runs while it's below the threshold",
+        "go step by step and keep a running sum; a place runs while that sum is below the "
+        "threshold",
         "the step at which the sum reaches the threshold gets what is left, 1 minus the shares "
         "before it",
         "if the sum never gets there, that step is the last one",

@@ -52,7 +52,8 @@ by_hand = values(
 @judged(
     2,
     hint=(
-        "take e to the power of minus the squared distance, and divide it by the sum of all three",
+        "for each neighbour, take e to the power of minus the squared distance; then divide by the "
+        "sum of all three",
         "the neighbours' share for dog: (e^0 + e^-2) over (e^0 + e^-2 + e^-0.5)",
         "then mix: 0.75 * 0.2 + 0.25 * that share",
     ),

@@ -321,7 +321,7 @@ def two_heads(cheaper, harmful, dearer):
     expect(
         harmful == min(first, second, key=single.get),
         f"`cheaper` is right, but once the other is silent, head {harmful} isn't the one that does "
-        "harm: with only that head removed, the loss rises more than with both",
+        "harm: with only that head removed, the loss rises more than with both removed",
     )
     found = _two_heads("dearer", dearer)
     expect(
