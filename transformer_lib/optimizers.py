@@ -33,7 +33,7 @@ class Muon(torch.optim.Adam):
         self.momentum = momentum
         inside = [m for m in model.modules() if isinstance(m, (MultiHeadAttention, FeedForward))]
         matrices = dict.fromkeys(p for part in inside for p in part.parameters() if p.ndim == 2)
-        self.matrices: dict[torch.Size, list[Tensor]] = {}  # by shape, one product for each
+        self.matrices: dict[torch.Size, list[Tensor]] = {}  # one batched product for each shape
         for p in matrices:
             self.matrices.setdefault(p.shape, []).append(p)
 
@@ -46,7 +46,7 @@ class Muon(torch.optim.Adam):
             if not matrices:
                 continue
             steps = orthogonalize(torch.stack([self._averaged(p) for p in matrices]))
-            length = 0.2 * math.sqrt(max(shape))  # Adam's steps: about 0.2 for each number
+            length = 0.2 * math.sqrt(max(shape))  # Adam moves a weight by about 0.2 times the rate
             for p, step in zip(matrices, steps, strict=True):
                 p.sub_(step, alpha=rate * length)
                 p.grad = None  # so that Adam skips it

@@ -45,7 +45,7 @@ STALLED = {
     "nothing": "Without warm-up, post-norm doesn't get beyond guessing",
     **dict.fromkeys(REFUTED, "Only the last one survives"),
     "full rate for 30, then a tenth": "The network looks lost for the next 120 updates",
-    "warm-up, 10 steps": "two of three seeds do hardly better than guessing at update 120",
+    "warm-up, 10 steps": "two of three seeds do hardly better than guessing",
     "sublayers start at 5": "whereas post-norm with such sublayers doesn't get beyond guessing",
 }
 POST_NORM = {"part": "stall", "norm_first": False}
