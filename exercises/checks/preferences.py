@@ -273,13 +273,13 @@ def misled(before, likes, reward):
     share = ((often * agrees).sum() / often.sum()).item()
     expect(
         share >= 0.9,
-        f"the reward model agrees with the judge on {share:.0%} of the pairs that the reference "
+        f"the reward model agrees with her on {share:.0%} of the pairs that the reference "
         "writes; 90 % are needed, so let the pairs on which it is wrong be rare",
     )
     best = (before.log() + reward / 0.1).softmax(-1)
     now, then = (best @ likes).item(), (before @ likes).item()
     expect(
         now < then,
-        f"at a price of 0.1 she likes what is written at {now:.2f}, and at the beginning at "
-        f"{then:.2f}: nobody was misled",
+        f"at a price of 0.1 the texts are worth {now:.2f} to her on average, and those of the "
+        f"reference {then:.2f}: nobody was misled",
     )

@@ -177,8 +177,8 @@ def _turned():
         "give two tensors of 64 whole numbers, with each of 0 to 63 once",
         "harmless: the same reordering within every patch, or of whole patches, can be undone by "
         "the weights that read a patch",
-        "harmful: send the pixels of each old patch to four different new ones, for example with a"
-        " transpose of the 64 places as an 8 x 8 table of your choice",
+        "harmful: send the pixels of each old patch to four different new ones, for example by "
+        "listing the pixels patch by patch, as an 8 x 8 table, and transposing it",
     ), example=_turned())
 def pixel_orders(harmless, harmful):
     patch_of = F.unfold(torch.arange(64.0).view(1, 1, 8, 8), 2, stride=2)[0].T.long()  # (16, 4)
@@ -204,7 +204,7 @@ def pixel_orders(harmless, harmful):
     )
     expect(
         (inside == inside[:1]).all(),
-        "`harmless` reorders the pixels inside some patches in another way than inside others: "
+        "`harmless` reorders the pixels in different ways inside different patches: "
         "one linear map serves all patches, and cannot undo both",
     )
     mixed = found["harmful"][..., 0].sort(-1).values
