@@ -100,7 +100,7 @@ def _told_spans(given, expected, ids, first, second, gap):
     if twice:
         return f"in both source and target: {twice}; what the source shows is not lost"
     if target != expected[1]:
-        return f"the target you were given was right: {expected[1]}; yours is {target}"
+        return f"the given function's target was right: {expected[1]}; yours is {target}"
     return f"the source of {ids} should be {expected[0]}; yours is {source}"
 
 
