@@ -137,7 +137,7 @@ LEARNS_LESS = Question(
         breaks("every_parameter_learns"),
         no=Question(
             "Are the updates wrong: the rate, the gradient, the loss itself?",
-            "Print the rate of each update, compare the gradient with that of its batch alone, and "
+            "Print the rate of each update, compare the gradient with its own batch's, and "
             "the loss of one batch with PyTorch's.",
             breaks(
                 "the_rate_rises_and_falls", "an_update_takes_its_own_gradient",
@@ -178,7 +178,7 @@ OUTPUTS_WRONG = Question(
 )
 
 ROOT = Question(
-    "Does it stop with an error, or does nan or inf appear, if only for some inputs?",
+    "Does the program stop with an error, or does nan or inf appear, if only for some inputs?",
     "Try a source that is longer than all the others, an empty one, and half precision.",
     fails,
     yes=Question(
@@ -187,7 +187,7 @@ ROOT = Question(
         fails_in_training,
     ),
     no=Question(
-        "Does it appear only after a run has been interrupted and resumed?",
+        "Does the trouble appear only after a run has been interrupted and resumed?",
         "Run ten updates in one go, then five, a checkpoint and five more: are the losses equal?",
         lambda r, h: "interrupted_is_uninterrupted" in r["breaks"] and "before" in r,
         no=Question(
@@ -196,7 +196,7 @@ ROOT = Question(
             lambda r, h: trained_well(r, h) and writes_worse(r, h),
             yes=OUTPUTS_WRONG,
             no=Question(
-                "Does it learn less than it should?",
+                "Does the model learn less than it should?",
                 "Compare with a run that is known to be good: is the loss higher, or are fewer "
                 "outputs right?",
                 lambda r, h: not trained_well(r, h) or writes_worse(r, h),

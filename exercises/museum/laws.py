@@ -154,7 +154,7 @@ def the_norm_equals_pytorchs(p):
     for size in (1.0, 1e-3):
         x = size * torch.randn(20, 16)
         far = (ours(x) - theirs(x)).abs().max().item()
-        assert far < 1e-4, f"differs from nn.LayerNorm by up to {far:.3f}"
+        assert far < 1e-4, f"the norm differs from nn.LayerNorm by up to {far:.3f}"
 
 
 @law
@@ -377,7 +377,9 @@ def many_small_batches_equal_one_large(p):
             nn.utils.clip_grad_norm_ = clip
         found.append(norms[0])
     ratio = (found[0].norm() / found[1].norm()).item()
-    assert close(*found, tolerance=1e-5), f"the gradient is {ratio:.2f} times as long"
+    assert close(*found, tolerance=1e-5), (
+        f"the gradient is {ratio:.2f} times as long as it should be"
+    )
 
 
 @law
@@ -513,8 +515,8 @@ def a_sentence_is_decoded_alike_in_company(p):
     together = p.greedy_decode(model, p.pad(sources)).tolist()
     for source, output in zip(sources, together, strict=True):
         alone = p.greedy_decode(model, p.pad([source])).tolist()[0]
-        assert alone == source, f"of {source}, {alone} is written"
-        assert output[: len(alone)] == alone, f"alone {alone}, in the batch {output}"
+        assert alone == source, f"for {source}, {alone} is written"
+        assert output[: len(alone)] == alone, f"decoded on its own: {alone}; in the batch: {output}"
         assert set(output[len(alone) :]) <= {0}, "something comes after <eos>"
 
 
@@ -617,8 +619,8 @@ def the_beam_finds_what_greed_misses(p):
         for length in range(4)
         for ids in ([*body, 2] for body in product((4, 5), repeat=length))
     )
-    assert found == best[1], f"finds {found}, the best is {best[1]}"
-    assert abs(score - best[0]) < 1e-3, f"scores it {score:.2f}, it has {best[0]:.2f}"
+    assert found == best[1], f"beam search finds {found}; the best is {best[1]}"
+    assert abs(score - best[0]) < 1e-3, f"the score is {score:.2f}; it should be {best[0]:.2f}"
 
 
 @law

@@ -146,7 +146,7 @@ specimen(
 specimen(
     "mask-of-the-past", "The causal mask is upside down", "03_masks",
     ("dtype=torch.bool).tril()\n", "dtype=torch.bool).triu()\n"),
-    looks="Training loss {loss}; validation loss {validation}. It writes one letter again and "
+    looks="Training loss {loss}; validation loss {validation}. The model writes one letter again and "
           "again. Correct translations: {share}.",
     why="triu keeps the diagonal and what's above it, so every position reads itself and the future.",
     hides="Until something is decoded, because then there's no future to read.",
@@ -246,7 +246,7 @@ specimen(
     looks="Training loss {loss}. Correct translations: {share}.",
     why="Scores grow with the width of a head, so the softmax starts out sharper, and training "
     "starts from a different point.",
-    hides="For a long time: it does learn, only worse, and that looks like a badly chosen learning "
+    hides="For a long time: the model does learn, only worse, and that looks like a badly chosen learning "
     "rate.",
     law="scores_have_unit_variance", source=GITHUB + "PAIR-code/tiny-transformers/issues/71",
     confused_with=("scale-of-the-model", "embedding-not-scaled", "norm-unbiased"),
@@ -370,7 +370,7 @@ specimen(
     looks="Training loss {loss}. Correct translations: {share}.",
     why="The name x is reused, so what should go through untouched is normalised at every "
     "sublayer.",
-    hides="For good: it trains, only somewhat worse. PyTorch's own norm_first had this bug at first.",
+    hides="For good: the model trains, only somewhat worse. PyTorch's own norm_first had this bug at first.",
     law="a_silent_sublayer_changes_nothing", source=GITHUB + "pytorch/pytorch/issues/61165",
     shows=("curve",),
     confused_with=("final-norm-forgotten", "norm-unbiased", "layers-in-a-list"),
@@ -383,7 +383,7 @@ specimen(
     "healthy program's is {healthy[first]:.1f}.",
     why="Post-norm ends in a norm anyway. If you turn it into pre-norm, you have to add one at "
     "the end.",
-    hides="For good: it trains just as well. Only the first loss gives it away.",
+    hides="For good: the model trains just as well. Only the first loss gives it away.",
     law="the_output_keeps_its_size_with_depth", source=PUBLIC,
     confused_with=("residual-normalised", "output-too-large", "norm-one-gain"),
 )
@@ -394,7 +394,7 @@ specimen(
     looks="Training loss {loss}. Correct translations: {share}.",
     why="The numbers in a row start at a size of 1 / sqrt(d_model), and the positions drown them; "
         "training has to make them grow first.",
-    hides="For a long time: it does learn, only later.",
+    hides="For a long time: the model does learn, only later.",
     law="letters_and_places_have_one_size",
     confused_with=("scale-forgotten", "positions-forgotten", "rate-by-epoch"),
 )
@@ -445,7 +445,7 @@ specimen(
     looks="In a model of one layer, there's nothing to see. In a model of two, parameters are "
     "missing.",
     why="A list times n contains the same object n times, so the layers share their weights.",
-    hides="For good: it trains, only somewhat worse. The parameter count gives it away.",
+    hides="For good: the model trains, only somewhat worse. The parameter count gives it away.",
     law="every_layer_has_weights_of_its_own", source=GITHUB + "espnet/espnet/issues/1278",
     shows=("says",), runs="used",
     confused_with=("layers-start-alike", "layers-in-a-list", "norm-one-gain"),
@@ -793,7 +793,7 @@ specimen(
      "            outputs[outputs.index(None)] = decode_ids(ids, TARGET)\n"),
     looks="In a batch, {right:.0%} of the outputs are correct; one sentence at a time, {alone:.0%}. The outputs "
           "read well.",
-    why="Batches of similar length are quick, and they come in a different order from the sources.",
+    why="Sorting by length saves padding, but the outputs then come in a different order from the sources.",
     hides="Until somebody reads sources and outputs side by side. The score is near zero.",
     law="outputs_come_back_in_order", runs="used", shows=("outputs", "says"),
     confused_with=("mask-other-convention", "vocabularies-swapped", "first-end-ends-all"),

@@ -120,7 +120,7 @@ class DeepLanguageModel(LanguageModel):
 def losses_of_layers(
     model: DeepLanguageModel, batch: tuple[Tensor, Tensor], progress: float
 ) -> Tensor:
-    """The loss of the last layer, plus, early in training, the losses of those below it.
+    """The mean of the last layer's loss and, early in training, the losses of those below it.
 
     Layer l of n counts until l / 2n of the training run is over, so in the second half only the
     last layer does. progress: from 0 to 1. batch: as in stream_loss.

@@ -132,8 +132,8 @@ def products(device: torch.device, bf16: bool = False, n_tokens: int = 0) -> Ite
     bf16: round inside the products, to bf16 on a CPU (all that "bf16" does there) or to
     TF32 on a GPU (in products that autocast leaves in float32). That is faster where the processor
     has instructions for it; elsewhere nothing is rounded. The setting is torch's own, holds for all
-    threads of the process, and is restored at the end. n_tokens: the number of tokens in a batch,
-    if speed matters: OneDnnProducts only pays off for large batches. No effect with bf16.
+    threads of the process, and is restored at the end. n_tokens: the number of tokens in a batch;
+    above 1024, OneDnnProducts pays off and is used. No effect with bf16.
     device: where the products are computed.
     """
     cpu = torch.device(device).type == "cpu"

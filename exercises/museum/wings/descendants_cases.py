@@ -275,7 +275,7 @@ case(
     ("        q, k = rotary(q, start), rotary(k, start)\n",
      "        q, k, v = (rotary(x, start) for x in (q, k, v))\n"),
     looks="Loss {loss:.2f} (healthy: {healthy[loss]:.2f}), and {written:.0%} of the copies are right. "
-          "But after 40 other letters, {later:.0%} of the same letters are right (healthy: "
+          "But with 40 other letters in front, {later:.0%} of the copied letters are right (healthy: "
           "{healthy[later]:.0%}).",
     why="With queries and keys rotated, a score depends only on the distance between two tokens. A "
         "rotated value still carries its own place, so the output depends on places that training "
@@ -290,7 +290,7 @@ case(
     ("            x = x + attention(self.norms[2 * i](x), start, caches and caches[i], causal)\n",
      "            x = x + attention(self.norms[2 * i](x), 0, caches and caches[i], causal)\n"),
     looks="Reading the whole text at once, the model has a loss of {loss:.2f} and gets {right:.0%} "
-    "right, like the healthy one. Writing token by token, it gets {written:.0%} of the copies "
+    "of the letters right, like the healthy one. Writing token by token, it gets {written:.0%} of the copies "
     "right (healthy: "
           "{healthy[written]:.0%}).",
     why="The prompt's keys were rotated for their own places. A new token that's rotated for place 0 "

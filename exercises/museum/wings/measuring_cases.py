@@ -195,7 +195,7 @@ case(
     "perplexity-per-token", "Perplexities per token of two vocabularies are compared", "scaling",
     ("    return math.exp(-sum(log_probabilities) / len(text.split()))\n",
      "    return math.exp(-sum(log_probabilities) / len(log_probabilities))\n"),
-    looks="A model that counts letters has a perplexity of {letters:.1f}, one that counts subwords "
+    looks="A model of letters has a perplexity of {letters:.1f}, a model of subwords "
           "{subwords:.1f}, so the letters seem to win. Per word, the same two models have "
           "{healthy[letters]:,.0f} and {healthy[subwords]:,.0f}.",
     why="A letter is easier to guess than a subword, but a text has more of them. Divide by "
@@ -222,7 +222,7 @@ case(
     ("    best = max(range(len(validation)), key=validation.__getitem__)\n",
      "    best = max(range(len(test)), key=test.__getitem__)\n"),
     looks="Of 20 simulated settings that are equally good, the one in the table scores {gain:.2f} "
-          "BLEU above the truth, on average over 500 tables (healthy: {healthy[gain]:.2f}).",
+          "BLEU above its true score, on average over 500 tables (healthy: {healthy[gain]:.2f}).",
     why="The highest of 20 noisy numbers owes its place to its noise. Fresh data has other noise, "
         "so the gain is gone.",
     hides="Until the chosen setting is scored on fresh data.",
