@@ -300,8 +300,8 @@ def better_bargain(order, pool, at_512):
     advice, found = tried["the library's", 30], tried[order, pool]
     padding = [sum(r["padding"]) / len(r["padding"]) for r in (advice, found)]
     told = (
-        f"{padding[1]:.1%} padding and {found['again']:.1%} of the batch-mates met again; the "
-        f"advice has {padding[0]:.1%} and {advice['again']:.1%}"
+        f"{padding[1]:.1%} padding with your order, and {found['again']:.1%} of the batch-mates "
+        f"meet again; with the advice, {padding[0]:.1%} and {advice['again']:.1%}"
     )
     expect(
         found["again"] <= advice["again"],
@@ -317,7 +317,7 @@ def better_bargain(order, pool, at_512):
         f"{'less' if at_512 > right else 'more'}: how much padding does your order leave, however "
         "few sentences there are in a batch?",
     )
-    return f"{told}; in batches of 512 tokens it pads {right:.1%}."
+    return f"{told}; in batches of 512 tokens, your order leaves {right:.1%}."
 
 
 def _longest(lengths, size, start=0, share=lambda all_below: 1 - all_below):

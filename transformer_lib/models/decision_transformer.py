@@ -47,7 +47,7 @@ class DecisionTransformer(nn.Module):
 
     def forward(self, returns: Tensor, states: Tensor, actions: Tensor, steps: Tensor) -> Tensor:
         """Arguments as for `tokens` -> logits (B, T, n_actions), the action to take in each state.
-        They come from the state's own token, which sees the past and the return, not its action.
+        They come from the state's token, which sees the past and the return, not the step's action.
         """
         x = self.tokens(returns, states, actions, steps)  # (B, 3T, D)
         x = self.decoder(x, tgt_mask=causal_mask(x.size(1), device=x.device))
