@@ -56,6 +56,16 @@ def test_without_shuffle_from_short_to_long(lengths):
     assert order == sorted(lengths)
 
 
+def test_without_shuffle_the_like_stay_in_their_order():
+    assert sum(TokenBatchSampler([7] * 20, 30, shuffle=False), []) == list(range(20))
+
+
+def test_it_begins_with_epoch_0():
+    first, again = (TokenBatchSampler([7] * 20, 30) for _ in range(2))
+    again.set_epoch(0)
+    assert list(first) == list(again)
+
+
 def random_lengths(n=3000):
     """Pairs as captions have them: sides of like length, a few words apart."""
     generator = torch.Generator().manual_seed(0)

@@ -9,7 +9,7 @@ import torch
 from conftest import assert_equal
 from torch import nn
 
-from transformer_lib import ModelConfig, Transformer, decoding, loss, masks, schedule
+from transformer_lib import ModelConfig, Transformer, decoding, loss, masks, positional, schedule
 from transformer_lib import one_file as program
 from transformer_lib.one_file import BOS, EOS, PAD, SOURCE, TARGET, UNK
 
@@ -47,6 +47,11 @@ def test_the_numbers_are_the_librarys(both):
         assert_equal(program.label_smoothed_cross_entropy(*given), theirs, 1e-6)
     for step in (1, 7, 100):
         assert program.noam(step, 32, 10) == schedule.noam(step, 32, 10)
+
+
+def test_positions_are_the_librarys_far_out_too():
+    theirs = positional.sinusoidal_table(5000, 32)
+    assert_equal(program.sinusoidal_table(5000, 32), theirs, 1e-7)
 
 
 def test_the_gradients_are_the_librarys(both):

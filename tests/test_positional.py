@@ -36,6 +36,15 @@ def test_sinusoids_follow_the_formula_of_section_3_5(position, i):
     assert table[position, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
 
 
+def test_sinusoids_are_exact_at_positions_far_out():
+    table = sinusoidal_table(5000, 32)
+    for position in (1234, 4999):
+        for i in range(16):
+            angle = position / 10000 ** (2 * i / 32)
+            found = table[position, 2 * i : 2 * i + 2].tolist()
+            assert found == pytest.approx([math.sin(angle), math.cos(angle)], abs=1e-7)
+
+
 @pytest.mark.paper("3.5")
 def test_a_shift_is_one_rotation_for_all_positions():
     # PE(p + k) = R(k) PE(p), with R(k) block-diagonal and free of p (sec. 3.5).

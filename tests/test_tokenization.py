@@ -72,6 +72,12 @@ def test_punctuation_is_a_token_of_its_own(word):
     assert word.encode("girl , girl, girl.").tokens[3:6] == ["▁girl", ",", "▁girl"]
 
 
+@pytest.mark.parametrize("kind", ["bpe", "word"])
+def test_texts_may_come_one_at_a_time(kind):
+    expected = train_tokenizer(TEXTS, 150, kind=kind).to_str()
+    assert train_tokenizer((text for text in TEXTS), 150, kind=kind).to_str() == expected
+
+
 def test_same_texts_same_tokenizer():
     # The texts repeat so that merges tie, where a careless order would show.
     assert train_tokenizer(TEXTS * 2, 120).to_str() == train_tokenizer(TEXTS * 2, 120).to_str()
