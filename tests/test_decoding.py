@@ -2,12 +2,14 @@
 
 import math
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
 from conftest import assert_equal, random_ids, tiny_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
 from transformer_lib.decoding import (
     beam_search,
@@ -214,6 +216,23 @@ def test_top_p_keeps_the_fewest_that_reach_p(top_p):
     kept = torch.tensor(kept)
     expected = torch.zeros_like(p).scatter(0, kept, p[kept])
     assert_equal(counts.double(), expected / expected.sum(), 0.03)
+
+
+def test_a_top_p_that_is_reached_exactly_takes_no_more():
+    class Coin(nn.Module):
+        """Two tokens, a half each."""
+
+        config = tiny_model().config
+
+        def start(self, src_ids, bos_id, use_cache):
+            return torch.full((len(src_ids), 1), bos_id), SimpleNamespace(length=0)
+
+        def step(self, ids, state):
+            logits = torch.full((len(ids), self.config.vocab_size), -math.inf)
+            return logits.index_fill(1, torch.tensor([5, 8]), 0.0)
+
+    drawn = [sample(Coin(), random_ids(99, 3), top_p=p, max_len=1).unique() for p in (0.5, 0.6)]
+    assert [len(tokens) for tokens in drawn] == [1, 2]
 
 
 def test_top_k_1_is_greedy():

@@ -274,6 +274,11 @@ def test_a_length_bucket_holds_its_length(length, width):
     assert high - low + 1 == width and (low - 1) % width == 0
 
 
+def test_a_length_bucket_holds_at_least_one_length():
+    with pytest.raises(ValueError, match="width is 0; it must be at least 1"):
+        evaluation.length_bucket("a dog", 0)
+
+
 @pytest.mark.parametrize("metric", evaluation.METRICS)
 def test_sentence_scores_are_corpus_scores_of_one_sentence(metric):
     hypotheses, references = corpus(10, size=10)

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import threading
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from transformer_lib import data, fast, load_pretrained
 from transformer_lib.attention import record_attention
 from transformer_lib.decoding import beam_search, greedy_decode, in_batches, sample
-from transformer_lib.fast.decoding import largest
+from transformer_lib.fast.decoding import _fill, _round_up, largest
 from transformer_lib.models.language_model import LanguageModel
 from transformer_lib.models.transformer import Transformer
 from transformer_lib.runs.pretrained import results_dir
@@ -130,6 +131,13 @@ def test_each_step_gives_the_logits_of_the_printed_model(changes):
         prefix = prefix[rows]
         for state in states:
             state.select(rows, sentences)
+
+
+def test_places_are_a_power_of_two_or_halfway_to_the_next():
+    sizes = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64]
+    for n in range(1, 65):
+        assert _round_up(n) == min(size for size in sizes if size >= n)
+        assert _fill(torch.arange(n), 64).tolist() == [*range(n), *[0] * (64 - n)]
 
 
 def test_without_padding():
@@ -254,6 +262,10 @@ def test_a_parallel_map_is_a_map(threads):
         assert torch.get_num_threads() == threads
         fast.parallel_map(lambda _: inside.append(torch.get_num_threads()), [0])
         assert inside[-1] == threads  # one alone has them all
+        later = threading.Thread(target=lambda: inside.append(torch.get_num_threads()))
+        later.start()
+        later.join()
+        assert inside[-1] == threads
     finally:
         torch.set_num_threads(before)
 

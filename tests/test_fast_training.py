@@ -161,6 +161,12 @@ def test_fast_is_off_unless_asked_for(tmp_path, monkeypatch):
     assert kinds == {fast.Dropout}
 
 
+def test_the_fast_dropout_drops_as_many_as_it_says():
+    p, n = 4 / 2**16, 2**24
+    dropped = (fast.Dropout(p).train()(torch.ones(n)) == 0).sum().item()
+    assert abs(dropped - p * n) < 6 * (p * n) ** 0.5  # 1,024, give or take 192
+
+
 def test_accelerate_keeps_the_model():
     model = Transformer(dataclasses.replace(tiny_config(), dropout=0.3)).eval()
     before, names = model.state_dict(), [name for name, _ in model.named_modules()]

@@ -47,12 +47,15 @@ def finished(tmp_path_factory):
 
 
 def test_it_can_learn_a_handful_of_pairs_by_heart(tmp_path):
-    few = {"train": data()[0]["train"][:6]}
-    words = train_tokenizer([text for pair in few["train"] for text in pair], 200, "word")
+    pairs = data()[0]["train"][:6]
+    few = {"train": pairs, "validation": pairs}
+    words = train_tokenizer([text for pair in pairs for text in pair], 200, "word")
     model, metrics = run(
         tmp_path, pairs=few, tokenizer=words, d_model=32, d_ff=64, dropout=0.0, label_smoothing=0.0,
         max_steps=200, warmup=20, log_every=20, checkpoint_every=200, average=1,
+        validate_every=200, validation_bleu=True,
     )
+    assert metrics[-1]["validation_bleu"] == pytest.approx(100)
     losses = [entry["loss"] for entry in metrics if "loss" in entry]
     assert losses[0] > 1 and losses[-1] < 0.02
     sources = encode_source(words, [source for source, _ in few["train"]])

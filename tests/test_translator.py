@@ -90,7 +90,9 @@ def test_without_attention_the_text_is_the_same(translator):
 def test_nothing_gives_nothing_and_odd_text_does_not_fail(translator):
     assert translator.translate([]) == []
     odd = ["", " ", "日本語 🎉", "<eos>", "\x00", "ﬁne"]
-    assert len(translator.translate(odd)) == len(odd)
+    found = translator.translate(odd)
+    assert len(found) == len(odd)
+    assert all(t.cross_attention.numel() == 0 and t.score == 0 for t in found[:2])
 
 
 def test_wrong_input_is_named(translator):
