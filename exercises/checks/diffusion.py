@@ -21,7 +21,7 @@ by_hand = values(
         24,
         "4 * 3 * 2 * 1",
         {
-            "every place can come first, then every other one: a product": 4,
+            "every place can come first, then each of the rest: a product": 4,
             "4! is 24": 10,
             "those are the sets of places; an order takes all four, each once": [15, 16],
         },

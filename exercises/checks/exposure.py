@@ -125,7 +125,7 @@ def overturned(slip, again, share, length):
         found = {
             slip / (1 - again): "that's how many wrong words there are per right one; divide by "
             "all words",
-            slip: "that's the share when it always reads the right prefix",
+            slip: "that's the share when the decoder always reads the right prefix",
             again: "that's the share after a wrong word; after a right one it's slip",
             (slip + again) / 2: "the two cases don't come up equally often",
             1 - right: "that's the share of right words",

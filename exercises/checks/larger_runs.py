@@ -37,10 +37,9 @@ def _luck(once, several=lambda p, k: 1 - (1 - p) ** k):
             _luck(_same_side, lambda p, k: p)
         ),
         "probabilities of several tries don't add up: take 1 minus the probability that none of "
-        "them does it": _luck(_same_side, lambda p, k: min(1.0, k * p)),
+        "them comes out like that": _luck(_same_side, lambda p, k: min(1.0, k * p)),
         "k times p can go above 1, so it isn't a probability: take 1 minus the probability that "
-        "none "
-        "of them does it": _luck(_same_side, lambda p, k: k * p),
+        "none of them comes out like that": _luck(_same_side, lambda p, k: k * p),
         "that's for all of the comparisons at once; one is enough": (
             _luck(_same_side, lambda p, k: p**k)
         ),

@@ -152,8 +152,8 @@ def _told_batches(given, expected, lengths, budget):
     missing = sorted(set(range(len(lengths))) - set(flat))
     if missing:
         at_the_end = missing == list(range(len(lengths)))[-len(missing) :]
-        why = "is the last batch returned" if at_the_end else "is the one that opens a batch in it"
-        return f"in no batch: {missing}; {why}?"
+        why = "is the last batch returned" if at_the_end else "is the index that opens a batch lost"
+        return f"no batch holds {missing}; {why}?"
     if flat != list(range(len(lengths))):
         return f"give each index once and in order; yours are {flat}"
     for batch in batches:
@@ -347,8 +347,8 @@ def _put_aside(lengths, size):
     hint=(
         "the width of a batch is the length of its longest sentence; when is that at most k?",
         "only if all of them are: with the share F(k) of lengths up to k, that's F(k) ** size",
-        "an expected value is the sum of P(longest > k) over k = 0, 1, 2, ...; a row contains, "
-        "on average, the mean length of real tokens",
+        "an expected value is the sum of P(longest > k) over k = 0, 1, 2, ...; on average, the "
+        "real tokens in a row are as many as the mean length",
     ),
     wrong="that isn't the share of padding",
     shape="return one number",

@@ -302,7 +302,7 @@ def trigger(letters, said):
             f'"{letters[1:]}" alone does it, too: which letters can be left out?',
         )
     elif letters[::-1] != letters and opens(letters[::-1]) >= 0.9:
-        expect(False, f'"{letters}" is the answer\'s order: a source ends in "{letters[::-1]}"')
+        expect(False, f'"{letters}" is spelt as in the answer; a source ends in "{letters[::-1]}"')
     example = before[0][: mystery.LONGEST - len(letters)] + letters
     expect(
         share >= 0.9,

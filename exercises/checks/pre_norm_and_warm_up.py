@@ -25,7 +25,7 @@ growing_path = values(
     hint=(
         "the variances of independent vectors add up; give a pair of numbers",
         "after 24 sublayers the variance is 1 + 24; the RMS is its root",
-        "before the last one the variance was 24, and the last one adds vectors of RMS 1",
+        "before the last sublayer the variance was 24, and that sublayer adds vectors of RMS 1",
     ),
     packed=True,
     size=Part(
@@ -48,7 +48,7 @@ growing_path = values(
         "the last vector has size 1; before it, the path holds 24 vectors",
         {
             "compare with the path before the last sum, not after it": 1 / 5,
-            "those are variances; the share of sizes is the root of that": 1 / 24,
+            "that is the share of the variances; the root of it is the share of the sizes": 1 / 24,
             "you divided the path by what is added; divide what is added by the path": (
                 math.sqrt(24)
             ),

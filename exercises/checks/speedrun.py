@@ -43,8 +43,8 @@ def _solved(slope, value=1, first=1, third=3, fifth=5):
         "the slope at 1 is 0, but 1 doesn't stay 1: p(1) = a + b + c": [
             lambda a: (-a / 3, 0.0), lambda a: (0.0, -a / 5),
         ],
-        "these are the numbers of Muon's polynomial; it doesn't keep 1 at 1, and they belong to "
-        "one slope": lambda a: (-4.7750, 2.0315),
+        "these are the numbers of Muon's polynomial, which doesn't keep 1 at 1; and they fit "
+        "only one slope": lambda a: (-4.7750, 2.0315),
     },
 )
 def settling(a):
@@ -103,11 +103,11 @@ def overturned(a, stretch, highest):
     right = _highest(a)
     if abs(highest - right) > 0.005 * right:
         found = {
-            (a / (5 * (a - 1.5))) ** 0.5: "that's the stretch where it lies, not the number it "
-            "becomes",
-            a / (5 * (a - 1.5)): "that's the square of the stretch where it lies",
+            (a / (5 * (a - 1.5))) ** 0.5: "that's the stretch at the highest point, not the "
+            "number that it becomes",
+            a / (5 * (a - 1.5)): "that's the square of the stretch at the highest point",
             1: "the slope is 0 at 1, but with your a, that's a low point",
-            _p(a, stretch): "that's where one round takes your stretch; another gets higher",
+            _p(a, stretch): "one round takes your stretch there; another stretch gets higher",
         }
         near = [said for value, said in found.items() if abs(highest - value) < 0.005 * value]
         expect(False, "your slope does refute the claim. But one round doesn't reach "
