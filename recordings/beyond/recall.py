@@ -1,4 +1,4 @@
-"""The grid of "Which memory finds it again?": facts that are asked for later, read in segments.
+"""The grid of "Which memory finds the fact again?": facts asked for later, read in segments.
 
     make record ONLY=recall        # about eight minutes on one core; resumable
 

@@ -87,7 +87,7 @@ class RecurrentLanguageModel(LanguageModel):
 
 
 def by_segments(segment: int, reach: int) -> Rule:
-    """The mask of one layer: a token reads its own segment so far, and `reach` places before it."""
+    """One layer's mask: a token reads its segment so far and `reach` places before the segment."""
     return lambda i, j: (j <= i) & (j >= i // segment * segment - reach)
 
 
