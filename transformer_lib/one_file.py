@@ -1,7 +1,7 @@
 """A whole Transformer in one file: the model, its training, and two ways of decoding.
 
 The Transformer that this book builds chapter by chapter is here once more, small enough to be read
-in one sitting. The names are those of the library, and tests check that both give the same numbers.
+in one sitting. The names are the library's, and tests check that the numbers are the same, too.
 Its task is a small one, so that you can watch it learn: write a row of letters backwards, in
 capitals. Try it: it takes about a quarter of a minute.
 
@@ -211,7 +211,7 @@ def make_pairs(count, seed=0, shortest=2, longest=5):
 
 
 def split(pairs, held_out):
-    """(pairs to train on, pairs to test on): none of the second in the first."""
+    """(pairs to train on, pairs to test on); no pair is in both."""
     test = pairs[:held_out]
     return [pair for pair in pairs[held_out:] if pair not in test], test
 
@@ -391,7 +391,7 @@ def score(model, pairs):
 
 
 def beam_search(log_probs, beam_size=4, max_len=12, length_penalty=1.0):
-    """log_probs(prefix) -> (V,), for the token after a list of ids. Returns the best ids, score.
+    """log_probs(ids) -> (V,), for the token after ids. Returns the best ids and their score.
 
     A finished hypothesis scores (sum of log-probabilities) / length ** length_penalty, with <eos>.
     """

@@ -140,8 +140,8 @@ def rows_are_worse(matrix, by_row, by_matrix):
     smallest = min(max(abs(value) for value in row) for row in matrix)
     expect(
         smallest < 0.9 * largest,
-        "make the rows differ more: the largest number of one, in absolute value, must be below "
-        "0.9 times that of another",
+        "make the rows differ more: the largest absolute value in one must be below "
+        "0.9 times that in another",
     )
     expect(
         rows > 2 * whole + 1e-9 * largest,

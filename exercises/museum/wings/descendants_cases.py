@@ -119,7 +119,7 @@ def a_token_is_computed_alike_in_company(p):
 def a_target_is_what_is_still_to_come(p):
     """The target starts at the return asked for, and each reward is subtracted from it."""
     found = p.target_returns(10.0, [1.0, 2.0, 4.0])
-    assert found == [10.0, 9.0, 7.0, 3.0], f"asked for 10, paid 1, 2, 4, its targets are {found}"
+    assert found == [10.0, 9.0, 7.0, 3.0], f"with 10 asked for and 1, 2, 4 paid, the targets are {found}"
 
 
 # ------------------------------------------------------------------------------- how it looks
