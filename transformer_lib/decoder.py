@@ -47,7 +47,7 @@ class DecoderLayer(nn.Module):
         # Hypotheses that share a memory only add queries: the memory isn't copied.
         queries = y.reshape(len(memory), -1, y.size(-1))  # (B * beam, T, D) -> (B, beam * T, D)
         if cache is not None and cache.length:
-            memory = None  # it never changes: its keys and values are in the cache
+            memory = None  # the memory never changes: its keys and values are in the cache
         return self.cross_attention(queries, memory, memory, src_mask, cache=cache)[0].view_as(y)
 
 
