@@ -287,5 +287,5 @@ def overturn(answer):
     expect(
         loss * tokens > other_loss * other_tokens,
         f"the first still predicts the text better, {loss * tokens:.0f} nats in all against "
-        f"{other_loss * other_tokens:.0f}: more tokens, or losses nearer to each other",
+        f"{other_loss * other_tokens:.0f}: give it more tokens, or bring the losses closer",
     )

@@ -246,7 +246,7 @@ def paired(answer):
         "give a set of numbers from 1 to 6",
         "for each, ask whether anything but the model differs: the test set, the unit of counting,"
         " the data that chose the checkpoint",
-        "perplexity counts per token, so the tokens must be the same; a test set that chose a "
+        "perplexity is counted per token, so the tokens must be the same; a test set that chose a "
         "checkpoint is no longer a test",
     ), example={2, 5})
 def fair(answer):
@@ -370,8 +370,9 @@ def _longest_run(text, reference):
     hint=(
         "BLEU counts runs of up to four words, so a wrong word costs least at either end of a "
         "sentence; and it doesn't know which words matter",
-        "wrong and praised: one word each, such as a number, a colour, who does it, or a `not`",
-        "right and blamed: other words for everything and another order, passive for active; "
+        "wrong and praised: change one word of each, such as a number, a colour "
+        "or who does it, or add a `not`",
+        "right and blamed: say all of it in other words and another order, passive for active; "
         "the check knows the usual synonyms",
     ),
     example=(

@@ -31,7 +31,7 @@ def write_the_test(component, my_test):
         return None
     found = COMPONENTS[component]
     if my_test is None or my_test is ... or not callable(my_test) or untouched(my_test):
-        print(f"○ {component}: no test yet. What it may rely on: {found.contract}.")
+        print(f"○ {component}: no test yet. What a test may rely on: {found.contract}.")
         return None
     complaint = verdict(my_test, official(found))
     if complaint:
@@ -45,9 +45,9 @@ def write_the_test(component, my_test):
         f"versions; rejected {len(refused)} of {len(found.right)} correct ones."
     )
     if refused:
-        print(f"    It rejects a correct version that is written in another way: {refused[0]}")
+        print(f"    Your test rejects a correct version, written in another way: {refused[0]}")
     if missed:
-        print(f"    A hint about the next one that it misses: {missed[0]}")
+        print(f"    A hint about the next broken version that your test misses: {missed[0]}")
     return perfect
 
 
@@ -55,11 +55,11 @@ def _refuses_the_right_one(component, my_test, complaint):
     others = [broken for broken, _ in component.mutants()]
     if all(verdict(my_test, broken) for broken in others):
         print(
-            f"✗ {component.name}: it rejects everything, even the correct version, so it "
+            f"✗ {component.name}: your test rejects everything, even the correct version, so it "
             "catches nothing.",
         )
     else:
-        print(f"✗ {component.name}: it rejects the correct version.")
+        print(f"✗ {component.name}: your test rejects the correct version.")
     print(f"    With that version, {complaint}.")
     print(f"    What a test may rely on: {component.contract}.")
     return False

@@ -240,7 +240,7 @@ def test_a_test_that_refuses_the_right_one_is_told_so(capsys):
 
     assert checks.write_the_test("schedule", my_test) is False
     said = capsys.readouterr().out
-    assert "it rejects the correct version" in said and "steps from 1" in said
+    assert "your test rejects the correct version" in said and "steps from 1" in said
 
 
 def test_a_test_may_return_false_and_print(capsys):
