@@ -283,12 +283,15 @@ def test_a_length_bucket_holds_at_least_one_length():
 def test_sentence_scores_are_corpus_scores_of_one_sentence(metric):
     hypotheses, references = corpus(10, size=10)
     hypotheses[0] = references[0] = "A dog ."  # no 4-gram, and still right
+    hypotheses[1], references[1] = "a dog runs there now", "a dog runs there now with a ball"
     values = evaluation.sentence_scores(hypotheses, references, metric)
     assert values[0] == pytest.approx(100 if metric in ("bleu", "chrf") else 0)
     for hypothesis, reference, value in zip(hypotheses, references, values, strict=True):
-        if metric != "bleu":
-            scores = evaluation.score([hypothesis], [reference])
-            assert value == pytest.approx(getattr(scores, metric))
+        if metric == "bleu":  # of the n-grams that fit into the sentence
+            expected = sacrebleu.sentence_bleu(hypothesis, [reference]).score
+        else:
+            expected = getattr(evaluation.score([hypothesis], [reference]), metric)
+        assert value == pytest.approx(expected)
 
 
 def test_rare_words_are_counted_in_the_training_texts_alone():

@@ -84,6 +84,16 @@ def test_every_matrix_of_the_layers_starts_by_xaviers_rule(model):
         assert 0.97 * limit < matrix.abs().max() <= limit, name
 
 
+def test_a_classifier_judges_by_the_vector_of_the_first_token(monkeypatch):
+    model, vectors = Classifier(tiny_config(), 3).eval(), torch.randn(2, 5, TINY["d_model"])
+    monkeypatch.setattr(model, "encode", lambda *_: vectors)
+    before = model(random_ids(2, 5))
+    vectors[:, 1:] += 1
+    assert torch.equal(model(random_ids(2, 5)), before)
+    vectors[:, 0] += 1
+    assert not torch.equal(model(random_ids(2, 5)), before)
+
+
 # -------------------------------------------------------------------------------- language model
 
 

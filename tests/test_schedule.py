@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_lib.schedule import cooldown, inverse_sqrt, noam
+from transformer_lib import TrainConfig
+from transformer_lib.schedule import cooldown, inverse_sqrt, learning_rate, noam
 
 steps, warmups = st.integers(1, 100_000), st.integers(1, 8000)
 
@@ -29,6 +30,14 @@ def test_rises_to_its_peak_at_warmup_and_falls_after(step, warmup):
     assert 0 < rate <= 5e-3
     assert (after > rate) == (step < warmup)
     assert inverse_sqrt(warmup, 5e-3, warmup) == pytest.approx(5e-3)
+
+
+@pytest.mark.parametrize("warmup", [0, 1, 5])
+def test_a_constant_rate_is_there_once_the_warm_up_is_over(warmup):
+    config = TrainConfig(schedule="constant", peak_lr=2e-3, warmup=warmup)
+    rates = [learning_rate(config, step, 512) for step in range(1, 9)]
+    expected = [2e-3 * min(1, step / warmup) if warmup else 2e-3 for step in range(1, 9)]
+    assert rates == pytest.approx(expected)
 
 
 def test_four_times_the_steps_halve_the_rate():

@@ -94,6 +94,7 @@ def test_frames_of_source_and_target(bpe):
 def test_pairs_are_their_sources_and_their_targets(bpe):
     pairs = list(zip(TEXTS, TEXTS[::-1], strict=True))
     assert encode_pairs(bpe, pairs) == (encode_source(bpe, TEXTS), encode_target(bpe, TEXTS[::-1]))
+    assert encode_pairs(bpe, (pair for pair in pairs)) == encode_pairs(bpe, pairs)
     assert encode_pairs(bpe, []) == ([], [])
 
 
