@@ -35,7 +35,7 @@ by_hand = values(
         },
     ),
     hint=(
-        "you need three counts: for one set of hidden tokens, for all orders, and for all passes",
+        "you need a set's weight, the number of orders, and the places read in all 8 passes",
         "two of four tokens are hidden, so k = 2 and T = 4; C(4, 2) is 6",
         "the orders are 4!, and there are 8 passes over 17 places each",
     ),

@@ -84,11 +84,11 @@ def fill_in(
 ) -> Tensor:
     """Fill in the masks of ids (B, T) in at most `passes` passes of the model -> (B, T).
 
-    Each pass reads the texts as they are, draws a token for each mask, and keeps an equal share.
-    order: which ones to keep, "random", or "sure" for those that the model found likeliest (Chang
-    et al. 2022, MaskGIT; Nie et al. 2025, LLaDA). sure_enough: instead of a share, keep one token
-    of each text and all that are likelier than this; the last pass fills in the rest. watch: called
-    with the ids after each pass.
+    Each pass reads the texts as they are, draws a token for each mask, and keeps a share of the
+    draws, equal in all passes. order: which draws to keep, "random", or "sure" for those that the
+    model found likeliest (Chang et al. 2022, MaskGIT; Nie et al. 2025, LLaDA). sure_enough: instead
+    of a share, keep one token of each text and all that are likelier than this; the last pass fills
+    in the rest. watch: called with the ids after each pass.
     """
     if order not in ("random", "sure"):
         raise ValueError(f"order is {order!r}; it must be 'random' or 'sure'.")
