@@ -285,8 +285,8 @@ def _told(values):
     7,
     hint=(
         "point at the marks of the figure that lie far below the line, and far above it",
-        "below the line: together they cost less than the costlier one on its own. Above it: they "
-        "stand in for each other",
+        "far below the line, two heads together can cost less than the costlier one on its own; "
+        "above it, each can do some of the other's work",
         "hover over a mark of the figure to see its kind, layer and heads, and check that its "
         "interval doesn't contain 0",
     ),
