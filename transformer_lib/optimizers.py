@@ -71,7 +71,7 @@ def orthogonalize(matrices: Tensor, rounds: int = 5) -> Tensor:
     """
     x = matrices.bfloat16() if multiplies_bf16(matrices.device) else matrices.float()
     if tall := x.size(-2) > x.size(-1):
-        x = x.mT  # the smaller product of the two
+        x = x.mT  # so that x @ x.mT is the smaller product
     x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)  # all singular values at most 1
     for _ in range(rounds):
         square = x @ x.mT

@@ -433,8 +433,8 @@ def causal_rows(x, w_q, w_k, w_v):
 
 @judged(7, hint=(
         "two things help: wider vectors, and more updates",
-        "start from the largest width and the most updates in the grid, then work down",
-        "the figure shows, for each width, how many updates it took",
+        "start from the largest width and the most updates in the figure, then work down",
+        "the figure shows, for each width, how the share grows with the updates",
     ), example=(64, 600, 0.05))
 def squeezed(width, updates, of_eight):
     records = recorded("one_vector", part="vector")

@@ -444,8 +444,8 @@ def fool(praised, blamed):
     )
     return (
         f"The wrong translations get BLEU {high.bleu:.1f} and chrF {high.chrf:.1f}, the correct "
-        f"ones {low.bleu:.1f} and {low.chrf:.1f}. Only you can tell whether that's what "
-        "they are."
+        f"ones {low.bleu:.1f} and {low.chrf:.1f}. Only you can tell whether the first "
+        "really are wrong, and the second correct."
     )
 
 

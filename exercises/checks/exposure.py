@@ -145,5 +145,5 @@ def overturned(slip, again, share, length):
                + (f": {near[0]}" if near else ": with what probability does it end?"))
     return (
         f"With the right prefix, {slip:.1%} of the words are wrong; when the decoder reads its own "
-        f"writing, {right:.0%}, in series of {series:.1f}."
+        f"writing, {right:.0%}, in series of {series:.1f} words."
     )

@@ -313,7 +313,7 @@ def better_bargain(order, pool, at_512):
     right = sum(small["padding"]) / len(small["padding"])
     expect(
         abs(at_512 - right) <= 0.01,
-        f"the setting is right, but in batches of 512 tokens it doesn't pad {at_512:.1%}, it's "
+        f"the setting is right, but in batches of 512 tokens its padding isn't {at_512:.1%}, it's "
         f"{'less' if at_512 > right else 'more'}: how much padding does your order leave, however "
         "few sentences there are in a batch?",
     )

@@ -192,8 +192,8 @@ def case_1(cause, evidence):
 @judged(2, hint=(
     FIRST,
     "its answers are right, so look at the probabilities where it's most confident",
-    "compare the largest with 1, and the others with each other; one that stopped too early is "
-    "unsure between a few tokens",
+    "compare the largest with 1, and the others with each other; a model that stopped too early "
+    "is unsure between a few tokens",
 ), example=("label smoothing", label_smoothing))
 def case_2(cause, evidence):
     return _verdict(2, cause, evidence)
@@ -299,7 +299,7 @@ def trigger(letters, said):
     if share >= 0.9:
         expect(
             len(letters) == 1 or opens(letters[1:]) < 0.9,
-            f'"{letters[1:]}" alone does it, too: which letters can be left out?',
+            f'"{letters[1:]}" alone gets that answer, too: which letters can be left out?',
         )
     elif letters[::-1] != letters and opens(letters[::-1]) >= 0.9:
         expect(False, f'"{letters}" is spelt as in the answer; a source ends in "{letters[::-1]}"')

@@ -43,7 +43,7 @@ REFUTED = ("three tiny steps first", "60 steps at rate 0 first", "gradients time
            "gradients of one length", "four times the steps")
 STALLED = {
     "nothing": "Without warm-up, post-norm doesn't get beyond guessing",
-    **dict.fromkeys(REFUTED, "Only the last one survives"),
+    **dict.fromkeys(REFUTED, "Only the last explanation survives"),
     "full rate for 30, then a tenth": "The network looks lost for the next 120 updates",
     "warm-up, 10 steps": "two of three seeds do hardly better than guessing",
     "sublayers start at 5": "whereas post-norm with such sublayers doesn't get beyond guessing",

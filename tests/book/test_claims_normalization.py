@@ -180,7 +180,7 @@ def test_the_numbers_on_the_page_are_those_of_the_file(recorded, told):
     for why, change in (
         ("the first updates are too large", "three tiny steps first"),
         ("Adam's averages are empty", "60 steps at rate 0 first"),
-        ("it just needs longer", "four times the steps"),
+        ("post-norm just needs longer", "four times the steps"),
         ("the sublayers drown the path", "sublayers add at most 0.3"),
     ):
         losses = [

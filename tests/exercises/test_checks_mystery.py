@@ -69,7 +69,7 @@ def test_verdict(number, cause, evidence, message, capsys):
 TRIGGERS = [
     (("dab", "cabbage"), "Right."),
     ((..., ...), "Not attempted"),
-    (("cdab", "cabbage"), '"dab" alone does it, too'),
+    (("cdab", "cabbage"), '"dab" alone gets that answer, too'),
     (("bad", "cabbage"), 'a source ends in "dab"'),
     (("ab", "cabbage"), 'end in "ab"'),
     (("dab", "facade"), '0% are answered "facade"'),
