@@ -3,6 +3,8 @@
 import itertools
 import math
 import random
+import runpy
+import sys
 
 import pytest
 import torch
@@ -198,7 +200,10 @@ def test_going_on_from_a_state_is_never_having_stopped():
     assert again.curve == whole.curve[3:]
     assert all(map(torch.equal, again.model.parameters(), whole.model.parameters()))
     again.restore(state)  # what went on since has not changed it
-    assert again.step == 3
+    again.model.eval()  # an update has dropout all the same
+    for _ in range(3):
+        again.update()
+    assert again.curve[3:] == whole.curve[3:]
 
 
 def test_validation_has_no_dropout_no_smoothing_and_no_gradient(both):
@@ -238,7 +243,9 @@ def test_it_decodes_as_the_library(both):
     for source, _ in program.make_pairs(5, seed=3):
         ids = program.pad([program.encode_words(source, SOURCE)])
         theirs = decoding.beam_search(both[0], ids, 4, 12)[0][0].tolist()
-        assert program.beam_translate(both[1], source) == program.decode_ids(theirs, TARGET)
+        ours = program.beam_translate(both[1].train(), source)  # without dropout all the same
+        assert ours == program.decode_ids(theirs, TARGET)
+    both[1].eval()
 
 
 @pytest.mark.parametrize("mode", [True, False])
@@ -310,6 +317,7 @@ def test_the_program_trains_and_writes(capsys, monkeypatch):
         return 0.125
 
     monkeypatch.setattr(program, "train", train)
+    torch.manual_seed(5)  # whatever came before
     program.main(["bad"], updates=300)
     rows, held_out = program.split(program.make_pairs(2000), 200)
     assert steps == [(step, len(rows), 200, 100) for step in (100, 200, 300)]
@@ -320,6 +328,15 @@ def test_the_program_trains_and_writes(capsys, monkeypatch):
     assert lines[3] == f"{program.score(model, held_out):.0%} of 200 new rows are right"
     greedy, best = program.translate(model, [[*"bad"]])[0], program.beam_translate(model, "bad")
     assert lines[4] == f"bad -> {''.join(greedy)} (greedy), {''.join(best)} (beam search)"
+
+
+def test_words_that_it_cannot_write_are_named_on_the_command_line(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["one_file", "bad", "tag"])
+    with pytest.raises(SystemExit, match="'tag' must be made of the letters a to h"):
+        runpy.run_path(program.__file__, run_name="__main__")
+    monkeypatch.setattr(sys, "argv", ["one_file", "tag"])
+    with pytest.raises(SystemExit, match="'tag' must be"):
+        runpy.run_path(program.__file__, run_name="__main__")
 
 
 def test_it_learns():
