@@ -324,7 +324,7 @@ def test_the_program_trains_and_writes(capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     torch.manual_seed(0)
     model = program.Transformer()  # untrained, as train was left out
-    assert lines[2] == "update  300: loss 0.125 on rows that it has never seen"
+    assert lines[2] == "update  300: loss 0.125 on rows held out of training"
     assert lines[3] == f"{program.score(model, held_out):.0%} of 200 new rows are right"
     greedy, best = program.translate(model, [[*"bad"]])[0], program.beam_translate(model, "bad")
     assert lines[4] == f"bad -> {''.join(greedy)} (greedy), {''.join(best)} (beam search)"

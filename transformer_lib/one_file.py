@@ -1,7 +1,7 @@
 """A whole Transformer in one file: the model, its training, and two ways of decoding.
 
 The Transformer that this book builds chapter by chapter is here once more, small enough to be read
-in one sitting. The names are the library's, and tests check that the numbers are the same, too.
+in one sitting. The names are the library's, and tests check that the numbers are, too.
 Its task is a small one, so that you can watch it learn: write a row of letters backwards, in
 capitals. Try it: it takes about a quarter of a minute.
 
@@ -393,7 +393,7 @@ def score(model, pairs):
 def beam_search(log_probs, beam_size=4, max_len=12, length_penalty=1.0):
     """log_probs(ids) -> (V,), for the token after ids. Returns the best ids and their score.
 
-    A finished hypothesis scores (sum of log-probabilities) / length ** length_penalty, with <eos>.
+    A hypothesis scores (sum of log-probabilities) / length ** length_penalty; <eos> counts, too.
     """
     beam, finished = [([], 0.0)], []
     for _ in range(max_len):
@@ -439,7 +439,7 @@ def main(words, updates=600):
     training = Training(Transformer(), pairs)
     for step in range(100, updates + 1, 100):
         loss = train(training, step, held_out, validate_every=100)
-        print(f"update {step:4}: loss {loss:.3f} on rows that it has never seen")
+        print(f"update {step:4}: loss {loss:.3f} on rows held out of training")
     print(f"{score(training.model, held_out):.0%} of {len(held_out)} new rows are right")
     for word in words:
         greedy = translate(training.model, [list(word)])[0]

@@ -471,5 +471,5 @@ def without_warm_up(norm_first, rate, after_200):
         "that setting does fit, but your prediction for 200 updates isn't right. Does a head start "
         "last when both go on at the same rate?",
     )
-    at_200 = f"{span(later['constant'])} and {span(later['warm-up, then constant'])}"
+    at_200 = f"{span(later['constant'])}, and {span(later['warm-up, then constant'])} with warm-up"
     return f"With a constant rate {told}. After 200 updates: {at_200}."

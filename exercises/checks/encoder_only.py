@@ -45,7 +45,7 @@ from transformer_lib.models.classifier import MaskedLanguageModel
         "the loss averages over the whole batch, not over one caption": (
             lambda B, T, rate: (rate * T, T + 1)
         ),
-        "`rate` is the share that's hidden and guessed; yours counts the rest": (
+        "`rate` is the share of tokens hidden and guessed; yours counts the rest": (
             lambda B, T, rate: ((1 - rate) * B * T, B * (T + 1))
         ),
     },

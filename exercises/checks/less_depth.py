@@ -26,7 +26,7 @@ def _shares(p, threshold=0.99):
         "threshold",
         "the step at which the sum reaches the threshold gets what is left, 1 minus the shares "
         "before it",
-        "if the sum never gets there, that step is the last one",
+        "if the sum never gets there, the last step gets what is left",
     ),
     example=_shares,
 )
@@ -132,7 +132,7 @@ def promised(answer):
         expect(
             not (bold and means[found - 1] > allowed),
             f"{given} you promise {counted(found, 'threshold')}, and the damage of the last is "
-            "above what is allowed: squaring loses track of which side of it you're on",
+            "above what is allowed: squaring loses track of which side of the limit you're on",
         )
         expect(
             not bold,

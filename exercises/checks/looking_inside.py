@@ -298,16 +298,16 @@ def two_heads(cheaper, harmful, dearer):
     low, high = found["less_largest"][1:]
     expect(
         both < alone,
-        f"`cheaper`: the loss rises by {both:+.3f} without both, and by {alone:+.3f} if only the "
-        "costlier one is missing; look for a pair that costs less",
+        f"`cheaper`: the loss rises by {both:+.3f} with both heads removed, and by {alone:+.3f} "
+        "with only the costlier one removed; look for a pair that costs less",
     )
     expect(
         high < 0,
-        f"`cheaper`: both cost {both:+.3f}, the costlier one on its own {alone:+.3f}, but the "
-        f"interval of the difference is {low:+.3f} to {high:+.3f} and contains 0, so these "
+        f"`cheaper`: together they cost {both:+.3f}, the costlier one on its own {alone:+.3f}, but "
+        f"the interval of the difference is {low:+.3f} to {high:+.3f} and contains 0, so these "
         "sentences can't settle it",
     )
-    told = f"Loss added: {both:+.3f} without both, {alone:+.3f} if only the costlier one is missing"
+    told = f"Loss added: {both:+.3f} with both removed, {alone:+.3f} with only the costlier one"
     first, second = found["settings"]["heads"]
     expect(
         harmful in (first, second),
@@ -326,8 +326,8 @@ def two_heads(cheaper, harmful, dearer):
     found = _two_heads("dearer", dearer)
     expect(
         found["less_sum"][1] > 0,
-        f"`dearer`: together minus their sum {_told(found['less_sum'])}; its interval must "
-        "lie above 0",
+        f"`dearer`: the pair's cost minus the sum of its heads' is {_told(found['less_sum'])}; the "
+        "interval must lie above 0",
     )
     return (
         f"{told}. The dearer pair costs {found['damage'][0]:+.3f}, and its heads cost "

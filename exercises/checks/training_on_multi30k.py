@@ -277,7 +277,8 @@ def further_training(guess):
         / len(further["with_teachers"])
         for split in before
     }
-    gain, found = after["validation"] - before["validation"], f"it was {after['test']:.2f}"
+    gain = after["validation"] - before["validation"]
+    found = f"the test score was {after['test']:.2f}"
     number = isinstance(guess, (int, float)) and not isinstance(guess, bool)
     expect(number, f"write down one number; yours is {type(guess).__name__} {guess!r:.40}")
     expect(

@@ -168,8 +168,8 @@ OUTPUTS_WRONG = Question(
             ),
         ),
         no=Question(
-            "Is the loss tiny for a model that only repeats what it has read, or does it not count "
-            "<eos>?",
+            "Is the loss tiny for a model that only repeats what it has read, or does the loss not "
+            "count <eos>?",
             "Compute the loss with logits that predict the last token read, and check which "
             "positions get a gradient.",
             breaks("a_parrot_scores_badly", "the_end_is_learned_too"),
@@ -209,8 +209,8 @@ ROOT = Question(
 
 ROOMS = {  # the answers to the first questions -> the name of a room
     "cheats": "The loss is fine, the outputs are not",
-    "slow": "It learns less, or not at all",
-    "stops": "It stops, or gives nan",
+    "slow": "The model learns less, or nothing at all",
+    "stops": "The program stops, or gives nan",
     "resumed": "Only after an interruption",
     "hidden": "Nothing shows",
 }

@@ -56,8 +56,8 @@ ATTENTION = (
     (SCALE, " * math.sqrt(q.size(-1))\n", "how sharp may the weights be?"),
     (SCALE, " / math.sqrt(k.size(-2))\n", "let the number of keys differ from the width"),
     (SCALE, " / math.sqrt(8)\n", "try more than one width"),
-    (FILL, "        scores.masked_fill(~mask, -math.inf)\n", "give it a mask"),
-    (FILL, FILL.replace("~", ""), "which of the two does the mask hide?"),
+    (FILL, "        scores.masked_fill(~mask, -math.inf)\n", "give the attention a mask"),
+    (FILL, FILL.replace("~", ""), "does the mask hide where it's True, or where it's False?"),
     (FILL, FILL.replace("-math.inf", "-1e-9"), "how much weight may a hidden key have?"),
     (FILL, FILL.replace("-math.inf", "-3.0"), "is a hidden key really hidden, or only disliked?"),
     (FILL, "        scores = scores * mask\n", "what weight does a score of 0 get?"),
@@ -269,7 +269,7 @@ LOSS = (
     (REAL, "    real = (targets != PAD) & (targets != EOS)\n", "does <eos> count?"),
     (REAL, "    real = targets > UNK\n", "do all tokens but padding count?"),
     (TOTAL, "    return (loss * real).mean()\n", "add padding to a batch"),
-    (TOTAL, "    return (loss * real).sum()\n", "give it the same sentence twice"),
+    (TOTAL, "    return (loss * real).sum()\n", "give the loss the same sentence twice"),
     (TOTAL, "    return (loss * real).sum() / len(targets)\n", "sentences of different lengths"),
     (TOTAL, "    return ((loss * real).sum(-1) / real.sum(-1)).mean()\n",
      "a short and a long sentence in one batch: which tokens weigh more?"),
@@ -400,7 +400,7 @@ BEAM = (
     (FINISH, FINISH.replace("len(ids)", "(len(ids) - 1 or 1)"), "the score, with <eos> counted"),
     (FINISH, FINISH.replace("len(ids) ** length_penalty", "len(ids)"), "length_penalty 0"),
     (FINISH, FINISH.replace("(ids, ", "(ids[:-1], "), "does the output contain its <eos>?"),
-    (FINISH, "", "does it ever return something that has ended?"),
+    (FINISH, "", "is a hypothesis that ends ever returned?"),
     (GO_ON, GO_ON.replace(" if candidate[0][-1] != EOS", ""), "what may come after <eos>?"),
     (GO_ON, GO_ON.replace("[:beam_size]", "[:1]"), "a trap, two tokens deep"),
     (GO_ON, GO_ON.replace("[:beam_size]", "[-beam_size:]"), "the second step"),
@@ -411,10 +411,10 @@ BEAM = (
      "at the length limit: the score of what has not ended"),
     (STEPS, STEPS.replace("max_len", "max_len - 1"), "the longest output that is allowed"),
     (STEPS, STEPS.replace("max_len", "max_len + 1"), "the longest output that is allowed"),
-    (BEST, BEST.replace("max(", "min("), "which of the finished is returned?"),
-    (BEST, "    return finished[0]\n", "is the first that ends the best?"),
-    (BEST, BEST.replace("hypothesis[1]", "len(hypothesis[0])"), "which of the finished is "
-    "returned?"),
+    (BEST, BEST.replace("max(", "min("), "which finished hypothesis is returned?"),
+    (BEST, "    return finished[0]\n", "is the hypothesis that ends first the best?"),
+    (BEST, BEST.replace("hypothesis[1]", "len(hypothesis[0])"), "which finished "
+    "hypothesis is returned?"),
 )
 
 

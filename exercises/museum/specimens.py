@@ -420,7 +420,7 @@ specimen(
     looks="Training loss {loss}. Correct translations: {share}.",
     why="The loop already counts in steps of two, and the formula's 2i is then taken literally. A "
         "step of k places is no longer a rotation, and half of the waves are nearly constant.",
-    hides="For good: it's in the code of a much-copied tutorial.",
+    hides="For good: the bug is in the code of a much-copied tutorial.",
     law="positions_turn_at_one_speed", source=GITHUB + "SamLynnEvans/Transformer/issues/25",
     confused_with=("positions-forgotten", "positions-too-short", "embedding-not-scaled"),
 )
@@ -513,8 +513,8 @@ specimen(
      "    read, predicted = tgt[:, :-1], tgt[:, :-1]\n"),
     looks="Training loss {loss}; it reaches its floor within a few updates. Correct translations: "
           "{share}.",
-    why="The model is asked for the token that it has just read. So it copies it: after <bos> it "
-    "says <bos>, and goes on saying it.",
+    why="The model is asked for the token that it has just read. So it copies that token: after <bos> "
+    "it says <bos>, and goes on saying it.",
     hides="Until something is decoded; the loss is perfect.",
     law="a_parrot_scores_badly", source=PUBLIC,
     confused_with=("mask-thrown-away", "mask-one-too-far", "end-is-padding"),
@@ -707,7 +707,7 @@ specimen(
     looks="The log gives the best validation loss. The model that comes back has a different one.",
     why="state_dict contains the very tensors that training goes on to change, so the best "
     "weights are always the last.",
-    hides="For good, if the last model is the best; PyTorch's own tutorial had it.",
+    hides="For good, if the last model is the best; PyTorch's own tutorial had this bug.",
     law="the_best_weights_are_kept", source=GITHUB + "pytorch/tutorials/pull/188",
     shows=("says",), runs="used",
     confused_with=("optimizer-not-saved", "dropout-off-for-good", "score-with-the-answer"),

@@ -98,8 +98,10 @@ def test_check(check, answer, verdict, message, capsys):
 
 @pytest.mark.parametrize(
     ("guess", "said"),
-    [(39.9, "Right"), (40.2, "Right"), (40.9, "had no part in the choices: it was 39.94"),
-     (38.0, "it was 39.94, close to the 40.21"), (60, "it was 39.94"), (140, "0 to 100"),
+    [(39.9, "Right"), (40.2, "Right"),
+     (40.9, "had no part in the choices: the test score was 39.94"),
+     (38.0, "the test score was 39.94, close to the 40.21"),
+     (60, "the test score was 39.94"), (140, "0 to 100"),
      (..., "Not attempted")],
 )
 def test_further_training(capsys, guess, said):

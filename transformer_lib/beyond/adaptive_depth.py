@@ -197,7 +197,8 @@ def calibrate(losses: Tensor, allowed: float, risk: float = 0.05) -> int | None:
 
     losses: (settings, texts), each in [0, 1], from the most careful setting to the boldest. Each
     is tested (Hoeffding's bound) until one fails, so no price is paid for trying many
-    (Angelopoulos et al. 2021). Returns its index, or None if not even the first one passes.
+    (Angelopoulos et al. 2021). Returns the index of the boldest that passes, or None if not even
+    the first one does.
     """
     chosen = None
     for i, found in enumerate(losses.mean(1).tolist()):

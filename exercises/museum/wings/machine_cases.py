@@ -254,7 +254,7 @@ case(
           "other work (healthy: {healthy[ms_busy]:.1f}).",
     why="The device works through its queue in order, and the wait at the end is for everything "
     "in it.",
-    hides="While nothing was launched before. In a loop over arms, the first one pays for the "
+    hides="As long as nothing was launched before. In a loop over arms, the first one pays for the "
     "set-up.",
     law="earlier_work_is_not_counted",
     confused_with=("clock-does-not-wait", "first-call-timed", "threads-differ"),
