@@ -218,21 +218,33 @@ def test_top_p_keeps_the_fewest_that_reach_p(top_p):
     assert_equal(counts.double(), expected / expected.sum(), 0.03)
 
 
+class Coin(nn.Module):
+    """Two tokens, a half each, whatever was read."""
+
+    config = tiny_model().config
+
+    def __init__(self, *tokens):
+        super().__init__()
+        self.tokens = torch.tensor(tokens)
+
+    def start(self, src_ids, bos_id, use_cache=True):
+        state = SimpleNamespace(length=0, select=lambda *_: None)
+        return torch.full((len(src_ids), 1), bos_id), state
+
+    def step(self, ids, state):
+        logits = torch.full((len(ids), self.config.vocab_size), -math.inf)
+        return logits.index_fill(1, self.tokens, 0.0)
+
+
 def test_a_top_p_that_is_reached_exactly_takes_no_more():
-    class Coin(nn.Module):
-        """Two tokens, a half each."""
-
-        config = tiny_model().config
-
-        def start(self, src_ids, bos_id, use_cache):
-            return torch.full((len(src_ids), 1), bos_id), SimpleNamespace(length=0)
-
-        def step(self, ids, state):
-            logits = torch.full((len(ids), self.config.vocab_size), -math.inf)
-            return logits.index_fill(1, torch.tensor([5, 8]), 0.0)
-
-    drawn = [sample(Coin(), random_ids(99, 3), top_p=p, max_len=1).unique() for p in (0.5, 0.6)]
+    src = random_ids(99, 3)
+    drawn = [sample(Coin(5, 8), src, top_p=p, max_len=1).unique() for p in (0.5, 0.6)]
     assert [len(tokens) for tokens in drawn] == [1, 2]
+
+
+def test_of_equal_scores_the_first_that_was_found_stays():
+    ids, scores = beam_search(Coin(EOS, 5), random_ids(1, 3), 2, max_len=4, length_penalty=1)
+    assert ids.tolist() == [[EOS]] and scores.item() == pytest.approx(math.log(0.5))
 
 
 def test_top_k_1_is_greedy():
