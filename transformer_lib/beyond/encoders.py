@@ -94,7 +94,7 @@ def masked_loss(model: MaskedLanguageModel, batch: tuple, rate=0.15, parts=(0.8,
 
 
 def start_from(model: EncoderOnly, pretrained: EncoderOnly) -> EncoderOnly:
-    """Copy the weights that two encoders of one size share; `model` keeps its own head."""
+    """Copy all weights of `pretrained` but its head's into `model`, an encoder of the same size."""
     body = ("embedding.", "segments.", "embed.", "encoder.")
     taken = {k: v for k, v in pretrained.state_dict().items() if k.startswith(body)}
     model.load_state_dict(model.state_dict() | taken)
@@ -127,7 +127,7 @@ def sentence_pairs(texts: list[tuple], kind: str, seed: int = 0) -> list[tuple]:
 
 
 class ReplacedTokens(nn.Module):
-    """A small model fills gaps, and a larger one finds the tokens it changed (Clark et al. 2020).
+    """A small model fills gaps, and a larger one finds the tokens so changed (Clark et al. 2020).
 
     The two share their embeddings, so `config` and `small` differ only in depth and d_ff. After
     training, only `detector` is kept.

@@ -21,7 +21,7 @@ class ReversibleLayer(nn.Module):
         return y1, x2 + self.g(y1)
 
     def inverse(self, y1: Tensor, y2: Tensor) -> tuple[Tensor, Tensor]:
-        """y1, y2: (B, T, D) -> the inputs that gave them, subtracted in the opposite order."""
+        """y1, y2: (B, T, D) -> the inputs that gave them: what was added last comes off first."""
         x2 = y2 - self.g(y1)
         return y1 - self.f(x2), x2
 
