@@ -31,7 +31,7 @@ positions = values(
     hint=(
         "without a cache, step t computes t positions",
         "with a cache, each step computes only the newest position",
-        "without one it's 1 + 2 + ... + 50",
+        "without a cache that's 1 + 2 + ... + 50",
     ),
     without_cache=Part(
         1275,

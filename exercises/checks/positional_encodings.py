@@ -274,8 +274,8 @@ def nearer(d_model, near, far):
 @judged(
     8,
     hint=(
-        "give the sinusoids the size that suits them, and the learned positions the one that "
-        "doesn't",
+        "give the sinusoids the size that suits them, and the learned positions one that "
+        "doesn't suit them",
         "a comparison can be made unfair by its starting sizes",
         "learned positions that start far too large recover slowly; give them few steps",
     ),

@@ -94,7 +94,7 @@ def _continuous(answer):
     laws=_continuous,
     slips={
         "the warm-up is missing: the rate rises in a straight line to its peak": _rate(warm=False),
-        "the rate falls with the root of the step, not with the step": _rate(power=-1.0),
+        "the rate falls with the root of the update number, not with the number": _rate(power=-1.0),
         "the cooldown is missing": _rate(cool=lambda left, length: 1.0),
         "the last update still has 1 / cooldown of the rate, not 0: count from max_steps + 1": (
             _rate(off=0)

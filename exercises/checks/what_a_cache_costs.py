@@ -30,7 +30,7 @@ by_hand = values(
         48828,
         "divide the 8 billion bytes by the bytes of a token, and round down",
         {
-            "round down: the last one no longer fits": 48829,
+            "round down: one token more doesn't fit": 48829,
             "that is with 64 heads of keys and values": 6103,
             "8 GB are 8 times 10 to the power of 9 bytes here": 52428,
         },
