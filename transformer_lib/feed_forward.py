@@ -18,8 +18,8 @@ class FeedForward(nn.Module):
     """Widen to d_ff, apply a nonlinearity, and return to d_model.
 
     activation: "relu" (the paper, eq. 2), "gelu" (BERT), "gelu_tanh" (GPT-2), or "swiglu" (Shazeer
-    2020, eq. 6), where a second projection gates the first; for the same number of parameters,
-    take two thirds of d_ff.
+    2020, eq. 6), where a second projection gates the first; with two thirds of d_ff, it has about
+    as many parameters as the others.
     """
 
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu", bias: bool = True):

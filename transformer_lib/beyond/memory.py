@@ -29,7 +29,7 @@ def layer_with_memory(layer: DecoderLayer, x: Tensor, memory: Tensor) -> Tensor:
     """Run a pre-norm decoder layer that also reads its inputs from earlier segments.
 
     x: (B, T, D), memory: (B, M, D) -> (B, T, D). Positions count from the oldest place that is
-    kept, so only a scheme that depends only on distances (rotary, ALiBi) makes sense here.
+    kept, so only a scheme that depends on nothing but distances (rotary, ALiBi) makes sense here.
     """
     cache, past = LayerCache(), memory.size(1)
     if past:

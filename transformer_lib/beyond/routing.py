@@ -13,7 +13,7 @@ from transformer_lib.attention import scaled_dot_product_attention
 def routing_attention(
     q: Tensor, k: Tensor, v: Tensor, centroids: Tensor, members: int, causal: bool = False
 ) -> Tensor:
-    """Each centroid takes its nearest queries and keys, which attend to each other.
+    """Each centroid takes its nearest queries and keys, and these queries attend to these keys.
 
     q, k, v, result: (B, H, T, K); centroids: (H, C, K). All clusters get the same number of
     members, so a token can be in several (its outputs are averaged) or in none (its output is
