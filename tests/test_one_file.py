@@ -275,9 +275,10 @@ def test_batches_of_any_size_give_the_same_translations_in_the_given_order(both)
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.7, 1.0, 2.0])
-def test_a_wide_beam_finds_the_best_of_all_sequences(length_penalty):
+@pytest.mark.parametrize("seed", range(4))
+def test_a_wide_beam_finds_the_best_of_all_sequences(length_penalty, seed):
     def log_probs(prefix):
-        numbers = random.Random(str(prefix))
+        numbers = random.Random(f"{seed} {prefix}")
         return torch.tensor([numbers.gauss(0, 1.5) for _ in range(4)]).log_softmax(0)
 
     def total(ids):

@@ -55,8 +55,8 @@ def test_a_shift_is_one_rotation_for_all_positions():
     assert_equal(table[k:, 1::2], cos * angle.cos() - sin * angle.sin(), 1e-6)
 
 
-def test_sinusoids_are_fixed_and_not_stored():
-    encoding = SinusoidalEncoding(8, 10)
+@pytest.mark.parametrize("encoding", [SinusoidalEncoding(8, 10), AlibiBias(4)])
+def test_what_is_fixed_is_not_stored(encoding):
     assert not list(encoding.parameters())
     assert not encoding.state_dict()
 
