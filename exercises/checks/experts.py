@@ -89,7 +89,7 @@ def weights(logits, k):
     3,
     hint=(
         "what does the loss depend on besides the counts?",
-        "it multiplies each expert's share of the choices by its mean probability",
+        "the loss multiplies each expert's share of the choices by its mean probability",
         "a choice takes the larger probability, however little larger it is",
     ),
     example=lambda: torch.tensor([[0.501, 0.499]] * 4),

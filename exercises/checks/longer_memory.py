@@ -175,7 +175,7 @@ def _mixture(share, model, neighbours):
     hint=(
         "the mixture gives the right token (1 - share) * model + share * neighbours: take the "
         "mean of its logarithm, then the derivative with respect to share",
-        "the derivative of log(m) is the derivative of m over m, and m is a straight line in share",
+        "the derivative of a logarithm is that of its argument, divided by the argument",
         "at each place: (neighbours - model) / mixture; then the mean over the places",
     ),
     wrong="that isn't the right slope",

@@ -95,7 +95,7 @@ def _least(of, up=math.ceil):
     ],
     hint=(
         "the difference of two means of n runs has the standard deviation spread * sqrt(2 / n)",
-        "the interval is t times that to each side; it has to be smaller than the difference",
+        "the interval reaches t times that to each side, which may be at most the difference",
         "solve t * spread * sqrt(2 / n) <= difference for n, and round up",
     ),
     wrong="that isn't the smallest number of seeds",
@@ -111,7 +111,7 @@ def _least(of, up=math.ceil):
         "n is under a root, so square both sides": (
             _least(lambda s, d, t: 2**0.5 * t * s / d)
         ),
-        "round up: with fewer seeds than that, the interval is wider than the difference": [
+        "round up: with fewer seeds than that, the interval reaches beyond the difference": [
             _least(lambda s, d, t: 2 * (t * s / d) ** 2, up=math.floor),
             _least(lambda s, d, t: 2 * (t * s / d) ** 2, up=round),
         ],

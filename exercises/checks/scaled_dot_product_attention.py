@@ -210,8 +210,8 @@ def _backward(
     wrong="the gradients are not those of autograd",
     forbid=("backward", "grad", "vjp", "_softmax_backward_data"),
     slips={
-        "a row of a softmax always sums to 1: from each weight's gradient, subtract the row's "
-        "mean of them, weighted by the weights": _backward(total=False),
+        "a row of a softmax always sums to 1: from each weight's gradient, subtract the mean "
+        "of the row's gradients, weighted by the weights": _backward(total=False),
         "the scores were divided by sqrt(d_k), so their gradient is, too": _backward(scaled=False),
         "a weight near 0 hardly moves: its score's gradient is multiplied by the weight": (
             _backward(weighted=False)

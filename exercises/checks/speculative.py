@@ -234,7 +234,8 @@ def _speed(right, cost, more, n):
 @judged(
     4,
     hint=(
-        "a pass of eight guesses writes 1 + a + a^2 + ... + a^8 tokens; which a makes that three?",
+        "if a guess is right with probability a, a pass of eight writes 1 + a + ... + a^8 tokens: "
+        "which a makes that three?",
         "at a = 0.7 it's 3.2 tokens; what must a guess cost, so that the pass costs more?",
         "then divide tokens by steps for 0, 1, ..., 8 guesses: the largest of the nine is the best",
     ),
