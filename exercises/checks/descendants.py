@@ -509,8 +509,8 @@ def _biased(way=1, used=1, both=None, far=lambda away, half: math.log(128 / half
         "table for each bucket; then move the heads to the front",
         "the queries are at start, start + 1, ..., and the distances are key - query[:, None]; "
         "compute the near and the far buckets, and choose between them with torch.where",
-        "far: half + (log(away / half) / log(128 / half) * half).long(), at most n - 1; where "
-        "away is 0, take the log of something else, since torch.where evaluates both sides",
+        "with half = n // 2, far: half + (log(d / half) / log(128 / half) * half).long(), at most "
+        "n - 1; where d is 0, take the log of something else: torch.where evaluates both sides",
     ),
     adapt=_with_weights(_run_bias), shrinks=False, tolerance=1e-5,
     wrong="with the same table, this is not T5's number for each head, query and key",
@@ -602,7 +602,7 @@ def _two_tensors(result, *args):
         "all chosen tokens become <mask>: of ten, one is replaced and one stays": (
             _hiding(parts=(1.0, 1.0))
         ),
-        "none of your chosen tokens stays as it is: from a fate of 0.9 upwards, it does": (
+        "no chosen token of yours stays as it is; with a fate of 0.9 or more, it should": (
             _hiding(parts=(0.8, 1.0))
         ),
         "none of your chosen tokens is replaced: from 0.8 to 0.9 it becomes `other`": (
@@ -702,7 +702,7 @@ def _played(answer, rewards, asked, context):
         many = t + 1 - first
         for name, n in lengths.items():
             expect(n == many, f"in step {t} choose is shown the last {context} steps at most, so "
-                   f"{name} here: {many}; you gave {n}")
+                   f"here {many} of the {name}; you gave {n}")
         where = f"in step {t} of a world that pays {rewards}, asked for {asked:g}"
         right = [asked - sum(rewards[:i]) for i in range(first, t + 1)]
         given = torch.as_tensor(returns).flatten().tolist()
@@ -849,7 +849,7 @@ def _scanned(fade=torch.exp, early=False, late=False, delta=lambda replace: repl
         "fading is log_decay[:, :, t, :, None].exp() * state; what is written is a column times a "
         "row, k[:, :, t, :, None] * new[:, :, None]; what is read is q[:, :, t, None] @ state",
         "with replace, take k[:, :, t, None] @ state from the value, after fading and before it "
-        "is multiplied by the strength",
+        "is multiplied by `write`",
     ),
     shrinks=False, tolerance=1e-4,
     laws=lambda answer: _gradients_reach_the_input(answer, _written),
@@ -866,14 +866,14 @@ def _scanned(fade=torch.exp, early=False, late=False, delta=lambda replace: repl
             _scanned(late=True)
         ),
         "each token reads after it has written, so its own write is included": _scanned(early=True),
-        "replace is not used: then only what is missing is written, the value less what the state "
-        "holds under the key": _scanned(delta=lambda replace: False),
+        "replace is not used: with it, only what is missing is written, the value less what the "
+        "state holds under the key": _scanned(delta=lambda replace: False),
         "without replace, the whole value is written": _scanned(delta=lambda replace: True),
         "you use replace the wrong way round": _scanned(delta=lambda replace: not replace),
-        "`write` is not used: what a token writes is multiplied by its strength": (
+        "`write` is not used: it multiplies what a token writes": (
             _scanned(firm=False)
         ),
-        "with replace, the strength multiplies the whole difference, not only the value": (
+        "with replace, `write` multiplies the whole difference, not only the value": (
             _scanned(only_value=True)
         ),
         "with replace, read the state after it has faded": (
@@ -954,7 +954,7 @@ def _comes_out_as_p(answer):
                         total[a, b] = total[a, b] + share
     shown = ", ".join(f"{x:.3f}" for x in found.tolist())
     expect((found - first).abs().max() < 1e-4,
-           f"in a language of three tokens, the first comes out as ({shown}) instead of "
+           f"in a language of three tokens, the first one written has the chances ({shown}), not "
            "(0.250, 0.125, 0.625)")
     after_first = total / total.sum(-1, keepdim=True)
     expect((after_first - second).abs().max() < 1e-4,

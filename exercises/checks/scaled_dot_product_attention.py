@@ -222,7 +222,8 @@ def _backward(
         "the sum in a softmax's gradient runs over the row, the keys of one query": (
             _backward(over=-2)
         ),
-        "a key is read by all queries, so its gradient adds up a column: transpose the scores'": (
+        "a key is read by all queries, so its gradient adds up a column: transpose the "
+        "gradient of the scores": (
             _backward(turned=False)
         ),
         "w (1 - w) is what a score does to its own weight; it changes the others of its row, too": (
