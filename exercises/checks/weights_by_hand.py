@@ -206,7 +206,7 @@ def _at_once(length=6):
 @judged(
     1,
     hint=(
-        "which place should a query look at? That's a sum of its own numbers",
+        "which place should a query look at? That place is a sum of the query's own numbers",
         "2 · place of the key · (place of the query - 1) - (place of the key)² is largest at the "
         "place before",
         "so you need three entries for the scores, (place, place), (one, place) and (one, "
