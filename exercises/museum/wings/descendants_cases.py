@@ -303,7 +303,7 @@ case(
     "draft-not-cropped", "The cache keeps the rejected guesses", "speculative",
     ("        crop(caches, read)  # the rejected guesses must not be read\n", ""),
     looks="Without drafts, {written:.0%} of the copies are right. With drafts, which should change "
-          "nothing, it's {drafted:.0%} (healthy: {healthy[drafted]:.0%}).",
+          "nothing, {drafted:.0%} are (healthy: {healthy[drafted]:.0%}).",
     why="The pass that checks a draft puts the keys and values of all its guesses into the "
     "cache. The "
         "rejected ones are still read, and whatever follows ends up too far to the right.",
