@@ -84,6 +84,12 @@ def test_every_matrix_of_the_layers_starts_by_xaviers_rule(model):
         assert 0.97 * limit < matrix.abs().max() <= limit, name
 
 
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_masked_models_output_is_its_embedding_only_if_tied(tied):
+    model = MaskedLanguageModel(tiny_config(tie_embeddings=tied))
+    assert (model.output.weight is model.embedding.lookup.weight) is tied
+
+
 def test_a_classifier_judges_by_the_vector_of_the_first_token(monkeypatch):
     model, vectors = Classifier(tiny_config(), 3).eval(), torch.randn(2, 5, TINY["d_model"])
     monkeypatch.setattr(model, "encode", lambda *_: vectors)

@@ -145,6 +145,8 @@ def test_without_padding():
     quick = fast.DecodingModel(model)
     assert torch.equal(greedy_decode(quick, src, 6), greedy_decode(model, src, 6))
     assert torch.isfinite(beam_search(quick, src, 2, 6)[1]).all()
+    src = random_ids(30, 5, vocab_size=12)  # as they end, the caches shrink
+    assert torch.equal(greedy_decode(quick, src, 20), greedy_decode(model, src, 20))
 
 
 def test_a_model_that_was_trained_fast_is_known():

@@ -263,6 +263,10 @@ def test_no_output_is_longer_than_allowed(both):
         never.output.weight[EOS] = -both[1].decoder.norm.bias * 10
     for most in (1, 4):
         assert program.greedy_decode(never, a_batch()[0], most).shape == (9, most)
+        assert len(program.beam_translate(never, "bad", max_len=most)) <= most
+    with torch.no_grad():
+        never.output.weight[EOS] *= -1  # now at once, and no column more
+    assert program.greedy_decode(never, a_batch()[0], 4).tolist() == [[EOS]] * 9
 
 
 def test_batches_of_any_size_give_the_same_translations_in_the_given_order(both):
