@@ -245,7 +245,8 @@ def best_of(p, reward, n):
 @judged(
     5,
     hint=(
-        "give three lists of three numbers: probabilities, likings and rewards",
+        "give three lists of three numbers: the reference's probabilities, what each text is "
+        "worth to her, and the rewards",
         "a text that the reference hardly ever writes is in few pairs, so its reward may be "
         "wrong",
         "let that rare text have the highest reward and the lowest liking; at a price of 0.1 its "

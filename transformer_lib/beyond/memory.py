@@ -41,7 +41,7 @@ def layer_with_memory(layer: DecoderLayer, x: Tensor, memory: Tensor) -> Tensor:
 class RecurrentLanguageModel(LanguageModel):
     """A language model with a memory, which reads texts segment by segment (Dai et al. 2019).
 
-    reach: for how many places each layer keeps its input.
+    reach: how many of its latest inputs each layer keeps.
     """
 
     def __init__(self, config: ModelConfig, reach: int):
