@@ -18,7 +18,7 @@ def _luck(once, several=lambda p, k: 1 - (1 - p) ** k):
     1,
     inputs=[(3, 3, 4), (2, 3, 1), (5, 5, 10), (4, 2, 3), (1, 2, 2), (1, 1, 5), (3, 6, 8)],
     hint=(
-        "put the n + m scores in order: if nothing but luck decides, every choice of n places is "
+        "put the n + m scores in order; if nothing but luck decides, every choice of n places is "
         "equally likely to be the first arm's",
         "there are C(n + m, n) ways to pick the places of the first arm; in how many of them don't "
         "the two arms overlap?",

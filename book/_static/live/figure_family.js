@@ -177,7 +177,7 @@ export async function mount(root, { base }) {
     show(nodes.has(was) && fits(was) ? was : null);
     const parts = Object.entries(data.varies).map(([key, name]) => [found.filter((model) => model.varies === key).length, name]).filter(([n]) => n);
     const many = found.length === models.length ? `${models.length} models` : `${found.length} of ${models.length} models`;
-    says.textContent = spine ? `${many}: the spine of the tree.` : found.length ? `${many}. What they change: ${parts.map(([n, name]) => `${name} ${n}`).join(", ")}.` : "No model matches. Choose “all”, or shorten the search.";
+    says.textContent = spine ? `${many}: the spine of the tree.` : found.length ? `${many}. What they change: ${parts.map(([n, name]) => `${name} (${n})`).join(", ")}.` : "No model matches. Choose “all”, or shorten the search.";
   }
 
   // Arrows walk the tree: up and down in the order of the rows, left to the parent, right to a child.

@@ -24,7 +24,7 @@ export async function mount(root) {
       figure.show(now === before ? [["with all heads", now]] : [["with all heads", before], ["without these", now, before]]);
       if (now === before) return "All heads are on. How many can the sentence spare?";
       const d = difference(before, now), off = root.querySelectorAll(".live-off").length;
-      return `${off} of ${root.querySelectorAll(".live-head").length} heads off: ${d.same ? "the sentence stays the same" : "it writes something else"}; “${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}.`;
+      return `${off} of ${root.querySelectorAll(".live-head").length} heads off: ${d.same ? "the sentence stays the same" : "it writes something else"}; the probability of “${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}.`;
     },
   });
   await figure.update();

@@ -37,11 +37,11 @@ export async function mount(root) {
         if (keys[k] === "<pad>" && queries[q] !== "<pad>") padding += weights[q * keys.length + k] / queries.filter((one) => one !== "<pad>").length;
       }
       caption.textContent = kind === "decoder" ? `Self-attention of the decoder, layer 0, mean of its heads; rows are queries, columns are keys. ${percent(future)} of the weight is on later words.`
-        : `Self-attention of the encoder, layer 0, mean of its heads. ${percent(padding)} of their attention goes to padding.`;
+        : `Self-attention of the encoder, layer 0, mean of its heads. Real tokens spend ${percent(padding)} of their attention on padding.`;
       canvas.setAttribute("aria-label", caption.textContent);
       if (now === before) return "Both masks are on. Guess what the model, which was trained with them, does without them.";
       const d = difference(before, now);
-      return d.same ? `The sentence stays the same; “${d.word}” goes from ${percent(d.was)} to ${percent(d.is)}.` : `It writes something else: “${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}.`;
+      return d.same ? `The sentence stays the same; the probability of “${d.word}” goes from ${percent(d.was)} to ${percent(d.is)}.` : `It writes something else; the probability of “${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}.`;
     },
   });
   await figure.update();

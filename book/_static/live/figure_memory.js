@@ -65,7 +65,7 @@ export async function mount(root) {
       figure.show([["this sentence", before], ["the other", source], ["from the memory below", now, before]]);
       const count = state.rows.size, d = difference(before, now);
       if (!count) return "Nothing has been exchanged yet.";
-      const moved = `“${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}`;
+      const moved = `the probability of “${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}`;
       return `${count === 1 ? "One row is" : `${count} rows are`} exchanged: ${moved}${d.same ? ", and the English stays as it was" : ""}.`;
     },
   });

@@ -62,7 +62,7 @@ export async function mount(root) {
       const { before, source, now, names } = found, d = difference(before, now);
       chips(found);
       figure.show([["this sentence", before], ["the other sentence", source], ["this sentence, with the other's vector", now, before]]);
-      return `“${plain(names[0])}” was put where “${plain(names[1])}” was: “${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}.`;
+      return `“${plain(names[0])}” was put where “${plain(names[1])}” was: the probability of “${d.word}” goes from ${percent(d.was)} to ${d.unseen ? "almost nothing" : percent(d.is)}.`;
     },
   });
   figure.box.querySelector(".live-ask-row").after(h("div", { class: "live-ask-row" }, other));
