@@ -24,7 +24,7 @@ export async function mount(root, { base }) {
   const numbers = h("p", { class: "live-note live-train-numbers" });
   const curve = h("div", { class: "live-train-curve" }), map = h("div", { class: "live-train-map" });
   const lines = [0, 1, 2].map((i) => {
-    const [source, written] = [h("small"), h("span")];
+    const [source, written] = [h("small"), h("span", { "aria-hidden": "true" })];  // the button's label spells it out
     return { source, written, button: h("button", { type: "button", class: "live-train-answer", onclick: () => { chosen = i; draw(); } }, source, written) };
   });
   const answers = h("div", { class: "live-train-answers", role: "group", "aria-label": "Choose a word to see where the model looks while it writes" }, lines.map((line) => line.button));
