@@ -65,11 +65,11 @@ def by_heart(size, pairs, unseen):
     expect(
         abs(unseen - rank) <= ALLOWED,
         f"the rotation has learned {first:.0%} of its pairs by heart, so you've refuted the claim; "
-        f"but the median rank of the others isn't {unseen:g}, it's "
+        f"but the median rank of unfitted pairs isn't {unseen:g}, it's "
         f"{'lower' if rank < unseen else 'higher'}",
     )
     return (
-        f"The partner comes first in {first:.0%} of {pairs} fitted pairs, and in the others it has "
+        f"The partner comes first in {first:.0%} of {pairs} fitted pairs; in unfitted ones it has "
         f"a median rank of {rank:.0f} of {WORDS}, though the vectors, {size} random numbers each, "
         "have nothing in common."
     )

@@ -137,7 +137,7 @@ LEARNS_LESS = Question(
         breaks("every_parameter_learns"),
         no=Question(
             "Are the updates wrong: the rate, the gradient, the loss itself?",
-            "Print the rate of each update, compare the gradient with its own batch's, and "
+            "Print the rate of each update, compare its gradient with that of its batch alone, and "
             "the loss of one batch with PyTorch's.",
             breaks(
                 "the_rate_rises_and_falls", "an_update_takes_its_own_gradient",

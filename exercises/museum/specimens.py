@@ -294,8 +294,8 @@ specimen(
      "        return x.reshape(x.size(0), x.size(2), -1)\n"),
     looks="Training loss {loss}; validation loss {validation}. Correct translations: {share}.",
     why="A token's new vector is made from one head's outputs for several tokens.",
-    hides="Until something is decoded. (Where it was found, a test of training had passed all the "
-    "same: the task was to copy.)",
+    hides="Until something is decoded. (Where it was found, a test that trained a model had passed "
+    "all the same: its task was to copy.)",
     law="heads_keep_tokens_apart", source=GITHUB + "jsbaan/transformer-from-scratch/pull/6",
     confused_with=("heads-not-transposed", "softmax-over-queries", "norm-over-tokens"),
 )

@@ -1718,7 +1718,7 @@ def test_how_sure_a_reader_is_can_be_said_before_the_guess_and_is_added_up(brows
     page.press("90 %", ".live-sure")
     page.press("One")
     assert said_sure(page) == {"test": {"sure": 0.9, "right": False}}
-    assert "Of 1 guess you were 90 % sure, and it was wrong." in page.text(".live-score")
+    assert "You were 90 % sure of your 1 guess, and it was wrong." in page.text(".live-score")
     page.press("✓ Two")
     assert said_sure(page) == {"test": {"sure": 0.9, "right": False}}  # the first one counts
     page.press("Erase my guess")
@@ -1749,7 +1749,7 @@ def test_the_calibration_is_the_notebooks(browser, address, scheme, tmp_path, mo
     page = visit(browser, address + "book/calibration.html", width=390)
     page.js("document.documentElement.dataset.theme = arguments[0]", scheme)
     said = page.text(".live-figure p")
-    assert f"Of 7 guesses you were {100 * found.sure:.0f} % sure on average, and 71 % were right." in said
+    assert f"You were {100 * found.sure:.0f} % sure of your 7 guesses on average, and 71 % were right." in said
     assert f"Brier score {found.brier:.3f}." in said and "mostly luck" in said
     told = page.js("return document.querySelector('.live-figure svg').getAttribute('aria-label')")
     for sure, hits, n, _ in found.groups:

@@ -60,7 +60,7 @@ class RunCard:
             each = f", {self.recorded_updates:,} updates each" if self.recorded_updates else ""
             recipe = "of this recipe" if self.same_recipe else "of another recipe"
             lines.append(
-                _wrapped(f"{scores}: the book's recorded seeds {recipe}{each}", "  compare   ")
+                _wrapped(f"{scores}: the book's recorded runs {recipe}{each}", "  compare   ")
             )
         for one in self.sentences:
             lines += [

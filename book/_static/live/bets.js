@@ -70,7 +70,7 @@ export function makeBets({ set, force, lang }) {
     if (focused >= 0) list.querySelectorAll("button")[focused]?.focus();
     const rest = 1 - shown.reduce((sum, bet) => sum + (drawn ? bet.q : bet.p), 0);
     const forced = at < state.prefix.length;
-    note.textContent = forced ? "You forced this piece, or one after it. Undo: “Reset”."
+    note.textContent = forced ? "You forced this piece, or one after it."
       : comparable === false && before && before !== result && split >= 0 ? "The pieces before it have changed, so there’s no bar to compare with."
       : `All other pieces of the vocabulary share ${percent(Math.max(0, rest))}. Choose a piece: it’s written here, and the model writes the rest again.`;
     method.value = state.method;

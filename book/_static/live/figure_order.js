@@ -23,7 +23,7 @@ export async function mount(root) {
       figure.show([[`in order${name}`, straight], [`as below${name}`, mixed, straight]].slice(0, moved ? 2 : 1));
       if (!moved) return silent ? "Without positions the model reads a bag of words. Now shuffle them." : "Shuffle the words: does the English change?";
       if (silent) return straight.text === mixed.text ? "Shuffled or not, the same sentence, and the same probabilities: without positions there is no order." : "The sentences differ: rounding tips a close call.";
-      return straight.text === mixed.text ? `The same sentence, but the probabilities of its pieces went from ${percent(straight.confidence)} to ${percent(mixed.confidence)} on average.` : `Another order, another sentence. Its pieces have ${percent(mixed.confidence)} on average; in the right order they had ${percent(straight.confidence)}.`;
+      return straight.text === mixed.text ? `The same sentence, but the probabilities of its pieces went from ${percent(straight.confidence)} to ${percent(mixed.confidence)} on average.` : `Another order, another sentence. Its pieces have a probability of ${percent(mixed.confidence)} on average; in the right order it was ${percent(straight.confidence)}.`;
     },
   });
   function words() {

@@ -35,9 +35,9 @@ export function calibration() {
     brier: mean(all.map((one) => (one.sure - one.right) ** 2)), groups };
 }
 
-// In words: "Of 7 guesses you were 78 % sure on average, and 71 % were right."
+// In words: "You were 78 % sure of your 7 guesses on average, and 71 % were right."
 export function inWords(found) {
-  if (found.n === 1) return `Of 1 guess you were ${percent(found.sure)} sure, and it was ${found.hits ? "right" : "wrong"}.`;
-  return `Of ${found.n} guesses you were ${percent(found.sure)} sure on average, and ${percent(found.hits)} were right.`;
+  if (found.n === 1) return `You were ${percent(found.sure)} sure of your 1 guess, and it was ${found.hits ? "right" : "wrong"}.`;
+  return `You were ${percent(found.sure)} sure of your ${found.n} guesses on average, and ${percent(found.hits)} were right.`;
 }
 export { percent };
