@@ -602,7 +602,7 @@ def _two_tensors(result, *args):
         "all chosen tokens become <mask>: of ten, one is replaced and one stays": (
             _hiding(parts=(1.0, 1.0))
         ),
-        "no chosen token of yours stays as it is; with a fate of 0.9 or more, it should": (
+        "none of your chosen tokens stays; with a fate of 0.9 or more, one should": (
             _hiding(parts=(0.8, 1.0))
         ),
         "none of your chosen tokens is replaced: from 0.8 to 0.9 it becomes `other`": (

@@ -274,8 +274,8 @@ AT_A_TENTH = 17.2  # the median of `_own_share` with the factor 0.1 (tests hold 
 @judged(7, hint=(
         "x is one of 25 summands: make the others large",
         "the path carries x with a gradient of 1, whatever the sublayers add",
-        "a factor well above 1 drowns that out; try 3, then 10. With the factor 0.1, another "
-        "token's gradient is about a tenth of what it is with 1",
+        "a factor well above 1 drowns that out; try 3, then 10. With the factor 0.1, each "
+        "sublayer adds about a tenth of what it adds with 1",
     ), example=(20.0, 20))
 def gain(value, at_a_tenth):
     for name, given in dict(factor=value, at_a_tenth=at_a_tenth).items():

@@ -182,6 +182,6 @@ def overturned(answer):
     error = ((rounded - exact).norm() / exact.norm().clamp(min=1e-9)).item()
     expect(
         error > 0.5,
-        f"the output moves by {error:.2f} of its length; a step is {step.mean().item():.2g} wide: "
+        f"the output moves by {error:.2f} of its norm; a step is {step.mean().item():.2g} wide: "
         "what makes it wide in a key, and does the query have to ask for that?",
     )

@@ -52,7 +52,7 @@ CASES = [
     (ch.absorbed_attention, (by_heads,), True, "Right"),
     (ch.absorbed_attention, (given,), False, "latent vector's width"),
     (ch.overturned, (outlier,), True, "Right"),
-    (ch.overturned, (even,), False, "of its length"),
+    (ch.overturned, (even,), False, "of its norm"),
     (ch.overturned, (lambda: tuple(1000 * x for x in outlier()),), False, "above 100"),
     (ch.overturned, (lambda: torch.zeros(1),), False, "three tensors"),
 ]
