@@ -24,8 +24,9 @@ export async function mount(root, { base }) {
   const numbers = h("p", { class: "live-note live-train-numbers" });
   const curve = h("div", { class: "live-train-curve" }), map = h("div", { class: "live-train-map" });
   const lines = [0, 1, 2].map((i) => {
-    const [source, written] = [h("small"), h("span", { "aria-hidden": "true" })];  // the button's label spells it out
-    return { source, written, button: h("button", { type: "button", class: "live-train-answer", onclick: () => { chosen = i; draw(); } }, source, written) };
+    // What is read aloud stands in words beside the letters and their marks.
+    const [source, written, words] = [h("small", { "aria-hidden": "true" }), h("span", { "aria-hidden": "true" }), h("em", { class: "live-hidden" })];
+    return { source, written, words, button: h("button", { type: "button", class: "live-train-answer", onclick: () => { chosen = i; draw(); } }, source, written, words) };
   });
   const answers = h("div", { class: "live-train-answers", role: "group", "aria-label": "Choose a word to see where the model looks while it writes" }, lines.map((line) => line.button));
   const box = h("div", { class: "live-box live" },
@@ -121,7 +122,7 @@ export async function mount(root, { base }) {
     line.source.textContent = word(source);
     line.written.replaceChildren(...boxes);
     line.button.setAttribute("aria-pressed", String(i === chosen));
-    line.button.setAttribute("aria-label", `${word(source)}: it writes ${word(written)}${written.includes("<eos>") ? "" : " and does not stop"}, ${all ? "right" : `the right answer is ${word(right)}`}`);
+    line.words.textContent = `${word(source)}: it writes ${word(written)}${written.includes("<eos>") ? "" : " and does not stop"}, ${all ? "right" : `the right answer is ${word(right)}`}`;
   }
 
   function drawCurve() {
