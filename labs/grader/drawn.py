@@ -298,11 +298,11 @@ LABS["lab7_language_model"] = Drawn(
             master={"k": 1},
             also=lambda n: {f"k{i}": i * n["k"] for i in (1, 2, 3, 4, 6)},
             texts=["the differences <k1>, <k2> and <k3> have a mean of <k2>",
-                   "reach a size of <k2> (all plus",
+                   "reach <k2> in absolute value (all plus",
                    "sign_flips({0: <k2>.0, 1: <k4>.0, 2: <k6>.0}, {0: <k1>.0, 1: <k2>.0, "
                    "2: <k3>.0})",
                    "abs(mean - <k2>) < 1e-9, f\"the mean of <k1>, <k2>, <k3> is <k2>",
-                   "sign choices reach a size of <k2>, so"]),
+                   "sign choices reach <k2> in absolute value, so"]),
         Code(["""\
     each = [float(loss.sum()) / len(text) for loss, text in zip(losses, texts)]
     return sum(each) / len(each) / math.log(2)""",
