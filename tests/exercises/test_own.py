@@ -493,7 +493,7 @@ WRONG = [
     ("relative_bias", "distance > 0", "distance >= 0", "distance 0 is bucket 0"),
     ("relative_bias", "permute(2, 0, 1)", "permute(0, 1, 2)", "(n_heads, n_queries, n_keys)"),
     ("hide_tokens", "(ids > 3)", "(ids > 0)", "never hidden"),
-    ("hide_tokens", "fate < 0.9", "fate < 1", "it should"),
+    ("hide_tokens", "fate < 0.9", "fate < 1", "one should"),
     ("hide_tokens", "return read, chosen", "return read, read != ids", "whose token stays"),
     ("hide_tokens", "return read, chosen", "return read", "two tensors"),
     ("patches", "0, 2, 4, 1, 3, 5", "0, 4, 2, 1, 3, 5", "rows of patches come first"),
