@@ -628,6 +628,23 @@ def test_a_forced_word_changes_what_follows(translator):
     assert translator.result() == EXAMPLES[0]["text"]
 
 
+@pytest.mark.parametrize("where", ["translator", "figure_decoding"])
+def test_what_takes_a_forced_word_back_has_its_buttons_name(browser, address, where):
+    page = visit(browser, address + f"book/{where}.html")
+    back = "document.querySelector('[aria-label=\"The previous position\"]')"
+    title = f"{back}.parentElement.querySelector('h3').textContent"
+    page.wait("document.querySelectorAll('.live-bets button').length > 1", "the bets")
+    before = page.js(f"return {title}")
+    page.js("document.querySelectorAll('.live-bets button')[1].click()")
+    page.wait(f"{title} !== {json.dumps(before)}", "the next position")
+    page.js(f"{back}.click()")
+    told = ("[...document.querySelectorAll('.live-note')]"
+            ".map((one) => one.textContent.match(/“(.+)” takes that back/)?.[1]).find(Boolean)")
+    page.wait(told, "how to take it back")
+    page.press(page.js(f"return {told}"))  # a button of that name
+    page.wait(f"!({told})", "nothing is forced")
+
+
 def test_bars_keep_a_ghost_of_before(translator):
     translator.js("document.querySelectorAll('.live-target .live-word')[0].click()")
     translator.press("All off", ".live-kind-cross")

@@ -1,10 +1,11 @@
 // What the model would write next: the best pieces as bars, with the bars from before a change
-// behind them. Choosing another piece forces it, and the rest is written anew.
+// behind them. Choosing another piece forces it, and the rest is written anew; `undo` names the
+// button that takes that back.
 import { h, percent, plain, listed, firstDifference } from "./shared.js";
 
 const SHOWN = 7;
 
-export function makeBets({ set, force, lang }) {
+export function makeBets({ set, force, lang, undo }) {
   const title = h("h3", {});
   const list = h("ol", { class: "live-bets" });
   const note = h("p", { class: "live-note" });
@@ -70,7 +71,7 @@ export function makeBets({ set, force, lang }) {
     if (focused >= 0) list.querySelectorAll("button")[focused]?.focus();
     const rest = 1 - shown.reduce((sum, bet) => sum + (drawn ? bet.q : bet.p), 0);
     const forced = at < state.prefix.length;
-    note.textContent = forced ? "You forced this piece, or one after it."
+    note.textContent = forced ? `You forced this piece, or one after it. “${undo}” takes that back.`
       : comparable === false && before && before !== result && split >= 0 ? "The pieces before it have changed, so there’s no bar to compare with."
       : `All other pieces of the vocabulary share ${percent(Math.max(0, rest))}. Choose a piece: it’s written here, and the model writes the rest again.`;
     method.value = state.method;

@@ -10,7 +10,7 @@ export async function mount(root) {
   const state = { method: "greedy", temperature: 1, topK: 0, topP: 1, seed: 1, beamSize: 5, penalty: null, prefix: [], at: null };
   let found = null;
   const arcs = makeArcs({ lang, onword: (at) => set({ at }) });
-  const bets = makeBets({ set, lang, force: (at, bet) => set({ prefix: [...found.now.target.ids.slice(0, at), bet.id], at: at + 1, method: state.method === "beam" ? "greedy" : state.method }) });
+  const bets = makeBets({ set, lang, undo: "Undo", force: (at, bet) => set({ prefix: [...found.now.target.ids.slice(0, at), bet.id], at: at + 1, method: state.method === "beam" ? "greedy" : state.method }) });
   const tree = makeBeamTree({ set, lang, ask: (...given) => model.ask(...given) });
   const open = h("details", { class: "live-details", ontoggle: () => open.open && redraw() }, h("summary", {}, "The beam as a tree"), tree.element);
   const undo = h("button", { type: "button", class: "live-button", onclick: () => set({ prefix: [], method: "greedy" }) }, "Undo");

@@ -101,7 +101,7 @@ export async function mount(root, { base }) {
   const caption = h("p", { class: "live-caption" });
   const arcs = makeArcs({ lang, onword: (at) => set({ at }), onsource: (from) => set({ from: state.from === from ? null : from }) });
   const heads = makeHeads({ set, toggle, peek: (name) => { peeked = name; drawStage(); } });
-  const bets = makeBets({ set, lang, force: (at, bet) => set({ prefix: [...result.target.ids.slice(0, at), bet.id], at: Math.min(at + 1, 200), forced: plain(bet.piece), method: state.method === "beam" ? "greedy" : state.method }) });
+  const bets = makeBets({ set, lang, undo: "Reset", force: (at, bet) => set({ prefix: [...result.target.ids.slice(0, at), bet.id], at: Math.min(at + 1, 200), forced: plain(bet.piece), method: state.method === "beam" ? "greedy" : state.method }) });
   const blind = h("button", { type: "button", class: "live-button live-blind", "aria-pressed": "false", title: "Switch off every head that looks back at the input",
     onclick: () => toggle("blocks", "cross") }, "Blind it");
   const share = h("button", { type: "button", class: "live-button", onclick: copyLink }, "Copy link");
