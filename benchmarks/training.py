@@ -134,7 +134,7 @@ def step_rows(corpus: Corpus, steps: dict[str, TrainingStep], n_batches: int, ro
         for mine, what, least in ((OURS, STEP, "1"), (FAST, f"{STEP}, fast", "1.5"))
         for name, note in (
             (TORCH_SAME, "same weights, loss, optimizer and places of dropout"),
-            (TORCH, "as it comes: also drops attention weights and inside the feed-forward"),
+            (TORCH, "as it comes: dropout on attention weights and inside the feed-forward, too"),
         )
     ]
     note = "precision bf16; gains where the processor multiplies bf16 faster than float32"

@@ -4,21 +4,24 @@
     python -m tools.mutants --count 40 --seed 1 --modules masks attention
 
 Each mutant changes one operator, comparison, constant, keyword or statement of one module, in a
-copy of the repository, and runs the tests that concern that module until one fails. What was found
-goes into `_build/mutants-<seed>.json`; the same command goes on where it was interrupted.
+copy of the repository, and runs the tests that concern that module until one fails. A process that
+has imported torch and pytest already forks for each group of tests, which saves their start. What
+was found goes into `_build/mutants-<seed>.json`; the same command goes on where it was interrupted.
 A survivor is a fault that no test sees, or a change that changes nothing: only reading tells.
 """
 
 import argparse
 import ast
+import contextlib
 import copy
+import importlib
 import json
 import os
 import random
 import re
 import resource
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
@@ -156,29 +159,62 @@ def tests_of(name: str) -> list[list[str]]:
     return [[str(path.relative_to(ROOT)) for path in group] for group in groups if group]
 
 
+# What the tests import from elsewhere: imported once, before the first fork.
+WARM = ["altair", "hypothesis", "matplotlib.pyplot", "numpy", "pytest", "sacrebleu",
+        "safetensors.torch", "tokenizers", "torch.testing", "torch.utils.checkpoint", "tqdm"]
+
+
+def pytest_in_a_fork(folder: Path, arguments: list[str]) -> tuple[int, str]:
+    """pytest in a copy of the repository: (its exit code, what it printed).
+
+    The code is negative if the process was ended: by a signal, or because it took too long.
+    """
+    said = folder / "said.txt"
+    process = os.fork()
+    if process == 0:
+        code = 70
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+            with open(said, "w", encoding="utf8") as file:
+                os.dup2(file.fileno(), 1)
+                os.dup2(file.fileno(), 2)
+            os.setsid()  # so that a hang ends with all that it started
+            os.chdir(folder)
+            os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+            sys.path[:] = [str(folder), *(p for p in sys.path if p and Path(p).resolve() != ROOT)]
+            for name in [name for name in sys.modules if name.split(".")[0] == "tools"]:
+                del sys.modules[name]
+            code = int(sys.modules["pytest"].main(
+                ["-p", "no:cacheprovider", "-p", "no:xdist", *arguments]))
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    end = time.monotonic() + CLOCK
+    while True:
+        gone, status = os.waitpid(process, os.WNOHANG)
+        if gone:
+            break
+        if time.monotonic() > end:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process, signal.SIGKILL)
+        time.sleep(0.02)
+    return os.waitstatus_to_exitcode(status), said.read_text(encoding="utf8", errors="replace")
+
+
 def verdict(folder: Path, tests: list[list[str]]) -> str:
     """What these tests say in a copy of the repository: "survived", or which one failed first.
 
     The quick ones are asked first: nearly every fault is found by one of them.
     """
-    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     quick = ["--quick", "--cases", "4"]
     for options, group in [*((quick, group) for group in tests), *(([], group) for group in tests)]:
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
-                   "-m", "not weekly", "--timeout=0", *options, *group]
-        try:
-            done = subprocess.run(
-                command, cwd=folder, env=environment, timeout=CLOCK, capture_output=True,
-                encoding="utf8",
-                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS)),
-            )
-        except subprocess.TimeoutExpired:
+        code, said = pytest_in_a_fork(
+            folder, ["-x", "-q", "-m", "not weekly", "--timeout=0", *options, *group])
+        if code < 0:
             return "found: hangs"
-        if done.returncode < 0:
-            return "found: hangs"
-        if done.returncode not in (0, 5):  # 5: a group without quick tests
-            failed = re.search(r"^(?:FAILED|ERROR) (.+)", done.stdout, re.MULTILINE)
-            return f"found: {failed[1][:150] if failed else f'exit code {done.returncode}'}"
+        if code not in (0, 5):  # 5: a group without quick tests
+            failed = re.search(r"^(?:FAILED|ERROR) (.+)", said, re.MULTILINE)
+            return f"found: {failed[1][:150] if failed else f'exit code {code}'}"
     return "survived"
 
 
@@ -191,17 +227,13 @@ def copy_repository(folder: Path) -> None:
 
     def left_out(parent: str, names: list[str]) -> set[str]:
         made = {".git", "_build", "runs"} if Path(parent) == ROOT else set()
-        return {name for name in names if name in made | {".venv", "__pycache__"}}
+        return {name for name in names if name in made | {".venv", ".venv-grade", "__pycache__"}}
 
     shutil.copytree(ROOT, folder, ignore=left_out)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "tests",
-         "--ignore=tests/browser"],
-        cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)}, capture_output=True,
-        encoding="utf8",
-    )
-    if done.returncode:
-        raise RuntimeError(f"the tests fail before anything is broken: {done.stdout[-2000:]}")
+    code, said = pytest_in_a_fork(
+        folder, ["-q", "--collect-only", "tests", "--ignore=tests/browser"])
+    if code:
+        raise RuntimeError(f"the tests fail before anything is broken: {said[-2000:]}")
 
 
 def run(modules: list[str], count: int, seed: int) -> dict:
@@ -217,6 +249,9 @@ def run(modules: list[str], count: int, seed: int) -> dict:
     out = ROOT / "_build" / f"mutants-{seed}.json"
     out.parent.mkdir(exist_ok=True)
     results = json.loads(out.read_text(encoding="utf8")) if out.exists() else {}
+    os.environ["OMP_NUM_THREADS"] = "1"  # torch's threads wouldn't survive a fork
+    for name in WARM:
+        importlib.import_module(name)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "book"
         copy_repository(folder)

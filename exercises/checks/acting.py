@@ -258,8 +258,8 @@ def _baseline(weights):
     shape="return one baseline for each state, (B,)",
     tolerance=1e-4,
     slips={
-        "that is the mean reward, the usual baseline; an action whose probability moves the "
-        "logits more counts more": _baseline(lambda p: p),
+        "that is the mean reward, the usual baseline; the more an action moves "
+        "the logits, the more it counts": _baseline(lambda p: p),
         "the agent doesn't take all actions equally often: weight them by their probabilities": [
             _baseline(torch.ones_like), _baseline(_square),
         ],

@@ -17,10 +17,10 @@ def _loss(name, wrong):
         NATS,
         wrong,
         {
-            f"{name} that's in bits; for nats, use the natural logarithm": (
+            f"your loss {name} is in bits; for nats, use the natural logarithm": (
                 lambda given: abs(float(given) - math.log2(10_000)) < 0.02
             ),
-            f"{name} you used the logarithm to base 10; for nats, use the natural one": (
+            f"your loss {name} uses the logarithm to base 10; for nats, use the natural one": (
                 lambda given: abs(float(given) - 4) < 0.02
             ),
             f"{name} the loss is -log p, which is positive for p below 1": (

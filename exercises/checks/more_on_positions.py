@@ -121,15 +121,15 @@ def overturned(M, score):
     expect(
         abs(one - other) >= LEAST,
         f"no score changes, but one place before the query and one place after it get {one:.2f} "
-        f"and {other:.2f}, which has to differ by {LEAST}: cosines are the same on both sides",
+        f"and {other:.2f}, which have to differ by {LEAST}: cosines are the same on both sides",
     )
     right, turned = _score(M, BACK, 0), _score(M, 0, BACK)
     if abs(score - right) > 0.005 + 0.005 * abs(right):
         side = abs(score - turned) < 0.005 + 0.005 * abs(turned)
         expect(False, "your M does refute the claim. But with the key three places before the "
                       f"query, the score isn't {score:.3g}"
-               + (": that's for the key three places after it" if side else ", at radians 3 and "
-                  "0.03: add up what each entry of M gives"))
+               + (": that's for the key three places after it" if side else ". The angles are 3 "
+                  "and 0.03 radians: add up what each entry of M gives"))
     return (
         f"At every place, a key three places back gets {right:.2f}, and one three ahead gets "
         f"{turned:.2f}."

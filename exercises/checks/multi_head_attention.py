@@ -229,9 +229,9 @@ NEAR = 0.1  # of the mean over the seeds: a prediction this close is right
 @judged(
     7,
     hint=(
-        "look at the network's panel, at the last steps",
-        "a single step isn't enough: ask which number of heads is ahead at the end of training "
-        "with the reader that isn't linear",
+        "look at the network's panel, after the most steps",
+        "at the end of training, how well do one head and two heads do if the network reads "
+        "them?",
         "then predict what remains when the ReLU is gone: can two linear maps do more than one?",
     ),
     example={"heads": 2, "reader": "network", "steps": 1000, "without_relu": 0.8},
@@ -326,7 +326,7 @@ def _rewritten(keys=_keys, output=_values):
         "w_k is right; w_o follows w_v as it is, so the inverse isn't transposed": (
             _rewritten(output=lambda w, a, inverse: inverse.mT @ w)
         ),
-        "w_k is right; w_o must undo a, and yours does it a second time": (
+        "w_k is right; w_o must undo a, and yours applies it a second time": (
             _rewritten(output=lambda w, a, inverse: a @ w)
         ),
     },

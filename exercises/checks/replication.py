@@ -124,7 +124,7 @@ def _least(of, up=math.ceil):
         "the smaller the difference, the more seeds it takes: it goes in the denominator": (
             _least(lambda s, d, t: 2 * (t * d / s) ** 2)
         ),
-        "that's for half the difference: the interval reaches as far to each side": (
+        "that's for half the difference: only half the interval's width has to be smaller": (
             _least(lambda s, d, t: 8 * (t * s / d) ** 2)
         ),
     },

@@ -277,6 +277,6 @@ def overturned(right, cost, more, best, speed):
         f"{speed:.3g}, is something else",
     )
     return (
-        f"Guessing eight ahead writes {tokens:.1f} tokens a pass, but only {at_eight:.2f} times as "
-        f"fast as not guessing; {best:g} ahead is {max(speeds):.2f} times as fast."
+        f"Guessing eight ahead writes {tokens:.1f} tokens a pass, but is only {at_eight:.2f} times "
+        f"as fast as not guessing; {best:g} ahead is {max(speeds):.2f} times as fast."
     )

@@ -392,7 +392,7 @@ specimen(
     ("        return self.lookup(ids) * math.sqrt(self.lookup.embedding_dim)\n",
      "        return self.lookup(ids)\n"),
     looks="Training loss {loss}. Correct translations: {share}.",
-    why="The numbers in a row start at a size of 1 / sqrt(d_model), and the positions drown them; "
+    why="The numbers in a row start at a size of 1 / sqrt(d_model), and the positions drown them out; "
         "training has to make them grow first.",
     hides="For a long time: the model does learn, only later.",
     law="letters_and_places_have_one_size",

@@ -44,7 +44,7 @@ CASES = [
     (ch.overturned, (only(0, 1), SIN), False, "20 places later"),
     (ch.overturned, (only(0, 2), SIN), False, "20 places later"),
     (ch.overturned, (matrix((0, 1)), -SIN), False, "three places after it"),
-    (ch.overturned, (matrix((0, 1)), 0.05), False, "at radians 3"),
+    (ch.overturned, (matrix((0, 1)), 0.05), False, "angles are 3"),
     (ch.overturned, ([[1, 2], [3, 4]], 0.05), False, "four rows"),
     (ch.overturned, (matrix((0, 1)), "little"), False, "hold numbers"),
     (ch.overturned, (..., ...), None, "Not attempted"),

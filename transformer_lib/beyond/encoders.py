@@ -127,7 +127,7 @@ def sentence_pairs(texts: list[tuple], kind: str, seed: int = 0) -> list[tuple]:
 
 
 class ReplacedTokens(nn.Module):
-    """A small model fills gaps, and a larger one finds the tokens so changed (Clark et al. 2020).
+    """A small model fills gaps, and a larger one finds the replaced tokens (Clark et al. 2020).
 
     The two share their embeddings, so `config` and `small` differ only in depth and d_ff. After
     training, only `detector` is kept.

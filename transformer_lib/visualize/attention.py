@@ -71,7 +71,8 @@ def describe_attention(
 ) -> str:
     """The text alternative: sizes, and where one head looks. weights: (layers, H, Tq, Tk)."""
     layers, heads, n_queries, n_keys = weights.shape
-    which = "" if layers * heads == 1 else f" of {layers} layers with {heads} heads each"
+    each = "one layer" if layers == 1 else f"each of {layers} layers"
+    which = "" if layers * heads == 1 else f" of {heads} head{'s' * (heads > 1)} in {each}"
     where = "" if layers * heads == 1 else f" in layer {layer}, head {head}"
     return (
         f"Attention weights{which}, from {n_queries} query tokens to {n_keys} key tokens. "

@@ -13,7 +13,7 @@ export async function mount(root) {
   const figure = frame(root, {
     text: "Ein alter Mann schläft auf einer Bank im Park.",
     controls: [group("Only head 0 of each layer", every((kind, l, n) => n === 0)), group("Half of each layer", every((kind, l, n) => n < 2)), group("All but the last layer", every((kind, l) => l < model.layers - 1)), group("All on", () => [])],
-    parts: [heads.element, h("p", { class: "live-note" }, "Click a head to switch it off, a number to switch off its layer.")],
+    parts: [heads.element, h("p", { class: "live-note" }, "Click a head to switch it off, or a number to switch off its layer.")],
     async compute(text) {
       const before = await model.translate(text), some = state.heads.size + state.blocks.size;
       return { before, now: some ? await model.translate(text, { switches: { heads: [...state.heads], blocks: [...state.blocks] } }) : before };
