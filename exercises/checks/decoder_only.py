@@ -113,7 +113,7 @@ def prefix_mask(n_source, size):
         else "0 for each source token, then the target without <bos>"
     ),
     slips={
-        "nothing has to be predicted at <bos>, so the first word of a translation is never "
+        "you predict nothing at <bos>, so the first word of a translation is never "
         "learned": (
             lambda source, target: (source + target[:-1], [0] * (len(source) + 1) + target[2:])
         ),

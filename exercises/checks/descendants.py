@@ -530,7 +530,7 @@ def _biased(way=1, used=1, both=None, far=lambda away, half: math.log(128 / half
             [_biased(far=lambda away, half: math.log(128)), _biased(far=lambda away, half: 1.0),
              _biased(far=lambda away, half: math.log(32 / half + 1))]
         ),
-        "the logarithm is cut down to a whole number; yours is rounded": (
+        "the logarithm is rounded down to a whole number; yours isn't": (
             [_biased(cut=torch.round), _biased(cut=torch.ceil)]
         ),
         "16 is added for keys after the query; you add it for those before": (
@@ -954,8 +954,8 @@ def _comes_out_as_p(answer):
                         total[a, b] = total[a, b] + share
     shown = ", ".join(f"{x:.3f}" for x in found.tolist())
     expect((found - first).abs().max() < 1e-4,
-           f"in a language of three tokens, the first one written has the chances ({shown}), not "
-           "(0.250, 0.125, 0.625)")
+           f"in a language of three tokens, the first one written has the probabilities ({shown}), "
+           "not (0.250, 0.125, 0.625)")
     after_first = total / total.sum(-1, keepdim=True)
     expect((after_first - second).abs().max() < 1e-4,
            "the first token comes out as it should, but the one after a kept guess doesn't")
@@ -976,7 +976,7 @@ def _comes_out_as_p(answer):
     wrong="this is not how many guesses stay and the distribution of the token after them",
     shape="the distribution of the next token has a number for each token, (V,)",
     slips={
-        "after a rejected guess, the token is drawn from what p has more than q, (p - q)+; you "
+        "after a rejected guess, the token is drawn from the excess of p over q, (p - q)+; you "
         "draw from p itself": _kept(chances=lambda p, q: p),
         "take the part in which p exceeds q; yours is the part in which q exceeds p": (
             _kept(chances=lambda p, q: (q - p).clamp(min=0))
@@ -988,7 +988,7 @@ def _comes_out_as_p(answer):
             _kept(chances=lambda p, q: p - q, scaled=False)
         ),
         "divide by the sum: a distribution sums to 1": _kept(scaled=False),
-        "after the first guess that is rejected, those after it are worth nothing: stop there": (
+        "once a guess is rejected, those after it are worth nothing: stop there": (
             _kept(stops=False)
         ),
         "you have p / q upside down: a guess that the draft makes too often must be thinned out": (

@@ -12,7 +12,7 @@ by_hand = values(
         "it's 1 / (k * C(T, k)), with T = 4 and k = 2",
         {
             "there are 6 such sets; each hides two tokens, and you take their mean": 1 / 6,
-            "that is the share of one set among all 15; rates aren't counts": 1 / 15,
+            "that is the share of one set among all 15; their weights aren't equal": 1 / 15,
             "that is the chance of the set, without the division by t": 1 / 30,
         },
         tolerance=0.0005,
@@ -117,7 +117,7 @@ def _keep(count=None, pool=None, top=True):
     inputs=_pass,
     vary=(dict(left=1), dict(B=2, T=9, left=4), dict(B=4, T=5, left=7)),
     hint="rank the scores of the masked places, and keep the top ceil(masks / left) of each text",
-    wrong="each text keeps its share of its own masks, the highest scores",
+    wrong="each text fills a share of its own masks, those with the highest scores",
     shape="the shape should be (B, T), of booleans",
     slips={
         "round up, or some masks will remain after the last pass": _keep(

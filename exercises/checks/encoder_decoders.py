@@ -95,7 +95,7 @@ def _told_spans(given, expected, ids, first, second, gap):
     told = {token for token in source + target if token < gap}
     missing = [token for token in ids if token not in told]
     if missing:
-        return f"in neither source nor target: {missing}, so it can't be restored"
+        return f"in neither source nor target: {missing}, so the text can't be restored"
     twice = [token for token, n in Counter(source + target).items() if n > 1 and token < gap]
     if twice:
         return f"in both source and target: {twice}; what the source shows is not lost"
@@ -115,7 +115,7 @@ def _told_spans(given, expected, ids, first, second, gap):
     shrinks=False,
     tell=_told_spans,
     hint=(
-        "a Python slice ends before its last place: which tokens does ids[b + 1 : c] leave out?",
+        "a slice stops before its second number: which tokens does ids[b + 1 : c] leave out?",
     ),
 )
 def two_spans(ids, first, second, gap):
@@ -172,13 +172,13 @@ def gain(answer):
         )
     ]
     slips = {
-        "that compares with the runs from scratch that have as many updates of translation, but "
+        "that compares with the runs from scratch that have as many updates on pairs, but "
         "none before them": 12.5,
         "that is the gain over copying, which answers another question": 9.5,
         "compare within each seed: seed 2 has no pretrained run": 16.5 - 47 / 3,
         "the sign is wrong: pretrained minus scratch": -8.0,
         "that is the sum over seeds; return the mean": 16.0,
-        "you took each seed's longest run from scratch; take the one with as many updates": 7.0,
+        "you took each seed's longest run from scratch; take the one with the same total": 7.0,
     }
     for message, slip in slips.items():
         expect(abs(float(given) - slip) > 1e-6, message)

@@ -125,7 +125,7 @@ def account(answer):
     if any(abs(math.log(answer[name] / found[name])) > math.log(within)
            for name, (within, *_) in ACCOUNT.items()):
         return _wrong(answer, found)
-    return "Measured, and by what factor you were off: " + "; ".join(
+    return "Here's what was measured, and by what factor you were off: " + "; ".join(
         f"{name} {_short(found[name])}{ACCOUNT[name][1]} ({answer[name] / found[name]:.2f})"
         for name in ACCOUNT
     ) + "."

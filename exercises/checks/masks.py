@@ -201,7 +201,7 @@ def _distance(size):
     tell=tell_pair,
     shape="the mask must have the shape (1, 1, size, size)",
     slips={
-        "you let window + 1 tokens through: the token itself counts as one of the window": (
+        "you let window + 1 tokens through: the token itself counts towards the window": (
             lambda size, window: (_distance(size) >= 0) & (_distance(size) <= window)
         ),
         "you left the token itself out of its window": [

@@ -38,7 +38,7 @@ def _odds(share, weights):
     hint=(
         "at place t the distances are 0, 1, ..., t, and only <bos> is at distance t: what share "
         "of e^b(0) + ... + e^b(t) is e^b(t)?",
-        "call the sum up to the distance before W: the share is s where w / (W + w) = s; solve for "
+        "let W be the sum before e^b(t), and w = e^b(t): the share is s = w / (W + w); solve for "
         "w, then add it to W for the next place",
         "w = W * s / (1 - s), starting with w = W = 1 for the distance 0; the number is log(w)",
     ),
@@ -51,7 +51,7 @@ def _odds(share, weights):
         "the other tokens add up: compare <bos> with the sum of all nearer ones, not with one": (
             _numbers(lambda s, w: s / (1 - s))
         ),
-        "compare <bos> with all nearer tokens, not only with the one at the distance before": (
+        "compare <bos> with all nearer tokens, not only with the one a step nearer": (
             _numbers(lambda s, w: s / (1 - s) * w[-1])
         ),
         "the share is of a sum that contains <bos> itself: w / (W + w) is the share, not w / W": (
@@ -121,7 +121,8 @@ def overturned(M, score):
     expect(
         abs(one - other) >= LEAST,
         f"no score changes, but one place before the query and one place after it get {one:.2f} "
-        f"and {other:.2f}, which have to differ by {LEAST}: cosines are the same on both sides",
+        f"and {other:.2f}, which must differ by at least {LEAST}: "
+        "cosines are the same on both sides",
     )
     right, turned = _score(M, BACK, 0), _score(M, 0, BACK)
     if abs(score - right) > 0.005 + 0.005 * abs(right):

@@ -284,8 +284,8 @@ def leak(train, test):
     7,
     hint=(
         "look in the figure for points to the left of the library's pool of 30, and below it",
-        "'to the left' means that fewer batch-mates meet again, 'below' means less padding",
-        "a cruder order mixes more anyway, so it can do with a larger pool than 30",
+        "'to the left' means that fewer batch-mates meet again, and 'below' means less padding",
+        "a cruder order mixes more anyway, so it can afford a larger pool than 30",
     ),
     example=("longer side", 100, 0.06),
 )
@@ -376,7 +376,7 @@ def _put_aside(lengths, size):
         "`size` must appear: the longest is at most k only if all of them are": (
             _padded(lambda lengths, size: _longest(lengths, 1))
         ),
-        "each sentence is drawn from all of them, whatever came before: the power of a share": (
+        "each sentence is drawn from all of them, whatever came before, so take F(k) ** size": (
             _padded(_put_aside)
         ),
         "that is the padding of a row in tokens; divide by the width": (

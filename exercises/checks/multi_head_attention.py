@@ -102,8 +102,8 @@ def split(x, n_heads):
     shape="the shape should be (B, T, D)",
     gradients=True,
     slips={
-        "your output of token 0 holds several tokens of head 0: move the heads after the tokens "
-        "before you flatten": lambda heads: heads.reshape(heads.size(0), heads.size(2), -1),
+        "your output of token 0 holds several tokens of head 0: move the heads behind the tokens, "
+        "then flatten": lambda heads: heads.reshape(heads.size(0), heads.size(2), -1),
         "your heads are interleaved; each head's slice must stay together, heads before features": (
             lambda heads: heads.permute(0, 2, 3, 1).flatten(2)
         ),
@@ -244,7 +244,7 @@ def fewer_heads(setting):
     )
     square = {name: setting[name] for name in names[:3]}
     right = outcomes("questions", "circle", "right", **square)
-    expect(setting["heads"] < 4, "that's four heads; to refute the claim, you need fewer")
+    expect(setting["heads"] < 4, "to refute the claim, you need fewer than four heads")
     expect(
         min(right) >= 0.95,
         f"there the seeds get {min(right):.0%} to {max(right):.0%}; each must get 95 % or more",

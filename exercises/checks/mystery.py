@@ -182,7 +182,7 @@ FIRST = "look at its answers and its curve first, next to those of the healthy m
     "its loss is nearly 0, yet its answers are wrong",
     "in training it could read something that isn't there when it writes",
     "give `every_step` two targets that differ in their last letters, and compare the steps "
-    "before. Nonsense works best, because where a model is sure, hardly anything changes its "
+    "before those. Nonsense works best, because where a model is sure, hardly anything changes its "
     "probabilities",
 ), example=("no causal mask", no_causal_mask))
 def case_1(cause, evidence):

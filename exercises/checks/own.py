@@ -291,7 +291,7 @@ def _heads(split=None, join=None, order=(0, 1, 2), blind=False, out=True):
         "each head takes neighbouring features: split the last axis as (H, K), not (K, H)": (
             _heads(split=lambda x, H: x.unflatten(-1, (-1, H)).permute(0, 3, 1, 2))
         ),
-        "the heads are joined in the wrong order: move them after the tokens before you flatten": (
+        "the heads are joined in the wrong order: move them behind the tokens, then flatten": (
             _heads(join=lambda x: x.reshape(x.size(0), x.size(2), -1))
         ),
         "your heads are interleaved; each head's slice must stay together": (
@@ -302,7 +302,7 @@ def _heads(split=None, join=None, order=(0, 1, 2), blind=False, out=True):
         "keys and values are swapped: w_k reads the keys, w_v the values": (
             _heads(order=(0, 2, 1))
         ),
-        "your values are made of the keys": _heads(order=(0, 1, 1)),
+        "your values are made from the keys": _heads(order=(0, 1, 1)),
         "your query attends to itself: the keys and values come from the other two arguments": (
             _heads(order=(0, 0, 0), blind=True)
         ),
@@ -731,7 +731,7 @@ def _beam(slots=lambda n: n, score=finished_score, log=True, reorder=True, leave
         "keep the beam_size best prefixes by their sum of log p; a hypothesis that ends leaves "
         "the beam with its score",
         "keep a list of (sum of log p, ids); at each step, extend each of them by every token and "
-        "keep the beam_size best of the lot",
+        "keep the beam_size best that don't end",
         "divide a finished hypothesis's sum by its length to the power of the penalty before you "
         "compare it, and stop when beam_size hypotheses have finished",
     ),

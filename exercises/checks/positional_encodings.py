@@ -244,7 +244,7 @@ def alibi_reach(m):
 
 @judged(7, hint=(
         "look at the dot products for a small width, one distance after the other",
-        "a narrow encoding has few wavelengths, so its product with itself goes up again",
+        "a narrow encoding has few wavelengths, so the dot product rises again further out",
         "for d_model = 16, print the product with position 0 for distances up to 100, and look for"
         " a far position with a larger product than a nearer one",
     ),

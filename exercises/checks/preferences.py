@@ -249,7 +249,7 @@ def best_of(p, reward, n):
         "worth to her, and the rewards",
         "a text that the reference hardly ever writes is in few pairs, so its reward may be "
         "wrong",
-        "let that rare text have the highest reward and the lowest liking; at a price of 0.1 its "
+        "let that rare text have the highest reward and please her least; at a price of 0.1 its "
         "weight grows by exp(10) for each unit of reward",
     ),
     example=([0.49, 0.49, 0.02], [0.0, 1.0, -3.0], [0.0, 1.0, 2.0]),
@@ -267,7 +267,7 @@ def misled(before, likes, reward):
     i, j = torch.triu_indices(3, 3, 1)
     expect(
         bool((likes[i] != likes[j]).all()),
-        "make the three likings different, so that each pair counts",
+        "make the three numbers in `likes` different, so each pair counts",
     )
     often = before[i] * before[j]
     agrees = ((likes[i] > likes[j]) == (reward[i] > reward[j])) & (reward[i] != reward[j])

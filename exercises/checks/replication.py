@@ -124,7 +124,7 @@ def _least(of, up=math.ceil):
         "the smaller the difference, the more seeds it takes: it goes in the denominator": (
             _least(lambda s, d, t: 2 * (t * d / s) ** 2)
         ),
-        "that's for half the difference: only half the interval's width has to be smaller": (
+        "that's for half the difference: take half the interval's width, not the whole width": (
             _least(lambda s, d, t: 8 * (t * s / d) ** 2)
         ),
     },

@@ -20,7 +20,7 @@ by_hand = values(
         11.0,
         "the second key writes into both rows; what does the first key read?",
         {
-            "8 is the answer before the second fact is written: its key isn't at a right angle": 8,
+            "8 is the answer before the second fact is written: its key overlaps with the first": 8,
             "13 adds both values; the second key writes only 0.6 of its value to the first row": 13,
             "15 is the sum of both rows, but the key (1, 0) reads the first one only": 15,
         },
@@ -241,7 +241,7 @@ def overturned(answer):
     off = abs(float(keys[0] @ state) - 1)
     expect(
         off > 1e-3,
-        "keys at right angles share no row, so the first fact is still given back exactly",
+        "keys at right angles don't overlap, so the first fact is still given back exactly",
     )
     expect(
         off > 0.5,

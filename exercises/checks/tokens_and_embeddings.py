@@ -164,7 +164,7 @@ def _gives_a_tuple(answer):
     kind = type(answer(("h", "u", "n", "d"), ("u", "n")))
     expect(
         kind is tuple,
-        f"the symbols are right, and come as a {kind.__name__}: return a tuple as before, since "
+        f"the symbols are right, but come as a {kind.__name__}: return a tuple as before, since "
         f"a {kind.__name__} cannot be a key of `cut`",
     )
 

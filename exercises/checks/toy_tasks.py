@@ -115,7 +115,7 @@ WRITTEN = torch.tensor(
                 for a, b in zip(written.tolist(), right.tolist(), strict=True)
             ) / len(right)
         ),
-        "the answer ends at the first <eos>; what follows it, another <eos> too, is junk": (
+        "the answer ends at the first <eos>; whatever follows is junk, even another <eos>": (
             lambda written, right: sum(
                 _ended(a, last=True) == _ended(b)
                 for a, b in zip(written.tolist(), right.tolist(), strict=True)
@@ -289,7 +289,7 @@ def _guessed(letters, n):
 def lucky_bag(letters, n, longer):
     expect(isinstance(letters, int) and isinstance(n, int), "give two whole numbers")
     expect(letters >= 2 and n >= 3, "at least 2 different letters, and at least 3 places")
-    expect(letters**n <= 100_000, "that's too many sequences to try them all: take fewer letters")
+    expect(letters**n <= 100_000, "that's too many sequences to try: take fewer letters")
     share = _guessed(letters, n)
     expect(
         share > 1 / 3,

@@ -126,7 +126,7 @@ def _total(losses, token_counts):
     wrong="that isn't the mean loss per token",
     shrinks=False,
     slips={
-        "that is the plain mean: a batch of 300 tokens must count three times": (
+        "that is the plain mean: 300 tokens must count three times as much as 100": (
             lambda losses, counts: sum(losses) / len(losses)
         ),
         "that is the total loss; divide it by the total number of tokens": _total,
@@ -162,7 +162,7 @@ def _resume(model, optimizer, saved):
         REPAIR_IT,
         "look at what changes while training goes on, and at what Adam remembers",
         "state_dict() returns the tensors themselves, which go on changing: copy them, both when "
-        "you keep and when you resume",
+        "you save and when you resume",
     ),
 )
 def resumed(snapshot, resume):
@@ -189,7 +189,7 @@ def resumed(snapshot, resume):
     at_four, saved = weights(model), snapshot(model, optimizer, 4)
     expect(torch.equal(weights(model), at_four), "your snapshot changed the model")
     train(model, optimizer, 4, 9)
-    for seed, which in ((1, "a run that is resumed"), (2, "a second run resumed from it")):
+    for seed, which in ((1, "a run that is resumed"), (2, "a second run that is resumed")):
         other, its_optimizer = fresh(seed)
         step = resume(other, its_optimizer, saved)
         expect(step == 4, f"the snapshot was taken after 4 updates; you go on from {step}")
@@ -206,8 +206,8 @@ def resumed(snapshot, resume):
         train(other, its_optimizer, step, 9)
         expect(
             same(weights(other), weights(model), 1e-5),
-            f"{which} starts from the right weights and ends elsewhere: Adam's averages "
-            + ("are lost" if seed == 1 else "went on in the first one: load a copy of them"),
+            f"{which} starts from the right weights but ends elsewhere: Adam's averages "
+            + ("are lost" if seed == 1 else "changed in the first run, so load a copy"),
         )
 
 

@@ -69,7 +69,7 @@ def by_heart(size, pairs, unseen):
         f"{'lower' if rank < unseen else 'higher'}",
     )
     return (
-        f"The partner comes first in {first:.0%} of {pairs} fitted pairs; in unfitted ones it has "
-        f"a median rank of {rank:.0f} of {WORDS}, though the vectors, {size} random numbers each, "
-        "have nothing in common."
+        f"The partner comes first in {first:.0%} of {pairs} fitted pairs, though the vectors, "
+        f"{size} random numbers each, have nothing in common; in unfitted ones it has a median "
+        f"rank of {rank:.0f} of {WORDS}."
     )

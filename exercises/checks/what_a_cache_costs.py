@@ -122,8 +122,8 @@ def _absorbed(root, last=lambda x, w_v: x @ w_v.mT):
     wrong="the output differs from that of attention with keys and values",
     shape="one output of K numbers for each head and query",
     slips={
-        "the scores are divided by the root of the latent vector's width: which product is it that "
-        "has d_k terms?": _absorbed(lambda q, c: c.size(-1) ** 0.5),
+        "the scores are divided by the root of the latent vector's width: which product "
+        "has K terms?": _absorbed(lambda q, c: c.size(-1) ** 0.5),
         "nothing divides your scores: they need the root of K": _absorbed(lambda q, c: 1.0),
         "divide by the root of K, not by K": _absorbed(lambda q, c: q.size(-1)),
         "each head has scores of its own: take the root of K, not of all the heads' numbers "

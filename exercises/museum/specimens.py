@@ -418,7 +418,7 @@ specimen(
      "2 / d_model)\n"
      "    return torch.stack([sine.sin(), cosine.cos()], -1).flatten(1).float()\n"),
     looks="Training loss {loss}. Correct translations: {share}.",
-    why="The loop already counts in steps of two, and the formula's 2i is then taken literally. A "
+    why="The exponent already counts in steps of two, and the formula's 2i is then taken literally. A "
         "step of k places is no longer a rotation, and half of the waves are nearly constant.",
     hides="For good: the bug is in the code of a much-copied tutorial.",
     law="positions_turn_at_one_speed", source=GITHUB + "SamLynnEvans/Transformer/issues/25",
@@ -511,7 +511,7 @@ specimen(
     "target-not-shifted", "The target is not shifted", "12_batches_loss_schedule",
     ("    read, predicted = tgt[:, :-1], tgt[:, 1:]\n",
      "    read, predicted = tgt[:, :-1], tgt[:, :-1]\n"),
-    looks="Training loss {loss}; it reaches its floor within a few updates. Correct translations: "
+    looks="Training loss {loss}; it reaches its floor within a few dozen updates. Correct translations: "
           "{share}.",
     why="The model is asked for the token that it has just read. So it copies that token: after <bos> "
     "it says <bos>, and goes on saying it.",
@@ -580,7 +580,7 @@ specimen(
      "        rate = noam(1 + self.seen * self.batch_size // len(self.pairs), "
      "self.model.d_model, self.warmup)\n"),
     looks="Training loss {loss}. Correct translations: {share}.",
-    why="The scheduler's step is in the outer loop, so a warm-up of n updates becomes one of "
+    why="The step is a number of epochs here, so a warm-up of n updates becomes one of "
     "n epochs.",
     hides="For good, disguised as a badly chosen learning rate.",
     law="the_rate_rises_and_falls",

@@ -51,7 +51,7 @@ CASES = [
         ch.stream_of,
         (lambda s, t: (s + t[:-1], [0] * (len(s) + 1) + t[2:]),),
         False,
-        "nothing has to be predicted at <bos>",
+        "you predict nothing at <bos>",
     ),
     (
         ch.stream_of,

@@ -40,7 +40,7 @@ CASES = [
     (ch.overturned, (torch.tensor(matrix((1, 2.0))), COS + 2 * SIN), True, "Right"),
     (ch.overturned, (matrix((0, 1), (3, 1)), SIN + 3 * math.cos(0.03) + math.sin(0.03)), True, ""),
     (ch.overturned, (matrix((1, 0)), COS), False, "the same on both sides"),
-    (ch.overturned, (matrix((0, 0), (0, 5)), 0.15), False, "differ by 0.5"),
+    (ch.overturned, (matrix((0, 0), (0, 5)), 0.15), False, "differ by at least 0.5"),
     (ch.overturned, (only(0, 1), SIN), False, "20 places later"),
     (ch.overturned, (only(0, 2), SIN), False, "20 places later"),
     (ch.overturned, (matrix((0, 1)), -SIN), False, "three places after it"),

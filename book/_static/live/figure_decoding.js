@@ -28,7 +28,7 @@ export async function mount(root) {
       found = answer;
       redraw();
       figure.show([[{ greedy: "the likeliest each time", beam: "beam search", sample: "drawn at random" }[state.method], found.now, found.before]]);
-      return `On average, it was ${percent(found.now.confidence)} sure of each piece.`;
+      return `On average, the model was ${percent(found.now.confidence)} sure of each piece.`;
     },
   });
   function set(patch) { Object.assign(state, patch); if (Object.keys(patch).join() === "at") redraw(); else figure.update(); }

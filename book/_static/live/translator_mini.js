@@ -56,7 +56,7 @@ export async function mount(root, { base }) {
         note.textContent = blind ? `Blinded: none of its ${model.layers * model.heads} heads that look back at the German passes anything on. It still writes fluently, about something else. Try another sentence.`
           : advice ? advice.says
           : result.confidence < model.usual ? `It is guessing: ${met ? `${met[0].toLowerCase()}${met.slice(1, -1)}, and ` : ""}it has only read captions of photographs.`
-          : met ?? (cover ? `${POINT} an English word to follow its lines: the more it looks at a German word, the thicker.` : `On average, it was ${percent(result.confidence)} sure of each piece.`);
+          : met ?? (cover ? `${POINT} an English word to follow its lines: the more it looks at a German word, the thicker the line.` : `On average, it was ${percent(result.confidence)} sure of each piece.`);
         draw();
       } catch (error) {
         if (error.name !== "Superseded") note.textContent = model.state === "failed" ? `The model could not be loaded: ${error.message} The examples still work.` : error.message;

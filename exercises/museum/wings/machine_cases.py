@@ -286,7 +286,7 @@ case(
     ("    return random.Random(f\"{base} {worker} {epoch}\").randrange(2**31)\n",
      "    return base\n"),
     looks="Four workers draw crops for two epochs, {draws} draws in all. The number of different "
-          "crops is {different} (healthy: {healthy[different]}).",
+          "draws is {different} (healthy: {healthy[different]}).",
     why="Every process starts its generator from the same seed in every epoch, so all of them draw "
         "the same crops. The data set seems larger than it is.",
     hides="For good: the run does train, on a fraction of the variety.",
