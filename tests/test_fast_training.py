@@ -201,6 +201,15 @@ def test_onednn_gives_the_same_products_and_gradients(shape, bias, monkeypatch):
     assert_same(results, 1e-5)
 
 
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch without oneDNN")
+@pytest.mark.parametrize("bias", [True, False])
+def test_onednn_multiplies_an_input_that_is_stored_as_its_transpose(bias):
+    linear, x = nn.Linear(7, 6, bias=bias), torch.randn(7, 5).t()
+    expected = linear(x)
+    with fast.products(torch.device("cpu"), n_tokens=4096):
+        assert_equal(linear(x), expected, 1e-5)
+
+
 @pytest.mark.parametrize("max_tokens", [512, 4096])
 def test_only_large_batches_go_to_onednn(tmp_path, monkeypatch, max_tokens):
     """Small steps lose more on the way there than they gain: see OneDnnProducts."""
