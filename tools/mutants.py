@@ -5,8 +5,9 @@
 
 Each mutant changes one operator, comparison, constant, keyword or statement of one module, in a
 copy of the repository, and runs the tests that concern that module until one fails. A process that
-has imported torch and pytest already forks for each group of tests, which saves their start. What
-was found goes into `_build/mutants-<seed>.json`; the same command goes on where it was interrupted.
+has already imported torch and pytest forks for each group of tests, so neither has to start again.
+What was found goes into `_build/mutants-<seed>.json`; the same command goes on where it was
+interrupted.
 A survivor is a fault that no test sees, or a change that changes nothing: only reading tells.
 """
 

@@ -259,7 +259,7 @@ def _baseline(weights):
     tolerance=1e-4,
     slips={
         "that is the mean reward, the usual baseline; the more an action moves "
-        "the logits, the more it counts": _baseline(lambda p: p),
+        "the logits, the more it should count": _baseline(lambda p: p),
         "the agent doesn't take all actions equally often: weight them by their probabilities": [
             _baseline(torch.ones_like), _baseline(_square),
         ],

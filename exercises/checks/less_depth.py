@@ -78,7 +78,7 @@ def sentences_needed(answer):
     for mean, allowed, risk in ((0.03, 0.05, 0.05), (0.0, 0.1, 0.05), (0.05, 0.1, 0.01)):
         exact = math.log(1 / risk) / (2 * (allowed - mean) ** 2)
         n = answer(mean, allowed, risk)
-        given = f"for a mean of {mean}, {allowed} allowed and a risk of {risk},"
+        given = f"for a mean of {mean}, with {allowed} allowed and a risk of {risk},"
         expect(abs(n - 2 * exact) > 1, f"{given} you have twice as many as you need: the bound "
         f"has a 2 in it")
         expect(
@@ -127,7 +127,7 @@ def promised(answer):
     for means, n, allowed, risk in PROMISES:
         losses = torch.tensor(means, dtype=torch.float64)[:, None].expand(-1, n).clone()
         expected, found = _promised(losses, allowed, risk), answer(losses, allowed, risk)
-        given = f"for mean damages of {means}, {allowed} allowed, on {n} sentences,"
+        given = f"for mean damages of {means}, with {allowed} allowed, on {n} sentences,"
         bold = isinstance(found, int) and expected < found <= len(means)
         expect(
             not (bold and means[found - 1] > allowed),
