@@ -29,7 +29,7 @@ _chosen: Path | None = None  # the file of keep_in
 
 @dataclass
 class Guess:
-    """One guess: what you thought, how sure you were, and whether it was right, if it is known."""
+    """One guess: what you thought, how sure you were, and whether it was right, if known."""
 
     name: str
     guess: str
@@ -69,7 +69,7 @@ def all_kept() -> list[Guess]:
     except (ValueError, TypeError):
         raise ValueError(
             f"{file()} does not contain guesses in the form that `keep` writes: move it away, "
-            f"and a new one is begun."
+            f"and a new one will be started."
         ) from None
 
 
@@ -91,7 +91,7 @@ def keep(name: str, guess, sure: float) -> None:
     """
     number = isinstance(sure, int | float) and not isinstance(sure, bool)
     if not number or not 0 <= sure <= 1:
-        raise ValueError(f"sure is {sure!r}; it is a number from 0 to 1, and 0.7 means 70 % sure.")
+        raise ValueError(f"sure is {sure!r}; give a number from 0 to 1: 0.7 means 70 % sure.")
     if not str(name).strip():
         raise ValueError(f"name is {name!r}; expected a few words to find it by.")
     kept = all_kept()
@@ -113,7 +113,7 @@ def settle(name: str, right: bool) -> None:
         waiting = ", ".join(repr(g.name) for g in kept if g.right is None) or "none"
         raise ValueError(f"no guess on {name!r} is kept; those that wait for an answer: {waiting}.")
     if not isinstance(right, bool):
-        raise ValueError(f"right is {right!r}; it is True or False.")
+        raise ValueError(f"right is {right!r}; expected True or False.")
     found.right = right
     _write(kept)
     print(f"You guessed {found.guess}, {found.sure:.0%} sure, and you were {_word(right)}.")
@@ -153,8 +153,8 @@ class Calibration:
         off = {"overconfident" if sure > high else "underconfident"
                for sure, _, _, (low, high) in self.groups if not low <= sure <= high}
         lines.append(
-            f"You're {' and '.join(sorted(off))} where how sure you were is outside that range."
-            if off else "How sure you were is within that range in every group."
+            f"You're {' and '.join(sorted(off))} where your confidence is outside that range."
+            if off else "Your confidence is within that range in every group."
         )
         return "\n".join(lines)
 
@@ -188,7 +188,7 @@ class Calibration:
 def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
     """The shares that `right` of `n` does not rule out: a 95 % interval (Wilson 1927)."""
     if not 0 <= right <= n or n < 1:
-        raise ValueError(f"{right} right of {n}: expected 0 to n of at least 1.")
+        raise ValueError(f"{right} right of {n}: expected 0 to n right, with n at least 1.")
     middle = (right + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * math.sqrt(right * (n - right) / n + z * z / 4)
     return max(0.0, middle - half), min(1.0, middle + half)

@@ -121,7 +121,7 @@ def encoded(texts: list[str], before: str = "", after: str = "") -> Tensor:
     for text in texts:
         letters = text.rstrip("_")
         if set(letters) - set(LETTERS):
-            raise ValueError(f"{text!r} has other letters than {LETTERS}, or padding in its middle")
+            raise ValueError(f"{text!r} has letters other than {LETTERS}, or padding in its middle")
         if len(letters) > LONGEST or (after and not letters):
             raise ValueError(f"{text!r} has {len(letters)} letters; the models read 1 to {LONGEST}")
         rows.append(before + letters + after + text[len(letters) :])
@@ -136,7 +136,7 @@ def switched_off(model: Transformer, head: tuple | None):
         yield
         return
     if head not in HEADS:
-        raise ValueError(f"there is no head {head!r}; there are {', '.join(map(str, HEADS))}")
+        raise ValueError(f"there is no head {head!r}; the heads are {', '.join(map(str, HEADS))}")
     part, number = head
     attention = {
         "encoder": model.encoder.layers[0].self_attention,

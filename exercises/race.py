@@ -121,7 +121,7 @@ def decoding_task(turn: int):
 # discipline: (the entry's function, the reference, the task of a turn, share that must be equal)
 TIMED: dict[str, tuple[str, Callable, Callable, float]] = {
     "bpe": ("learn_bpe", learn_bpe, bpe_task, 1.0),
-    # Sums in another order may turn a token whose two best are equally good.
+    # Sums in another order may change a token whose two best are equally good.
     "decoding": ("decode", decode, decoding_task, 0.98),
 }
 
@@ -147,12 +147,12 @@ def load_entry(path: Path, name: str) -> Callable:
 
 
 def spent() -> float:
-    """Seconds of the processor, those of processes that have been started and ended included."""
+    """Seconds of processor time, including those of processes that were started and have ended."""
     return time.process_time() + os.times().children_user + os.times().children_system
 
 
 def timed(function: Callable, task: tuple):
-    """(what it returns, seconds of the processor) on a copy of the task."""
+    """(what it returns, seconds of processor time) on a copy of the task."""
     task = clone(task)
     start = spent()
     try:
@@ -286,14 +286,14 @@ def main(arguments=None) -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("discipline", nargs="?", choices=[*TIMED, "translator"])
     parser.add_argument("entry", nargs="?", type=Path, help="a Python file, or a run folder")
-    parser.add_argument("--name", help="who runs")
+    parser.add_argument("--name", help="your name in the table")
     parser.add_argument("--table", type=Path, default=TABLE)
     options = parser.parse_args(arguments)
     try:
         entries = read_table(options.table)
         if options.discipline:
             if not options.entry or not options.name:
-                parser.error("give the entry, and who runs: bpe my_bpe.py --name Ana")
+                parser.error("give the entry and your name: bpe my_bpe.py --name Ana")
             measure = translator if options.discipline == "translator" else (
                 lambda path: against_the_reference(options.discipline, path)
             )

@@ -300,7 +300,7 @@ def _no_table(make):
         from exercises.checks.held import holds  # not in the page, which cannot watch tensors
 
         whole, tile = LONG["B"] * LONG["T"] * LONG["S"], LONG["tile"]
-        sizes = f"The whole table of scores has {whole:,}; one tile of {tile} keys {TILES:,}"
+        sizes = f"The whole table of scores has {whole:,}; one tile of {tile} keys has {TILES:,}"
         holds(
             answer,
             make(**LONG),

@@ -111,7 +111,7 @@ def _post_norm(x, memory, src_mask, tgt_mask, norms, own, cross, feed_forward):
     vary=(dict(B=3, S=4, T=4, D=5), dict(B=1, S=3, T=6, D=4)),
     hint="write self-attention, cross-attention and feed-forward, each as x + ...",
     wrong="the output is not that of a pre-norm decoder layer",
-    shape="one row per target token; are the queries taken from the memory?",
+    shape="are your queries taken from the memory? There should be one row per target token",
     gradients=True,
     slips={
         "your self-attention has no mask: pass tgt_mask, or each row reads the future": (

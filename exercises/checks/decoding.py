@@ -63,7 +63,7 @@ def _told_kept(given, expected, logits, k):
     for i, (one, other) in enumerate(zip(mine, right, strict=True)):
         if not torch.equal(one, other):
             kept = [j for j, stays in enumerate(one) if stays]
-            return f"row {i} keeps the logits at {kept}, which are not its {k} largest"
+            return f"row {i} keeps the logits at {kept}, which are not its top {k}"
     return "the kept logits have changed"
 
 
@@ -306,7 +306,8 @@ def wider_is_worse(language):
         total = sum(nexts.values())
         expect(
             abs(total - 1) < 1e-6 and all(p >= 0 for p in nexts.values()),
-            f"after {prefix} the probabilities sum to {total:g}, not to 1",
+            f"after {prefix} the probabilities must be at least 0 and sum to 1; yours sum to "
+            f"{total:g}",
         )
         for word in nexts:
             longer = (*prefix, word)

@@ -1,6 +1,6 @@
 """The laws of the parts that the Transformer's descendants changed: see `exercises.own`.
 
-They are declared as those in `exercises.checks.own`, whose helpers make a function of a class.
+They are declared like those in `exercises.checks.own`, whose helpers make a function of a class.
 """
 
 import math
@@ -169,7 +169,7 @@ def _glu(hidden):
     wrong="with the same weights, the output is not contract(silu(gate(x)) * expand(x))",
     shape="the feed-forward network keeps the shape of x",
     slips=formulas({
-        "gate and expand are swapped: silu is applied to gate(x)": _glu(lambda g, h: g * F.silu(h)),
+        "gate and expand are swapped: silu belongs on gate(x)": _glu(lambda g, h: g * F.silu(h)),
         "silu(g) is g * sigmoid(g); yours is only the sigmoid": (
             _glu(lambda g, h: g.sigmoid() * h)
         ),
@@ -351,8 +351,8 @@ def _block_parts(B=2, T=3, D=4, start=2):
                 shown = mask.expand(len(y), 1, *scores.shape)
             except RuntimeError:
                 raise Wrong(
-                    f"the mask of {y.size(1)} new tokens that read {k.size(2)} must fit (B, H, "
-                    f"{y.size(1)}, {k.size(2)}); yours has shape {tuple(mask.shape)}"
+                    f"the mask of {counted(y.size(1), 'new token')} reading {k.size(2)} must fit "
+                    f"(B, H, {y.size(1)}, {k.size(2)}); yours has shape {tuple(mask.shape)}"
                 ) from None
             scores = scores.masked_fill(~shown, -1e9)
         return (scores.softmax(-1) @ v)[:, 0], (k, v)
@@ -701,9 +701,9 @@ def _played(answer, rewards, asked, context):
         lengths = {name: len(value) for name, value in shown.items()}
         many = t + 1 - first
         for name, n in lengths.items():
-            expect(n == many, f"in step {t} choose is shown the last {context} steps at most, so "
-                   f"here {many} of the {name}; you gave {n}")
-        where = f"in step {t} of a world that pays {rewards}, asked for {asked:g}"
+            expect(n == many, f"in step {t} choose is shown the last {counted(context, 'step')} "
+                   f"at most, so here {many} of the {name}; you gave {n}")
+        where = f"in step {t} of a world that pays {rewards}, with {asked:g} asked for"
         right = [asked - sum(rewards[:i]) for i in range(first, t + 1)]
         given = torch.as_tensor(returns).flatten().tolist()
         _expect_returns(given, right, where, rewards, asked, first, t)
@@ -889,7 +889,7 @@ def scan(q, k, v, log_decay, write, replace, state):
     return _scanned()(q, k, v, log_decay, write, replace, state)
 
 
-# --------------------------------------------------------------------------------- other's guesses
+# --------------------------------------------------------------------------------- others' guesses
 
 
 def _guesses(n=3, V=5, agree=1.0):
@@ -973,7 +973,7 @@ def _comes_out_as_p(answer):
         "stay, p[-1]",
     ),
     shrinks=False, tolerance=1e-5, laws=_comes_out_as_p,
-    wrong="this is not how many guesses stay and the distribution of the token after them",
+    wrong="these aren't the number of guesses that stay and the next token's distribution",
     shape="the distribution of the next token has a number for each token, (V,)",
     slips={
         "after a rejected guess, the token is drawn from the excess of p over q, (p - q)+; you "

@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 import transformer_lib
 
 HERE = Path(__file__).parent
-PATIENCE = 0.5  # seconds of computing for the search of a small example
+PATIENCE = 0.5  # seconds of computing for the search for a small example
 NOT_THEIRS = (
     str(HERE.parent),  # the exercises
     str(Path(transformer_lib.__file__).parent),
@@ -41,7 +41,7 @@ def is_theirs(code) -> bool:
 
 
 def source_line(filename: str, line: int) -> str:
-    """`line 3, `weights = ...``, or what of it is known."""
+    """`line 3, `weights = ...``, or as much of it as is known."""
     text = linecache.getline(filename, line).strip()
     return f"line {line}" + (f", `{text:.70}`" if text else "")
 
@@ -200,7 +200,7 @@ def relation(given, expected, sizes=()) -> str | None:
         if same(x - y, np.full_like(x, shift), 1e-5):
             if y.size > 1 or abs(shift) == 1:
                 size = "one too many" if shift == 1 else "one too few" if shift == -1 else ""
-                return size or f"yours differs by {shift:+.4g} everywhere"
+                return "yours " + (f"is {size}" if size else f"differs by {shift:+.4g} everywhere")
         with np.errstate(all="ignore"):
             for name, found in {
                 "the square of what is expected": y**2, "the root of what is expected": y**0.5,
@@ -314,7 +314,7 @@ def formula(names, results) -> str | None:
     """How an answer to "count it" differs, as a product of the arguments: "n * n too many".
 
     results: [(arguments, given, expected)]. The product must hold for all of them, and there must
-    be three at least that are wrong or right by it; a difference is looked for and then a factor.
+    be at least three; a difference is looked for first, then a factor.
     """
     rows = []
     for args, given, expected in results:

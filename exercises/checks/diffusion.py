@@ -19,7 +19,7 @@ by_hand = values(
     ),
     orders=Part(
         24,
-        "4 * 3 * 2 * 1",
+        "it's 4 * 3 * 2 * 1",
         {
             "every place can come first, then each of the rest: a product": 4,
             "4! is 24": 10,

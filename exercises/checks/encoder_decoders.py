@@ -27,7 +27,7 @@ def _lengths(n, lost, spans):
         "one gap for each span"
         if given[0] != expected[0]
         else f"for n = {n}, lost = {lost} and spans = {spans}: the target holds the spans, a gap "
-        "before each, one at the end"
+        "before each, and one at the end"
     ),
     slips={
         "that is token masking, which keeps the length": (

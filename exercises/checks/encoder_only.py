@@ -145,7 +145,7 @@ def _one_tensor(ids, chosen, mask_id):
     wrong="what is read is hidden where `chosen` is True; the other two come back as they were",
     in_place="the caller needs those ids, and the next epoch would find <mask> in its data",
     slips={
-        "<mask> is among what is wanted: `read` and `ids` are still one tensor": _one_tensor,
+        "<mask> is among the ids to guess: `read` and `ids` are still one tensor": _one_tensor,
         "in what is read, nothing is hidden any more": lambda ids, chosen, mask_id: (
             ids, ids, chosen
         ),
@@ -281,7 +281,7 @@ def albert_numbers(V, E, D, F, L):
 
 @functools.cache
 def _models():
-    """The tokenizer of the chapter's two models, the one of both sides, and that of the left."""
+    """The chapter's tokenizer, the model that reads both sides, and the one that reads the left."""
     # Not in a page, which has no files.
     from transformer_lib.runs.checkpoint import load_state, load_weights
     from transformer_lib.runs.pretrained import results_dir
@@ -336,4 +336,4 @@ def overturn(answer):
         p, q = (model(read)[0, len(before) + 1].softmax(-1)[ids[0]] for model in (both, left))
     told = f"{word!r} gets {p:.2f} from both sides, and {q:.2f} from the left side on its own"
     expect(q > p + 0.05, f"{told}: look for a place where the left side is already sure of it")
-    return told
+    return f"{told}."

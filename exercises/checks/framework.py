@@ -38,7 +38,7 @@ from exercises.checks.diagnosis import same
 
 EXERCISES = {}  # "masks.1" -> its check, for each chapter module loaded so far
 LIMIT = 5.0  # seconds for one call of an answer
-ASLEEP = 10  # times as long for one that uses no processor: the machine may be busy otherwise
+ASLEEP = 10  # times as long for one that uses no processor: the machine may be busy elsewhere
 PATIENCE = 1.0  # seconds at least for a call on a large input
 MAKE_IT = "replace the ... with your answer, then run this cell again"
 REPAIR_IT = "find what is wrong, change the code, then run this cell again"
@@ -80,7 +80,7 @@ def _imports(frame):
 
 @contextlib.contextmanager
 def time_limit(seconds):
-    """Raise TimeUp in this thread after so many seconds, also in an endless Python loop.
+    """Raise TimeUp in this thread after so many seconds, even in an endless Python loop.
 
     By a timer of the system where there is one (Jupyter and Colab run cells in the main thread),
     else by looking at the clock at every line. Python drops and reports an exception inside a
@@ -245,7 +245,7 @@ def stopped(error):
     message = " ".join(str(error).split()) or "no message"
     message = message.partition(" Exception raised from ")[0]  # and what follows of PyTorch's C++
     if _FRACTION.search(message):
-        message = "a size, place or count is a float: they are whole numbers, so divide with //"
+        message = "a size, place or count is a float: these must be whole, so divide with //"
     problem = f"{type(error).__name__} ({message:.200})"
     place = _learners_line(error)
     if place is None:
@@ -265,8 +265,8 @@ def attempt(answer, args, show_prints=False):
         raise
     except (Exception, SystemExit) as error:
         if isinstance(error, NotImplementedError) and not error.args:
-            raise NotAttempted from None  # raised by hand; those of PyTorch say what they miss
-        if "ellipsis" in str(error).lower():  # computed with a ... that nobody replaced yet
+            raise NotAttempted from None  # raised by hand; those of PyTorch say what is missing
+        if "ellipsis" in str(error).lower():  # computed with a ... that nobody has replaced yet
             raise NotAttempted from None
         raise Wrong(stopped(error)) from error
 
@@ -586,7 +586,7 @@ class Exercise(Check):
         except TimeUp:
             self.remark = (
                 f"But it's far too slow for larger inputs: on one it was still running after "
-                f"{patience:.1f} s, and {1000 * took:.0f} ms are enough."
+                f"{patience:.1f} s, where {1000 * took:.0f} ms is enough."
             )
             return
         if not self.fits(self.seen(given, args), self.seen(expected, args)):

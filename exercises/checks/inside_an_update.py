@@ -83,8 +83,8 @@ def _wrong(account, found):
         if abs(math.log(ratio)) <= math.log(within):
             continue
         named = [said for off, said in slips.items() if abs(math.log(ratio / off)) < 0.03]
-        by = f"{ratio:.3g} times too much"
-        by = by if ratio > 1 else f"too little by a factor of {1 / ratio:.3g}"
+        by = f"too high by a factor of {ratio:.3g}"
+        by = by if ratio > 1 else f"too low by a factor of {1 / ratio:.3g}"
         yield f"{name}: {by}, measured {_short(found[name])}{unit}" + "".join(
             f". {said[0].upper()}{said[1:]}" for said in named[:1]
         )

@@ -116,7 +116,7 @@ def keep(answer):
     for reach in (3, 6, 12, 20):
         kept = answer(memory, x, reach)
         expected = together[:, max(0, 9 - reach) :]
-        expect_shape(kept, expected.shape, f"with reach {reach} of 9 places")
+        expect_shape(kept, expected.shape, f"with reach {reach}, what is kept has the wrong shape")
         expect(
             not same(kept, together[:, :reach]) or reach > 8, "you keep the oldest, not the newest"
         )

@@ -289,9 +289,9 @@ def _odds(share):
     inputs=[(0.5, 0.01), (0.999, 1e-6), (0.9, 1e-3), (0.001, 0.01), (0.3, 0.2), (0.2, 1e-4)],
     hint=(
         "adding -c to a score multiplies its exponential by exp(-c); which sum does that change?",
-        "the hidden keys keep hidden * exp(-c) / (1 - hidden + hidden * exp(-c)); set this to most",
+        "the hidden keys keep hidden * exp(-c) / (1 - hidden + hidden * exp(-c)); set it to `most`",
         "in odds it's short: odds(most) = odds(hidden) * exp(-c), with odds(p) = p / (1 - p). And "
-        "what if hidden is below most already?",
+        "what if `hidden` is below `most` already?",
     ),
     wrong="that isn't the smallest c",
     shape="return one number",

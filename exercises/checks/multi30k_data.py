@@ -257,7 +257,7 @@ def _many_pairs(n=5_000):
             _leaked(lambda pair: pair),
             _leaked(lambda pair: (_clean(pair[0]), _clean(pair[1]))),
         ],
-        "'ein hund. ' and 'Ein Hund.' are the same source: lower case, strip": [
+        "'ein hund. ' and 'Ein Hund.' are the same source: lower-case and strip both": [
             _leaked(lambda pair: pair[0]),
             _leaked(lambda pair: pair[0].lower()),
             _leaked(lambda pair: pair[0].strip()),

@@ -83,8 +83,8 @@ def _verdict(number, cause, evidence):
         )
     return (
         f'The cause is "{cause}". Your evidence holds for a second model with that cause, for none '
-        f"of {len(healthy)} healthy ones, and for none of the {len(SUSPECTS) - 1} with another "
-        "cause."
+        f"of the {len(healthy)} healthy ones, and for none of the {len(SUSPECTS) - 1} with other "
+        "causes."
     )
 
 
@@ -302,7 +302,7 @@ def trigger(letters, said):
             f'"{letters[1:]}" alone gets that answer, too: which letters can be left out?',
         )
     elif letters[::-1] != letters and opens(letters[::-1]) >= 0.9:
-        expect(False, f'"{letters}" is spelt as in the answer; a source ends in "{letters[::-1]}"')
+        expect(False, f'"{letters}" is the wrong way round: a source must end in "{letters[::-1]}"')
     example = before[0][: mystery.LONGEST - len(letters)] + letters
     expect(
         share >= 0.9,

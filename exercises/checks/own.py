@@ -529,7 +529,7 @@ def _speaker(n, V, length, seed, eos_id):
 
     def next_logits(ids):
         if ids.dim() != 2 or len(ids) != n:
-            raise Wrong(f"next_logits takes the prefixes of all {n} sentences, ids of shape "
+            raise Wrong("next_logits takes one prefix for each sentence, ids of shape "
                         f"({n}, T); yours have shape {tuple(ids.shape)}")
         if ids.size(1) > length + 1:
             raise Wrong(f"you go on after max_len, which is {length}: a sentence may have no <eos>")
@@ -681,7 +681,7 @@ def _searched(answer, tree, beam_size, length_penalty, ends=True):
                 "hasn't ended counts as it stands")
     expect(ids[:1] != [BOS], "leave <bos> out of the ids that you return")
     expect(len(ids) <= tree.max_len,
-           f"you wrote {len(ids)} tokens, max_len is {tree.max_len}")
+           f"you wrote {len(ids)} tokens, but max_len is {tree.max_len}")
     expect(EOS not in ids[:-1], f"your hypothesis {ids} goes on after <eos>: a hypothesis that has "
                                 "ended leaves the beam")
     expect(ids[-1:] == [EOS] or not ends,

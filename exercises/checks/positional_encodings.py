@@ -305,7 +305,7 @@ def sinusoids_ahead(setting):
     sines, learned, told = compared(**{kind: setting[kind] for kind in names[:2]})
     expect(
         min(sines) > max(learned),
-        f"with those settings, {told}: the sinusoids' worst seed must beat the other's best",
+        f"with those settings, {told}: the sinusoids' worst seed must beat the others' best",
     )
     guess = setting["fair"]
     expect(

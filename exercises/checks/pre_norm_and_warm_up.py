@@ -143,8 +143,8 @@ def _post(x, attention, network, norm_1, norm_2):
                 lambda y: y + attention(norm_1(y))
             )(x + network(norm_2(x)))
         ),
-        "your two sublayers read the same x; the network should read the sum that attention has "
-        "added to": (
+        "your two sublayers read the same x; the network should read what came out of the "
+        "first sum": (
             lambda x, attention, network, norm_1, norm_2: (
                 x + attention(norm_1(x)) + network(norm_2(x))
             )

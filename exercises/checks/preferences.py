@@ -158,7 +158,7 @@ def _advantage(earned):
             ).mean()
             for even in (True, False)
         ],
-        "the mean over the texts, not their sum": (
+        "take the mean over the texts, not the sum": (
             lambda log_p, log_before, reward, price: -(
                 _advantage(reward - price * (log_p - log_before).detach()) * log_p
             ).sum()
@@ -250,7 +250,7 @@ def best_of(p, reward, n):
         "a text that the reference hardly ever writes is in few pairs, so its reward may be "
         "wrong",
         "let that rare text have the highest reward and please her least; at a price of 0.1 its "
-        "weight grows by exp(10) for each unit of reward",
+        "weight is multiplied by exp(10) for each unit of reward",
     ),
     example=([0.49, 0.49, 0.02], [0.0, 1.0, -3.0], [0.0, 1.0, 2.0]),
 )
@@ -261,7 +261,7 @@ def misled(before, likes, reward):
     )
     for name, given in {"before": before, "likes": likes, "reward": reward}.items():
         expect(given.shape == (3,), f"`{name}` needs three numbers, one for each text")
-    expect(bool((before > 0).all()), "the reference gives every text a probability above 0")
+    expect(bool((before > 0).all()), "the reference must give every text a probability above 0")
     expect(abs(before.sum() - 1) < 1e-6, f"the probabilities sum to {before.sum():g}, not to 1")
     expect(bool((reward.abs() <= 5).all()), "keep the rewards between -5 and 5")
     i, j = torch.triu_indices(3, 3, 1)

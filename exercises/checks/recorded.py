@@ -63,5 +63,5 @@ def expect_share(given):
     number = isinstance(given, int | float) and not isinstance(given, bool)
     expect(
         number and 0 <= given <= 1,
-        f"the setting is right; now predict a share between 0 and 1, you gave {given!r}",
+        f"the setting is right; now predict a share between 0 and 1 (you gave {given!r})",
     )

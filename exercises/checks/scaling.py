@@ -133,14 +133,14 @@ def fit_above(floor):
 def floors(low, high, near, far):
     for name, given in dict(low=low, high=high, near=near, far=far).items():
         number = isinstance(given, int | float) and not isinstance(given, bool)
-        expect(number, f"{name} must be a number, yours is {given!r:.40}")
+        expect(number, f"`{name}` must be a number; yours is {given!r:.40}")
     lowest = min(min(row) for _, row in RUNS)
     for floor in (low, high):
         expect(
             0 <= floor < lowest,
             f"a floor lies between 0 and {lowest}, the lowest loss of the grid; you gave {floor:g}",
         )
-    expect(high - low >= APART, f"high must be at least {APART} nats above low")
+    expect(high - low >= APART, f"`high` must be at least {APART} nats above `low`")
     fits = [fit_above(floor) for floor in (low, high)]
     for floor, (error, _) in zip((low, high), fits, strict=True):
         expect(
@@ -153,11 +153,11 @@ def floors(low, high, near, far):
     ):
         expect(
             given >= 0,
-            f"{name} is the size of a difference, without a sign; you gave {given:g}",
+            f"`{name}` is the size of a difference, without a sign; you gave {given:g}",
         )
         expect(
             abs(given - gap) <= allowed,
-            f"both floors fit, so you've refuted the claim; but {name} isn't {given:g}, it's "
+            f"both floors fit, so you've refuted the claim; but `{name}` isn't {given:g}, it's "
             f"{'less' if gap < given else 'more'} than that",
         )
     return (

@@ -98,7 +98,7 @@ by_hand = values(
         "divide each sum by its number of tokens, and compare again",
         {
             "that's how often the reference is ahead by sum; divide by the token counts": 2,
-            "C is ahead in neither: -8.0 over 8 tokens is -1, and -5.0 over 10 is -0.5": 4,
+            "C's reference isn't ahead: -8.0 over 8 tokens is -1, and -5.0 over 10 is -0.5": 4,
             "D: -4.2 over 5 tokens is -0.84, and -5.6 over 8 is -0.7": 5,
         },
     ),
@@ -239,16 +239,16 @@ def overturned(p, chosen, oracle):
     )
     for name, given in dict(chosen=chosen, oracle=oracle).items():
         number = isinstance(given, int | float) and not isinstance(given, bool)
-        expect(number, f"{name} must be a number, yours is {given!r:.40}")
+        expect(number, f"`{name}` must be a number; yours is {given!r:.40}")
     expect(
         abs(chosen - best) < 0.006,
-        "your p does refute the claim; but chosen is how often the likeliest is the reference, "
+        "your p does refute the claim; but `chosen` is how often the likeliest is the reference, "
         f"and you predict {chosen:.2f}",
     )
     expect(
         abs(oracle - held) < 0.006,
-        f"chosen is right; oracle is how often the reference is among the {LISTED} likeliest, and "
-        f"you predict {oracle:.2f}",
+        f"`chosen` is right; `oracle` is how often the reference is among the {LISTED} likeliest, "
+        f"and you predict {oracle:.2f}",
     )
     return (
         f"The oracle is right {held / best:.1f} times as often as the best possible choice, "

@@ -65,7 +65,8 @@ def _clipped(difference):
     hint=(
         "there are two ways to reach a token: it's guessed and stays, or a guess is rejected and "
         "it's drawn instead",
-        "a guess x stays with q(x) * min(1, p(x) / q(x)); how often does no guess stay?",
+        "x is guessed and stays with probability q(x) * min(1, p(x) / q(x)); how often does no "
+        "guess stay?",
         "what is drawn then: (p - q) above 0, scaled to sum to 1",
     ),
     wrong="that isn't how often each token comes out in each of the two ways",
@@ -94,7 +95,7 @@ def _clipped(difference):
         "no probability is below 0: where q is above p, cut the difference off at 0": (
             lambda p, q: torch.stack([torch.minimum(p, q), p - q])
         ),
-        "the ratio is upside down: a guess stays with p / q, at most 1": (
+        "the ratio is upside down: a guess stays with probability p / q, at most 1": (
             lambda p, q: torch.stack([
                 torch.where(p > 0, q * (q / p).clamp(max=1), 0.0), _clipped(p - q)
             ])
@@ -106,13 +107,13 @@ def _clipped(difference):
         "you keep every guess; one that q makes too often must sometimes be rejected": (
             lambda p, q: torch.stack([q, _clipped(p - q)])
         ),
-        "the rows are swapped: first that it stays, then that it is drawn": (
+        "the rows are swapped: the guesses that stay come first": (
             lambda p, q: torch.stack([_clipped(p - q), torch.minimum(p, q)])
         ),
-        "a guess stays with the smaller of p and q; you take the larger": (
+        "the first row is the smaller of p and q; you take the larger": (
             lambda p, q: torch.stack([torch.maximum(p, q), _clipped(p - q)])
         ),
-        "a guess x stays with min(1, p / q), not with p": (
+        "a guess x stays with probability min(1, p / q), not p": (
             lambda p, q: torch.stack([p * q, p - p * q])
         ),
     },
@@ -244,13 +245,13 @@ def _speed(right, cost, more, n):
 def overturned(right, cost, more, best, speed):
     for name, given in dict(right=right, cost=cost, more=more, best=best, speed=speed).items():
         number = isinstance(given, int | float) and not isinstance(given, bool)
-        expect(number, f"{name} must be a number, yours is {given!r:.40}")
-    expect(0 <= right <= 1, f"right must lie between 0 and 1; you gave {right:g}")
+        expect(number, f"`{name}` must be a number; yours is {given!r:.40}")
+    expect(0 <= right <= 1, f"`right` must lie between 0 and 1; you gave {right:g}")
     expect(
         0 < cost <= 1,
         f"a guess must cost more than nothing, and at most 1 step; you gave {cost:g}",
     )
-    expect(0 <= more <= 0.3, f"more must lie between 0 and 0.3; you gave {more:g}")
+    expect(0 <= more <= 0.3, f"`more` must lie between 0 and 0.3; you gave {more:g}")
     tokens, at_eight = _speed(right, cost, more, AHEAD)
     expect(
         tokens >= WRITES,
@@ -264,7 +265,7 @@ def overturned(right, cost, more, best, speed):
     speeds = [_speed(right, cost, more, n)[1] for n in range(AHEAD + 1)]
     expect(
         best in range(AHEAD + 1),
-        f"best must be a whole number of guesses, 0 to {AHEAD}; you gave {best:g}",
+        f"`best` must be a whole number of guesses, 0 to {AHEAD}; you gave {best:g}",
     )
     expect(
         speeds[int(best)] > max(speeds) - 1e-6,

@@ -89,8 +89,8 @@ def _highest(a):
 def overturned(a, stretch, highest):
     for name, given in dict(a=a, stretch=stretch, highest=highest).items():
         number = isinstance(given, int | float) and not isinstance(given, bool)
-        expect(number, f"{name} must be a number, yours is {given!r:.40}")
-    expect(GENTLE < a <= 4, f"a must be above {GENTLE} and at most 4; you gave {a:g}")
+        expect(number, f"`{name}` must be a number; yours is {given!r:.40}")
+    expect(GENTLE < a <= 4, f"`a` must be above {GENTLE} and at most 4; you gave {a:g}")
     expect(0 < stretch <= 1, f"a stretch must be above 0 and at most 1; you gave {stretch:g}")
     gentle, steep = _after(GENTLE, stretch), _after(a, stretch)
     how = f"{steep:.2f}" if steep < 1e6 else "more than a million"
@@ -110,9 +110,9 @@ def overturned(a, stretch, highest):
             _p(a, stretch): "one round takes your stretch there; another stretch gets higher",
         }
         near = [said for value, said in found.items() if abs(highest - value) < 0.005 * value]
-        expect(False, "your slope does refute the claim. But one round doesn't reach "
-                      f"{highest:.3g} at the "
-                      "most" + (f": {near[0]}" if near else ": where is p'(s) 0?"))
+        expect(False, "your slope does refute the claim. But the most that one round "
+                      f"reaches isn't {highest:.3g}"
+                      + (f": {near[0]}" if near else ": where is p'(s) 0?"))
     return (
         f"One round lifts a stretch to {right:.2f} at the most; five turn yours into {how}, or "
         f"into {gentle:.2f} with the slope {GENTLE}."

@@ -219,7 +219,8 @@ def overturned(answer):
     keys = answer()
     expect(isinstance(keys, torch.Tensor), "return a tensor: two keys of two numbers each")
     expect(
-        keys.shape == (2, 2), f"two keys of two numbers are needed; yours is {tuple(keys.shape)}"
+        keys.shape == (2, 2),
+        f"two keys of two numbers are needed; your tensor is {tuple(keys.shape)}",
     )
     keys = keys.float()
     expect(

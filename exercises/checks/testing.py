@@ -27,7 +27,7 @@ def write_the_test(component, my_test):
     from exercises.museum.mutants import COMPONENTS, official
 
     if component not in COMPONENTS:
-        print(f"There is no component {component!r}; there are {', '.join(COMPONENTS)}.")
+        print(f"There is no component {component!r}; the components are {', '.join(COMPONENTS)}.")
         return None
     found = COMPONENTS[component]
     if my_test is None or my_test is ... or not callable(my_test) or untouched(my_test):

@@ -18,7 +18,7 @@ from exercises.checks.recorded import expect_share
         "step 0 writes the last letter, which is at place n - 1; and where is <eos>?",
     ),
     tell=lambda given, expected, n, t: (
-        f"at step {t} of {n} letters, the letter should come from place {expected}"
+        f"with n = {n}, the letter of step {t} should come from place {expected}"
         if t < n
         else f"step {n} writes <eos>, which is at place {n} of the source"
     ),
@@ -257,7 +257,7 @@ def answer_weight(weights, source, answers):
     tell=lambda given, expected, n: (
         f"for n = {n} you give {float(given):g}; a probability is at most 1"
         if given > 1
-        else f"there are {math.factorial(n)} orders of {n} letters"
+        else f"for n = {n}, the number of orders is {math.factorial(n)}"
     ),
     slips={
         "that is the chance for the first letter alone; the others have to be right too": (
@@ -288,7 +288,7 @@ def _guessed(letters, n):
     ), example=(3, 3, 0.19))
 def lucky_bag(letters, n, longer):
     expect(isinstance(letters, int) and isinstance(n, int), "give two whole numbers")
-    expect(letters >= 2 and n >= 3, "at least 2 different letters, and at least 3 places")
+    expect(letters >= 2 and n >= 3, "take at least 2 different letters and at least 3 places")
     expect(letters**n <= 100_000, "that's too many sequences to try: take fewer letters")
     share = _guessed(letters, n)
     expect(

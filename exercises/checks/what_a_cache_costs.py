@@ -21,8 +21,8 @@ by_hand = values(
         {
             "there are keys and values, so twice as many": 81920,
             "that is one layer out of 40": 4096,
-            "that is with 64 heads, and only 8 have keys and values; or with 16 bytes a number, "
-            "and 16 bits are 2": 1310720,
+            "that is with 64 heads, but only 8 have keys and values; or with 16 bytes a number, "
+            "but 16 bits are 2 bytes": 1310720,
             "16 bits are 2 bytes": [1310720 * 2, 163840 * 4],
         },
     ),

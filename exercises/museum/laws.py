@@ -1,4 +1,4 @@
-"""What holds for every right Transformer: a function each, of a program such as `program.py`.
+"""What holds for every right Transformer: a function each, of a program such as `one_file`.
 
 A law raises AssertionError, with a sentence, for a program that breaks it. The healthy program
 keeps all of them, and each specimen of the museum breaks the one that is named with it.
@@ -21,7 +21,7 @@ def law(function):
 
 
 def small(p, **changes):
-    """A model of random weights without dropout, the gains and biases of its norms too."""
+    """A model without dropout; its weights are random, and so are its norms' gains and biases."""
     torch.manual_seed(0)
     model = p.Transformer(**({"n_layers": 2, "dropout": 0.0} | changes)).eval()
     with torch.no_grad():

@@ -132,7 +132,7 @@ MASKS = (
     (CAUSAL, CAUSAL.replace("1, 1, size", "1, size"), "what is its shape?"),
     (CAUSAL, CAUSAL.replace("size, size, d", "size, 1, d"), "what is its shape?"),
     (CAUSAL, CAUSAL.replace("tril()", "tril() & (torch.arange(size) < 8)"), "a longer sentence"),
-    (CAUSAL, "    return torch.eye(size, dtype=torch.bool)[None, None]\n", "may 1 read 0?"),
+    (CAUSAL, "    return torch.eye(size, dtype=torch.bool)[None, None]\n", "may position 1 read position 0?"),
     (PADDING, PADDING.replace("!=", "=="), "True = may attend"),
     (PADDING, PADDING.replace("PAD", "UNK"), "which id is padding?"),
     (PADDING, PADDING.replace("!= PAD", "> EOS"), "are <bos> and <eos> padding?"),

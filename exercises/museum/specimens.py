@@ -109,7 +109,7 @@ class Catalogue(dict):
         self[name] = self.kind(name, title, page, edits, **fields)
 
     def __missing__(self, name):
-        raise KeyError(f"there is no bug named {name!r}; there are {', '.join(self)}.")
+        raise KeyError(f"there is no bug named {name!r}; the bugs are {', '.join(self)}.")
 
 
 SPECIMENS = Catalogue(Specimen)
@@ -206,7 +206,7 @@ specimen(
     ("self.cross_attention(y, memory, memory_mask))", "self.cross_attention(y, memory))"),
     looks="In a batch, {right:.0%} of the outputs are correct; one sentence at a time, {alone:.0%}, with healthy "
           "weights.",
-    why="The source of a batch is padded to its longest sentence, and the decoder reads the memory "
+    why="The sources of a batch are padded to the longest of them, and the decoder reads the memory "
         "of the padding as well.",
     hides="As long as all sentences of a batch have the same length, and in every test with a "
     "single sentence.",
@@ -418,7 +418,7 @@ specimen(
      "2 / d_model)\n"
      "    return torch.stack([sine.sin(), cosine.cos()], -1).flatten(1).float()\n"),
     looks="Training loss {loss}. Correct translations: {share}.",
-    why="The exponent already counts in steps of two, and the formula's 2i is then taken literally. A "
+    why="The exponent already counts in steps of two, and the formula's 2 is then applied again. A "
         "step of k places is no longer a rotation, and half of the waves are nearly constant.",
     hides="For good: the bug is in the code of a much-copied tutorial.",
     law="positions_turn_at_one_speed", source=GITHUB + "SamLynnEvans/Transformer/issues/25",
@@ -429,7 +429,7 @@ specimen(
     ("                 max_len=64):", "                 max_len=9):"),
     looks="Correct translations: {share}, on sentences like those in training. A longer one stops "
           "the program.",
-    why="The table was made as long as the longest training sentence.",
+    why="The table was made for sentences no longer than those in training.",
     hides="Until the first longer sentence at inference.",
     law="longer_sentences_than_in_training_work", source=PUBLIC, shows=("says",), runs="used",
     confused_with=("waves-at-two-speeds", "cache-forgets-place", "padding-masks-queries"),
@@ -500,7 +500,7 @@ specimen(
     why="With rows of standard deviation 1, as nn.Embedding makes them, the logits have a standard "
     "deviation of sqrt(d_model), and the untrained model is sure of nonsense. With tied "
     "weights, the embedding is too large as well.",
-    hides="Once a few hundred steps have been made: by then, only the first number in the log shows it.",
+    hides="Once a few hundred steps have been taken: by then, only the first number in the log shows it.",
     law="an_untrained_model_knows_nothing",
     confused_with=("rate-by-epoch", "final-norm-forgotten", "gradient-never-cleared"),
 )
@@ -523,8 +523,8 @@ specimen(
     "padding-counted", "Padding counts in the loss", "12_batches_loss_schedule",
     ("    real = targets != PAD\n", "    real = torch.ones_like(targets)\n"),
     looks="Training loss {loss}. Correct translations: {share}.",
-    why="Padding is easy to predict, so the mean is low, and it depends on which sentences share "
-    "a batch.",
+    why="Padding is easy to predict, so it pulls the mean down, and by how much depends on which "
+        "sentences share a batch.",
     hides="For good, if losses are never compared between batch sizes or programs.",
     law="the_loss_ignores_padding", source=PUBLIC,
     confused_with=("loss-per-place", "softmax-twice", "end-is-padding"),
@@ -603,8 +603,8 @@ specimen(
      "            loss = sequence_loss(self.model, batch)\n"),
     looks="Without accumulation, there's nothing to see. With four batches to an update, the "
     "gradient is about four times too long, and clipping and Adam hide that.",
-    why="The mean over four batches needs each batch's share of the tokens. Divided by four, "
-    "it's still wrong if the batches contain different numbers of tokens.",
+    why="The mean over four batches needs each batch's share of the tokens. Dividing the sum "
+    "by four is still wrong if the batches contain different numbers of tokens.",
     hides="For years, in a widely used trainer: Adam divides the gradient by its size.",
     law="many_small_batches_equal_one_large", source=GITHUB + "huggingface/transformers/pull/34191",
     shows=("says",), runs="used",
@@ -778,7 +778,7 @@ specimen(
     confused_with=("cache-forgets-place", "target-not-shifted", "dropout-on-in-use"),
 )
 specimen(
-    "first-end-ends-all", "The first sentence that ends, ends its whole batch", "15_decoding",
+    "first-end-ends-all", "The first sentence to end ends its whole batch", "15_decoding",
     ("        if done.all():\n", "        if done.any():\n"),
     looks="In a batch, {right:.0%} of the outputs are correct; one sentence at a time, {alone:.0%}. Long sentences "
     "are cut off.",

@@ -178,7 +178,7 @@ def hand_in(name: str, part) -> bool | None:
         print(f"✗ {name}: {sentence}")
         for detail in details:
             print(f"    {detail}")
-    print(f"    The model has {stays}.")
+    print(f"    The model uses {stays}.")
     return False
 
 
@@ -233,7 +233,7 @@ class Parts(dict):
     def __repr__(self):
         def state(name):
             if name in self.refused:
-                return f"the library's: yours no longer passes, {self.refused[name]}"
+                return f"the library's; yours no longer passes: {self.refused[name]}"
             return "yours" if name in self else "the library's"
 
         rows = [f"{'✓' if name in self else '·'} {name:<21} {one.chapter:<20} {state(name)}"
@@ -263,8 +263,8 @@ def _kept(where: str | Path | None, of: dict[str, Part]) -> Parts:
 
 
 def model(config: ModelConfig, where: str | Path | None = None) -> OwnTransformer:
-    """The library's model of these sizes with your parts in it, `rotary` among them if its
-    positions are.
+    """The library's model of these sizes with your parts in it; `rotary`, too, if its
+    positions are rotary.
     """
     if not hasattr(config, "positional"):
         raise TypeError(f"config is {config!r:.60}; expected a ModelConfig.")
@@ -277,19 +277,19 @@ def model(config: ModelConfig, where: str | Path | None = None) -> OwnTransforme
 def adopt(model: nn.Module, where: str | Path | None = None) -> nn.Module:
     """A copy of a library's model, with its weights, that computes with your parts of DESCENDANTS.
 
-    model: one with rotary positions, T5's, RMSNorm, SwiGLU, grouped heads or states, or that only
-    decodes, or reads patches. Its `own` holds the names of those of your parts that found a place
-    in it.
+    model: one with rotary positions, T5's, RMSNorm, SwiGLU, grouped heads or states, or one that
+    only decodes or reads patches. Its `own` holds the names of those of your parts that found a
+    place in it.
     """
     adopted = copy.deepcopy(model)
-    with torch.random.fork_rng(devices=[]):  # first weights that are overwritten draw no chance
+    with torch.random.fork_rng(devices=[]):  # weights to be overwritten use no random numbers
         adopted.own = put_in(adopted, descendants(where))
     return adopted
 
 
 def load(run: str | Path, where: str | Path | None = None):
-    """(model, tokenizer) of a run, computed by your parts: of one of yours, or a recorded one, such
-    as "multi30k-de-en".
+    """(model, tokenizer) of a run, one of yours or a recorded one, such as "multi30k-de-en"; the
+    model computes with your parts.
     """
     path = find_run(run)
     trained = checkpoint.load_model(path)

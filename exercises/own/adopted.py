@@ -157,7 +157,7 @@ class OwnBlock(nn.Module):
         T, S = tgt_mask.shape[-2:]
         if not tgt_mask.eq(torch.ones(T, S, dtype=torch.bool).tril(S - T).to(x.device)).all():
             raise ValueError("a block of your own reads from left to right; this model's mask "
-            "lets tokens read others, too: leave its blocks as they are.")
+            "isn't the causal one: leave its blocks as they are.")
 
         def attend(y, mask, kept):
             store = KeyValueCache()

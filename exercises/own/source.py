@@ -50,9 +50,9 @@ def gather(part, imports: dict, definitions: dict) -> None:
         else:
             raise ValueError(
                 f"{part.__name__} uses `{name}`, a {type(value).__name__} of your notebook, which "
-                "a file cannot keep: make it inside, or pass it as an argument"
+                "a file cannot keep: make it inside your code, or pass it as an argument"
             )
-    del definitions[part.__name__]  # it comes behind what it uses
+    del definitions[part.__name__]  # it comes after what it uses
     definitions[part.__name__] = f"\n\n{definition}"
 
 

@@ -91,7 +91,8 @@ class OwnTransformer(Transformer):
 
     def decode(self, tgt_ids, memory, src_mask=None, tgt_mask=None, cache=None) -> Tensor:
         if cache is not None:
-            raise ValueError("a model of your own parts decodes without a cache: use_cache=False.")
+            raise ValueError("a model of your own parts decodes without a cache: "
+                             "pass use_cache=False.")
         n = len(tgt_ids) // len(memory)  # several hypotheses of a sentence share its memory
         if n > 1:
             memory = memory.repeat_interleave(n, 0)

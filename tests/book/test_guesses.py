@@ -80,7 +80,7 @@ def test_settling_what_is_not_kept_names_what_waits():
     guesses.keep("heads", 4, sure=0.6)
     with pytest.raises(ValueError, match="those that wait for an answer: 'heads'"):
         guesses.settle("head", right=True)
-    with pytest.raises(ValueError, match="it is True or False"):
+    with pytest.raises(ValueError, match="expected True or False"):
         guesses.settle("heads", right="yes")
 
 

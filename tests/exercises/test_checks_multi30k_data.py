@@ -73,7 +73,7 @@ CASES = [
     (ch.budget, (lambda a, b: [[i] for i in range(len(a))],), False, "room for one more"),
     (ch.leak, (leaked,), True, "Right"),
     (ch.leak, (lambda train, test: ...,), None, "Not attempted"),
-    (ch.leak, (lambda a, b: leaked(a, b, lambda pair: pair[0]),), False, "lower case, strip"),
+    (ch.leak, (lambda a, b: leaked(a, b, lambda pair: pair[0]),), False, "strip both"),
     (ch.leak, (either_side,), False, "shared target"),
     (ch.better_bargain, ("longer side", 100, 0.07), True, "Right"),
     (ch.better_bargain, ("the library's", 30, 0.06), False, "it pads more: 8.5%"),

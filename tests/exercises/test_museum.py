@@ -279,4 +279,4 @@ def test_no_test_yet(capsys):
         assert checks.write_the_test("attention", nothing) is None
     assert "no test yet" in capsys.readouterr().out
     assert checks.write_the_test("elephant", my_test) is None
-    assert "there are attention, masks" in capsys.readouterr().out
+    assert "the components are attention, masks" in capsys.readouterr().out

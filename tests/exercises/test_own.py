@@ -527,7 +527,7 @@ def test_a_subtly_wrong_part_is_refused_before_training(folder, capsys, name, ri
     assert own.hand_in(name, written(name, text.replace(right, wrong))) is False
     told = capsys.readouterr().out
     assert told.startswith(f"✗ {name}: ") and said in told.splitlines()[0]
-    assert "The model has the library's." in told
+    assert "The model uses the library's." in told
     assert not folder.exists() and not own.parts()
 
 
@@ -865,7 +865,7 @@ def test_a_new_process_goes_on_where_no_checkout_is(folder, perfect, tmp_path):
     )
     assert result.returncode == 0, result.stderr
     assert "4 of 13 parts in my-transformer are yours." in result.stdout
-    assert "the library's: yours no longer passes, the file stops with NameError" in result.stdout
+    assert "the library's; yours no longer passes: the file stops with NameError" in result.stdout
     assert result.stdout.endswith("True\n")
 
 
@@ -915,7 +915,7 @@ def test_what_cannot_be_kept_is_told(folder, capsys):
 def test_a_wrong_part_does_not_replace_a_right_one(folder, capsys):
     assert own.hand_in("schedule", written("schedule"))
     assert own.hand_in("schedule", lambda step, d_model, warmup: 0.1) is False
-    assert "The model has your earlier one in my-transformer/schedule.py" in capsys.readouterr().out
+    assert "model uses your earlier one in my-transformer/schedule.py" in capsys.readouterr().out
     assert [*own.parts()] == ["schedule"]
 
 

@@ -42,7 +42,7 @@ class Case:
     hides: str  # how long, and behind what
     law: str  # the name of the law that catches it
     confused_with: tuple  # three cases of the wing that a guess may fall for
-    trains: bool = False  # whether the bug acts in training, not in use alone
+    trains: bool = False  # whether the bug acts in training, not only at inference
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Wings(dict):
     """{name: wing}."""
 
     def __missing__(self, name):
-        raise KeyError(f"there is no wing {name!r}; there are {', '.join(self)}.")
+        raise KeyError(f"there is no wing {name!r}; the wings are {', '.join(self)}.")
 
 
 def wings() -> dict[str, Wing]:

@@ -223,7 +223,7 @@ case(
      "    best = max(range(len(test)), key=test.__getitem__)\n"),
     looks="Of 20 simulated settings that are equally good, the one in the table scores {gain:.2f} "
           "BLEU above its true score, on average over 500 tables (healthy: {healthy[gain]:.2f}).",
-    why="The highest of 20 noisy numbers owes its place to its noise. Fresh data has other noise, "
+    why="The highest of 20 noisy numbers owes its place to its noise. Fresh data has different noise, "
         "so the gain is gone.",
     hides="Until the chosen setting is scored on fresh data.",
     law="choosing_among_equals_gains_nothing",
