@@ -85,7 +85,8 @@ def exam_html(exam: dict, answers: bool = False) -> str:
                                "<span>Points:</span></div>")
     intro = "" if answers else (
         f"<p>{MINUTES} minutes, {POINTS} points. A pocket calculator is allowed, and one sheet "
-        "that you wrote by hand. In part 1 exactly one answer is right; a wrong one costs nothing. "
+        "that you wrote by hand. In part 1, each question has exactly one right answer; a wrong "
+        "one costs nothing. "
         "In parts 2 and 3, show how you got there.</p>")
     parts, number = [], 0
     for heading, tasks, made in (

@@ -176,7 +176,7 @@ def test_a_log_that_lost_entries_says_so(stopped, tmp_path, capsys):
     log.write_bytes(log.read_bytes().split(b"\n", 1)[1])
     before = log.read_bytes()
     run(copy)
-    assert f"{log} is damaged (1 entries are missing)" in capsys.readouterr().out
+    assert f"{log} is damaged (entries missing: 1)" in capsys.readouterr().out
     assert (copy / "metrics.damaged.jsonl").read_bytes() == before
 
 

@@ -292,7 +292,7 @@ def test_translate_fails_with_one_clear_line(trained, capsys, monkeypatch, tmp_p
     long = fails(capsys, ["translate", "--run", str(trained), "Hund " * 200])
     assert "longer than the model's 150" in long
     beam = fails(capsys, ["translate", "--run", "large", "--beam-size", "0", "Hund"], code=2)
-    assert "argument --beam-size: '0' is not a whole number from 1 on" in beam
+    assert "argument --beam-size: '0' is not a whole number of at least 1" in beam
     names = ("config.json", "tokenizer.json", "model.safetensors")
     for name in names:
         (tmp_path / name).write_bytes((trained / name).read_bytes())

@@ -257,7 +257,7 @@ def test_a_folder_of_another_format_needs_no_hub(tmp_path, silent_hub):
         ("de,en\nein Hund,a dog\neins,zwei,drei\n",
          "train.csv, line 3: 3 columns, but the first line names 2"),
         ("", "train.csv is empty"),
-        ("de,en\n", "train.csv holds a first line with names, and no row"),
+        ("de,en\n", "train.csv holds a first line with names, but no rows"),
         ('de,en\nein Hund,"a dog\n', "train.csv, line 2: a quotation mark is not closed"),
         ("de,en\nein M\xe4dchen,a girl\n".encode("latin-1"),
          "train.csv, line 2: not valid UTF-8 text .it may be Latin-1"),

@@ -141,7 +141,7 @@ def test_ctrl_c_under_torchrun_saves_and_the_run_goes_on(whole, tmp_path):
 def test_a_frozen_process_is_named_and_when_one_dies_the_other_says_what_to_do(whole, tmp_path):
     done = two_processes(tmp_path / "run", max_steps=9, freeze_and_die=True)
     assert done.returncode != 0
-    said = "Process 0 has waited 2 s for the others. If none of them scores or saves, one is frozen"
+    said = "Process 0 has waited 2 s for the others. If none of them is scoring or saving, one is"
     assert done.stderr.count(said) == 1, done.stderr[-3000:]
     assert "Process 1 has waited" not in done.stderr
     said = f"{tmp_path / 'run'} holds the run up to step 6; start the same command again."

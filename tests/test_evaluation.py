@@ -321,7 +321,7 @@ def test_bad_input_is_named(call):
         call([], [])
     with pytest.raises(ValueError, match="2 hypotheses and 1 references"):
         call(["a", "b"], ["a"])
-    with pytest.raises(TypeError, match=r"hypotheses\[1\] is a NoneType"):
+    with pytest.raises(TypeError, match=r"hypotheses\[1\] is of type NoneType"):
         call(["a", None], ["a", "b"])
     with pytest.raises(TypeError, match="references is one string|hypotheses is one string"):
         call(["a"], "a")
@@ -334,7 +334,7 @@ def test_other_mistakes_are_named():
         evaluation.bleu(["a"], ["a"], tokenize="intl")
     with pytest.raises(ValueError, match="1 keys for 2 sentences"):
         evaluation.breakdown(["a", "b"], ["a", "b"], [0])
-    with pytest.raises(TypeError, match=r"references\[0\] is a list"):
+    with pytest.raises(TypeError, match=r"references\[0\] is of type list"):
         evaluation.score(["a"], [["a"]])
 
 

@@ -126,7 +126,7 @@ def test_other_sentences_in_a_folder_are_used_but_named(bare, tmp_path, monkeypa
     assert "Not the sentences" not in capsys.readouterr().out
     (tmp_path / "train.jsonl").write_text(lines[0], encoding="utf-8")
     load_parallel("multi30k")
-    assert "Not the sentences of the recorded runs in train.de, train.en" in (
+    assert "Not the sentences of the recorded runs: train.de, train.en" in (
         capsys.readouterr().out
     )
 

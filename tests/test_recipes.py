@@ -163,7 +163,7 @@ def test_every_recorded_run_can_be_trained_again(name, capsys):
 
 
 def test_what_is_no_recipe_is_named():
-    with pytest.raises(ValueError, match="no trained run 'shorter'.*named recipes are short"):
+    with pytest.raises(ValueError, match="no trained run 'shorter'.*Recipes by name: short"):
         recipes.find("shorter")
 
 

@@ -396,7 +396,7 @@ def test_devices_that_are_not_there_are_named(monkeypatch):
     assert pick_device("auto") == pick_device("cuda") == torch.device("cuda:3")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert pick_device("cuda:1") == torch.device("cuda:1")
-    with pytest.raises(ValueError, match="'cuda:2', but the GPUs here are numbered 0 to 1"):
+    with pytest.raises(ValueError, match="'cuda:2', but the last GPU here is cuda:1"):
         pick_device("cuda:2")
 
 

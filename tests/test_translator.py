@@ -118,7 +118,7 @@ def test_a_run_is_found_by_path_or_name(folder, monkeypatch):
     assert find_run(folder) == folder and find_run("tiny") == folder
     assert run_info("tiny") == json.loads((folder / "config.json").read_text())
     assert load_pretrained("tiny").translate(TEXTS)[0].tokens
-    message = r"no trained run 'large'; known in .* are \['tiny'\] .*, and a path to a run folder w"
+    message = r"no trained run 'large'; .* holds \['tiny'\] .*, and a path to a run folder w"
     for function in (find_run, load_pretrained, run_info):
         with pytest.raises(ValueError, match=message):
             function("large")
@@ -130,7 +130,7 @@ def test_a_run_is_found_by_path_or_name(folder, monkeypatch):
         find_run("large")
     monkeypatch.setenv("RESULTS_DIR", str(folder / "nowhere"))
     (folder / "nowhere").mkdir()
-    with pytest.raises(ValueError, match="known in .* are none"):
+    with pytest.raises(ValueError, match="; .* holds none"):
         find_run("large")
 
 

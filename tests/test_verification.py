@@ -116,7 +116,7 @@ def test_counts_that_differ_are_found(folder):
     change(folder, "translations.jsonl", lambda text: "".join(text.splitlines(True)[:-2]))
     n = len(load_parallel("mini")["test"])
     (found,) = failed(folder)
-    assert f"{n - 2} translations are kept of {n} sentences" in found
+    assert f"{n - 2} translations are kept for {n} sentences" in found
     change(folder, "scores.json", lambda text: json.dumps(json.loads(text) | {"sentences": n + 9}))
     (found,) = failed(folder)
     assert f"of {n + 9} sentences, but the data has {n}" in found

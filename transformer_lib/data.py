@@ -28,7 +28,7 @@ def load_parallel(source: str = "auto", src: str = "de", tgt: str = "en") -> Pai
     project's own small German-English corpus, which needs no network; "auto" is "multi30k" if
     it is available, else "mini". Anything else is a folder or another data set on the hub.
     src, tgt: language codes, the names of the columns (or the keys of a `translation` column).
-    Returns Pairs, whose `.source` says whether it is "multi30k" or "mini".
+    Returns Pairs, whose `.source` is "multi30k", "mini", or the folder or hub name.
     Raises ValueError for a missing language, a damaged or one-sided line (with its number), or an
     empty split; ConnectionError when neither the hub nor a mirror can be reached.
     """

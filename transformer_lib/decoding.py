@@ -61,8 +61,9 @@ def sample(
     """Draw each token from the model's distribution.
 
     temperature below 1 sharpens the distribution, above 1 flattens it. top_k keeps only the k most
-    probable tokens; top_p (nucleus, Holtzman et al. 2020) the fewest whose sum reaches p.
-    generator makes the draws repeatable, whatever device it is on. Shapes as in greedy_decode.
+    probable tokens; top_p (nucleus, Holtzman et al. 2020) the fewest whose probabilities add up to
+    p or more. generator makes the draws repeatable, whatever device it is on. Shapes as in
+    greedy_decode.
     """
     if temperature <= 0:
         raise ValueError(

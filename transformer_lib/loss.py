@@ -9,8 +9,8 @@ def label_smoothed_cross_entropy(
     """Mean loss per real token, in nats, against (1 - smoothing) * target + smoothing / V.
 
     The correct token keeps 1 - smoothing, and every token of the vocabulary, this one included,
-    gets smoothing / V (Szegedy et al. 2016, sec. 7), as torch's own cross_entropy
-    with label_smoothing does. Targets equal to ignore_index (padding) do not count; if
+    gets smoothing / V (Szegedy et al. 2016, sec. 7). This is what torch's own cross_entropy
+    does with label_smoothing. Targets equal to ignore_index (padding) do not count; if
     no target counts, the loss is 0.
 
     logits: (..., V) float; targets: (...) integers. Returns a scalar.

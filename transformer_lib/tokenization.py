@@ -38,7 +38,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, kind: str = "bpe") ->
         )
     texts = list(texts)
     if not any(text.strip() for text in texts):
-        raise ValueError("no text to learn a vocabulary from: there is none, or each is empty.")
+        raise ValueError("no text to learn a vocabulary from: give one that isn't empty.")
     options = {"vocab_size": vocab_size, "special_tokens": SPECIAL_TOKENS, "show_progress": False}
     if kind == "bpe":
         tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))

@@ -205,12 +205,13 @@ def fit(
     that measure the model. data_info, files (name -> text): kept in run_dir; they identify the run.
     rate(config, step, d_model): the learning rate of an update, instead of schedule.learning_rate.
     Returns the metrics, one dictionary per log entry, as in run_dir/metrics.jsonl; `on_log` gets
-    each as it is written (only by the first process, if there are several). The model ends with
+    each as it is written (only by the first process, if there are several). The model ends up with
     the averaged weights of the last checkpoints, as run_dir/model.safetensors holds them (16-bit).
     Under torchrun, all processes must see the same run_dir.
 
     Raises TrainingDiverged if a loss is NaN or infinite; ValueError if run_dir holds another run;
-    OSError if it cannot be written; KeyboardInterrupt after a first Ctrl-C, once all is on disk.
+    OSError if it cannot be written; KeyboardInterrupt after the first Ctrl-C, once everything is on
+    disk.
     """
     processes, device = Processes(config.device), pick_device(config.device)
     bf16 = uses_bf16(config.precision, device)

@@ -103,7 +103,7 @@ class Translator:
             return ""
         return (
             f"a sentence of {n} tokens is longer than the model's {limit} ({text[:40]!r}...): "
-            "split it into sentences."
+            "split it into shorter ones."
         )
 
     def _translation(self, source: list[int], ids: Tensor, score: Tensor, weights) -> Translation:

@@ -1,4 +1,4 @@
-"""The menu beside every page: six groups, of which only the one that the reader is in is open.
+"""The menu beside every page: six groups, two of them always open, the others on their pages.
 
 The pages and their order are those of _toc.yml. The parts I to IV make "The book"; a page that is
 no chapter is indented under the chapter before it. Solutions are on one page that lists them, and

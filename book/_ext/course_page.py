@@ -16,7 +16,7 @@ PAGE = "book/course"
 
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     if docname == PAGE:
-        app.env.note_reread()  # the chapters' minutes and the labs' points may be other ones
+        app.env.note_reread()  # the chapters' minutes and the labs' points may have changed
         source[0] = plan.filled(source[0])
 
 

@@ -197,7 +197,7 @@ def on_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctre
 
 
 class Epub(Epub3Builder):
-    """Sphinx's builder; it takes along no file that no page needs, and says what pages hold."""
+    """Sphinx's builder; it packs no file that no page needs, and says what pages hold."""
 
     def build_content(self) -> None:
         files = Path(self.outdir).rglob("*.xhtml")

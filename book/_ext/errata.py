@@ -29,7 +29,7 @@ def entries(root: Path = ROOT) -> list[dict]:
         if missing or set(entry) - set(FIELDS):
             raise ExtensionError(f"{where}: expected the fields {FIELDS}, got {[*entry]}")
         if not isinstance(entry["date"], datetime.date):
-            raise ExtensionError(f"{where}: the date is {entry['date']!r}, expected 2026-11-24")
+            raise ExtensionError(f"{where}: the date is {entry['date']!r}, not one like 2026-11-24")
         if not any((root / f"{entry['page']}{end}").exists() for end in (".ipynb", ".md")):
             raise ExtensionError(f"{where}: there is no page {entry['page']!r}")
         if not (root / entry["evidence"]).exists():

@@ -34,7 +34,7 @@ class ChapterTableDirective(SphinxDirective):
     """`{chapter-table}` with no arguments."""
 
     def run(self):
-        self.env.note_reread()  # the times are other ones in every build
+        self.env.note_reread()  # the times differ in every build
         return [ChapterTable()]
 
 

@@ -29,7 +29,7 @@
 
     const show = (item, key) => {
       const told = item.querySelector(`li[data-option="${key}"]`);
-      if (!told) return;  // the answer has other words by now
+      if (!told) return;  // the answer has been reworded since
       const state = told.dataset.right ? "is-right" : "is-wrong";
       for (const option of item.querySelectorAll(".check-option")) {
         const mine = option.querySelector("input").value === key;

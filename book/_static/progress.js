@@ -93,7 +93,7 @@
     const file = make("input", { type: "file", accept: ".json", hidden: true, async onchange() {
       try {
         take(await file.files[0].text(), file.files[0].name);
-        const solved = Object.values(recall(SOLVED)).flat().length, told = `Now in this browser: ${Object.keys(recall(GUESSES)).length} guesses, ${solved} exercises solved.`;
+        const solved = Object.values(recall(SOLVED)).flat().length, guessed = Object.keys(recall(GUESSES)).length, told = `Now in this browser: ${guessed} ${guessed === 1 ? "guess" : "guesses"}, ${solved} ${solved === 1 ? "exercise" : "exercises"} solved.`;
         draw();
         says.textContent = told;
         if (!document.querySelector(".live-guess, .exercise-solved")) return;

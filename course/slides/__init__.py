@@ -362,7 +362,7 @@ def serve(deck: Path) -> None:
     handler = partial(SimpleHTTPRequestHandler, directory=deck.parent)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         address = f"http://127.0.0.1:{server.server_port}/{deck.name}"
-        print(f"{address}\nS opens the speaker's window. Ctrl-C here ends it.")
+        print(f"{address}\nS opens the speaker's window. Ctrl-C here stops the server.")
         webbrowser.open(address)
         try:
             server.serve_forever()

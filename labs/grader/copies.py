@@ -76,9 +76,9 @@ def main(arguments: list[str] | None = None) -> int:
         found = pairs(texts, given)
         named = [pair for pair in found if pair[0] >= options.least]
         middle = statistics.median(share for share, _, _ in found)
-        print(f"{lab['title']}: {len(texts)} notebooks, {len(found)} pairs, half of them share "
-              f"less than {middle:.0%} of their code; {len(named)} share "
-                  f"{options.least:.0%} or more")
+        print(f"{lab['title']}: {len(texts)} notebooks. Pairs: {len(found)}, half of them with "
+              f"less than {middle:.0%} of their code in common; with {options.least:.0%} or more: "
+              f"{len(named)}")
         for share, one, other in named:
             print(f"  {share:4.0%}  {one}  {other}")
     return 0

@@ -195,7 +195,7 @@ def collect(folder: Path, labs: dict, only: str | None = None) -> tuple[list[dic
 
 
 def run_one(submission: dict, lab: dict, limits: dict) -> dict:
-    """The result of grade_one.py, or {"failed": why}."""
+    """The result of one.py, or {"failed": why}."""
     job = {"submission": submission["notebook"], "lab": lab["cells"], "limits": limits,
            "page": not limits.get("quick")}
     with tempfile.TemporaryDirectory(prefix="lab", ignore_cleanup_errors=True) as home:
@@ -227,14 +227,14 @@ def grade(submission: dict, lab: dict, limits: dict) -> dict:
         result = run_one(submission, lab, limits)
     if "failed" in result:
         reason = result["failed"].partition("\n")[0][:200]
-        return submission | {"note": f"could not be graded; please look at it yourself: {reason}"}
+        return submission | {"note": f"could not be graded; a person must look at it: {reason}"}
     graded = {cell["id"]: cell for cell in result["cells"] if "of" in cell}
     automatic = [cell for cell in graded.values() if cell["type"] == "code"]
     written = [cell for cell in graded.values() if cell["type"] == "markdown"]
     handed = tag_of(submission["notebook"])
     if handed != lab["tag"]:
-        result["notes"].append(f"handed in variant {handed or 'none'} of the lab, "
-                               f"but had been given variant {lab['tag'] or 'none'}")
+        result["notes"].append(f"variant of the lab handed in: {handed or 'none'}, "
+                               f"given out: {lab['tag'] or 'none'}")
     if all(cell["points"] == 0 for cell in written):
         result["notes"].append("no written answer")
     return submission | {
@@ -400,7 +400,8 @@ def grade_folder(folder: Path, records: Records, labs: dict, limits: dict, jobs:
             submissions.remove(submission)
             same += 1
     if same:
-        print(f"{same} notebooks have not changed since they were graded")
+        have = "s have" if same > 1 else " has"
+        print(f"{same} notebook{have} not changed since the last grading")
     for row in rows:
         records.other(row)
         print(f"{row['file']}: not graded: {row['note']}")

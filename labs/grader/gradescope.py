@@ -118,7 +118,7 @@ def results_of(done: dict, lab: dict) -> dict:
                       "output": "\n".join(for_teacher), "visibility": "hidden"})
     output = "\n".join([
         *done["result"]["notes"],
-        f"{done['written_of']:g} more points are given by hand for the written question."])
+        f"Up to {done['written_of']:g} more points are given by hand for the written question."])
     return {"output": output, "tests": tests, "stdout_visibility": "hidden"}
 
 

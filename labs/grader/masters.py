@@ -127,7 +127,7 @@ def write_variants(seed: str, out: Path, sheet: Path | None) -> int:
         for path in sorted(MASTERS.glob("lab*.ipynb")):
             made = student_version(variant(read(path), path.stem, own))
             (folder / path.name).write_text(text_of(made, path.stem), encoding="utf8")
-    print(f"{len(folders)} variants of each lab in {out}. Grade them with the same seed.")
+    print(f"Variants of each lab: {len(folders)}, in {out}. Grade them with the same seed.")
     return 0
 
 

@@ -273,7 +273,7 @@ class Runner(Execute):
         self.current, self.size, self.pictures = cell, 0, 0
         reason = cell.metadata.get("stopped")
         if time.monotonic() > self.deadline:
-            reason = "not run: the time of the whole notebook was used up"
+            reason = "not run: the time for the whole notebook was used up"
         if reason and cell.cell_type == "code":
             cell.outputs = [new_output("error", ename="Stopped", evalue=reason)]
             return cell, resources

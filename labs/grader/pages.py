@@ -81,7 +81,7 @@ def write_all(records: Records, labs: dict, late_loss: float = 0) -> list[dict]:
               for name, lab in labs.items() if any(one["lab"] == name for one in graded)]))
     uploads(out / "upload", graded, labs)
     waiting = sum(record["written"] is None for record in graded)
-    print(f"{len(graded)} notebooks graded so far; {waiting} written answers wait for points."
+    print(f"Notebooks graded so far: {len(graded)}; written answers without points: {waiting}."
           + (f" Open {out / 'marking'}." if waiting else ""))
     return graded
 

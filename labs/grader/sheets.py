@@ -103,8 +103,8 @@ def fill(path: Path, to: Path, graded: list[dict], labs: dict, only: str | None)
         filled, missing = fill_moodle(
             rows, path, [record for record in graded if record["lab"] == (only or min(names))])
     write(to, written(rows, separator, mark))
-    print(f"{to}: {filled} grades filled in, {len(missing)} people without a hand-in"
-          + (f": {', '.join(missing)}" if missing else ""))
+    print(f"{to}: grades filled in: {filled}; hand-ins missing: {len(missing)}"
+          + (f", from {', '.join(missing)}" if missing else ""))
     return {"filled": filled, "missing": missing}
 
 

@@ -394,7 +394,7 @@ def test_the_time_of_a_notebook_is_bounded(lab_folder):
     result = run_one(notebook, lab_folder, quick=True, notebook=35)
     points = {cell["id"]: cell["points"] for cell in result["cells"] if "points" in cell}
     assert [points[test] for test in TESTS] == [3, 5, 0, 0]
-    assert json.dumps(result).count("not run: the time of the whole notebook was used up") >= 2
+    assert json.dumps(result).count("not run: the time for the whole notebook was used up") >= 2
 
 
 def test_a_function_that_never_returns_costs_seconds(lab_folder):

@@ -374,7 +374,7 @@ def test_a_sentence_about_money_is_said_to_be_strange(translator):
     ("typed", "says", "better"),
     [("eine frau liest ein buch", "“Frau” and “Buch”", "A woman reads a book."),
      ("zwei hunde spielen im schnee.", "“Hunde” and “Schnee”", "Two dogs play in the snow."),
-     ("EIN MANN SPIELT GITARRE.", "hardly any capitals", "A man is playing a guitar."),
+     ("EIN MANN SPIELT GITARRE.", "hardly anything in capitals", "A man is playing a guitar."),
      ("Ein Maedchen laeuft auf der Strasse.", "“Mädchen” and “Straße”", "A girl is walking on the street.")],
 )
 def test_a_sentence_is_written_as_the_captions_are_at_one_click(translator, typed, says, better):
@@ -1776,7 +1776,7 @@ def test_the_calibration_is_the_notebooks(browser, address, scheme, tmp_path, mo
     assert page.js("return document.documentElement.scrollWidth - innerWidth") <= 0
     page.press("Forget how sure I was")
     assert said_sure(page) == {} and not page.all(".live-calibration-dot")
-    assert "No guess is kept" in page.text(".live-figure p") and not page.errors()
+    assert "None of the guesses kept" in page.text(".live-figure p") and not page.errors()
 
 
 def test_without_the_script_a_guess_is_a_question_with_a_folded_answer():

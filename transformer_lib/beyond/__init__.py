@@ -2,7 +2,7 @@
 
 `encoders` holds the training tasks of encoder-only models and what BERT's successors changed
 (chapter "Encoder-only"). `sparse`, `lsh`, `routing`, `low_rank`, `linear` and `flash` are kinds of
-attention that cost less than T * T on long texts, `reversible` saves the memory of the layers, and
+attention that save time or memory on long texts, `reversible` saves the memory of the layers, and
 `far_links` is the task that shows which of them still learn (chapter "Cheaper attention").
 
 `one_stream` writes source and target as one text, for models without an encoder, and `families`

@@ -118,7 +118,7 @@ def _subjects(words) -> Iterator[tuple[Noun, bool, int]]:
 
 
 def _clauses(words) -> Iterator[int]:
-    """Where a caption may end that begins with word 0."""
+    """Where a caption that begins with word 0 may end."""
     for subject, plural, i in _subjects(words):
         for verb in mini.VERBS if subject.kind == "person" else mini.ANIMAL_VERBS:
             start = ["are" if plural else "is", *verb.progressive.split()]

@@ -33,7 +33,7 @@ class MixtureOfExperts(nn.Module):
         if not 1 <= k <= n_experts:
             raise ValueError(f"k is {k}; each token uses between 1 and all {n_experts} experts.")
         if weighting not in ("share", "probability", "one"):
-            raise ValueError(f"{weighting!r} is no weighting: use 'share', 'probability' or 'one'.")
+            raise ValueError(f"weighting is {weighting!r}; use 'share', 'probability' or 'one'.")
         if weighting == "share" and k == 1 < n_experts:
             raise ValueError(
                 "the share of a single expert is always 1, so the router would get no gradient: "

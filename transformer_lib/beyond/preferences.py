@@ -91,7 +91,7 @@ def dpo_loss(
 def reweighted(reference_log_p: Tensor, reward: Tensor, price: float) -> Tensor:
     """The distribution over all texts that earns most, after the price of moving is paid.
 
-    reference_log_p, reward: (N,) each. Multiplies each text's probability by exp(reward / price),
-    and divides by the sum.
+    reference_log_p, reward: (N,) each -> log-probabilities (N,). Multiplies each text's probability
+    by exp(reward / price), and divides by the sum.
     """
     return (reference_log_p + reward / price).log_softmax(-1)

@@ -71,7 +71,7 @@ def t5_config(given: dict) -> ModelConfig:
     if inner != given["d_model"]:
         raise ValueError(
             f"this T5 has {given['num_heads']} heads of width {given['d_kv']}, {inner} in all, and "
-            f"d_model {given['d_model']}; ours needs the two equal: use a small, base or large."
+            f"d_model {given['d_model']}; ours needs the two equal: use T5 small, base or large."
         )
     return ModelConfig(
         given["vocab_size"],

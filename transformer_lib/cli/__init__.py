@@ -27,8 +27,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if sys.stdout is None and options.command == "translation":
-            raise ValueError("nobody would read it, since standard output is closed: send it to a "
-                             "file, as in > translations.txt.")
+            raise ValueError("nobody would read the translation, since standard output is closed: "
+                             "send it to a file, as in > translations.txt.")
         if name := getattr(options, "recipe", None) or getattr(options, "like", None):
             given = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
             given.add_argument("--accumulate")

@@ -182,11 +182,11 @@ def _train_options(train: argparse.ArgumentParser) -> None:
     whole.add_argument(
         "--recipe",
         choices=[*recipes.RECIPES],
-        help="take every setting that you don't give from this recipe",
+        help="take from this recipe every setting that you don't give",
     )
     whole.add_argument(
         "--like", metavar="RUN", type=_name,
-        help="take every setting that you don't give from this run",
+        help="take from this run every setting that you don't give",
     )
     train.add_argument(
         "--data",
@@ -304,7 +304,7 @@ def _within(kind: type, least: float, most: float, what: str) -> Callable[[str],
     return number
 
 
-_beam = _within(int, 1, math.inf, "whole number from 1 on")
+_beam = _within(int, 1, math.inf, "whole number of at least 1")
 _penalty = _within(float, -100, 100, "number from -100 to 100")
 _vocabulary = _within(int, 5, 10**6, "whole number from 5, one more than the special tokens, to "
                                      "1,000,000; a few thousand suits sentence pairs")

@@ -184,7 +184,7 @@ def _problem(path: Path) -> str:
                 )
     except csv.Error:
         return f"{path.name}, line {line + 1}: a quotation mark is not closed"
-    return f"{path.name} holds a first line with names, and no row" if line == 1 else ""
+    return f"{path.name} holds a first line with names, but no rows" if line == 1 else ""
 
 
 def _problem_of_lines(name: str, text: str) -> str:

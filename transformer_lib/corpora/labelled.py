@@ -16,7 +16,7 @@ def load_labelled(
     and line, for a file that can't be read.
     """
     if not isinstance(name, str | Path):
-        raise TypeError(f"name is {name!r:.60}; expected that of a hub data set, or a folder.")
+        raise TypeError(f"name is {name!r:.60}; expected a hub data set's name, or a folder.")
     name = str(name)
     if name in ("auto", "mini", "multi30k"):
         raise ValueError(

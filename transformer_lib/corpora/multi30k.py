@@ -41,7 +41,7 @@ def load(src: str, tgt: str) -> tuple[dict[str, list[tuple[str, str]]], str]:
     splits, origin = _first_found(src, tgt)
     if other := differences(splits, src, tgt):
         print(
-            f"Not the sentences of the recorded runs in {', '.join(other)}: "
+            f"Not the sentences of the recorded runs: {', '.join(other)}; "
             "scores cannot be compared with theirs."
         )
     return splits, origin

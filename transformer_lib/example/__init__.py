@@ -71,7 +71,7 @@ def encoder_input(model: Transformer) -> Tensor:
 def queries_keys_values(model: Transformer, head: int = 0) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values of one head of that attention: (3, 2) each."""
     if not 0 <= head < SIZES["n_heads"]:
-        raise ValueError(f"there is no head {head}; the example has {SIZES['n_heads']}, from 0.")
+        raise ValueError(f"there is no head {head}; the example's are 0 to {SIZES['n_heads'] - 1}.")
     attention, x = model.encoder.layers[0].self_attention, encoder_input(model)
     return tuple(
         attention.split_heads(w(x))[0, head] for w in (attention.w_q, attention.w_k, attention.w_v)

@@ -171,8 +171,8 @@ class DecodingModel:
 
     def _require_count(self, k: int) -> None:
         if not 1 <= k <= self.config.vocab_size:
-            raise ValueError(f"k is {k}; it must be from 1 to the {self.config.vocab_size} tokens "
-                             "of the vocabulary.")
+            raise ValueError(f"k is {k}; it must be from 1 to {self.config.vocab_size}, the "
+                             "size of the vocabulary.")
 
 
 def largest(logits: Tensor, k: int, width: int = 100) -> tuple[Tensor, Tensor]:

@@ -3,8 +3,8 @@
 `guard` sits between the public names of a module and whoever calls them from outside the library:
 `transformer_lib/_door.py` puts it there as the module is imported. It compares arguments with the
 types that the signature names and tensors with the shapes that the docstring names,
-`q, k: (B, H, T, M)`, so that nothing is broadcast by accident. If the code fails on one all the
-same, in torch's words or Python's, it says which arguments they were, what the trouble is, and
+`q, k: (B, H, T, M)`, so that nothing is broadcast by accident. If the code fails all the
+same, in torch's words or Python's, `guard` says what the arguments were, what the trouble is, and
 what the documentation expects. Calls within the library pass straight through, so that no layer
 pays for it. The other names here are checks that neither types nor shapes can express.
 """

@@ -33,7 +33,7 @@ def are_rules(*rules: Callable) -> bool | str:
 def _of_step(model, found, ids, state) -> bool | str:
     shape = len(ids), model.config.vocab_size
     if found.shape == shape and found.isnan().any():
-        return "in which there are NaN"
+        return "in which there are NaNs"
     return found.shape == shape and found.is_floating_point()
 
 
@@ -83,7 +83,8 @@ RETURNS = (
     ("speculative_decode", "keep", _of_keep,
      "(how many guesses stay, the token that follows), two whole numbers"),
     ("train", "change", lambda found, images: found.is_floating_point() and found.dim() == 4
-     and len(found) == len(images), "as many pictures, a float tensor (N, C, height, width)"),
+     and len(found) == len(images),
+     "as many pictures as it was given, a float tensor (N, C, height, width)"),
     ("policy_gradient_loss", "reward", lambda found, ids: found.shape == (len(ids),)
      and found.dtype != torch.bool and bool(found.isfinite().all()),
      "a tensor (n,) of finite rewards, one for each text"),
@@ -124,7 +125,7 @@ def with_returns_looked_at(function: str, given: dict) -> dict:
 
 
 class _Looked:
-    """What was handed in, of whose methods one is looked at."""
+    """Stands for what was handed in; one of its methods is looked at."""
 
     def __init__(self, one: object, method: str, looking: Callable):
         vars(self).update({"_one": one, method: looking})

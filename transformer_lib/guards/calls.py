@@ -59,7 +59,7 @@ def guard(module: str, stays: bool = True) -> None:
     """Stand in front of a module's public functions and the public methods of its classes.
 
     stays: what a call does inside is the library's own; False for modules that run a reader's
-    code, whose calls to the library are looked at as any others.
+    code, whose calls to the library are looked at like any others.
     """
     long = LONG.get(module, ())
     namespace = vars(sys.modules[module])
@@ -343,7 +343,7 @@ def _explained(function: Callable, name: str, given: dict, error: Exception) -> 
 REASONS = {
     r"multiplied \(\d+x(\d+) and (\d+)x": r"\1 numbers where \2 are expected",
     r"normalized_shape=\[(\d+)\].*\D(\d+)\]": r"\2 numbers where \1 are expected",
-    r"tensor a \((\d+)\) must match\D*\((\d+)\)": r"sizes \1 and \2 do not fit each other",
+    r"tensor a \((\d+)\) must match\D*\((\d+)\)": r"sizes \1 and \2 do not fit together",
     r"Dimension out of range.*got (-?\d+)": r"there is no axis \1",
     r"alloc|storage size|too many elements|invalid buffer|MemoryError":
         "that needs more memory than there is, so choose smaller sizes",
@@ -404,7 +404,7 @@ REASONS = {
     r"not a Module|with an iterable": "it holds no modules",
     r"match|multipl|equal size|the same|kernel|matrix|matrices|shape|out of (range|bounds)|"
     r"least 1D|0-d|broadcast|dimension|argument \d+ is":
-        "the sizes do not fit each other",
+        "the sizes do not fit together",
 }
 
 

@@ -64,7 +64,7 @@ def returns_alike(forward: Callable) -> Callable:
             if not (alike and given.is_floating_point()):
                 raise ValueError(
                     f"the sublayer returned {describe(given)}; expected a tensor {tuple(y.shape)} "
-                    "of floats, as what it was given."
+                    "of floats, like the one it was given."
                 )
             return given
 

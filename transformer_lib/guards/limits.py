@@ -352,13 +352,13 @@ RELATIONS = (
      "state must hold epoch and next_batch, whole numbers from 0, as Batches.state gives them"),
     ("Batches.restore", lambda self, state: (
         state["next_batch"] <= len(_of_epoch(self, state["epoch"]))),
-     "state must be that of the same Batches: next_batch is at most the batches of an epoch"),
+     "state must be that of the same Batches, whose epoch has at least next_batch batches"),
     ("Muon.load_state_dict", _of_muon,
      "state_dict must be that of a Muon for a model of the same sizes, as its state_dict() gives"),
     ("roll_back", lambda state, length: state.cache is not None and length <= state.length,
      "state must have a cache, and length be at most the tokens in it (state.length)"),
     ("Transformer.step LanguageModel.step", _started,
-     "state must be what start of this model returned for as many rows, and ids those after them"),
+     "state must be what start of this model returned for as many rows, and ids the next ones"),
     ("greedy_decode sample beam_search n_best speculative_decode", _finite,
      "load weights that are: an earlier checkpoint, or a copy that is not damaged"),
     ("Translator.translate", lambda self: _finite(self.model),
@@ -404,14 +404,14 @@ RELATIONS = (
      "step must be at most max_steps"),
     ("length_limits", lambda model, first: first <= model.config.max_len or (
         f"first is {first}, model.config.max_len {model.config.max_len}"),
-     "first must be at most max_len: so many tokens are there already"),
+     "first must be at most max_len: that many tokens are there already"),
     ("make_positions", lambda config: not isinstance(config, type),
      "config must be a configuration, such as BlockConfig(), not its class"),
     ("projected_cross_entropy", lambda hidden, targets: targets.shape == hidden.shape[:-1],
      "targets must have the shape of hidden, without its last axis"),
     ("in_batches", lambda sources: all(sources), "each of sources must hold a token"),
     ("encode_source encode_pairs", lambda tokenizer: tokenizer.token_to_id("<eos>") == 2,
-     "tokenizer must have this library's special tokens, as one of train_tokenizer has"),
+     "tokenizer must have this library's special tokens, as one from train_tokenizer has"),
     ("draw_windows train", lambda episodes, context=20: context <= episodes.states.shape[1] or (
         f"context is {context}, and episodes hold {episodes.states.shape[1]} steps"),
      "context must be at most the steps that they hold"),
@@ -434,7 +434,7 @@ RELATIONS = (
         plan.block * sum(len(rows) for rows, *_ in plan.groups) == q.shape[-2]),
      "plan must be made for as many tokens as there are"),
     ("Compression", lambda self, old: old.shape[1] % self.rate == 0,
-     "old must hold a multiple of the rate of places"),
+     "the number of places in old must be a multiple of the rate"),
     ("calibrate", lambda losses: losses.dim() == 2 and losses.numel() > 0,
      "losses must hold at least one number, and have the shape (settings, texts)"),
     ("attention_squares", lambda weights: all(
@@ -531,7 +531,7 @@ RELATIONS = (
     ("BatchNorm", lambda x: x.dim() > 1, "x must have the shape (batch, tokens, d_model)"),
     ("keep_likeliest KeepByChance", lambda logits, guesses, q: (
         len(logits) == len(guesses) + 1 and (q is None or len(q) == len(guesses))),
-     "logits must have one row more than there are guesses, and q, unless None, as many"),
+     "logits must have one row more than there are guesses, and q, unless None, one for each"),
     ("make_positions", lambda hooks: set(hooks) <= {"add", "turn", "bias"},
      "hooks must be among 'add', 'turn' and 'bias'"),
     ("Datastore.nearest", lambda self, n: 1 <= n <= len(self.keys),
@@ -553,7 +553,7 @@ RELATIONS = (
      "target must begin with a gap, and hold each gap of source, as span_corruption gives them"),
     ("balance_loss", lambda probabilities, chosen: len(probabilities) == len(chosen) and bool(
         (chosen.sort(-1).values.diff(dim=-1) > 0).all()),
-     "chosen must hold for each token k different numbers of experts, counted from 0, not one-hot"),
+     "chosen must hold for each token the numbers of k different experts, from 0, not one-hot"),
     ("exchange", lambda stack: all(hasattr(layer, "self_attention") for layer in stack.layers)
      if hasattr(stack, "layers") else False,
      "stack must have layers with a self_attention, such as model.encoder or model.decoder"),
@@ -567,7 +567,7 @@ RELATIONS = (
     ("learn", lambda model, faster: set(faster or ()) <= {
         name.split(".")[-1] for name, _ in model.named_parameters()}
      and all(0 <= times < math.inf for times in (faster or {}).values()),
-     "faster must name parameters by their last part, such as 'weight': 2.0, 0 or more"),
+     "faster must name parameters by their last part, with factors of 0 or more: {'weight': 2.0}"),
     ("train", lambda model, tokenizer, loss=None: hasattr(model, "config") and (
         loss is not None or takes(model, 2)),
      "model must have a config and take (src_ids, tgt_ids), as a Transformer does; of a "
@@ -646,7 +646,7 @@ RELATIONS = (
      "n_buckets must be at least 2 for each direction"),
     ("RelativeBias distance_bucket", lambda both_ways=True, n_buckets=32, max_distance=128: (
         max_distance > n_buckets // (4 if both_ways else 2)),
-     "max_distance must be above a half of the buckets of one direction: those take one distance "
+     "max_distance must be above half the buckets of one direction: those take one distance "
      "each, and the other half the longer ones"),
     ("ReplacedTokens", lambda config, small: config.vocab_size == small.vocab_size or (
         f"the vocabularies are {config.vocab_size} and {small.vocab_size}"),
@@ -660,7 +660,7 @@ RELATIONS = (
      "state must have the shape (B, H, M, K), as scan returned it"),
     ("ReversibleStack", lambda layers: len(layers) > 0 and all(
         hasattr(layer, "inverse") for layer in layers) or f"layers holds {describe(layers)}",
-     "there must be one, and each layer must take two streams and have an inverse, as a "
+     "there must be at least one, and each must take two streams and have an inverse, as a "
      "ReversibleLayer does"),
     ("span_corruption text_infilling", lambda ids, first_gap=math.inf: all(
         i < first_gap for i in ids) or f"ids holds {max(ids)}, and first_gap is {first_gap}",
@@ -688,7 +688,7 @@ RELATIONS = (
      "held_out must leave a pair to train on"),
     ("Training score", lambda pairs: len(pairs) > 0, "pairs must hold at least one"),
     ("train", lambda training, steps: steps > training.step or (
-        f"steps is {steps}, and {training.step} updates are made"),
+        f"steps is {steps}, and {training.step} updates have been made"),
      "steps must be above the updates made so far"),
     ("translate", lambda sources: not isinstance(sources, str),
      "sources must be a list of lists of letters"),
@@ -771,7 +771,7 @@ CAUSES = (
     ("accuracy train", lambda data: data.images.dim() == 4, "images must be (N, C, height, width)"),
     ("Muon", lambda adam: {*adam} <= {*inspect.signature(torch.optim.Adam).parameters}
      and isinstance(adam.get("lr", 0), Real),
-     "adam holds settings of torch.optim.Adam, such as lr=0.001 (a number), betas and eps"),
+     "adam must hold settings of torch.optim.Adam, such as lr=0.001 (a number), betas and eps"),
     ("validation_loss", lambda sources, targets: len(sources) > 0 and all(
         len(ids) > 1 for ids in targets),
      "sources must hold at least one, and each of targets a token after <bos>"),

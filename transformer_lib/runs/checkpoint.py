@@ -279,8 +279,8 @@ def set_aside_damaged(run_dir: str | Path) -> list[str]:
     else:
         if damaged:
             raise ValueError(
-                f"none of the {len(damaged)} checkpoints of {run_dir} is intact: "
-                f"{damaged[0][1]}, and there is none before it: choose a new run folder."
+                f"no checkpoint of {run_dir} is intact: "
+                f"{damaged[-1][1]}, and there is none before it: choose a new run folder."
             )
     for path, _ in damaged:
         aside = path.with_name(f"damaged-{path.name}")

@@ -51,7 +51,7 @@ def pick_device(name: str = "auto") -> torch.device:
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", of_torchrun("LOCAL_RANK", 0))
     if device.type == "cuda" and device.index >= (n := torch.cuda.device_count()):
-        raise ValueError(f"device is {name!r}, but the GPUs here are numbered 0 to {n - 1}.")
+        raise ValueError(f"device is {name!r}, but the last GPU here is cuda:{n - 1}.")
     return device
 
 

@@ -284,7 +284,7 @@ class RunFolder:
         wrong = f"line {unreadable[0]} is not a JSON object" if unreadable else ""
         if log_state(path, known["entries"]) != known:
             missing = known["entries"] - len(kept)
-            changed = f"{missing} entries are missing" if missing > 0 else "an entry was changed"
+            changed = f"entries missing: {missing}" if missing > 0 else "an entry was changed"
             wrong = wrong or changed
         result, averaged = checksums.WEIGHTS, any("averaged" in e for e in kept)
         listed = checksums.read(self.path)
@@ -295,7 +295,7 @@ class RunFolder:
                 if name not in (result, path.name):
                     checksums.require(self.path, name)
             if result in differing:
-                self.say(f"{self.path / result} is damaged: it is averaged again.")
+                self.say(f"{self.path / result} is damaged: it will be averaged again.")
             if path.name in differing:
                 wrong = wrong or "it is not the one that the finished run left"
             whole = (self.path / result).exists() and result not in differing
@@ -305,7 +305,7 @@ class RunFolder:
             aside = path.with_name("metrics.damaged.jsonl")
             self.say(
                 f"{path} is damaged ({wrong}): the run keeps the {len(self.metrics)} entries that "
-                f"can be read, and the file as it was in {aside.name}."
+                f"can be read, and a copy of the damaged file in {aside.name}."
             )
             with self._writing():
                 write_bytes(aside, path.read_bytes() if path.exists() else b"")

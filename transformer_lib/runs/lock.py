@@ -53,8 +53,8 @@ class RunLock:
             except BlockingIOError:
                 os.close(handle)
                 raise RuntimeError(
-                    f"{self.path.parent} is in use: {self._holder()} writes to it. Wait for it, "
-                    "end it, or choose another run folder."
+                    f"{self.path.parent} is in use: {self._holder()} is writing to it. Wait "
+                    "for it, end it, or choose another run folder."
                 ) from None
             except OSError as error:
                 os.close(handle)

@@ -83,7 +83,7 @@ def find_run(name: str | Path, compare: bool = True) -> Path:
         )
     known = sorted(path.parent.name for path in results_dir().glob("*/config.json"))
     raise ValueError(
-        f"there is no trained run {str(name)!r}; known in {results_dir()} are {known or 'none'} "
+        f"there is no trained run {str(name)!r}; {results_dir()} holds {known or 'none'} "
         "(set RESULTS_DIR to look elsewhere), and a path to a run folder works too."
     )
 

@@ -60,7 +60,7 @@ class Processes:
                 said = since
                 print(
                     f"Process {self.rank} has waited {PATIENCE} s for the others. If none of them "
-                    "scores or saves, one is frozen: end them all and start the same command "
+                    "is scoring or saving, one is frozen: end them all and start the same command "
                     "again, which goes on from the newest checkpoint.",
                     file=sys.stderr,
                     flush=True,

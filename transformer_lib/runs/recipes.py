@@ -95,7 +95,7 @@ def find(name: str | Path) -> Recipe:
     try:
         about = run_info(name)
     except ValueError as error:
-        raise ValueError(f"{error} The named recipes are {', '.join(RECIPES)}.") from None
+        raise ValueError(f"{error} Recipes by name: {', '.join(RECIPES)}.") from None
     data = about.get("data", {})
     if "train" not in about or not {"source", "src", "tgt"} <= data.keys():
         raise ValueError(

@@ -91,7 +91,7 @@ def product_speed(
 ) -> float:
     """FLOP a second of the product of (rows, inner) and (inner, columns) random numbers here, the
     best of several measurements within about so many seconds. It is the product that a run with
-    this TrainConfig.precision and TrainConfig.fast multiplies by, with so many rows in a batch."""
+    this TrainConfig.precision and TrainConfig.fast computes, with as many rows in a batch."""
     bf16 = uses_bf16(precision, device)
     half = bf16 and device.type != "cpu"
     kind = {"device": device, "dtype": torch.bfloat16 if half else torch.float32}

@@ -139,7 +139,7 @@ def _scores(folder: Path, suffix: str, about: dict, load) -> Iterator[Finding]:
             yield Finding(False, f"{kept.name} is damaged: line {lacking[0]} has no translation")
             return
         if len(written) != len(pairs):
-            yield Finding(False, f"{said}: {len(written):,} translations are kept of "
+            yield Finding(False, f"{said}: {len(written):,} translations are kept for "
                                  f"{len(pairs):,} sentences")
             return
         again = score(written, references).bleu

@@ -11,13 +11,13 @@ from transformer_lib.runs.pretrained import results_dir
 from transformer_lib.scoring.verdict import Verdict, compare_runs, pooled_spread
 
 UNCHANGED = "unchanged"
-# Every metric of a run: its name in the file, and where it is better.
+# Every metric of a run: its name in the file, and which way is better.
 METRICS = {
     "BLEU": ("validation_bleu", "higher"),
     "chrF": ("validation_chrf", "higher"),
     "loss": ("validation_loss", "lower"),
 }
-# What differs from "unchanged" in two choices is compared where one of them is equal.
+# What differs from "unchanged" in two choices is compared with a variant that has one of them.
 BASES = {
     "words": "BPE 10,000",
     "constant rate": "no cooldown",

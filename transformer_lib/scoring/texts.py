@@ -1,4 +1,4 @@
-"""Hypotheses and references: do they fit together, and where does a sentence fall into tokens?"""
+"""Hypotheses and references: do they fit together, and how does a sentence split into tokens?"""
 
 import re
 
@@ -14,7 +14,7 @@ def check_texts(hypotheses: object, references: object, also: type = str) -> Non
         for index, text in enumerate(texts):
             if not isinstance(text, (str, also)):
                 raise TypeError(
-                    f"{name}[{index}] is a {type(text).__name__}; every sentence must be a string."
+                    f"{name}[{index}] is of type {type(text).__name__}; expected a string."
                 )
             tokens = text if isinstance(text, list) else []
             if wrong := [it for it in tokens if isinstance(it, list) or " " in str(it)]:

@@ -54,7 +54,7 @@ def compare_runs(
     `pooled_spread`, to use what all arms of an experiment say about luck.
 
     The interval is Student's t on the paired differences. Runs are often all-or-nothing, which is
-    far from a normal distribution, so from six pairs on the exact sign-flip test has to agree
+    far from a normal distribution, so from six pairs on, the exact sign-flip test has to agree
     (Fisher 1935): if the label of an arm meant nothing, each difference could as well have had the
     other sign. With fewer than three pairs and no pooled spread the answer is always "cannot be
     told apart". Raises ValueError if no seed is in both.

@@ -43,7 +43,7 @@ def result_grid(
         if missing := [name for name in (*used, value) if name not in row]:
             raise ValueError(
                 f"a row has no {missing[0]!r}, only {', '.join(map(str, row))}: name keys that "
-                "each of them has."
+                "every row has."
             )
         if not isinstance(row[value], Real) or not math.isfinite(row[value]):
             raise ValueError(
@@ -52,7 +52,7 @@ def result_grid(
             )
         squares.setdefault(tuple(row[name] for name in used), []).append(row[value])
     if unknown := [name for frame in framed for name in frame if name not in used]:
-        raise ValueError(f"framed names {unknown[0]!r}; expected settings of {', '.join(used)}.")
+        raise ValueError(f"framed names {unknown[0]!r}; expected only {', '.join(used)}.")
     most = max(map(len, squares.values()))
     if any(len(found) != most for found in squares.values()):
         raise ValueError(

@@ -52,7 +52,7 @@ def attention_squares(weights: Numbers, rows: Labels, columns: Labels, label: st
     weights = to_array(weights)
     if weights.shape != (len(rows), len(columns)):
         raise ValueError(
-            f"weights of shape {weights.shape} for {len(rows)} rows and {len(columns)} columns."
+            f"weights {weights.shape} do not fit {len(rows)} rows and {len(columns)} columns."
         )
     cell, left, top = 26, 90, 74
     parts = []

@@ -2,7 +2,7 @@
 // Wide: German above, English below. Narrow: two columns. Words are buttons, lines are drawn behind.
 import { h, svg, model, plain, languageName, startsWord, percent, roving, sides, newPlaces } from "./shared.js";
 
-const FAINTEST = 0.05;  // weights below are not drawn, as on the cover
+const FAINTEST = 0.05;  // weights below this are not drawn, as on the cover
 let count = 0;
 
 // onword(position), onsource(position): a word was chosen; onpeek({row} | null): pointed at.

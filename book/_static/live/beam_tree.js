@@ -88,7 +88,7 @@ export function makeBeamTree({ ask, set, lang }) {
     canvas.scrollTo({ left: shown === Number(steps.max) ? 0 : w, behavior: calm() ? "auto" : "smooth" });
     const level = levels.at(-1), alive = level.hypotheses.filter((one) => one.kept && !one.finished);
     note.textContent = shown < Number(steps.max)
-      ? `Step ${shown}: ${alive.length} of ${level.hypotheses.length} candidates go on. A number is the sum of log-probabilities so far.`
+      ? `Step ${shown}: ${alive.length} of ${level.hypotheses.length} candidates kept. A number is the sum of log-probabilities so far.`
       : `The winner (★): “${unescaped(result.text)}” A number is the sum of log-probabilities so far. ■ marks the others that ended; after each end comes the score that decides, the sum divided by the length to the power ${penaltyNow}. Those in grey lost.`;
     canvas.firstChild.setAttribute("aria-label", note.textContent);
     table.replaceChildren(table.querySelector("summary"), h("table", {}, h("thead", {}, h("tr", {}, ["step", "piece", "sum", "fate"].map((name) => h("th", { scope: "col" }, name)))),

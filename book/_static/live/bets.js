@@ -24,7 +24,7 @@ export function makeBets({ set, force, lang, undo }) {
   const element = h("section", { class: "live-bet", "aria-label": "The likeliest pieces at one position" },
     h("header", {}, step(-1, "The previous position", "‹"), title, step(1, "The next position", "›")),
     list, note,
-    h("label", { class: "live-method" }, "Choose by ", method), draws);
+    h("label", { class: "live-method" }, "Method ", method), draws);
   let current = null;
 
   function knob(name, label, min, max, increment, text) {

@@ -15,7 +15,7 @@ export function mount(box) {
     const found = calibration();
     erase.hidden = plot.hidden = !found;
     if (!found) {
-      says.textContent = "No guess is kept in this browser for which you’ve said how sure you were.";
+      says.textContent = "None of the guesses kept in this browser says how sure you were.";
       return plot.replaceChildren();
     }
     says.textContent = `${inWords(found)} Brier score ${found.brier.toFixed(3)}.`
@@ -36,7 +36,7 @@ function picture(found) {
     svg("line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), class: "live-calibration-line" }),
     ticks,
     svg("text", { x: x(0.5), y: y(0) + 38, "text-anchor": "middle" }, "how sure you were"),
-    svg("text", { x: 12, y: y(0.5), "text-anchor": "middle", transform: `rotate(-90 12 ${y(0.5)})` }, "how often right"),
+    svg("text", { x: 12, y: y(0.5), "text-anchor": "middle", transform: `rotate(-90 12 ${y(0.5)})` }, "how often you were right"),
     found.groups.flatMap((one) => [
       svg("line", { x1: x(one.sure), y1: y(one.low), x2: x(one.sure), y2: y(one.high), class: "live-calibration-range" }),
       svg("circle", { cx: x(one.sure), cy: y(one.hits), r: 4 + Math.min(8, Math.sqrt(one.n)), class: "live-calibration-dot" })]));

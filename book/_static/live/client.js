@@ -116,7 +116,7 @@ export class LiveModel {
 
   /** End the worker; load() starts a new one. */
   terminate() {
-    this.stop(new LiveError("Cancelled", "The model was put away."));
+    this.stop(new LiveError("Cancelled", "The model was unloaded."));
   }
 
   stop(error) {

@@ -59,7 +59,7 @@ export async function mount(root, { base }) {
     });
     const tokens = Math.round(step * film.train.max_tokens / 1000);
     state.textContent = `After ${step.toLocaleString("en")} updates (at most ${tokens.toLocaleString("en")} thousand tokens)`
-      + (bleu === null ? ": not yet scored." : `: ${bleu.toFixed(1)} BLEU on the validation set.`);
+      + (bleu === null ? ": not yet scored." : `: last scored at ${bleu.toFixed(1)} BLEU on the validation set.`);
     map.replaceChildren(grid(film.sources[chosen], sentences[chosen]));
   }
   function stop() {

@@ -72,7 +72,7 @@ export async function mount(root) {
         next !== undefined ? `; next: ${pieces[next]} + ${pieces[next + 1]}` : "")));
     step.setAttribute("aria-valuetext", `${done} of ${all} merges: ${pieces.join(" ")}`);
     says.textContent = done < all ? `${done} of ${all} merges done.`
-      : unknown ? "It contains a character that isn't in the training text: <unk>." : `${pieces.length === 1 ? "One piece" : `${pieces.length} pieces`} after ${all} merges. A merge with a small number was learned early, because its pair is frequent.`;
+      : unknown ? "It contains a character that isn't in the training text: <unk>." : `${pieces.length === 1 ? "One piece" : `${pieces.length} pieces`} after ${all === 1 ? "one merge" : `${all} merges`}. A merge with a small number was learned early, because its pair is frequent.`;
   }
   function to(done) {
     step.value = done;

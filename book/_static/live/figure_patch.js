@@ -1,5 +1,5 @@
-// Put one vector of a sentence into another, and see what moves with it: two rows of vectors, of which one
-// is dragged, or clicked, into the other.
+// Put one vector of a sentence into another, and see what moves with it: two rows of vectors; one vector
+// is dragged, or clicked, from the first into the second.
 import { h, svg, model, difference, percent, plain, roving } from "./shared.js";
 import { frame, menu, lang } from "./frame.js";
 

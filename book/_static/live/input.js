@@ -123,7 +123,7 @@ export function advise(text, words, src) {
   if (!shown.length && !spelt.loud) shown.push(...spelt.changed.filter(([was, is]) => is.toLowerCase() !== was.toLowerCase()));
   if (!shown.length) return null;
   const capitals = shown.every(([was, is]) => was.toLowerCase() === is.toLowerCase());
-  const why = spelt.loud ? "It has read hardly any capitals" : capitals ? "German nouns begin with a capital" : "The captions spell it differently";
+  const why = spelt.loud ? "It has read hardly anything in capitals" : capitals ? "German nouns begin with a capital" : "The captions spell it differently";
   return { kind: "spelling", text: spelt.text, offer: "Use that spelling",
     says: `${why}: it has read ${quoted(shown.map(([, is]) => is))}, not ${quoted(shown.map(([was]) => was), "or")}.` };
 }

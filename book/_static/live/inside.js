@@ -217,7 +217,7 @@ export class Inside {
     const stack = kind === "encoder" ? this.model.encoderLayers : this.model.decoderLayers;
     const attention = kind === "cross" ? stack[layer]?.cross : stack[layer]?.own;
     const known = ["encoder", "decoder", "cross"].includes(kind) && head < attention?.nHeads;
-    require(known, `There is no head "${address}": name one as "cross.3.1".`);
+    require(known, `There is no head "${address}": name one, such as "cross.3.1".`);
     const source = this.source(text, options);
     const keep = ["q", "k", "v", "weights", "output"].map((part) => `${attention.name}.${part}`);
     const run = new Intervention(options.switches, { keep });
@@ -243,7 +243,7 @@ export class Inside {
     };
   }
 
-  /** The guess after each decoder layer, read as if the others were not there. */
+  /** The guess after each decoder layer, read as if the later ones were not there. */
   depth(text, options = {}) {
     const [source, target] = [this.source(text, options), this.target(text, options)];
     const keep = (name) => /^decoder\.\d+$/.test(name);

@@ -271,7 +271,7 @@ export function surprise() {
 }
 
 // The places in b that are not in the longest common row of pieces of a and b. When most of it is
-// new, none are told apart: then the whole sentence is another.
+// new, none are told apart: then it's a different sentence.
 export function newPlaces(a, b) {
   const length = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--) {
@@ -294,7 +294,7 @@ export function firstDifference(a, b) {
   return -1;
 }
 
-// What a change did to the bets, in one sentence made of the numbers: the text before `to`.
+// What a change did to the bets, in numbers: the written piece whose probability moved most.
 export function difference(before, after) {
   const split = firstDifference(before, after);
   const last = split < 0 ? before.steps.length : split + 1;

@@ -33,7 +33,7 @@ export const STEPS = [
     right: (now) => { const best = plain(strongest(now)); return best === "trägt" ? 1 : best === "Frau" ? 2 : 0; },
     told: (now) => `${percent(Math.max(...rowOf(now)))} of its attention goes to ${quote(plain(strongest(now)))}. Nobody taught it word order. Other heads look elsewhere at the same time: point at the squares.` },
   { title: "One head off", chapter: ["04_multi_head_attention", "Multi-head attention"],
-    ask: "48 heads look at once. We switch one off. What becomes of the sentence?",
+    ask: "48 heads look at once. We switch one off. What happens to the sentence?",
     options: ["It breaks", "A word changes", "Nothing"],
     setup: { ...clean, text: DOGS, at: 2 }, reveal: { heads: ["cross.3.1"], pin: "cross.3.1" },
     right: (now, before) => { const d = difference(before, now); return d.same ? 2 : changed(before, now) > 3 ? 0 : 1; },

@@ -52,7 +52,7 @@ export class Tokenizer {
     return ids;
   }
 
-  /** Ids -> text: special tokens are left out, "▁" becomes a space but in the first piece. */
+  /** Ids -> text: special tokens are left out, "▁" becomes a space except in the first piece. */
   decode(ids) {
     const pieces = ids.filter((id) => id > UNK).map((id) => this.tokens[id]);
     return pieces.map((piece, i) => piece.replaceAll(SPACE, i ? " " : "")).join("");

@@ -415,7 +415,7 @@ export async function mount(root, { base }) {
       const all = KINDS.flatMap((kind) => scanned[kind].flatMap((layer, l) => layer.map((s, n) => ({ ...s, name: `${l}.${n}`, kind }))));
       const most = all.reduce((a, b) => (b.shift > a.shift ? b : a)), decide = all.filter((s) => s.changed).length;
       drawAll();
-      say(`Each of ${all.length} heads was switched off on its own: ${decide} change the sentence. The largest shift is that of head ${most.name} of “${KIND_NAMES[most.kind]}”: ${(100 * most.shift).toFixed(1)} points per piece.`);
+      say(`Each of ${all.length} heads was switched off on its own: ${decide} of them changed the sentence. The largest shift is that of head ${most.name} of “${KIND_NAMES[most.kind]}”: ${(100 * most.shift).toFixed(1)} points per piece.`);
     } catch (error) { if (error.name !== "Superseded") say(error.message); }
     matter.disabled = false;
     drawAll();
@@ -492,7 +492,7 @@ export async function mount(root, { base }) {
   // Which way of choosing made this sentence, beside the command line's.
   function tellHow() {
     const other = state.method === "greedy" ? "beam" : "greedy";
-    how.replaceChildren(h("span", {}, state.method === "sample" ? "Each piece drawn at random, by its probability." : state.method === "beam" ? `Beam search, ${state.beamSize} beginnings at once${state.beamSize === 5 ? ", as the command line does; its weights are rounded here, so a close call may fall the other way" : ""}.`
+    how.replaceChildren(h("span", {}, state.method === "sample" ? "Each piece drawn at random, by its probability." : state.method === "beam" ? `Beam search, ${state.beamSize} ${state.beamSize === 1 ? "beginning" : "beginnings"} at once${state.beamSize === 5 ? ", as on the command line; the weights are rounded here, so a close call may fall the other way" : ""}.`
       : "Greedy: the likeliest piece each time, so that you can follow every choice. The command line uses a beam of 5."),
     h("button", { type: "button", class: "live-link", onclick: () => set({ method: other, prefix: [], ...(other === "beam" ? { beamSize: 5 } : {}) }) }, other === "beam" ? "Try beam 5" : "Back to greedy"));
   }
@@ -559,7 +559,7 @@ export async function mount(root, { base }) {
     chips.dataset.src = src;
     chips.replaceChildren(...list.map((example) => h("button", { type: "button", class: "live-chip", lang: src, "data-text": example.sentence, "aria-pressed": "false",
       title: example.inDomain ? "" : "Unlike anything that it has read", onclick: () => type(example.sentence) },
-      example.sentence, example.inDomain ? null : h("small", { lang: "en" }, "no caption"))),
+      example.sentence, example.inDomain ? null : h("small", { lang: "en" }, "not a caption"))),
     src === "de" ? h("button", { type: "button", class: "live-chip live-surprise", onclick: () => type(surprise()) }, "Surprise me") : "");
   }
   if (!model.info) model.wanted = state.src;
