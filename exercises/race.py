@@ -121,7 +121,7 @@ def decoding_task(turn: int):
 # discipline: (the entry's function, the reference, the task of a turn, share that must be equal)
 TIMED: dict[str, tuple[str, Callable, Callable, float]] = {
     "bpe": ("learn_bpe", learn_bpe, bpe_task, 1.0),
-    # Sums in another order may change a token whose two best are equally good.
+    # Sums in another order may change a token where the two best are equally good.
     "decoding": ("decode", decode, decoding_task, 0.98),
 }
 

@@ -164,7 +164,7 @@ def test_a_log_with_a_damaged_line_keeps_the_others_and_says_so(finished, tmp_pa
     _, metrics = run(copy)
     said = capsys.readouterr().out
     assert f"{log} is damaged (line 3 is not a JSON object)" in said
-    assert f"keeps the {len(metrics)} entries that can be read" in said
+    assert f"keeps every entry that can be read ({len(metrics)})" in said
     assert len(metrics) == len(read_json_lines(finished / "metrics.jsonl")) - 1
     assert (copy / "metrics.damaged.jsonl").read_bytes() == before
 

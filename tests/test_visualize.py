@@ -775,7 +775,7 @@ def test_a_still_picture_draws_its_numbers():
 
 
 def test_a_still_picture_wants_a_label_for_each_row_and_column():
-    with pytest.raises(ValueError, match=r"\(1, 2\) do not fit 2 rows and 2 columns"):
+    with pytest.raises(ValueError, match=r"shape \(1, 2\); expected \(2, 2\)"):
         visualize.attention_squares([[1, 0]], ["a", "b"], ["c", "d"], "L")
 
 

@@ -47,7 +47,7 @@ class MultiHeadAttention(nn.Module):
         self.w_v, self.w_o = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
 
     def forward(self, query, memory, mask=None, cache=None):
-        """query (B, T, D), memory (B, S, D) -> (B, T, D). A cache keeps earlier keys, values."""
+        """query (B, T, D), memory (B, S, D) -> (B, T, D). A cache keeps earlier keys and values."""
         q = self.split_heads(self.w_q(query))
         k, v = self.split_heads(self.w_k(memory)), self.split_heads(self.w_v(memory))
         if cache is not None:

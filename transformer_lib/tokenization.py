@@ -29,12 +29,12 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, kind: str = "bpe") ->
     if vocab_size <= len(SPECIAL_TOKENS):
         raise ValueError(
             f"vocab_size is {vocab_size}, but the special tokens alone take {len(SPECIAL_TOKENS)}; "
-            "a few thousand suits sentence pairs."
+            "a few thousand will do for sentence pairs."
         )
     if vocab_size > 10**6:  # the trainer reserves memory for all of them at once
         raise ValueError(
-            f"vocab_size is {vocab_size:,}; it must be at most 1,000,000. A few thousand suits "
-            "sentence pairs."
+            f"vocab_size is {vocab_size:,}; it must be at most 1,000,000. A few thousand will do "
+            "for sentence pairs."
         )
     texts = list(texts)
     if not any(text.strip() for text in texts):

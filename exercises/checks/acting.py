@@ -91,7 +91,7 @@ def kept(kept_with_bias_2, kept_with_bias_0):
         "for has more than enough": (
             lambda asked, rewards: (asked[:, None] - rewards.cumsum(-1) + rewards).clamp(min=0)
         ),
-        "you subtract only the previous step's reward; subtract what all steps before earned": (
+        "you subtract only the previous step's reward; subtract what all earlier steps earned": (
             lambda asked, rewards: asked[:, None] - F.pad(rewards, (1, 0))[:, :-1]
         ),
         "what has been earned is subtracted, not added": (

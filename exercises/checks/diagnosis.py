@@ -330,7 +330,7 @@ def formula(names, results) -> str | None:
     differences = [given - expected for _, given, expected in rows]
     if any(differences) and (text := _monomial([row[0] for row in rows], differences)):
         if text[1] == "1":
-            return "one too many, on every input" if text[0] > 0 else "one too few, on every input"
+            return f"yours is one too {'many' if text[0] > 0 else 'few'}, on every input"
         return f"yours is {text[1]} too {'large' if text[0] > 0 else 'small'}, on every input"
     ratios = [given / expected if expected else math.nan for _, given, expected in rows]
     text = _monomial([row[0] for row in rows], ratios)

@@ -109,12 +109,12 @@ SLIP, OFTEN = 0.05, 0.25
 def overturned(slip, again, share, length):
     for name, given in dict(slip=slip, again=again, share=share, length=length).items():
         number = isinstance(given, int | float) and not isinstance(given, bool)
-        expect(number, f"{name} must be a number, yours is {given!r:.40}")
+        expect(number, f"`{name}` must be a number; yours is {given!r:.40}")
     expect(
         0 < slip <= SLIP,
-        f"slip must be above 0 and at most {SLIP}: the decoder is good; you gave {slip:g}",
+        f"`slip` must be above 0 and at most {SLIP}: the decoder is good; you gave {slip:g}",
     )
-    expect(0 <= again < 1, f"again must be at least 0 and below 1; you gave {again:g}")
+    expect(0 <= again < 1, f"`again` must be at least 0 and below 1; you gave {again:g}")
     right = slip / (slip + 1 - again)
     expect(
         right > OFTEN,

@@ -83,8 +83,9 @@ def _wrong(account, found):
         if abs(math.log(ratio)) <= math.log(within):
             continue
         named = [said for off, said in slips.items() if abs(math.log(ratio / off)) < 0.03]
-        by = f"too high by a factor of {ratio:.3g}"
-        by = by if ratio > 1 else f"too low by a factor of {1 / ratio:.3g}"
+        off = max(ratio, 1 / ratio)
+        off = f"{off:.3g}" if off < 100 else f"{off:,.0f}"
+        by = f"too {'high' if ratio > 1 else 'low'} by a factor of {off}"
         yield f"{name}: {by}, measured {_short(found[name])}{unit}" + "".join(
             f". {said[0].upper()}{said[1:]}" for said in named[:1]
         )
@@ -119,7 +120,7 @@ def account(answer):
     for name, value in answer.items():
         expect(
             isinstance(value, (int, float)) and value > 0,
-            f"{name} must be a number above 0, yours is {value!r}",
+            f"`{name}` must be a number above 0; yours is {value!r}",
         )
     found = measured()
     if any(abs(math.log(answer[name] / found[name])) > math.log(within)

@@ -91,7 +91,7 @@ def _ratio(shrink, angle):
 def overturned(shrink, angle, ratio):
     for name, given in dict(shrink=shrink, angle=angle, ratio=ratio).items():
         number = isinstance(given, int | float) and not isinstance(given, bool)
-        expect(number, f"{name} must be a number, yours is {given!r:.40}")
+        expect(number, f"`{name}` must be a number; yours is {given!r:.40}")
     expect(
         0.2 <= shrink <= 1,
         f"shrink lies between 0.2 and 1, where 1 is no cooldown at all; you gave {shrink:g}",

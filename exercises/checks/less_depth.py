@@ -87,7 +87,8 @@ def sentences_needed(answer):
         )
         expect(
             abs(n - math.log(1 / risk) / (2 * allowed**2)) > 1 or mean == 0,
-            f"{given} it is the margin between allowed and mean that counts, not what is allowed",
+            f"{given} it is the margin between `allowed` and `mean` that "
+            "counts, not `allowed` alone",
         )
         expect(n == int(n), f"{given} the number of sentences must be a whole number: round up")
         expect(

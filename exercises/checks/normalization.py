@@ -236,8 +236,8 @@ def _batch(B, T, D):
         "everything else",
     ),
     tell=lambda given, expected, kind, *sizes: (
-        f"for {kind.capitalize()}Norm on shape {sizes}: how many numbers does a mean average, and "
-        "how many means are there?"
+        f"for {kind.capitalize()}Norm on shape {sizes}: how many numbers does each mean average "
+        "over, and how many means are there?"
     ),
     shape="return a pair of numbers for each kind",
     shrinks=False,

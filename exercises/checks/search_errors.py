@@ -223,7 +223,7 @@ def overturned(p, chosen, oracle):
     expect(
         isinstance(p, list | tuple | torch.Tensor)
         and len(p) > 0 and all(0 <= float(x) <= 1 for x in p),
-        f"p needs a list of probabilities, one for each translation; yours is {p!r:.60}",
+        f"`p` needs a list of probabilities, one for each translation; yours is {p!r:.60}",
     )
     ranked = sorted((float(x) for x in p), reverse=True)
     expect(abs(sum(ranked) - 1) < 1e-4, f"the probabilities have to sum to 1, not {sum(ranked):g}")
@@ -242,7 +242,7 @@ def overturned(p, chosen, oracle):
         expect(number, f"`{name}` must be a number; yours is {given!r:.40}")
     expect(
         abs(chosen - best) < 0.006,
-        "your p does refute the claim; but `chosen` is how often the likeliest is the reference, "
+        "your `p` does refute the claim; but `chosen` is how often the likeliest is the reference, "
         f"and you predict {chosen:.2f}",
     )
     expect(

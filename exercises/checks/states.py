@@ -220,7 +220,7 @@ def overturned(answer):
     expect(isinstance(keys, torch.Tensor), "return a tensor: two keys of two numbers each")
     expect(
         keys.shape == (2, 2),
-        f"two keys of two numbers are needed; your tensor is {tuple(keys.shape)}",
+        f"two keys of two numbers are needed; yours has shape {tuple(keys.shape)}",
     )
     keys = keys.float()
     expect(

@@ -47,7 +47,7 @@ def by_heart(size, pairs, unseen):
         ("unseen", unseen, 1, WORDS),
     ):
         number = isinstance(given, int | float) and not isinstance(given, bool)
-        expect(number, f"{name} must be a number, yours is {given!r:.40}")
+        expect(number, f"`{name}` must be a number; yours is {given!r:.40}")
         whole = name == "unseen" or given == int(given)
         expect(whole, f"{name} is a whole number; you gave {given:g}")
         expect(low <= given <= high, f"{name} lies between {low} and {high}; you gave {given:g}")

@@ -277,9 +277,9 @@ def model(config: ModelConfig, where: str | Path | None = None) -> OwnTransforme
 def adopt(model: nn.Module, where: str | Path | None = None) -> nn.Module:
     """A copy of a library's model, with its weights, that computes with your parts of DESCENDANTS.
 
-    model: one with rotary positions, T5's, RMSNorm, SwiGLU, grouped heads or states, or one that
-    only decodes or reads patches. Its `own` holds the names of those of your parts that found a
-    place in it.
+    model: one with rotary positions, T5's, RMSNorm, SwiGLU, grouped heads or states, one that only
+    decodes, or one that reads patches. Its `own` holds the names of those of your parts that found
+    a place in it.
     """
     adopted = copy.deepcopy(model)
     with torch.random.fork_rng(devices=[]):  # weights to be overwritten use no random numbers

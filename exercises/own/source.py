@@ -50,7 +50,7 @@ def gather(part, imports: dict, definitions: dict) -> None:
         else:
             raise ValueError(
                 f"{part.__name__} uses `{name}`, a {type(value).__name__} of your notebook, which "
-                "a file cannot keep: make it inside your code, or pass it as an argument"
+                f"a file cannot keep: make it inside `{part.__name__}`, or pass it as an argument"
             )
     del definitions[part.__name__]  # it comes after what it uses
     definitions[part.__name__] = f"\n\n{definition}"

@@ -23,7 +23,7 @@ CASES = [
     (with_(parameters=2 * RIGHT["parameters"]), False, "parameters: too high by a factor of 2"),
     (with_(kept=RIGHT["kept"] / 4), False, "kept: too low by a factor of"),
     (with_(seconds=1000.0), False, "seconds: "),
-    (with_(seconds=0), False, "seconds must be a number above 0, yours is 0"),
+    (with_(seconds=0), False, "`seconds` must be a number above 0; yours is 0"),
     ({"flops": 1.0}, False, "give a dictionary with parameters, flops, state, kept, seconds"),
 ]
 

@@ -72,7 +72,7 @@ CASES = [
         ch.sentences_needed,
         (lambda m, a, r: math.log(1 / r) / (2 * a**2),),
         False,
-        "between allowed and mean",
+        "between `allowed` and `mean`",
     ),
     (
         ch.sentences_needed,

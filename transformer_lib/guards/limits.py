@@ -404,7 +404,7 @@ RELATIONS = (
      "step must be at most max_steps"),
     ("length_limits", lambda model, first: first <= model.config.max_len or (
         f"first is {first}, model.config.max_len {model.config.max_len}"),
-     "first must be at most max_len: that many tokens are there already"),
+     "first must be at most max_len: it is how many tokens are there already"),
     ("make_positions", lambda config: not isinstance(config, type),
      "config must be a configuration, such as BlockConfig(), not its class"),
     ("projected_cross_entropy", lambda hidden, targets: targets.shape == hidden.shape[:-1],

@@ -304,8 +304,8 @@ class RunFolder:
         if wrong and self.processes.first:
             aside = path.with_name("metrics.damaged.jsonl")
             self.say(
-                f"{path} is damaged ({wrong}): the run keeps the {len(self.metrics)} entries that "
-                f"can be read, and a copy of the damaged file in {aside.name}."
+                f"{path} is damaged ({wrong}): the run keeps every entry that can be "
+                f"read ({len(self.metrics)}), and a copy of the damaged file in {aside.name}."
             )
             with self._writing():
                 write_bytes(aside, path.read_bytes() if path.exists() else b"")

@@ -52,7 +52,8 @@ def attention_squares(weights: Numbers, rows: Labels, columns: Labels, label: st
     weights = to_array(weights)
     if weights.shape != (len(rows), len(columns)):
         raise ValueError(
-            f"weights {weights.shape} do not fit {len(rows)} rows and {len(columns)} columns."
+            f"weights have shape {weights.shape}; expected {(len(rows), len(columns))}, for as "
+            "many labels."
         )
     cell, left, top = 26, 90, 74
     parts = []

@@ -225,7 +225,7 @@ def of_gaps(p, trains):
 
 @torch.no_grad()
 def of_experts(p):
-    """How many of 40 tokens a batch changes at inference, and how many are zeros in training."""
+    """How many of 40 tokens differ in a batch at inference, and how many are zeros in training."""
     x, router, networks = a_mixture()
     together = p.mixture(x, router, networks)
     alone = torch.cat([p.mixture(one[None], router, networks) for one in x])
