@@ -169,6 +169,15 @@ def test_what_would_be_read_from_elsewhere_is_refused():
             model.start(src[:, :0], 1)
 
 
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_maps_bias_is_padded_to_whole_blocks_as_its_weights_are(bias):
+    """The program reads both block by block: a shorter bias would be read past its end."""
+    kept = CompiledModel(eager(0, bias=bias, d_ff=51))._kept
+    maps = [(w, b) for w, b in zip(kept, kept[1:], strict=False) if w.dim() == 3]
+    assert any(w.size(0) * w.size(2) > 51 for w, _ in maps)  # the one to d_ff, filled up
+    assert all(b.numel() == w.size(0) * w.size(2) for w, b in maps)
+
+
 def test_a_limit_of_one_token():
     model, src = eager(3), sources(3)
     quick = CompiledModel(model)
