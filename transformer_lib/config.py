@@ -93,7 +93,7 @@ class TrainConfig:
     max_steps: int = within(8000, at_least=1)  # updates of the weights
     max_tokens: int = within(4096, at_least=1)  # tokens in one batch, padding included
     accumulate: int = within(1, at_least=1, at_most=10**6)  # batches added up for an update
-    both_directions: int = within(0, at_least=0)  # first epochs that read each pair backwards, too
+    both_directions: int = within(0, at_least=0)  # first epochs with swapped pairs, too
     schedule: str = within("inverse_sqrt", one_of=("inverse_sqrt", "noam", "constant"))
     peak_lr: float = within(5e-3, above=0, below=math.inf)  # "noam" uses the paper's instead
     warmup: int = within(2000, at_least=0)  # updates
