@@ -74,8 +74,8 @@ LEFT, RIGHT = "a b a b a c".split(), "b a b a a c a b".split()
         "'the the the the' against 'the dog' is 1 match: the reference has one 'the'": (
             lambda a, b, n: sum(gram in _ngrams(b, n) for gram in _ngrams(a, n))
         ),
-        "each word counts once only, but the reference has two 'a', so two of them match: use "
-        "counts, not sets": lambda a, b, n: len({*_ngrams(a, n)} & {*_ngrams(b, n)}),
+        "in yours, each word counts once only, but the reference has two 'a', so two of them "
+        "match: use counts, not sets": lambda a, b, n: len({*_ngrams(a, n)} & {*_ngrams(b, n)}),
         "these are single words; for n = 2 count runs of two words": (
             lambda a, b, n: _clipped(a, b, 1)
         ),
@@ -258,7 +258,7 @@ def fair(answer):
         1: "lowercasing and different tokens change BLEU on their own",
         3: "another test set is easier or harder in itself",
         4: "perplexity is counted per token, and the two models have different tokens",
-        6: "Y's checkpoint was picked by the very score that you'd compare",
+        6: "Y's checkpoint was picked by the very test set that you compare on",
     }
     for number, reason in unfair.items():
         expect(number not in chosen, f"comparison {number} is not fair: {reason}")

@@ -110,7 +110,7 @@ def overturned(shrink, angle, ratio):
     if abs(ratio - right) > 0.02 * right:
         found = {
             1 / right: "the mean is the one that's further out: you have the ratio upside down",
-            AVERAGED * right: "that's the sum of the five: a mean is divided by 5",
+            AVERAGED * right: "that's the sum of the five: divide it by 5 to get the mean",
             sum(shrink**k for k in range(AVERAGED)) / AVERAGED / shrink ** (AVERAGED - 1): (
                 "that's the mean of the five distances; but the five lie in different directions, "
                 "and partly cancel out"
