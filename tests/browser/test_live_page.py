@@ -609,7 +609,7 @@ def test_only_this_head_a_row_and_which_heads_matter(translator):
         "return [...document.querySelectorAll('.live-shift')].map((one) => one.textContent)"
     )
     assert len(shifts) == 48 and all(re.fullmatch(r"\d+(\.\d)?", shift) for shift in shifts)
-    assert re.search(r"Each of 48 heads .* \d+ change", translator.said())
+    assert re.search(r"Each of 48 heads .* \d+ of them changed", translator.said())
 
 
 def test_a_forced_word_changes_what_follows(translator):
