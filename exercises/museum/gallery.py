@@ -262,9 +262,9 @@ def count():
              and keys.writes_worse(records()[name], healthy)]
     rest = len(SPECIMENS) - len(shown) - len(wrong)
     return (
-        f"Of {len(SPECIMENS)} bugs, {len(shown)} show in the training loss: it is higher, or not a "
-        f"number. Another {len(wrong)} show as soon as something is decoded, and {rest} show in "
-        "neither."
+        f"Of {len(SPECIMENS)} bugs, {len(shown)} show in the training loss: it is clearly higher, "
+        f"or not a number. Another {len(wrong)} show as soon as something is decoded, and {rest} "
+        "show in neither."
     )
 
 
