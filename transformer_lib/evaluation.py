@@ -26,7 +26,7 @@ METRICS = ("bleu", "chrf", "ter", "cer", "wer")
 
 @dataclass(frozen=True)
 class Scores:
-    """Corpus scores in percent. Higher is better for BLEU and chrF, lower for TER, CER and WER."""
+    """Corpus scores in per cent. Higher is better for BLEU and chrF, lower for TER, CER and WER."""
 
     bleu: float  # cased, tokenised by sacrebleu's 13a
     chrf: float  # chrF2, runs of one to six characters
@@ -62,7 +62,7 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> Scores:
 def bleu(
     hypotheses: Sequence[Sequence], references: Sequence[Sequence], tokenize: str = "none"
 ) -> float:
-    """Corpus BLEU in percent (Papineni et al. 2002), equal to sacrebleu's.
+    """Corpus BLEU in per cent (Papineni et al. 2002), equal to sacrebleu's.
 
     BLEU is the geometric mean of four precisions, those of n-grams of one to four words, times a
     brevity penalty. hypotheses, references: strings, or lists of tokens. tokenize: "none" splits
@@ -92,7 +92,7 @@ def bleu_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> np.ndarr
 
 
 def bleu_from_counts(counts: Sequence | np.ndarray) -> np.ndarray:
-    """BLEU in percent from summed counts (..., 10), for one corpus or many at once.
+    """BLEU in per cent from summed counts (..., 10), for one corpus or many at once.
 
     A precision without a match would make the product zero. Exponential smoothing replaces the
     first such zero with half a match, the next with a quarter, and so on (Chen and Cherry 2014,

@@ -461,7 +461,7 @@ def _gradients(
         ),
         "`d_scores` is p · d_p: the shares of a row sum to 1, so raising one score lowers the "
         "others. Subtract the sum of p · d_p": _gradients(inner=lambda *_: 0),
-        "the sum of p · d_p runs over the keys of the tile only; it is over all of them, the sum "
+        "the sum of p · d_p runs over the keys of the tile only; over all of them, it is the sum "
         "of output · d_output": _gradients(
             inner=lambda weights, d_weights, *_: (weights * d_weights).sum(-1, keepdim=True)
         ),

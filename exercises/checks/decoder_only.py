@@ -88,7 +88,7 @@ def _prefix(n_source, size):
         "True means 'may read'; yours is the opposite": (
             lambda n_source, size: ~_prefix(n_source, size)
         ),
-        "every token reads itself, too: ask for keys that are not later, rather than earlier": (
+        "every token reads itself, too: allow every key that isn't later, not just earlier ones": (
             lambda n_source, size: _causal(size).tril(-1) | (_places(size)[1] < n_source)
         ),
     },
@@ -131,8 +131,8 @@ def prefix_mask(n_source, size):
         ),
     },
     hint=(
-        "which place is the first whose next token belongs to the target? Compare the lengths of "
-        "read and predicted",
+        "which place is the first that has to predict a word of the translation? Compare read and "
+        "predicted there",
     ),
 )
 def stream_of(source, target):

@@ -266,7 +266,7 @@ def _told_shares(given, expected, sentences):
                 for j, other in enumerate(sentences) if j != i
             )
         ),
-        "you measure how much of the others is in this one; ask the opposite": _best(
+        "you measure how much of the others is in this one; it's the other way round": _best(
             lambda sentences, i: _told_by(sentences, i)
         ),
     },

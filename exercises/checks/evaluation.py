@@ -155,7 +155,7 @@ def _mean(divide="reference"):
         "these are the edits; divide them by the number of words": lambda a, b: _sums(a, b)[0],
         "you divide by the length of the hypothesis, so saying more lowers the rate: "
         "divide by the length of the reference": _rate("hypothesis"),
-        "this is in percent; return a fraction": lambda a, b: 100 * _rate()(a, b),
+        "this is in per cent; return a fraction": lambda a, b: 100 * _rate()(a, b),
         "you join the sentences, so that words of one match those of another": lambda a, b: (
             _rate()([" ".join(a)], [" ".join(b)])
         ),

@@ -304,7 +304,7 @@ def two_heads(cheaper, harmful, dearer):
     expect(
         high < 0,
         f"`cheaper`: together they cost {both:+.3f}, the costlier one on its own {alone:+.3f}, but "
-        f"the interval of the difference is {low:+.3f} to {high:+.3f} and contains 0, so these "
+        f"the interval for the difference is {low:+.3f} to {high:+.3f} and contains 0, so these "
         "sentences can't settle it",
     )
     told = f"Loss added: {both:+.3f} with both removed, {alone:+.3f} with only the costlier one"

@@ -97,7 +97,7 @@ def overturned(a, stretch, highest):
     expect(
         abs(steep - 1) >= abs(gentle - 1) + APART,
         f"five rounds turn that stretch into {gentle:.2f} with a slope of {GENTLE}, and into {how} "
-        f"with yours, which isn't further from 1 by {APART}: can it overshoot so far that it "
+        f"with yours, which isn't {APART} further from 1: can it overshoot so far that it "
         "doesn't come back?",
     )
     right = _highest(a)

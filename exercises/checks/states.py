@@ -181,7 +181,7 @@ _right_read, _right_carry = (
             _right_read, _right_carry, write=lambda k, total: k
         ),
         "you carry the state on without its decay": _chunks(_right_read, lambda s, total: s),
-        "the earlier state doesn't fade, neither when it's read nor when it's carried on": _chunks(
+        "the earlier state doesn't fade, either when it's read or when it's carried on": _chunks(
             lambda q, left, own: q, lambda s, total: s
         ),
         "all queries of a chunk read the state as it is at the chunk's end": _chunks(
@@ -211,7 +211,7 @@ def repaired_chunks(q, k, v, log_decay):
     hint=(
         "take two different directions; how much of the first does the second overwrite?",
         "keys at right angles do no harm; what about keys that share a direction?",
-        "(1, 0) and (c, s) with c * c + s * s = 1 share c of it: try c = 0.8",
+        "(1, 0) and (c, s) with c * c + s * s = 1 overlap by c: try c = 0.8",
     ),
     example=lambda: torch.tensor([[1.0, 0.0], [0.8, 0.6]]),
 )

@@ -176,7 +176,7 @@ def _turned():
 @judged(5, hint=(
         "give two tensors of 64 whole numbers, with each of 0 to 63 once",
         "harmless: the same reordering within every patch can be undone by the weights that "
-        "read a patch, and one of whole patches by the positions",
+        "read a patch, and a reordering of whole patches by the positions",
         "harmful: send the pixels of each old patch to four different new ones, for example by "
         "listing the pixels patch by patch, as an 8 x 8 table, and transposing it",
     ), example=_turned())

@@ -369,7 +369,7 @@ def one_head_cannot(first, second):
     hint=(
         "give each place of the text a head of its own that looks at it, and at nothing else",
         "now let it move on by one place if its own place holds the query's letter: lower the score"
-        " of equal letters, (a, a): -100, and let the next place be 50 below its own",
+        " of equal letters, (a, a): -100, and let the next place score 50 below its own",
         "where nothing matches, the head copies the letter of its own place. A second head that "
         "always copies that letter, with the weight -1, takes it away again. Weights 1, 3, 9, ... "
         "let the last place win",

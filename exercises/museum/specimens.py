@@ -654,7 +654,7 @@ specimen(
     confused_with=("mask-other-convention", "positions-forgotten", "target-not-shifted"),
 )
 specimen(
-    "test-in-training", "Sentences that are in the data twice get into the test set", "14_multi30k_data",
+    "test-in-training", "Sentences of the test set are in the training data, too", "14_multi30k_data",
     ("    return [pair for pair in pairs[held_out:] if pair not in test], test\n",
      "    return pairs[held_out:], test\n"),
     looks="Training loss {loss}. The program reports a score of {reported:.0%}, "

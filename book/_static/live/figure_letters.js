@@ -59,7 +59,7 @@ export async function mount(root, { base }) {
   const says = h("p", { class: "live-says live-letters-says", role: "status", "aria-live": "polite" });
   const next = h("ol", { class: "live-path-shares live-letters-next" }), wrote = h("p");
   const box = h("div", { class: "live-box live" }, h("div", { class: "live-bar-row" }, kind.element, h("label", { class: "live-menu live-letters-steps" }, h("span", {}, "Letters written"), steps)),
-    wrote, presets, h("small", {}, "It reads this. Dashed: where the letter just written was. Bold: the right answer. Squares: where it looks, in percent, mean of both heads."), row, says, next,
+    wrote, presets, h("small", {}, "It reads this. Dashed: where the letter just written was. Bold: the right answer. Squares: where it looks, in per cent, mean of both heads."), row, says, next,
     h("small", {}, "Choose a letter of the word. Then choose a second one to swap the two, or one of these to put in its place:"), keys);
   const still = root.querySelector(".live-still");
   if (still) still.replaceWith(box); else root.prepend(box);
