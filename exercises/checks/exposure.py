@@ -101,8 +101,8 @@ SLIP, OFTEN = 0.05, 0.25
         "the decoder is back to normal after one right word, but who says that it writes one?",
         "in the long run, as many series of wrong words begin as end: (1 - share) * slip = "
         "share * (1 - again)",
-        "a series of wrong words goes on with probability again each time, so it's 1 / (1 - again) "
-        "words long on average",
+        "a series of wrong words goes on with probability `again` each time, so it's "
+        "1 / (1 - again) words long on average",
     ),
     example=(0.05, 0.9, 1 / 3, 10),
 )
