@@ -181,7 +181,7 @@ _right_read, _right_carry = (
             _right_read, _right_carry, write=lambda k, total: k
         ),
         "you carry the state on without its decay": _chunks(_right_read, lambda s, total: s),
-        "the earlier state doesn't fade, either when it's read or when it's carried on": _chunks(
+        "the earlier state fades neither when it's read nor when it's carried on": _chunks(
             lambda q, left, own: q, lambda s, total: s
         ),
         "all queries of a chunk read the state as it is at the chunk's end": _chunks(
